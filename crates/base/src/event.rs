@@ -1,5 +1,5 @@
-//! Event queue of a simulation. Events leave in the order of time; events of the same time leave in
-//! the order in which they entered.
+//! Event queue of a simulation. Events are removed in the order of their times; events of the same
+//! time are removed in the order in which they were added.
 //!
 //! ```
 //! use opticoll_base::event::EventQueue;
@@ -80,7 +80,7 @@ impl<E> EventQueue<E> {
         Some((entry.time, entry.event))
     }
 
-    /// Removes and returns the next event if the event happens at or before `time`.
+    /// Removes and returns the next event, unless the event happens after `time`.
     pub fn pop_until(&mut self, time: u64) -> Option<(u64, E)> {
         match self.next_time() {
             Some(next) if next <= time => self.pop(),

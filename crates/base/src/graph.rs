@@ -8,8 +8,8 @@ use crate::interrupt;
 /// Distance of a vertex that no path reaches.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// Visits all vertices that `first` leads to, in breadth-first order. Calls `reach(from, edge, to)`
-/// once for each vertex `to` except `first`.
+/// Visits all vertices that a path from `first` reaches, in breadth-first order. Calls `reach(from,
+/// edge, to)` once for each vertex `to` except `first`. `neighbours` yields (edge, vertex) pairs.
 fn search<E, I: IntoIterator<Item = (E, u32)>>(
     vertices: usize,
     first: u32,
@@ -30,7 +30,8 @@ fn search<E, I: IntoIterator<Item = (E, u32)>>(
     }
 }
 
-/// Returns the least number of edges from `first` to each vertex, or [`UNREACHED`].
+/// Returns the minimum number of edges from `first` to each vertex, indexed by vertex. A vertex
+/// that no path reaches has the distance [`UNREACHED`].
 pub fn distances<I: IntoIterator<Item = u32>>(
     vertices: usize,
     first: u32,
@@ -49,9 +50,8 @@ pub fn distances<I: IntoIterator<Item = u32>>(
     distance
 }
 
-/// Returns a shortest path from `first` to `last` as edges, each with the vertex that the edge
-/// leads to, or `None` if no path exists. Of several shortest paths, returns the first that the
-/// search finds.
+/// Returns a shortest path from `first` to `last` as edges, each with the vertex at its end, or
+/// `None` if no path exists. If several paths are shortest, returns the first path of the search.
 pub fn shortest_path<E, I: IntoIterator<Item = (E, u32)>>(
     vertices: usize,
     (first, last): (u32, u32),
@@ -71,9 +71,9 @@ pub fn shortest_path<E, I: IntoIterator<Item = (E, u32)>>(
     Some(path)
 }
 
-/// Returns a topological order, in which each vertex follows all vertices in
-/// `predecessors(vertex)`. Of the vertices that may come next, the lowest number comes first.
-/// Vertices on cycles, and vertices that depend on them, are left out.
+/// Returns the vertices in topological order: each vertex follows all vertices in
+/// `predecessors(vertex)`. If several vertices may come next, the lowest number comes next.
+/// Vertices on cycles, and vertices that depend on them, are omitted.
 pub fn topological_order<I: IntoIterator<Item = u32>>(
     vertices: usize,
     predecessors: impl Fn(u32) -> I,

@@ -1,7 +1,8 @@
 //! Hash function and shuffle that give the same numbers on every platform.
 
-/// Returns the output of SplitMix64 (Steele, Lea, Flood, Fast Splittable Pseudorandom Number
-/// Generators, 2014): a bijection on 64 bits that maps neighbouring inputs to distant outputs.
+/// Returns the output of SplitMix64 for the state `value` (Steele, Lea, Flood, Fast Splittable
+/// Pseudorandom Number Generators, 2014). The function is a bijection on 64 bits that maps
+/// neighbouring inputs to distant outputs.
 ///
 /// ```
 /// // The first output of SplitMix64 with seed 0.
@@ -15,9 +16,9 @@ pub fn hash(value: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Returns the numbers below `count`, shuffled by Fisher and Yates's algorithm: for i = count - 1
-/// down to 1, the state x (initially `seed`) becomes hash(x), and the elements i and x mod (i + 1)
-/// are exchanged.
+/// Returns the numbers below `count`, shuffled by the algorithm of Fisher and Yates: for i from
+/// `count` - 1 down to 1, the state x (initially `seed`) becomes hash(x), and the elements i and x
+/// mod (i + 1) are exchanged.
 pub fn shuffled(count: u32, seed: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count).collect();
     let mut state = seed;

@@ -1,10 +1,10 @@
 //! Interruption of long computations, for example by Ctrl-C in a terminal or a notebook.
 //!
-//! Long loops call [`check`]. Callers start interruptible work with [`interruptible`].
-//! [`interrupt`] stops such work on every thread at the next call of [`check`]. The stack unwinds
-//! as in a panic, but prints no message, so functions that cannot fail otherwise need no error for
-//! an interruption. The work returns no partial result; data that the work borrowed mutably may be
-//! half changed.
+//! A caller starts interruptible work with [`interruptible`]. Long loops of the work call
+//! [`check`]. After a call of [`interrupt`], the next [`check`] on each thread stops the work. The
+//! stack unwinds as in a panic, but no message is printed. A function whose only failure is an
+//! interruption need not return a `Result`. The work returns no partial result. Data that the work
+//! borrowed mutably may be half changed.
 //!
 //! ```
 //! use opticoll_base::interrupt::{check, interrupt, interruptible};
@@ -31,7 +31,7 @@ use crate::memory::MemoryLimitExceeded;
 /// Number of calls of [`interrupt`] so far.
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
-/// Value of [`BEGUN`] for work that cannot be interrupted.
+/// Value of [`BEGUN`] on a thread whose work cannot be interrupted.
 const NEVER: u64 = u64::MAX;
 
 thread_local! {
@@ -39,13 +39,13 @@ thread_local! {
     static BEGUN: Cell<u64> = const { Cell::new(NEVER) };
 }
 
-/// Reason why work was stopped.
+/// Reason why interruptible work stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// A call of [`interrupt`].
     #[error("interrupted")]
     Interrupted,
-    /// A memory forecast above the limit
+    /// A memory forecast exceeds the limit
     /// ([`memory::check_forecast`](crate::memory::check_forecast)).
     #[error(transparent)]
     MemoryLimitExceeded(#[from] MemoryLimitExceeded),
@@ -56,8 +56,8 @@ pub fn interrupt() {
     INTERRUPTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Unwinds the stack if the work on this thread was interrupted. Loops that may take longer than a
-/// few milliseconds call this function.
+/// Unwinds the stack if the work on this thread has been interrupted. Loops that may take longer
+/// than a few milliseconds call this function.
 #[inline]
 pub fn check() {
     let interrupts = INTERRUPTS.load(Ordering::Relaxed);
@@ -73,10 +73,10 @@ fn stop_if_begun_before(interrupts: u64) {
     }
 }
 
-/// Runs `work`, which an [`interrupt`] or a memory forecast above the limit may stop.
+/// Runs `work`, which [`interrupt`] or a memory forecast above the limit may stop early.
 ///
 /// # Errors
-/// The reason why the work was stopped.
+/// The reason why `work` stopped early.
 pub fn interruptible<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
     let before = BEGUN.replace(INTERRUPTS.load(Ordering::Relaxed));
     let done = catch_unwind(AssertUnwindSafe(work));
@@ -84,8 +84,8 @@ pub fn interruptible<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
     done.map_err(stopped)
 }
 
-/// Converts the payload of an unwound stack into the reason for the stop. Resumes the unwinding if
-/// the payload is that of a panic.
+/// Converts the payload of an unwound stack into the reason why the work stopped. If the payload
+/// comes from a panic, the function continues the panic.
 fn stopped(payload: Box<dyn Any + Send>) -> Stopped {
     let payload = match payload.downcast::<MemoryLimitExceeded>() {
         Ok(exceeded) => return Stopped::MemoryLimitExceeded(*exceeded),
@@ -97,9 +97,9 @@ fn stopped(payload: Box<dyn Any + Send>) -> Stopped {
     }
 }
 
-/// Runs `work` on all parts at the same time: the first part on this thread, each other part on a
-/// new thread. An interruption of this thread's work stops all parts. Returns the results in the
-/// order of the parts.
+/// Calls `work` for all `parts` at the same time: for the first part on this thread, for each other
+/// part on a new thread. Returns the results in the order of `parts`. An interruption stops all
+/// calls.
 pub fn parallel_map<P: Send, R: Send>(
     parts: impl IntoIterator<Item = P>,
     work: impl Fn(P) -> R + Sync,
@@ -131,9 +131,8 @@ pub fn parallel_map<P: Send, R: Send>(
     })
 }
 
-/// Runs two parts of this thread's work at the same time, the second on a new thread. An
-/// interruption of this thread's work stops both parts. If one part panics, the function still
-/// waits for the other part.
+/// Runs `first` on this thread and `second` on a new thread, at the same time. An interruption
+/// stops both functions. If one of them panics, this function still waits for the other.
 pub fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl FnOnce() -> B + Send) -> (A, B) {
     let begun = BEGUN.get();
     thread::scope(|scope| {

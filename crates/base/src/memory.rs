@@ -1,9 +1,9 @@
-//! Forecasts of memory use, which stop a computation before an allocation exceeds the limit.
+//! Forecasts of memory use, which stop a computation before an allocation exceeds the memory limit.
 //!
-//! Code that allocates large tables calls [`check_forecast`] first. If the forecast exceeds the
+//! Code that allocates large tables first calls [`check_forecast`]. If the forecast exceeds the
 //! limit, the work stops like interrupted work (see [`crate::interrupt`]) and returns
-//! [`MemoryLimitExceeded`] instead of a result, before the memory is allocated. Functions that
-//! cannot fail otherwise need no error for this case. Initially there is no limit; a program
+//! [`MemoryLimitExceeded`] instead of a result. The memory is never allocated. A function whose
+//! only failure is this limit need not return a `Result`. At first there is no limit; a program
 //! usually sets the limit to the free memory of the machine.
 //!
 //! ```
@@ -50,7 +50,7 @@ pub fn limit() -> u64 {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// Stops the work if the forecast of `bytes` for the data named `what` exceeds the limit.
+/// Stops the work if `bytes`, the forecast for the data named `what`, exceeds the memory limit.
 #[inline]
 pub fn check_forecast(what: &str, bytes: u64) {
     let limit = limit();
@@ -60,10 +60,10 @@ pub fn check_forecast(what: &str, bytes: u64) {
     }
 }
 
-/// Runs `work` for a caller that has an alternative in case the work needs too much memory.
+/// Runs `work` for a caller that has an alternative if `work` needs too much memory.
 ///
 /// # Errors
-/// A forecast above the limit.
+/// `work` made a forecast above the memory limit.
 pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, MemoryLimitExceeded> {
     let done = catch_unwind(AssertUnwindSafe(work));
     done.map_err(|payload| match payload.downcast::<MemoryLimitExceeded>() {
@@ -72,12 +72,12 @@ pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, MemoryLimitExceeded> {
     })
 }
 
-/// Stops the work with the given forecast, as [`check_forecast`] does.
+/// Stops the work, as [`check_forecast`] does, with an error that already exists.
 pub fn refuse(exceeded: MemoryLimitExceeded) -> ! {
     resume_unwind(Box::new(exceeded))
 }
 
-/// Formats a number of bytes with three digits and a decimal unit.
+/// Number of bytes, which is printed with three digits and a decimal unit.
 struct Amount(u64);
 
 impl fmt::Display for Amount {

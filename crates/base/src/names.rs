@@ -1,8 +1,8 @@
 //! Names: enums with names, comparison that ignores case and hyphens, suggestions for misspelt
 //! names, and safe printing of words from users and files.
 
-/// Declares enums whose variants have names. `ALL` lists the variants in their order, `WORDS` lists
-/// the variants with their names, and `name` and `Display` return the name of a variant.
+/// Declares enums whose variants have names. `ALL` lists the variants in declaration order, `WORDS`
+/// lists them with their names, and `name` and `Display` return the name of a variant.
 ///
 /// ```
 /// opticoll_base::named_enum! {
@@ -35,7 +35,7 @@ macro_rules! named_enum {
             pub const WORDS: [(&'static str, $name); [$($word),+].len()] =
                 [$(($word, $name::$variant)),+];
 
-            /// Returns the name, as typed and printed.
+            /// Returns the variant's name, as users type it and as opticoll prints it.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+
@@ -51,21 +51,21 @@ macro_rules! named_enum {
     )+};
 }
 
-/// Returns a count with its noun, such as `1 slot` or `2 slots`.
+/// Returns `count` with the noun `word` in the singular or plural, such as `1 slot` or `2 slots`.
 pub fn plural(count: usize, word: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {word}{ending}")
 }
 
-/// Maximum number of characters of a user's word that a message repeats.
+/// Maximum number of characters of a user's word that a message quotes.
 const MAX_SHOWN_CHARACTERS: usize = 100;
 
-/// Maximum length in bytes of a misspelt name for which [`suggest`] looks for similar names. The
-/// edit distance costs time proportional to the length.
+/// Maximum length in bytes of a misspelt name for which [`suggest`] searches similar names. The
+/// search takes a time proportional to this length.
 const MAX_NAME_BYTES: usize = 100;
 
-/// Returns a word from a file or a command line in a form that is safe to print. Long words are
-/// cut, and unprintable characters are escaped, because a terminal could interpret them.
+/// Returns `word`, which comes from a file or a command line, in a form that is safe to print: long
+/// words are cut, and unprintable characters, which a terminal could interpret, are escaped.
 pub fn terminal_text(word: &str) -> String {
     let mut text = String::new();
     for letter in word.chars().take(MAX_SHOWN_CHARACTERS) {
@@ -82,19 +82,19 @@ pub fn terminal_text(word: &str) -> String {
     }
 }
 
-/// Returns whether a character is printable where it stands: no control character, no mark that
-/// changes the direction of writing, no line separator.
+/// Returns whether `letter` can be printed as it is. Control characters, line separators and marks
+/// that change the direction of writing cannot.
 pub fn is_printable(letter: char) -> bool {
     if letter.is_ascii() {
         return matches!(letter, ' '..='~');
     }
-    // A combining accent is printable after a letter; on its own, the standard library escapes it.
+    // A combining accent is printable after a letter; the standard library escapes a lone accent.
     let after_letter: String = ['x', letter].into_iter().collect();
     after_letter.escape_debug().count() == 2
 }
 
-/// Returns whether two names are equal apart from case, hyphens and underscores, as `one_stage`,
-/// `one-stage` and `OneStage` are.
+/// Returns whether two names are equal apart from case, hyphens and underscores. For example,
+/// `one_stage`, `one-stage` and `OneStage` are the same name.
 pub fn same_name(first: &str, second: &str) -> bool {
     let letters = |name: &str| -> String {
         let plain = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
@@ -103,8 +103,8 @@ pub fn same_name(first: &str, second: &str) -> bool {
     letters(first) == letters(second)
 }
 
-/// Returns the hint of an error about an unknown name: `; did you mean X?` if a known name is
-/// similar, else `; known are X, Y, Z`.
+/// Returns the last part of an error message about the unknown name `name`: `; did you mean X?` if
+/// one of the `known` names is similar, otherwise `; known are X, Y, Z`.
 pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     if name.len() > MAX_NAME_BYTES {
@@ -126,8 +126,8 @@ pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Stri
     }
 }
 
-/// Returns the Levenshtein distance: the least number of insertions, deletions and substitutions of
-/// characters.
+/// Returns the Levenshtein distance of two names: the minimum number of insertions, deletions and
+/// substitutions of characters that turn one name into the other.
 fn distance(first: &str, second: &str) -> usize {
     let second: Vec<char> = second.chars().collect();
     let mut row: Vec<usize> = (0..=second.len()).collect();

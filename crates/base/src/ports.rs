@@ -1,29 +1,29 @@
 //! Assignment of circuits to the ports of ranks.
 //!
-//! A *pool* is a set of interchangeable ports. A circuit takes the port of its pool that already
-//! holds the circuit; otherwise the first unused port; otherwise the least recently used port, and
-//! among equals the first.
+//! A *pool* is a set of interchangeable ports. A circuit uses the port of its pool whose state is
+//! already the state that the circuit needs. If no port is in this state, the circuit uses the
+//! first unused port. If no port is unused, the circuit uses the least recently used port, and
+//! among equally old ports the port with the lowest index.
 
 use rustc_hash::FxHashMap;
 
-/// Consecutive numbers for pools, in the order in which the pools first appear.
+/// Map from identifiers of pools to consecutive numbers, in the order of first appearance.
 #[derive(Debug, Clone, Default)]
 pub struct PoolNumbers {
-    /// Number of each pool with an identifier below [`ARRAY_POOLS`]; [`NO_NUMBER`] if the pool
-    /// has none yet.
+    /// Number of each pool, indexed by the pool's identifier, for identifiers below
+    /// [`ARRAY_POOLS`]; [`NO_NUMBER`] if the pool has not appeared yet.
     in_array: Vec<u32>,
     hashed: FxHashMap<u64, u32>,
     count: u32,
 }
 
-/// Number of pool identifiers that are looked up in an array (4 bytes each); larger identifiers are
-/// looked up by hash.
+/// Number of pool identifiers that are looked up in an array (4 bytes each), not by hash.
 const ARRAY_POOLS: u64 = 1 << 18;
 
 const NO_NUMBER: u32 = u32::MAX;
 
 impl PoolNumbers {
-    /// Returns the number of a pool, or `None` if the pool has not appeared yet.
+    /// Returns the number of the pool with this identifier, or `None` if the pool is new.
     #[inline]
     pub fn known(&self, pool: u64) -> Option<u32> {
         match pool < ARRAY_POOLS {
@@ -35,8 +35,7 @@ impl PoolNumbers {
         }
     }
 
-    /// Returns the number of a pool, and assigns the next number to a pool that has not appeared
-    /// yet.
+    /// Returns the number of the pool with this identifier. A new pool is assigned the next number.
     #[inline]
     pub fn number(&mut self, pool: u64) -> u32 {
         let next = self.count;
@@ -58,47 +57,49 @@ impl PoolNumbers {
     }
 }
 
-/// Port that a circuit needs: its pool and the state that the port must be set to.
+/// Port that a circuit needs: the pool, and the state of the port while the circuit is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Port {
-    /// Identifier of the pool. The transmitters and the receivers of a rank are different pools,
-    /// unless a port is both.
+    /// Identifier of the pool. The transmitters and the receivers of a rank are two pools, unless
+    /// each port of the rank is both a transmitter and a receiver.
     pub pool: u64,
     /// Number of ports of the pool, at least 1.
     pub size: u32,
-    /// State of the port while the circuit is up. If circuits are set up and released in groups,
-    /// the state is the pool of the port at the other end.
+    /// State of the port while the circuit is up. If circuits are set up and torn down in groups,
+    /// the state is the pool of the port at the other end of the circuit.
     pub state: u64,
 }
 
-/// Ports of all ranks. `S` tells since when a port has been in its state.
+/// States of the ports of all ranks. The table stores with each state a value of type `S`, from
+/// which the caller knows since when the port has been in the state.
 #[derive(Debug, Clone, Default)]
 pub struct Ports<S> {
     /// Index of each pool in `first` and `others`.
     indices: PoolNumbers,
-    /// First port of each pool: its state, and since when the port has been in this state; `None`
-    /// if the port is unused.
+    /// State of the first port of each pool, and since when the port has been in the state; `None`
+    /// if the port is unused. Indexed by the pool's number.
     first: Vec<Option<(u64, S)>>,
-    /// Further ports of each pool, as far as circuits have used them.
+    /// States of the second, third and further ports of each pool, up to the last port that a
+    /// circuit has used. Indexed by the pool's number.
     others: Vec<Vec<Option<(u64, S)>>>,
 }
 
-/// Port of a pool that a circuit takes.
+/// Port that [`Ports::take`] selects for a circuit.
 #[derive(Debug, Clone, Copy)]
 pub struct TakenPort<S> {
     /// Index of the port within its pool.
     pub place: usize,
     /// State of the port before the circuit, and since when; `None` if the port is unused.
     pub before: Option<(u64, S)>,
-    /// True if the port already holds the circuit.
+    /// True if the port is already in the state that the circuit needs.
     pub holds: bool,
-    /// Index of the pool; `None` if no port of the pool was set before.
+    /// Number of the pool; `None` if no port of the pool was set before.
     index: Option<u32>,
 }
 
 impl<S: Copy> Ports<S> {
-    /// Returns the port that a circuit takes. `since` maps `S` to a key that grows with the time of
-    /// the last use.
+    /// Selects the port for a circuit, by the rules in the header of this module. `since` maps a
+    /// value of type `S` to a key that increases with the time of the port's last use.
     #[inline]
     pub fn take<K: Ord>(&self, port: Port, since: impl Fn(S) -> K) -> TakenPort<S> {
         let index = self.indices.known(port.pool);
@@ -136,7 +137,7 @@ impl<S: Copy> Ports<S> {
         oldest.unwrap_or(taken(0, None))
     }
 
-    /// Sets the port that [`Ports::take`] returned to the state that its circuit needs.
+    /// Sets the port that [`Ports::take`] selected to the state that the circuit needs.
     #[inline]
     pub fn set_taken(&mut self, port: Port, taken: &TakenPort<S>, since: S) {
         match taken.index {
@@ -145,7 +146,7 @@ impl<S: Copy> Ports<S> {
         }
     }
 
-    /// Sets the port at index `place` of a pool to the state that a circuit needs.
+    /// Sets the port at index `place` of a pool to the state `port.state`.
     #[inline]
     pub fn set(&mut self, port: Port, place: usize, since: S) {
         let index = self.indices.number(port.pool);

@@ -1,7 +1,7 @@
-//! Specifications of the form `name:key=value,key=value`, which name fabrics, algorithms and
-//! wavelength assignments on the command line, in scenario files and in plan files. Keys ignore
-//! case and may have hyphens for underscores: `Group-Size=3` means `group_size=3`. A key without a
-//! value has the value `yes`.
+//! Specifications of the form `name:key=value,key=value`. A specification names a fabric, an
+//! algorithm or a wavelength assignment on the command line, in scenario files and in plan files.
+//! Keys ignore case and may have hyphens instead of underscores: `Group-Size=3` means
+//! `group_size=3`. A key without a value has the value `yes`.
 //!
 //! ```
 //! use opticoll_base::spec::Spec;
@@ -88,45 +88,46 @@ pub struct OptionRecord {
     pub meaning: &'static str,
     /// Unit of the values; empty if the values have no unit.
     pub unit: &'static str,
-    /// Accepted values, in words; empty if the type of the option or `meaning` states them.
+    /// Accepted values, in words; empty if the option's type or `meaning` states these values.
     pub range: &'static str,
-    /// Default, in words; empty if the type of the option or `meaning` states the default.
+    /// Default, in words; empty if the option's type or `meaning` states the default.
     pub default: &'static str,
-    /// Source of model and default; empty if the source of the option's owner applies.
+    /// Source of model and default; empty if the source of the option's fabric or algorithm
+    /// applies.
     pub source: &'static str,
-    /// Role of the option, for code that looks for options by role.
+    /// Role of the option, by which code finds, for example, the option for the number of pieces.
     pub role: Role,
     /// Values that the planner tries in addition to the default.
     pub tries: &'static [&'static str],
 }
 
-/// Value of the field `default` for options that must be given.
+/// Value of the field [`OptionRecord::default`] for an option that the user must set.
 pub const REQUIRED: &str = "required";
 
-/// Quantity that an option decides.
+/// Quantity that an option sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// A quantity that only the option's owner uses.
+    /// A quantity that only the option's own fabric or algorithm uses.
     Own,
-    /// Number of pieces of a vector.
+    /// Number of pieces into which a vector is cut.
     Pieces,
     /// Number of parallel rings or trees through groups of ranks.
     Channels,
-    /// Number of exchanges that halve the vector.
+    /// Number of exchanges after each of which the vector is half as long.
     Halvings,
     /// Time to change circuits.
     Reconfiguration,
-    /// Time of control messages.
+    /// Time that control messages need.
     Control,
-    /// Broken or degraded parts.
+    /// Links or devices that are broken or degraded.
     Broken,
-    /// Remaining members.
+    /// Members that remain in operation.
     Members,
 }
 
 impl OptionRecord {
-    /// Returns a record without unit, range, default and source, with [`Role::Own`], of which the
-    /// planner tries only the default.
+    /// Returns a record whose unit, range, default and source are empty and whose role is
+    /// [`Role::Own`]. The planner tries only the default.
     pub const fn new(name: &'static str, meaning: &'static str) -> OptionRecord {
         OptionRecord {
             name,
@@ -171,8 +172,9 @@ impl OptionRecord {
     }
 }
 
-/// Name with options in the order given, optionally limited to sizes below a threshold and followed
-/// by the specification for sizes from the threshold on.
+/// Specification of a fabric, an algorithm or a wavelength assignment: a name, and options in the
+/// order in which they were written. A specification may apply only to sizes below a threshold;
+/// then a second specification follows for sizes from the threshold on.
 ///
 /// ```
 /// # use opticoll_base::{spec::Spec, units::Bytes};
@@ -199,7 +201,7 @@ impl Spec {
         }
     }
 
-    /// Returns the specification that applies to a size, without thresholds.
+    /// Returns the part of the specification that applies to `size`, without thresholds.
     pub fn at(&self, size: Bytes) -> Spec {
         match &self.from {
             Some((least, larger)) if size >= *least => larger.at(size),
@@ -210,12 +212,12 @@ impl Spec {
         }
     }
 
-    /// Returns whether the specification depends on the size.
+    /// Returns whether the specification contains a threshold and so depends on the size.
     pub fn is_rule(&self) -> bool {
         self.from.is_some()
     }
 
-    /// Adds an option.
+    /// Adds the option `key` with the given value.
     pub fn with(mut self, key: &str, value: impl fmt::Display) -> Spec {
         self.options.push((key.into(), value.to_string()));
         self
@@ -231,26 +233,26 @@ impl Spec {
         }
     }
 
-    /// Returns the name, which precedes the colon.
+    /// Returns the name, which is the part before the colon.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the options in the order given, as pairs of key and value.
+    /// Returns pairs of key and value, in the order in which the options were written.
     pub fn options(&self) -> impl Iterator<Item = (&str, &str)> {
         self.options
             .iter()
             .map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// Returns the value of an option, or `None` if the option was not given.
+    /// Returns the value of the option `key`, or `None` if the option is not set.
     pub fn option(&self, key: &str) -> Option<&str> {
         self.options()
             .find(|(other, _)| *other == key)
             .map(|(_, value)| value)
     }
 
-    /// Returns an error if an option is not among `known`.
+    /// Returns an error if the specification sets an option that is not listed in `known`.
     pub fn only(&self, known: &[&str]) -> Result<(), SpecError> {
         match self.options().find(|(key, _)| !known.contains(key)) {
             None => Ok(()),
@@ -266,13 +268,13 @@ impl Spec {
         }
     }
 
-    /// Returns an error if an option has no record.
+    /// Returns an error if the specification sets an option that has no record in `options`.
     pub fn only_declared(&self, options: &[OptionRecord]) -> Result<(), SpecError> {
         let names: Vec<&str> = options.iter().map(|option| option.name).collect();
         self.only(&names)
     }
 
-    /// Creates the error for an option with a value that is not accepted.
+    /// Creates the error for the option `key`, whose value is not accepted. `problem` says why.
     pub fn refuse(&self, key: &str, problem: impl fmt::Display) -> SpecError {
         SpecError::Value {
             name: self.name.clone(),
@@ -282,7 +284,7 @@ impl Spec {
         }
     }
 
-    /// Parses the value of an option. Returns `None` if the option was not given.
+    /// Parses the value of the option `key`. Returns `None` if the option is not set.
     ///
     /// # Errors
     /// The text does not parse as `T`.
@@ -295,8 +297,7 @@ impl Spec {
             .transpose()
     }
 
-    /// Parses the value of an option as a whole number within `least..=most`. Returns `None` if the
-    /// option was not given.
+    /// Parses the option `key` as a whole number from `least` to `most`; `None` if it is not set.
     pub fn count(&self, key: &str, least: u32, most: u32) -> Result<Option<u32>, SpecError> {
         let Some(value) = self.option(key) else {
             return Ok(None);

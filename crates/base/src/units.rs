@@ -1,8 +1,8 @@
 //! Exact quantities with units: [`Time`] in picoseconds, [`Bytes`], [`Rate`] in bits per second.
 //!
-//! Each quantity is a whole number of its smallest unit, so sums are exact. Text is converted
-//! exactly or refused: `1.5us` is 1 500 000 ps, `0.3ps` is an error, and a bare `4M` is an error
-//! with a hint, because it may mean 4 * 10^6 or 4 * 2^20.
+//! Each quantity is a whole number of its smallest unit, so sums are exact. The parser converts a
+//! text exactly or returns an error: `1.5us` is 1 500 000 ps, and `0.3ps` is an error. A bare
+//! prefix, as in `4M`, is an error too, because it may mean 4 * 10^6 or 4 * 2^20.
 //!
 //! ```
 //! use opticoll_base::units::{Bytes, Rate, Time};
@@ -42,20 +42,20 @@ pub enum UnitError {
         text: String,
         /// Expected quantity.
         quantity: &'static str,
-        /// Unit in which the quantity is counted.
+        /// Unit of which the quantity must be a multiple.
         smallest: &'static str,
     },
-    /// A quantity beyond 64 bits of the smallest unit.
+    /// A quantity that does not fit into 64 bits, in multiples of the smallest unit.
     #[error("{what} is too large: it does not fit into 64 bits of {smallest}")]
     Overflow {
         /// The text or computation that overflowed.
         what: String,
-        /// Unit in which the quantity is counted.
+        /// Smallest unit of the quantity.
         smallest: &'static str,
     },
 }
 
-/// Duration or instant in whole picoseconds (up to 213 days).
+/// Duration or instant as a whole number of picoseconds (up to 213 days).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
@@ -63,11 +63,11 @@ pub struct Time(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(u64);
 
-/// Data rate in whole bits per second, greater than zero.
+/// Data rate as a whole number of bits per second, greater than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-/// Quantity that an option or a setting may have as its value.
+/// Quantity that the value of an option or a setting may be.
 pub trait Quantity {
     /// Base unit, as printed in lists of options.
     const UNIT: &'static str;
@@ -104,7 +104,7 @@ impl Time {
         self.0
     }
 
-    /// Returns the time in seconds, for display and plots only.
+    /// Returns the time in seconds. The result is rounded, for display and plots only.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e12
     }
@@ -168,7 +168,7 @@ impl Bytes {
 }
 
 impl Rate {
-    /// Creates a rate from a number of gigabits per second. Zero counts as one.
+    /// Creates a rate from a number of gigabits per second. The number 0 is replaced by 1.
     pub const fn gigabits(gigabits: u32) -> Rate {
         Rate(if gigabits == 0 { 1 } else { gigabits as u64 } * 1_000_000_000)
     }
@@ -193,7 +193,7 @@ impl Rate {
         self.0
     }
 
-    /// Returns the time to send `bytes` at this rate, rounded up to a picosecond.
+    /// Returns the time to send `bytes` at this rate, rounded up to a whole picosecond.
     ///
     /// # Errors
     /// The time exceeds 64 bits of picoseconds.
@@ -246,14 +246,14 @@ const RATE_UNITS: &[(&str, u128)] = &[
     ("KiB/s", 8 << 10),
 ];
 
-/// Notation of a quantity, for the parser.
+/// Notation in which the parser reads a quantity.
 struct Notation {
     name: &'static str,
     smallest: &'static str,
     example: &'static str,
     units: &'static [(&'static str, u128)],
-    /// True if the parser rounds a value to the nearest multiple of the smallest unit; otherwise
-    /// the parser refuses values that are not such a multiple.
+    /// True if the parser rounds a value to the nearest multiple of the smallest unit. Otherwise
+    /// the parser refuses a value that is not a multiple of the smallest unit.
     rounded: bool,
 }
 
@@ -280,7 +280,8 @@ const RATE: Notation = Notation {
 };
 
 impl Notation {
-    /// Parses a quantity. Returns the number of smallest units, and whether the number is exact.
+    /// Parses a quantity. Returns the quantity in multiples of the smallest unit, and whether this
+    /// number is exact rather than rounded.
     fn parse(&self, text: &str) -> Result<(u64, bool), UnitError> {
         let trimmed = text.trim();
         let split = trimmed
@@ -345,7 +346,7 @@ impl Notation {
     }
 }
 
-/// Splits `12.50` into its digits without the point (1250) and the number of decimals (2).
+/// Splits a decimal number such as `12.50` into its digits (1250) and the number of decimals (2).
 fn split_number(number: &str) -> Option<(u128, u32)> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || (number.contains('.') && fraction.is_empty()) || fraction.contains('.') {
@@ -355,8 +356,8 @@ fn split_number(number: &str) -> Option<(u128, u32)> {
     Some((digits, u32::try_from(fraction.len()).ok()?))
 }
 
-/// Writes `count` smallest units as an exact decimal in the unit `name`, which is `factor` smallest
-/// units.
+/// Writes a quantity of `count` smallest units as an exact decimal in the unit `name`. One unit
+/// `name` is `factor` smallest units.
 fn write_decimal(
     formatter: &mut fmt::Formatter<'_>,
     count: u64,
@@ -399,8 +400,8 @@ impl FromStr for Rate {
 }
 
 impl Rate {
-    /// Parses a rate. Returns the rate if the text, such as `4.7GiB/s`, had to be rounded to a
-    /// whole number of bits per second, and `None` if the text is exact.
+    /// Parses a rate. Returns the rate if `text`, such as `4.7GiB/s`, had to be rounded to a whole
+    /// number of bits per second. Returns `None` if `text` is exact.
     ///
     /// # Errors
     /// The text is not a rate.
@@ -431,8 +432,7 @@ impl fmt::Display for Bytes {
             let number = (u128::from(self.0) / factor).to_string();
             number.trim_end_matches('0').len()
         };
-        // Chooses the unit that leaves the fewest significant digits: 4MiB, but 64MB rather than
-        // 62500KiB.
+        // Chooses the unit with the fewest significant digits: 4MiB, but 64MB instead of 62500KiB.
         let exact = BYTE_UNITS
             .iter()
             .filter(|(_, factor)| self.0 > 0 && u128::from(self.0) % factor == 0)
@@ -443,7 +443,7 @@ impl fmt::Display for Bytes {
 }
 
 impl Rate {
-    /// Returns the rate for readers, such as `40 Gb/s`.
+    /// Returns the rate as text for readers, such as `40 Gb/s`.
     pub fn words(self) -> String {
         let text = self.to_string();
         let unit = text.find(char::is_alphabetic).unwrap_or(text.len());
@@ -464,7 +464,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Returns the greatest common divisor.
+/// Returns the greatest common divisor of `first` and `second`.
 pub fn gcd(first: u128, second: u128) -> u128 {
     match second {
         0 => first,

@@ -1,4 +1,4 @@
-//! Error of a schedule that cannot be placed on a fabric.
+//! Error for a schedule that cannot be placed on a fabric.
 
 use thiserror::Error;
 
@@ -8,24 +8,24 @@ use opticoll_plan::schedule::Schedule;
 /// Kind of a placement error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlacementProblem {
-    /// The fabric belongs to another family.
+    /// The fabric belongs to a family other than the expected family.
     Family,
-    /// A transfer has no path, on any fabric of this number of ranks.
+    /// A transfer has no path on any fabric with this number of ranks.
     Path,
-    /// The fabric cannot carry the schedule: a rank is cut off, a lightpath is too long, or there
-    /// are too few channels.
+    /// The fabric cannot carry the schedule: a rank is disconnected, a lightpath is too long, or
+    /// there are too few channels.
     Unfit,
-    /// The assignment is unknown or does not apply to this fabric.
+    /// The assignment of channels is unknown or does not apply to this fabric.
     Assignment,
 }
 
-/// Error of a schedule that cannot be placed on a fabric.
+/// Error for a schedule that cannot be placed on a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{sentence}")]
 pub struct PlacementError {
     /// Kind of the error.
     pub problem: PlacementProblem,
-    /// Message, with a remedy.
+    /// Message, which says how to avoid the error.
     pub sentence: String,
 }
 
@@ -39,10 +39,10 @@ impl PlacementError {
     }
 }
 
-/// Checks that every transfer goes from one rank below `ranks` to another.
+/// Checks that every transfer goes between two different ranks, which are both below `ranks`.
 ///
 /// # Errors
-/// The first transfer that does not.
+/// A transfer has equal ranks, or a rank that does not exist.
 pub(crate) fn check_ends(schedule: &Schedule, ranks: u32) -> Result<(), PlacementError> {
     for transfer in 0..schedule.len() {
         interrupt::check();

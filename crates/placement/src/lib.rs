@@ -21,7 +21,8 @@ use wss_grid::placement::assign_on_grid;
 
 pub use error::{PlacementError, PlacementProblem};
 
-/// Places a schedule on a fabric with a named assignment of channels, such as `first_fit`.
+/// Converts a schedule to a plan: assigns a route, a channel and a slot on `fabric` to each
+/// transfer. `assignment` is the name of the rule that selects channels, such as `first_fit`.
 ///
 /// # Errors
 /// The assignment is unknown or does not apply to this fabric, or the schedule does not fit.
@@ -66,11 +67,11 @@ pub fn place(
     }
 }
 
-/// Places a schedule on a fabric with the default routes and channels; without light on an
-/// electrical fabric.
+/// Converts a schedule to a plan with default routes and channels; without light on an electrical
+/// fabric.
 ///
 /// # Errors
-/// The schedule does not fit.
+/// The fabric cannot carry the schedule.
 pub fn place_by_default(
     schedule: Schedule,
     fabric: &Fabric,
@@ -79,8 +80,8 @@ pub fn place_by_default(
     place(schedule, fabric, AUTO, algorithm)
 }
 
-/// Returns the number of distinct wavelengths of a plan. On a ring with converters, returns the
-/// maximum number of lightpaths on one fibre of one link in one slot.
+/// Returns the number of distinct wavelengths that a plan uses. On a ring with converters, returns
+/// the maximum number of lightpaths on one fibre of one link in one slot.
 pub fn wavelengths_used(plan: &Plan) -> u32 {
     match plan.fabric.circuit_machine() {
         Some(WdmRing(ring)) => wdm_ring::placement::wavelengths_used(plan, ring),
@@ -88,11 +89,10 @@ pub fn wavelengths_used(plan: &Plan) -> u32 {
     }
 }
 
-/// Default assignment of channels.
+/// Name of the default assignment of channels.
 pub const AUTO: &str = "auto";
 
-/// Returns the number of distinct values of the field `wavelength` in a plan's light; 0 if there is
-/// no such field.
+/// Returns the number of distinct wavelengths of a plan; 0 if the fabric's light has none.
 fn distinct_wavelengths(plan: &Plan) -> u32 {
     let Some(kind) = plan.fabric.light() else {
         return 0;

@@ -1,24 +1,24 @@
-//! Slots of a step, with the resources in use.
+//! Use of resources, such as ports of ranks, in the slots of a step.
 //!
-//! A message takes one unit of each of its resources, such as ports of ranks, in the first slot in
-//! which each of them has a free unit.
+//! A message reserves one unit of each resource that it needs, in the first slot in which all of
+//! these resources have a free unit.
 
 use opticoll_base::interrupt;
 
-/// Units in use of each resource in each slot.
+/// Number of reserved units of each resource in each slot of a step.
 pub(crate) struct SlotTable {
-    /// Number of units of each resource in a slot.
+    /// Number of units that each resource has in every slot, indexed by resource.
     units: Vec<u32>,
-    /// Units in use of each resource in each slot, up to the last slot with any.
+    /// Number of reserved units, indexed by resource and slot. The list of a resource ends with the
+    /// last slot in which units are reserved.
     used: Vec<Vec<u32>>,
-    /// First slot in which each resource has a free unit.
+    /// First slot in which each resource has a free unit, indexed by resource.
     first: Vec<u32>,
     count: u32,
 }
 
 impl SlotTable {
-    /// Creates a table without units in use. `units` is the number of units of each resource in a
-    /// slot.
+    /// Creates an empty table. `units` is the number of units of each resource in every slot.
     pub(crate) fn new(units: Vec<u32>) -> SlotTable {
         SlotTable {
             used: vec![Vec::new(); units.len()],
@@ -28,19 +28,19 @@ impl SlotTable {
         }
     }
 
-    /// Returns the number of slots in use, at least 1, because an empty step takes a slot.
+    /// Returns the number of slots in use, at least 1, because an empty step needs a slot.
     pub(crate) fn count(&self) -> u32 {
         self.count.max(1)
     }
 
-    /// Returns the number of units of a resource in use in a slot.
+    /// Returns the number of reserved units of a resource in a slot.
     pub(crate) fn used(&self, resource: usize, slot: u32) -> u32 {
         let used = self.used[resource].get(slot as usize);
         used.copied().unwrap_or(0)
     }
 
-    /// Takes a unit of each resource in the first slot in which all of them are free. Returns the
-    /// slot.
+    /// Reserves one unit of each of `resources` in the first slot in which all of them have a free
+    /// unit. Returns the index of this slot.
     pub(crate) fn take(&mut self, resources: &[usize]) -> u32 {
         let is_full = |table: &SlotTable, resource: usize, slot: u32| {
             table.used(resource, slot) >= table.units[resource]

@@ -3,19 +3,19 @@
 //! # The model
 //!
 //! A flow waits for the latencies of its links, then moves its bytes at a rate r(t) until the
-//! integral of r equals its size. At every instant the rates are the max-min fair rates.
+//! integral of r equals its size. At every instant, the rates are the max-min fair rates.
 //!
 //! **Definition.** Flow f has the route R_f and the weight w_f; link l has the capacity C_l. Rates
-//! are *feasible* if the sum of r_f over the flows on l is at most C_l for each link l. They are
-//! *max-min fair* if no flow f's rate can be increased without decreasing the rate of a flow g with
-//! r_g / w_g <= r_f / w_f. A rate cap is a link that only this flow uses. (Bertsekas and Gallager,
-//! Data Networks, section 6.5.2.)
+//! are *feasible* if the sum of r_f over the flows on l is at most C_l for each link l. Feasible
+//! rates are *max-min fair* if increasing the rate of any flow f requires decreasing the rate of a
+//! flow g with r_g / w_g <= r_f / w_f. A cap on the rate of a flow counts as a link that only this
+//! flow uses. (Bertsekas and Gallager, Data Networks, section 6.5.2.)
 //!
 //! **Bottlenecks.** Feasible rates are max-min fair if and only if each flow f has a *bottleneck*:
 //! a full link on R_f on which no flow has a higher r / w than f. *If:* a higher rate of f lowers
-//! the rate of some g on its full bottleneck, and r_g / w_g <= r_f / w_f. *Only if:* without a
-//! bottleneck, each full link of f carries a flow with a higher r / w, and f can take a small part
-//! of its rate.
+//! the rate of some g on the bottleneck of f, and r_g / w_g <= r_f / w_f. *Only if:* without a
+//! bottleneck, each full link of f has a flow with a higher r / w, which can give f some of its
+//! rate.
 //!
 //! **Levels.** Hence each link l has a level mu_l, infinite if the link is not full, with
 //! r_f = w_f x_f and x_f = min of mu_l over R_f, where mu_l solves the link's *equation*
@@ -31,11 +31,11 @@
 //! unique.
 //!
 //! **Relaxation.** A link is *settled* if its level solves its equation with the present levels of
-//! the other links. To *relax* a link is to give it the level that solves its equation. After some
+//! the other links. *Relaxing* a link sets its level to the solution of its equation. After some
 //! flows start or end, or a link is relaxed, a link k stays settled if the x_f of the flows on k do
-//! not change, because min(mu_k, y_fk) is x_f. Only links whose flows start, end or change their
-//! x_f must therefore be relaxed, until no such link is left. All other links keep their level, in
-//! particular those outside the connected component of the change.
+//! not change, because min(mu_k, y_fk) is x_f. Therefore only links whose flows start, end or
+//! change their x_f must be relaxed, until no such link is left. All other links keep their level,
+//! in particular all links outside the connected component of the change.
 //!
 //! *Termination.* Let m_l be the levels of the solution (the least if several solve an equation),
 //! v_1 < v_2 < ... their distinct values, and x*_f and y*_fl the values that follow from them. A
@@ -57,20 +57,21 @@
 //! Three rounds for each distinct level are therefore enough in any order. In the order of the
 //! levels, a link is relaxed little more than once, because a level depends only on lower levels.
 //!
-//! **Classes.** Flows with the same route and weight have the same rate. They form one class with
-//! the sum of their weights. A single number stores the bytes that each flow of the class has moved
-//! since the class began, and a flow ends when this number reaches its value at the flow's start
-//! plus the flow's size.
+//! **Classes.** Flows with the same route and weight have the same rate. They form one class, whose
+//! weight is the sum of their weights. Each class stores a single number: the bytes that each flow
+//! has moved since the class began. A flow ends when this number has increased by the size of the
+//! flow since the start of the flow.
 //!
 //! # Time
 //!
-//! Times at the interface are whole picoseconds, rounded to the nearest. Inside, instants, rates
-//! and volumes are binary floating-point numbers of 53 bits, because exact rates would be fractions
-//! that grow with every event. Three rules prevent visible effects of rounding:
+//! The interface uses whole picoseconds, rounded to the nearest. Inside the simulator, instants,
+//! rates and volumes are binary floating-point numbers of 53 bits, because exact rates would be
+//! fractions that grow with every event. Three rules prevent visible effects of rounding:
 //!
 //! * Two levels with a relative difference below 2^-40 are equal. Rates are then max-min fair for
-//!   capacities with a relative error of 1e-12. A flow that gets the rest which thousands of other
-//!   flows leave of a link may deviate by that share of the whole link.
+//!   capacities with a relative error of 1e-12. A flow that uses only the small remainder which
+//!   thousands of other flows leave on a link may deviate by this fraction of the link's whole
+//!   rate.
 //! * Ends and starts within 2^-10 ps + 2^-40 t after the first event at t belong to the same
 //!   instant t. Rounding errors stay below this window for thousands of dependent events, and a
 //!   chain of n events deviates by less than n windows.
@@ -79,7 +80,7 @@
 //!
 //! # Start rules
 //!
-//! With a schedule, the [`StartRule`] defines when a flow of step s from a to b may start.
+//! If flows are in steps, a [`StartRule`] defines when a flow from rank a to rank b may start.
 //!
 //! ```
 //! use opticoll_fabric::network::{Link, Routed, Sharing};
@@ -151,8 +152,8 @@ use schedule::ScheduledSteps;
 use steps::Stepped;
 pub use times::{MessageTime, message_times};
 
-/// Relative amount by which a simulated time may be below a lower bound that it meets, because ends
-/// within the rounding window are one instant.
+/// Relative amount by which a simulated time may be below its lower bound, because ends within the
+/// rounding window count as one instant.
 pub const ROUNDING: f64 = 1e-12;
 
 /// Reason why the flow simulator refuses flows.
@@ -175,7 +176,7 @@ pub enum FluidError {
     SelfFlow {
         /// Index of the flow.
         flow: usize,
-        /// Source and destination.
+        /// Rank that is both source and destination.
         rank: u32,
     },
     /// A flow waits for a flow that does not exist.
@@ -186,7 +187,7 @@ pub enum FluidError {
     UnknownDependency {
         /// Index of the flow.
         flow: usize,
-        /// Index of the flow that it waits for.
+        /// Index of the unknown flow.
         after: u32,
         /// Number of flows.
         flows: usize,
@@ -194,7 +195,7 @@ pub enum FluidError {
     /// Flows wait for each other in a cycle.
     #[error("flow {flow} waits for itself, through the flows it waits for; none of them can start")]
     Cycle {
-        /// Flow on the cycle.
+        /// Index of a flow on the cycle.
         flow: usize,
     },
     /// A route of the network contains a link that the network does not have.
@@ -224,21 +225,21 @@ pub enum FluidError {
     /// The bins of link use have no length.
     #[error("a bin of link use must take some time; give a bin such as 1us")]
     Bin,
-    /// Endpoint costs were given for flows that the caller starts.
+    /// The caller starts the flows, but the options contain endpoint costs.
     #[error(
         "the program that sends messages sets their endpoint costs; leave the setting endpoint out"
     )]
     Endpoint,
-    /// The start rule `link` does not support a setting.
+    /// The start rule `link` does not support an option.
     #[error(
         "under the start rule link each flow has its links to itself: leave endpoint, background \
          and link_bin out, or name another start rule"
     )]
     UnsupportedByLinkRule,
-    /// The run has reached the time limit.
+    /// The simulated time exceeds the time limit.
     #[error("the flows take longer than {limit}")]
     TooLong {
-        /// Limit, from [`FlowOptions::limit`].
+        /// Time limit, from [`FlowOptions::limit`].
         limit: Time,
     },
     /// A time or size that does not fit into 64 bits.
@@ -249,16 +250,16 @@ pub enum FluidError {
 /// Rule for the earliest start of a flow of step s from rank a to rank b.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum StartRule {
-    /// The flow starts when a and b have ended all their flows of earlier steps, sent and received:
-    /// MPI's `Sendrecv` with messages too large to be buffered.
+    /// The flow starts when a and b have ended all flows of earlier steps that they send or
+    /// receive. This is MPI's `Sendrecv` with messages that are too large to be buffered.
     #[default]
     Rendezvous,
-    /// The flow starts when a has ended all its flows of earlier steps.
+    /// The flow starts when a has ended all flows of earlier steps that a sends or receives.
     Sender,
     /// The flow starts when all flows of earlier steps have ended: a barrier between steps.
     Step,
-    /// The flow starts when a has received the data that it sends, and the earlier flows on the
-    /// links from a to b have ended. Links carry one flow at a time, for its latency and its bytes.
+    /// The flow starts when a has received the data of the flow and the earlier flows on its links
+    /// have ended. A link carries one flow at a time, for its latency and its bytes.
     Link,
 }
 
@@ -317,14 +318,14 @@ impl FromStr for StartRule {
     }
 }
 
-/// Weights of the flows that share a full link.
+/// Rule that assigns weights to the flows that share a full link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Weights {
     /// All flows have the same weight: plain max-min fairness.
     #[default]
     Equal,
-    /// A flow has the weight 1 / latency of its route, as in window-controlled transport (SimGrid's
-    /// CM02). A route without latency has weight 1.
+    /// The weight of a flow is 1 / latency of its route, as in window-controlled transport
+    /// (SimGrid's CM02). A route without latency has weight 1.
     InverseLatency,
 }
 
@@ -347,31 +348,31 @@ pub struct BackgroundFlow {
     pub source: u32,
     /// Receiving rank, which differs from the sending rank.
     pub destination: u32,
-    /// Maximum rate; `None`: limited by the links only.
+    /// Maximum rate; `None` if only the links limit the rate.
     pub rate: Option<Rate>,
-    /// Start; the flow has no latency.
+    /// Start of the flow. The flow moves bytes from this time on, without a latency.
     pub from: Time,
-    /// End; `None`: the flow ends with the last other flow.
+    /// End of the flow; `None` if the flow ends when the last other flow ends.
     pub until: Option<Time>,
 }
 
-/// Options of a run. The default is the plain model, with recorded flows.
+/// Options of a run. By default, messages have no costs at the ranks, and flows are recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowOptions {
     /// Weights of the flows that share a full link.
     pub weights: Weights,
-    /// Costs of messages at the ranks; `None`: no costs.
+    /// Costs of messages at the ranks; `None` if messages have no such costs.
     pub endpoint: Option<Endpoint>,
     /// Background traffic.
     pub background: Vec<BackgroundFlow>,
-    /// True if start, end, bottleneck and predecessor of each flow are recorded, and with them the
-    /// critical path. This takes 32 bytes for each flow, except for flows of replayed steps, whose
-    /// columns are filled on request.
+    /// True if the start, end, bottleneck and predecessor of each flow are recorded, from which the
+    /// critical path follows. The record takes 32 bytes for each flow. Flows of replayed steps take
+    /// no memory until their columns are requested.
     pub record_flows: bool,
-    /// Bins for the use of each link over time; `None`: the use is not recorded. With bins every
-    /// step is simulated, even a repeated step.
+    /// Bins in which the use of each link over time is recorded; `None` if the use is not recorded.
+    /// With bins, every step is simulated, even a repeated step.
     pub link_bin: Option<LinkBin>,
-    /// Time limit; a run that takes longer ends with [`FluidError::TooLong`].
+    /// Time limit. A run that takes longer ends with [`FluidError::TooLong`].
     pub limit: Option<Time>,
 }
 
@@ -389,13 +390,13 @@ impl Default for FlowOptions {
 }
 
 impl FlowOptions {
-    /// Returns whether there are only flows and links, without recording the use of links over
-    /// time. Then flows may be simulated together.
+    /// Returns whether the options contain no endpoint costs, no background traffic and no bins of
+    /// link use. Only then may several flows be simulated as one.
     fn is_plain(&self) -> bool {
         self.endpoint.is_none() && self.background.is_empty() && self.link_bin.is_none()
     }
 
-    /// Returns an error if an instant (ps) exceeds the limit by more than rounding errors.
+    /// Returns an error if `now` (ps) exceeds the time limit by more than rounding errors.
     fn check_limit(&self, now: f64) -> Result<(), FluidError> {
         match self.limit {
             Some(limit) if now > limit.ps() as f64 * (1.0 + 1e-9) + 1.0 => {
@@ -405,7 +406,7 @@ impl FlowOptions {
         }
     }
 
-    /// Returns the settings that differ from the plain model.
+    /// Returns the settings that differ from the default model.
     pub fn settings(&self) -> Vec<ChangedSetting> {
         let mut settings = Vec::new();
         let mut differs = |name, value: String, plain| {
@@ -457,8 +458,8 @@ impl FlowOptions {
 /// Simulates flows that wait for each other.
 ///
 /// # Errors
-/// Sources or destinations that are no ranks or equal, unknown dependencies, flows that wait for
-/// each other in a cycle, a route with an unknown link, or a time that exceeds 64 bits.
+/// A source or destination is no rank, or both are equal. A flow waits for an unknown flow. Flows
+/// wait for each other in a cycle. A route contains an unknown link. A time exceeds 64 bits.
 pub fn simulate_flows(
     network: &dyn Network,
     flows: &Flows,
@@ -478,8 +479,8 @@ pub fn simulate_flows(
 /// Simulates flows in steps.
 ///
 /// # Errors
-/// Sources or destinations that are no ranks or equal, a route with an unknown link, or a time that
-/// exceeds 64 bits.
+/// A source or destination is no rank, or both are equal. A link is unknown. A time exceeds 64
+/// bits.
 pub fn simulate_steps(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -489,8 +490,8 @@ pub fn simulate_steps(
     log_steps(network, steps, None, rule, options).map(with_flows)
 }
 
-/// Simulates flows in steps, which carry the given chunks. Returns an outcome without flow columns,
-/// and the log of the flows.
+/// Simulates flows in steps. `chunks` contains the schedule and the routes from which the chunks of
+/// each flow follow. Returns the outcome, without flow columns, and the log of the flows.
 fn log_steps(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -522,7 +523,7 @@ fn log_steps(
     log_each_flow(network, steps, rule, options)
 }
 
-/// Simulates as [`log_steps`] does, but every flow by itself.
+/// Simulates flows in steps, as [`log_steps`] does, but every flow by itself.
 fn log_each_flow(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -541,11 +542,11 @@ fn log_each_flow(
     ledger.close(network, options, rule.name(), counts)
 }
 
-/// Simulates a schedule for a collective of some size. The transfers of a step with the same
+/// Simulates a schedule for a collective of the given size. The transfers of a step with the same
 /// source, destination and action form one flow over the network's route.
 ///
 /// # Errors
-/// The errors of [`simulate_steps`], and a network with another number of ranks.
+/// The errors of [`simulate_steps`], or the network has another number of ranks than the schedule.
 pub fn simulate_schedule(
     network: &dyn Network,
     schedule: &Schedule,
@@ -557,8 +558,7 @@ pub fn simulate_schedule(
     log_plan(network, schedule, &routes, size, rule, options).map(with_flows)
 }
 
-/// Simulates a schedule over the routes that a plan names, and returns the results of
-/// [`log_steps`].
+/// Simulates a schedule over the routes that a plan names. Returns the result of [`log_steps`].
 fn log_plan(
     network: &dyn Network,
     schedule: &Schedule,
@@ -584,7 +584,7 @@ fn log_plan(
     }
 }
 
-/// Returns the outcome with the columns of all flows.
+/// Adds the columns of all flows to the outcome.
 fn with_flows((outcome, log): (FluidOutcome, FlowLog)) -> FluidOutcome {
     FluidOutcome {
         flows: log.into_columns(),

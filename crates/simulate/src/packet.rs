@@ -2,52 +2,53 @@
 //!
 //! # The model
 //!
-//! **Messages.** A terminal *sequences* its messages one at a time, each with a fixed delay. Then
-//! it cuts the message into packets and the packets into chunks. The last packet and the last chunk
-//! may be short; an empty message is one chunk. The terminal cuts the next packet when its link had
-//! the time to send all chunks of the packet before, each counted as a full chunk. It pauses while
-//! the chunks that wait at the terminal fill twice the terminal buffer. Chunks are the unit of
-//! everything below: each chunk is routed, buffered, credited, stored and forwarded as a whole. A
-//! short chunk takes its true length on a link and the place of a full chunk in a buffer.
+//! **Messages.** A terminal *sequences* its messages one at a time, each with a fixed delay. The
+//! terminal then cuts the message into packets and the packets into chunks. The last packet and the
+//! last chunk may be short; an empty message is one chunk. The terminal cuts the next packet when
+//! its link has had the time to send all chunks of the previous packet, each counted as a full
+//! chunk. The terminal pauses while the chunks that wait at the terminal fill twice the terminal
+//! buffer. Chunks are the unit of the rest of the model: each chunk is routed, buffered, credited,
+//! stored and forwarded as a whole. A short chunk takes the time of its own bytes on a link, but
+//! the place of a full chunk in a buffer.
 //!
 //! **Links.** Let a link have rate B and latency l, and let its sender have router delay d (0 for
 //! terminals). A chunk of b bytes that starts at time s arrives at s + b/B + d + l. The link is
 //! free again at s + b/B, or at s + b/B + d if the router delay occupies the port
-//! ([`RouterDelay::OccupiesPort`]). A router moves any number of chunks at once from its inputs to
-//! its outputs.
+//! ([`RouterDelay::OccupiesPort`]). A router moves any number of chunks to its outputs at a time.
 //!
 //! **Virtual channels.** Each link has one or more virtual channels, each with a buffer for a fixed
-//! number of chunks. A chunk holds a place of that buffer from the time its sender accepts it for
-//! the channel, through waiting and transmission, until the next router accepts it for the
-//! following channel. The buffer therefore stands for the buffers of sender and receiver and for
-//! the wire between them. A router routes an arriving chunk at once. If the next channel has room,
-//! the router accepts the chunk and returns a credit, which arrives after the credit delay and the
-//! latency of the chunk's last link. Otherwise the chunk waits in the queue for that channel and
-//! keeps its place in the channel before: back-pressure. Terminals accept every chunk at once.
+//! number of chunks. A chunk occupies a place in the buffer of a channel from the time when the
+//! sender accepts the chunk for the channel, through waiting and transmission, until the next
+//! router accepts the chunk for the next channel. The buffer therefore represents the buffers of
+//! sender and receiver, and the wire between them. A router routes an arriving chunk immediately.
+//! If the buffer of the next channel has a free place, the router accepts the chunk and returns a
+//! credit, which arrives after the credit delay and the latency of the chunk's last link.
+//! Otherwise, the chunk waits in the queue for the next channel and still occupies its place in the
+//! buffer of the previous channel: back-pressure. Terminals accept every chunk immediately.
 //!
-//! **Arbitration.** A free link serves the highest channel that has accepted chunks
-//! ([`Arbitration::Strict`]: chunks that are further along their route go first), or the channels
-//! in turn. Each channel is first come, first served. A chunk that finds its link idle is sent at
-//! once.
+//! **Arbitration.** A free link serves either the highest channel that has accepted chunks
+//! ([`Arbitration::Strict`]: chunks that are further along their route are sent first), or the
+//! channels in turn. Each channel sends its chunks in the order of arrival. A chunk that arrives at
+//! an idle link is sent immediately.
 //!
 //! **Overheads.** Each hand-over inside a terminal or router takes a short time ([`Overheads`]).
-//! `handover` applies between caller and terminal, after sequencing, between cutting and queueing,
-//! between queueing and an idle link, and in routers between accepting a chunk and an idle link.
-//! `send` applies once per chunk and link, `notice` once per message at the receiver, `credit` once
-//! per credit. Each delay is the middle of its range, or is drawn from the range if a seed for
-//! `jitter` is given.
+//! The delay `handover` applies between caller and terminal, after sequencing, between cutting and
+//! queueing, between queueing and an idle link, and in routers between accepting a chunk and an
+//! idle link. The delay `send` applies once per chunk and link, `notice` once per message at the
+//! receiver, `credit` once per credit. Each delay is the middle of its range. If a seed for
+//! `jitter` is given, each delay is drawn from its range instead.
 //!
 //! **Times of an empty network.** A message of one chunk of b bytes over r routers takes
-//! `sequencing + 4 handover + notice` at its ends, `b/B + send` on each of its r + 1 links, and
-//! `d + handover` in each router.
+//! `sequencing + 4 handover + notice` at its ends, `b/B + send` on each of r + 1 links, and `d +
+//! handover` in each router.
 //!
 //! **Deadlock.** The routing modules prove that their routes are free of deadlock. The engine
-//! checks as well: if no chunk can move, the run ends with [`PacketError::Deadlock`], which names a
-//! cycle of channels.
+//! checks as well: if no chunk can move, it returns [`PacketError::Deadlock`] with a cycle of
+//! channels.
 //!
 //! **Time** is a whole number of picoseconds; transmission times are rounded up. Events of the same
-//! time happen in the order of their kind, and within a kind in descending order of the link,
-//! channel or terminal concerned. No other order exists, so runs are reproducible.
+//! time happen in the order of their kinds. Events of one kind happen in descending order of the
+//! number of their link, channel or terminal. No order depends on chance, so runs are reproducible.
 //!
 //! The model is that of the dragonfly of CODES (Mubarak et al., A Case Study in Using Massively
 //! Parallel Simulation for Extreme-Scale Torus Network Codesign, 2014, and its dragonfly
@@ -124,7 +125,7 @@ pub enum PacketError {
         /// Index of the link.
         link: u32,
     },
-    /// A link that the model does not support.
+    /// The model does not support a link.
     #[error("{link}: {problem}")]
     Link {
         /// Name of the link.
@@ -132,12 +133,12 @@ pub enum PacketError {
         /// Reason why the model does not support the link.
         problem: &'static str,
     },
-    /// An option outside its range.
+    /// The value of an option is outside its range.
     #[error("{option} {problem}")]
     Option {
         /// Name of the option.
         option: &'static str,
-        /// Reason, and values that are accepted.
+        /// Reason for the refusal, and the accepted values.
         problem: String,
     },
     /// The schedule and the fabric differ in their number of ranks.
@@ -148,19 +149,19 @@ pub enum PacketError {
         /// Ranks of the fabric.
         fabric: u32,
     },
-    /// The placement of ranks is not a permutation.
+    /// The terminals of the ranks are not a permutation.
     #[error("the placement must name each of the {ranks} terminals once, in order of rank")]
     Placement {
         /// Number of ranks.
         ranks: u32,
     },
-    /// A rank without links, or a route that does not end at its destination.
+    /// A rank has no links, or a route does not end at its destination.
     #[error("rank {rank} is not reached by links")]
     Unreachable {
         /// Number of the rank.
         rank: u32,
     },
-    /// Fixed routes that need more virtual channels than supported to be free of deadlock.
+    /// The fixed routes need more virtual channels than the maximum to be free of deadlock.
     #[error(
         "the routes of this fabric need {needed} virtual channels to be free of deadlock, but the \
          maximum is {most}"
@@ -177,13 +178,13 @@ pub enum PacketError {
          messages or a collective"
     )]
     Endless,
-    /// More messages than 32 bits can number.
+    /// There are more messages than 32 bits can number.
     #[error("too many messages: they are numbered with 32 bits")]
     TooMany,
     /// The simulated time exceeds 2^60 ps (13 days).
     #[error("the simulated time exceeds 13 days; check sizes, rates and periods")]
     TooLong,
-    /// A cycle of chunks, each of which waits for the next.
+    /// Chunks wait for each other in a cycle.
     #[error(
         "deadlock: {chunks} chunks cannot move; each of these channels waits for the next and the \
          last for the first: {names}"
@@ -191,7 +192,7 @@ pub enum PacketError {
     Deadlock {
         /// Number of chunks in the network.
         chunks: usize,
-        /// Channels of the cycle in order: link and number of the channel on that link.
+        /// Channels of the cycle in order: index of the link, number of the channel on the link.
         cycle: Vec<(u32, u32)>,
         /// Names of the channels of the cycle.
         names: String,
@@ -213,16 +214,16 @@ opticoll_base::named_enum! {
         Minimal = "minimal",
         /// Routes through a random intermediate group (Valiant).
         NonMinimal = "valiant",
-        /// The less loaded of both, decided at the first router (UGAL-L).
+        /// The less loaded of a minimal and a valiant route, selected at the first router (UGAL-L).
         Adaptive = "adaptive",
-        /// Adaptive routing that decides once more at the second router.
+        /// Adaptive routing that selects once more at the second router.
         Progressive = "progressive",
     }
 
     /// Effect of the router delay on the output port.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum RouterDelay {
-        /// None: several chunks can be in the router's pipeline.
+        /// No effect: several chunks can be in the router's pipeline.
         #[default]
         Pipelined = "pipelined",
         /// The router delay occupies the output port.
@@ -232,40 +233,41 @@ opticoll_base::named_enum! {
     /// Order in which a free link serves its virtual channels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Arbitration {
-        /// The highest channel that has chunks, chosen ahead of time as in CODES: when a chunk
-        /// arrives and no other chunk waits, even if the link still has to send chunks chosen
-        /// before; otherwise when the link has sent the chunks chosen before.
+        /// The highest channel that has chunks, ahead of time as in CODES. A chunk that arrives
+        /// while no other chunk waits is selected immediately, even if the link is busy. Otherwise,
+        /// the link selects the next chunk when it has sent all selected chunks.
         #[default]
         Ahead = "ahead",
-        /// The highest channel that has chunks when the link becomes free.
+        /// The highest channel that has chunks at the time when the link becomes free.
         Strict = "strict",
-        /// Round robin: the next channel that has chunks when the link becomes free.
+        /// Round robin: the next channel that has chunks at the time when the link becomes free.
         RoundRobin = "round_robin",
     }
 
     /// Order in which a rank sends the messages of a step.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Issue {
-        /// Each message when the message before has left.
+        /// Each message is sent when the previous message has left.
         #[default]
         Sequential = "sequential",
-        /// All messages at the same time.
+        /// All messages are sent at the same time.
         Together = "together",
     }
 }
 
-/// Buffer size of each virtual channel, by the class of its link.
+/// Buffer size of each virtual channel, for each class of links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Buffers {
-    /// Bytes on links within a group, or between routers of a network without groups.
+    /// Bytes per channel of links within a group, or between routers of a network without groups.
     pub local: Bytes,
-    /// Bytes on links between groups.
+    /// Bytes per channel of links between groups.
     pub global: Bytes,
-    /// Bytes on links from and to terminals.
+    /// Bytes per channel of links from and to terminals.
     pub terminal: Bytes,
 }
 
-/// Range of a delay. The delay is drawn uniformly from the range, or is its middle.
+/// Range of a delay. Without a seed, the delay is the middle of the range; with a seed, the delay
+/// is drawn uniformly from the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DelayRange {
     /// Minimum.
@@ -286,20 +288,20 @@ impl DelayRange {
 /// Short delays inside terminals and routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Overheads {
-    /// Time per message at its terminal, which sequences one message at a time.
+    /// Time that a terminal needs to sequence a message, one message at a time.
     pub sequencing: Time,
     /// Time of each hand-over inside a terminal or router.
     pub handover: DelayRange,
-    /// Time per chunk on a link.
+    /// Time of each chunk on a link, in addition to its transmission.
     pub send: DelayRange,
-    /// Time from the arrival of the last chunk to the notice of the receiver.
+    /// Time from the arrival of a message's last chunk to the notice of the receiver.
     pub notice: DelayRange,
-    /// Time per credit.
+    /// Time of each credit, in addition to the credit delay.
     pub credit: DelayRange,
 }
 
 impl Overheads {
-    /// Delays of CODES's dragonfly: 10 ns of sequencing, and CODES's ranges of random delays.
+    /// Delays of the dragonfly of CODES: 10 ns of sequencing, and the random delays of CODES.
     pub const CODES: Overheads = Overheads {
         sequencing: Time::from_ps(10_000),
         handover: DelayRange::new(500, 500),
@@ -329,34 +331,33 @@ pub struct PacketOptions {
     pub buffers: Buffers,
     /// Routing of chunks on a dragonfly.
     pub routing: PacketRouting,
-    /// Time of a chunk in a router.
+    /// Time that a router needs for a chunk.
     pub router_delay: Time,
     /// Effect of the router delay on the output port.
     pub router_delay_rule: RouterDelay,
-    /// Time of a credit in addition to the latency of its link.
+    /// Time of a credit, in addition to the latency of its link.
     pub credit_delay: Time,
     /// Order in which a free link serves its virtual channels.
     pub arbitration: Arbitration,
     /// Short delays inside terminals and routers.
     pub overheads: Overheads,
-    /// Seed for drawing the short delays. `None` uses the middle of each range.
+    /// Seed for drawing the short delays; `None` if each delay is the middle of its range.
     pub jitter: Option<u64>,
     /// Seed of the random choices of routing.
     pub seed: u64,
-    /// Maximum number of virtual channels of a link. Below the number that the routing needs,
-    /// deadlocks are possible. `None` provides as many as the routing needs.
+    /// Maximum number of virtual channels of a link. If the number is below the number that the
+    /// routing needs, deadlocks are possible. `None` provides the number that the routing needs.
     pub virtual_channels: Option<u32>,
-    /// Initial length of a bin of [`BufferTimeline`]; bins double when there are too many. `None`
-    /// records no timeline.
+    /// Initial length of a bin of [`BufferTimeline`]; `None` if no timeline is recorded. The length
+    /// is doubled when there are too many bins.
     pub timeline_bin: Option<Time>,
-    /// Number of threads that share the groups of a dragonfly. The outcome does not depend on the
-    /// number of threads.
+    /// Number of threads that share the groups of a dragonfly, which does not change the outcome.
     pub cores: u32,
 }
 
 impl Default for PacketOptions {
-    /// Returns the parameters of CODES's dragonfly: packets of 2 KiB, chunks of 512 B and buffers
-    /// of 16, 32 and 16 KiB. A credit of 8 B at 5.25 GiB/s takes 1.42 ns.
+    /// Returns the parameters of the dragonfly of CODES: packets of 2 KiB, chunks of 512 B, and
+    /// buffers of 16, 32 and 16 KiB. A credit of 8 B at 5.25 GiB/s takes 1.42 ns.
     fn default() -> PacketOptions {
         PacketOptions {
             packet: Bytes::new(2048),
@@ -388,19 +389,19 @@ pub struct PacketCollective<'a> {
     pub schedule: &'a Schedule,
     /// Size of the collective.
     pub size: Bytes,
-    /// Terminal of each rank; `None` places rank r at terminal r.
+    /// Terminal of each rank, indexed by rank; `None` if rank r is at terminal r.
     pub placement: Option<Vec<u32>>,
     /// Order in which a rank sends the messages of a step.
     pub issue: Issue,
-    /// Time that a rank spends before each send.
+    /// Time that a rank spends before each message that it sends.
     pub overhead: Time,
     /// Time at which all ranks begin.
     pub start: Time,
 }
 
 impl PacketCollective<'_> {
-    /// Creates a collective that starts at 1 ns, with rank r at terminal r, messages in sequence
-    /// and no overhead.
+    /// Creates a collective that starts at 1 ns. Rank r is at terminal r, ranks send their messages
+    /// one after the other, and sends have no overhead.
     pub fn new(schedule: &Schedule, size: Bytes) -> PacketCollective<'_> {
         PacketCollective {
             schedule,
@@ -416,9 +417,9 @@ impl PacketCollective<'_> {
 /// Work of a simulation.
 #[derive(Debug, Clone, Default)]
 pub struct PacketWork<'a> {
-    /// Collective; the simulation ends when the collective ends.
+    /// Collective, if any. The simulation ends when the collective ends.
     pub collective: Option<PacketCollective<'a>>,
-    /// Traffic beside the collective, or traffic alone.
+    /// Traffic in addition to the collective, or without a collective.
     pub traffic: Vec<Traffic>,
 }
 
@@ -434,8 +435,8 @@ pub struct PacketProgress {
 }
 
 impl Traffic {
-    /// Creates measured uniform traffic from time 0 with seed 1. Every terminal sends `messages`
-    /// messages of `size`, one every `period`.
+    /// Creates measured traffic with uniform destinations, seed 1 and start 0. Every terminal sends
+    /// `messages` messages of `size`, one in each `period`.
     pub fn uniform(size: Bytes, period: Time, messages: u32) -> Traffic {
         Traffic {
             pattern: Pattern::Uniform,
@@ -449,7 +450,8 @@ impl Traffic {
         }
     }
 
-    /// Creates uniform traffic with seed 1 that lasts until the collective beside it ends.
+    /// Creates traffic with uniform destinations and seed 1 that lasts until the collective ends.
+    /// Every terminal sends one message of `size` in each `period`.
     pub fn background(size: Bytes, period: Time) -> Traffic {
         Traffic {
             messages: None,
@@ -462,8 +464,8 @@ impl Traffic {
 /// Simulates work on a fabric.
 ///
 /// # Errors
-/// Returns an error if an option is out of its range, the fabric or the schedule does not fit, the
-/// network deadlocks, or a time exceeds 64 bits.
+/// Returns an error if an option is out of its range, the schedule does not match the fabric, the
+/// fabric has no electrical links, the network deadlocks, or a time exceeds 64 bits.
 pub fn simulate(
     fabric: &Fabric,
     work: &PacketWork<'_>,
@@ -476,8 +478,7 @@ pub fn simulate(
 /// simulation stops when `watch` returns false.
 ///
 /// # Errors
-/// Returns the errors of [`simulate`], and [`PacketError::Stopped`] if `watch` stopped the
-/// simulation.
+/// Returns the errors of [`simulate`], and [`PacketError::Stopped`] if `watch` returned false.
 pub fn simulate_watched(
     fabric: &Fabric,
     work: &PacketWork<'_>,

@@ -1,23 +1,24 @@
 //! Placement of schedules on a circuit switch: slots, planes and ports.
 //!
 //! **Slots.** The transfers of a step from one rank to another form one message over one circuit.
-//! In the order of (destination - source) modulo n, each message takes the first slot of its step
-//! in which, on some plane, its source has a free output port and its destination a free input
-//! port. On one plane, a step in which every rank sends to at most d ranks and receives from at
-//! most d ranks takes one slot; a step in which every rank sends to all others takes ceil((n - 1) /
-//! d) slots.
+//! Messages are placed in the order of (destination - source) modulo n. Each message is assigned
+//! the first slot of its step in which, on some plane, the source has a free output port and the
+//! destination has a free input port. Suppose that there is one plane, and every rank has d ports.
+//! If every rank sends to at most d ranks and receives from at most d ranks, the step needs one
+//! slot. If every rank sends to all others, the step needs ceil((n - 1) / d) slots.
 //!
-//! **Routes.** If no switch joins the ranks of a message, because switches have too few ports or
-//! ports are dead, the message is relayed by other ranks (`routes`). Each circuit of the route
-//! takes a later slot than the circuit before; with cut-through, the same slot or a later slot.
+//! **Routes.** A switch may have too few ports for all ranks, or ports may be dead. If no switch
+//! joins the ranks of a message, other ranks relay the message (`routes`). Each circuit of the
+//! route is assigned a later slot than the previous circuit, or with cut-through the same slot or
+//! later.
 //!
-//! **Planes.** A message takes a plane on which its circuit is already up; otherwise the plane with
-//! the most free ports; among several, the plane that its source used least recently, so that a
-//! plane can change while the others send.
+//! **Planes.** A message prefers a plane on which its circuit is already up, then the plane with
+//! the most free ports. Among several such planes, the message uses the plane that its source used
+//! least recently, so that this plane can be reconfigured while the others carry data.
 //!
-//! **Ports.** A message uses the circuit between its ranks that is already up. Otherwise each end
-//! takes the least recently used of the ports of the plane that are free in the slot, so that
-//! circuits stay up as long as possible.
+//! **Ports.** A message uses the circuit between its ranks if the circuit is already up. Otherwise,
+//! each rank uses, of the ports that are free in the slot, the least recently used port. Circuits
+//! therefore stay up as long as possible.
 
 use std::cmp::Reverse;
 
@@ -32,10 +33,10 @@ use opticoll_fabric::family::circuit_switch::{CircuitSwitch, Forwarding, Switche
 use opticoll_plan::plan::{Plan, Relay};
 use opticoll_plan::schedule::Schedule;
 
-/// Assigns a slot and ports to every transfer.
+/// Assigns slots and ports to every transfer of a schedule.
 ///
 /// # Errors
-/// A transfer does not go from one rank of the switch to another.
+/// A transfer does not go from one rank of the switch to a different rank.
 pub fn place(
     schedule: Schedule,
     fabric: &Fabric,
@@ -60,7 +61,7 @@ pub fn place(
                 slot.hops.iter().map(|hop| (hop.plane, hop.ends)).collect();
             for (hop, light) in slot.hops.iter().zip(circuits.enter(number, &ends)) {
                 for &transfer in &messages[hop.message].transfers {
-                    if hop.begins {
+                    if hop.is_first {
                         plan.slot[transfer as usize] = number;
                         plan.light[transfer as usize] = light;
                         continue;
@@ -74,7 +75,7 @@ pub fn place(
                 }
             }
         }
-        // An empty step takes a slot.
+        // An empty step needs a slot.
         let end = start + (slots.len() as u32).max(1);
         plan.step_slots[step] = start..end;
         start = end;
@@ -91,7 +92,7 @@ struct OneMessage {
     transfers: Vec<u32>,
 }
 
-/// Returns the messages of a step in the order of their placement.
+/// Returns the messages of a step in the order in which they are placed.
 fn messages(schedule: &Schedule, step: usize, ranks: u32) -> Vec<OneMessage> {
     let mut keyed = Vec::with_capacity(schedule.step(step).len());
     for transfer in schedule.step(step) {
@@ -111,12 +112,11 @@ fn messages(schedule: &Schedule, step: usize, ranks: u32) -> Vec<OneMessage> {
     keyed.chunk_by(|a, b| a.0 == b.0).map(message).collect()
 }
 
-/// Slots of a step.
 struct SlotsOfStep<'a> {
     circuits: &'a HeldCircuits<'a>,
     slots: Vec<Slot>,
-    /// First slot with a free port, for each direction (0 out, 1 in) and rank.
-    open: [Vec<usize>; 2],
+    /// First slot in which a rank has a free port, `[direction][rank]` (direction 0: out, 1: in).
+    first_open: [Vec<usize>; 2],
 }
 
 impl<'a> SlotsOfStep<'a> {
@@ -124,12 +124,13 @@ impl<'a> SlotsOfStep<'a> {
         SlotsOfStep {
             circuits,
             slots: Vec::new(),
-            open: [0, 1].map(|_| vec![0usize; circuits.switch.ranks as usize]),
+            first_open: [0, 1].map(|_| vec![0usize; circuits.switch.ranks as usize]),
         }
     }
 
-    /// Assigns slots to the circuits of a message's route: each circuit follows the circuit before
-    /// in a later slot, or with cut-through in the same slot or a later slot.
+    /// Assigns slots to the circuits of a message. `route` contains the ranks from the source to
+    /// the destination. Each circuit is assigned a later slot than the previous circuit; with
+    /// cut-through, the slot may be the same.
     fn enter(&mut self, message: usize, route: &[u32]) {
         let stores = self.circuits.switch.forwarding == Forwarding::Store;
         let mut first = 0;
@@ -140,18 +141,19 @@ impl<'a> SlotsOfStep<'a> {
                 plane,
                 ends,
                 message,
-                begins: place == 0,
+                is_first: place == 0,
             });
-            self.close(ends);
+            self.skip_full_slots(ends);
             first = slot + usize::from(stores);
         }
     }
 
-    /// Returns the first slot from `first` on in which a plane has free ports at both ends, and the
-    /// plane.
+    /// Returns the first slot, at or after `first`, in which both ranks of a circuit have a free
+    /// port on the same plane, and this plane.
     fn place(&mut self, ends: [u32; 2], first: usize) -> (usize, u32) {
-        let open = self.open[0][ends[0] as usize].max(self.open[1][ends[1] as usize]);
-        let mut slot = open.max(first);
+        let first_open =
+            self.first_open[0][ends[0] as usize].max(self.first_open[1][ends[1] as usize]);
+        let mut slot = first_open.max(first);
         loop {
             interrupt::check();
             while slot >= self.slots.len() {
@@ -164,11 +166,11 @@ impl<'a> SlotsOfStep<'a> {
         }
     }
 
-    /// Advances the first free slot of two ranks past slots in which all of their ports are in use.
-    fn close(&mut self, ends: [u32; 2]) {
+    /// Updates `first_open` of both ranks: skips slots in which all ports of the rank are in use.
+    fn skip_full_slots(&mut self, ends: [u32; 2]) {
         for (direction, &rank) in ends.iter().enumerate() {
             let ports = self.circuits.switch.ports_alive(rank);
-            let first = &mut self.open[direction][rank as usize];
+            let first = &mut self.first_open[direction][rank as usize];
             let slots = &self.slots;
             while slots
                 .get(*first)
@@ -180,22 +182,21 @@ impl<'a> SlotsOfStep<'a> {
     }
 }
 
-/// Circuit in a slot.
 struct SlotHop {
     plane: u32,
     ends: [u32; 2],
-    /// Index of the message among those of the step.
+    /// Index of the message in the list of the step's messages.
     message: usize,
-    /// True if the circuit is the first of its message's route.
-    begins: bool,
+    /// True if the circuit is the first circuit on the route of the message.
+    is_first: bool,
 }
 
-/// Circuits and ports in use in a slot of a step.
+/// Circuits and ports that are used in one slot of a step.
 #[derive(Default)]
 struct Slot {
     hops: Vec<SlotHop>,
-    /// Number of ports in use, for each direction (0 out, 1 in), rank and plane. Only looked up,
-    /// never iterated over.
+    /// Number of ports in use. The key is (direction, rank, plane); direction 0 is out, 1 is in.
+    /// The plane `u32::MAX` stands for all planes together. The map is never iterated over.
     used: FxHashMap<(usize, u32, u32), u32>,
 }
 
@@ -214,8 +215,7 @@ impl Slot {
             .unwrap_or(0)
     }
 
-    /// Returns the plane for a circuit, or `None` if no plane joins its ranks with free ports at
-    /// both ends.
+    /// Returns a plane on which both ranks of a circuit have free ports, or `None`.
     fn plane(&self, circuits: &HeldCircuits<'_>, ends: [u32; 2]) -> Option<u32> {
         let switch = circuits.switch;
         let room = |plane: u32| {
@@ -243,30 +243,29 @@ impl Slot {
     }
 }
 
-/// Port of a rank.
 #[derive(Clone, Copy, Default)]
-struct HeldPort {
-    /// Rank and port at the other end of the circuit; `None` if no circuit is up.
+struct PortState {
+    /// Rank and port at the other end of the circuit; `None` if no circuit is up at this port.
     other: Option<(u32, u32)>,
-    /// Number of slots up to and including the last use.
+    /// 1 + the index of the last slot in which the port was used; 0 if the port was never used.
     used: u32,
     is_dead: bool,
 }
 
-/// Circuits that are up.
+/// State of all ports of a switch: the circuits that are up.
 pub struct HeldCircuits<'a> {
     switch: &'a CircuitSwitch,
-    /// Ports for each direction (0 out, 1 in), rank by rank.
-    ports: [Vec<HeldPort>; 2],
+    /// State of each port, `[direction][rank * ports + port]`; direction 0 is out, 1 is in.
+    ports: [Vec<PortState>; 2],
 }
 
 impl HeldCircuits<'_> {
-    /// Creates the state without circuits.
+    /// Creates the state in which no circuit is up.
     pub fn new(switch: &CircuitSwitch) -> HeldCircuits<'_> {
         let count = switch.ranks as usize * switch.ports as usize;
         let mut circuits = HeldCircuits {
             switch,
-            ports: [0, 1].map(|_| vec![HeldPort::default(); count]),
+            ports: [0, 1].map(|_| vec![PortState::default(); count]),
         };
         for dead in &switch.dead_ports {
             for direction in [0, 1] {
@@ -276,22 +275,22 @@ impl HeldCircuits<'_> {
         circuits
     }
 
-    fn held(&self, direction: usize, (rank, port): (u32, u32)) -> HeldPort {
+    fn held(&self, direction: usize, (rank, port): (u32, u32)) -> PortState {
         self.ports[direction][(rank * self.switch.ports + port) as usize]
     }
 
-    fn at(&mut self, direction: usize, (rank, port): (u32, u32)) -> &mut HeldPort {
+    fn at(&mut self, direction: usize, (rank, port): (u32, u32)) -> &mut PortState {
         &mut self.ports[direction][(rank * self.switch.ports + port) as usize]
     }
 
-    /// Returns the ports of a rank on a plane.
+    /// Returns all ports of `rank` on `plane`, as pairs of rank and port.
     fn ports_of(&self, plane: u32, rank: u32) -> impl Iterator<Item = (u32, u32)> + use<> {
         let ports_of_plane = self.switch.ports_of_plane();
         (plane * ports_of_plane..(plane + 1) * ports_of_plane).map(move |port| (rank, port))
     }
 
-    /// Returns the ports of a circuit between two ranks that is up on a plane and not in use in a
-    /// slot.
+    /// Returns the two ports, each with its rank, of a circuit from `source` to `destination`. The
+    /// circuit must be up on `plane` and not in use in `slot`.
     fn up(
         &self,
         slot: u32,
@@ -305,8 +304,8 @@ impl HeldCircuits<'_> {
         })
     }
 
-    /// Returns whether a circuit between two ranks is up on a plane, and the last use of the plane
-    /// by its source.
+    /// Returns whether a circuit between two ranks is up on `plane`, and 1 + the index of the last
+    /// slot in which the source used the plane, or 0. If there is one plane, returns (false, 0).
     fn on_plane(&self, plane: u32, ends: [u32; 2]) -> (bool, u32) {
         if self.switch.planes == 1 {
             return (false, 0);
@@ -316,8 +315,8 @@ impl HeldCircuits<'_> {
         (self.up(u32::MAX, plane, ends).is_some(), used.unwrap_or(0))
     }
 
-    /// Sets up the circuits of a slot, given as planes and ranks, and returns their light. Circuits
-    /// that are already up take their ports first.
+    /// Sets up the circuits of a slot and returns their light, indexed as `circuits`. Each circuit
+    /// is a plane and two ranks. Ports of circuits that are already up are reserved first.
     pub fn enter(&mut self, slot: u32, circuits: &[(u32, [u32; 2])]) -> Vec<Light> {
         let mut lights = vec![Light::NONE; circuits.len()];
         let mut missing = Vec::new();
@@ -343,7 +342,8 @@ impl HeldCircuits<'_> {
         lights
     }
 
-    /// Returns the least recently used ports at both ends that are free in a slot.
+    /// Returns, for each of the two ranks, the least recently used port that is free in `slot`.
+    /// Returns `None` if one of the ranks has no free port on `plane`.
     fn free(&self, slot: u32, plane: u32, ends: [u32; 2]) -> Option<[(u32, u32); 2]> {
         let [out, into] = [0, 1].map(|direction| {
             let ports = self.ports_of(plane, ends[direction]);
@@ -355,7 +355,7 @@ impl HeldCircuits<'_> {
         Some([out?, into?])
     }
 
-    /// Marks a circuit as used in a slot and returns its light.
+    /// Marks a circuit as used in `slot`, and returns its light. `ends` are (rank, port) pairs.
     fn take(&mut self, slot: u32, ends: [(u32, u32); 2]) -> Light {
         for (direction, end) in ends.into_iter().enumerate() {
             self.at(direction, end).used = slot + 1;

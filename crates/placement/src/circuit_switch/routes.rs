@@ -1,8 +1,9 @@
 //! Routes of messages through a circuit switch, as lists of ranks.
 //!
-//! A route is one circuit if a switch joins both ranks. Otherwise the route changes one digit of
-//! the rank's number after another to the digit of the destination, if switches join the ranks in
-//! between. Otherwise a breadth-first search finds a shortest route, over the lowest ranks.
+//! If a switch joins the two ranks of a message, the route is one circuit. Otherwise, the rank's
+//! number is written in digits, whose base is the number of ranks of a switch. The route replaces
+//! one digit after the other by the digit of the destination. If no switch joins two consecutive
+//! ranks of this route, a breadth-first search finds a shortest route, over the lowest ranks.
 
 use std::collections::VecDeque;
 
@@ -11,14 +12,14 @@ use rustc_hash::FxHashMap;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
-/// Maximum number of entries of all remembered searches, 4 bytes each.
-const MAX_REMEMBERED_ENTRIES: usize = 1 << 24;
+/// Maximum number of entries (4 bytes each) of the cached searches of all sources.
+const MAX_CACHED_ENTRIES: usize = 1 << 24;
 
 /// Routes between the ranks of a switch.
 pub(crate) struct RankRoutes<'a> {
     switch: &'a CircuitSwitch,
-    /// Previous rank of each rank on the shortest routes from a source. Only looked up, never
-    /// iterated over.
+    /// Previous rank of each rank on a shortest route, indexed by rank. The key is the source of
+    /// the routes. The map is never iterated over.
     previous: FxHashMap<u32, Vec<u32>>,
 }
 
@@ -30,8 +31,7 @@ impl RankRoutes<'_> {
         }
     }
 
-    /// Returns the ranks of a route, including both ends. Fabrics are built such that a route
-    /// always exists.
+    /// Returns the ranks of a route, including both ends. Every valid fabric has such a route.
     pub(crate) fn route(&mut self, ends: [u32; 2]) -> Vec<u32> {
         if self.switch.joins(ends) {
             return ends.to_vec();
@@ -57,7 +57,7 @@ impl RankRoutes<'_> {
     }
 
     fn searched_route(&mut self, [from, to]: [u32; 2]) -> Vec<u32> {
-        if self.previous.len() * self.switch.ranks as usize > MAX_REMEMBERED_ENTRIES {
+        if self.previous.len() * self.switch.ranks as usize > MAX_CACHED_ENTRIES {
             self.previous.clear();
         }
         let switch = self.switch;
@@ -76,7 +76,7 @@ impl RankRoutes<'_> {
     }
 }
 
-/// Returns the previous rank of each rank on shortest routes from `from`.
+/// Returns the previous rank of each rank on a shortest route from `from`, indexed by rank.
 fn search(switch: &CircuitSwitch, from: u32) -> Vec<u32> {
     let mut previous = vec![from; switch.ranks as usize];
     let mut is_seen = vec![false; switch.ranks as usize];

@@ -1,18 +1,18 @@
 //! Placement of schedules on a grid of lightpaths: slots and ports.
 //!
-//! **Slots.** The transfers of a step between two ranks, in both directions, need one lightpath. In
-//! the order of the schedule, each pair of ranks takes the first slot of the step in which both
-//! ranks have a free port. If a rank has at most d partners, the step takes at most ceil((2 d - 1)
-//! / k) slots. A ring of ranks takes two slots with one port (three if its length is odd) and one
-//! slot with two ports.
+//! **Slots.** The transfers of a step between two ranks, in both directions, need one lightpath.
+//! Pairs of ranks are placed in the order of the schedule. Each pair is assigned the first slot of
+//! the step in which both ranks have a free port. If each rank has at most d partners and k ports,
+//! the step needs at most ceil((2 d - 1) / k) slots. Transfers around a ring need one slot with two
+//! ports per rank, or two slots with one port (three if the length of the ring is odd).
 //!
-//! **Ports.** Every rank keeps the lightpaths that it used most recently. A pair of ranks that has
-//! a lightpath uses it. Otherwise each of the two ranks takes its lowest free port, or else its
-//! least recently used port, whose lightpath is released; the port at the other end of that
-//! lightpath is then free. Therefore a port changes its lightpath only if the rank meets more than
-//! k other ranks. In a run of slots in which no rank meets more than k other ranks, no port changes
-//! after its first use in the run, because the lightpaths of the run were used more recently than
-//! those that they replace.
+//! **Ports.** Every rank keeps the lightpaths that it used most recently. A pair of ranks uses its
+//! lightpath if the lightpath is up. Otherwise, each of the two ranks uses its lowest free port. If
+//! no port is free, the rank tears down the lightpath of its least recently used port, which frees
+//! the port at the other end too. Therefore, a port changes its lightpath only if the rank has more
+//! than k partners. Consider consecutive slots in which no rank has more than k partners. After its
+//! first use in these slots, no port changes, because the lightpaths of these slots were used more
+//! recently than the lightpaths that they replace.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,10 +27,10 @@ use opticoll_fabric::family::lightpath_grid::{LightpathGrid, PortsLight};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
 
-/// Assigns a slot and ports to every transfer.
+/// Assigns a slot and ports to every transfer of a schedule.
 ///
 /// # Errors
-/// A transfer does not go from one rank of the grid to another.
+/// A transfer does not go from one rank of the grid to a different rank.
 pub fn assign_ports(
     schedule: Schedule,
     fabric: &Fabric,
@@ -69,7 +69,7 @@ pub fn assign_ports(
     Ok(plan)
 }
 
-/// Returns the slot of each transfer, and the slots of each step.
+/// Returns the slot of each transfer, indexed by transfer, and the range of slots of each step.
 fn place(schedule: &Schedule, grid: &LightpathGrid) -> (Vec<u32>, Vec<Range<u32>>) {
     let mut slot_of = vec![0; schedule.len()];
     let mut step_slots = Vec::with_capacity(schedule.steps());
@@ -92,18 +92,16 @@ fn place(schedule: &Schedule, grid: &LightpathGrid) -> (Vec<u32>, Vec<Range<u32>
     (slot_of, step_slots)
 }
 
-/// Lightpaths that every rank holds.
 struct PathPorts {
     ports: u32,
-    held: Ports<PathEnd>,
+    port_states: Ports<PathUse>,
 }
 
-/// State of a lightpath at one of its ends.
+/// Last slot in which a lightpath was used, and the port at its other end. Each of the two ports of
+/// the lightpath stores these values.
 #[derive(Clone, Copy, Default)]
-struct PathEnd {
-    /// Slot of the last use.
+struct PathUse {
     slot: u32,
-    /// Port at the other end.
     peer_port: usize,
 }
 
@@ -111,11 +109,11 @@ impl PathPorts {
     fn new(grid: &LightpathGrid) -> PathPorts {
         PathPorts {
             ports: grid.ports,
-            held: Ports::default(),
+            port_states: Ports::default(),
         }
     }
 
-    /// Describes the port that a rank needs for a lightpath to another rank.
+    /// Returns the port that a lightpath from `rank` to `peer` needs at `rank`.
     fn port(&self, (rank, peer): (u32, u32)) -> Port {
         Port {
             pool: rank.into(),
@@ -124,54 +122,57 @@ impl PathPorts {
         }
     }
 
-    /// Returns the port of a rank that has the lightpath to another rank, or the port that such a
-    /// lightpath would take.
-    fn take(&self, ends: (u32, u32)) -> TakenPort<PathEnd> {
-        self.held.take(self.port(ends), |held| held.slot)
+    /// Returns the port of `ends.0` for a lightpath to `ends.1`: the port of the existing
+    /// lightpath, or the port that a new lightpath would use.
+    fn take(&self, ends: (u32, u32)) -> TakenPort<PathUse> {
+        self.port_states
+            .take(self.port(ends), |port_use| port_use.slot)
     }
 
-    /// Returns the ports at both ends of an existing lightpath.
+    /// Returns the indices of the ports at `ends.0` and `ends.1` of an existing lightpath.
     fn path_ports(&self, ends: (u32, u32)) -> (usize, usize) {
-        let taken = self.take(ends);
+        let selected = self.take(ends);
         (
-            taken.place,
-            taken.before.map_or(0, |(_, held)| held.peer_port),
+            selected.place,
+            selected
+                .before
+                .map_or(0, |(_, port_use)| port_use.peer_port),
         )
     }
 
-    /// Sets up the lightpaths that a slot needs. Existing lightpaths are marked as used first, so
-    /// that none of them is replaced.
+    /// Sets up the lightpaths that a slot needs between `pairs` of ranks. Existing lightpaths are
+    /// marked as used first, so that no new lightpath replaces them.
     fn enter(&mut self, slot: u32, pairs: &[(u32, u32)]) {
-        for &(one, other) in pairs {
+        for &(rank_a, rank_b) in pairs {
             interrupt::check();
-            for ends in [(one, other), (other, one)] {
+            for ends in [(rank_a, rank_b), (rank_b, rank_a)] {
                 let own = self.take(ends);
-                if let Some((_, held)) = own.before.filter(|_| own.holds) {
-                    let held = PathEnd { slot, ..held };
-                    self.held.set(self.port(ends), own.place, held);
+                if let Some((_, port_use)) = own.before.filter(|_| own.holds) {
+                    let port_use = PathUse { slot, ..port_use };
+                    self.port_states.set(self.port(ends), own.place, port_use);
                 }
             }
         }
-        for &(one, other) in pairs {
-            let (forth, back) = ((one, other), (other, one));
+        for &(rank_a, rank_b) in pairs {
+            let (forth, back) = ((rank_a, rank_b), (rank_b, rank_a));
             if !self.take(forth).holds {
                 let (own, peer) = (self.free(forth), self.free(back));
                 for (ends, place, peer_port) in [(forth, own, peer), (back, peer, own)] {
-                    let held = PathEnd { slot, peer_port };
-                    self.held.set(self.port(ends), place, held);
+                    let port_use = PathUse { slot, peer_port };
+                    self.port_states.set(self.port(ends), place, port_use);
                 }
             }
         }
     }
 
-    /// Returns a port of a rank for a new lightpath. If the port holds a lightpath, frees the ports
-    /// at both of its ends.
+    /// Frees a port of `ends.0` for a new lightpath to `ends.1`, and returns the index of the port.
+    /// If the port has a lightpath, the port at the other end of this lightpath is freed too.
     fn free(&mut self, ends: (u32, u32)) -> usize {
-        let taken = self.take(ends);
-        if let Some((peer, held)) = taken.before {
-            self.held.clear(ends.0.into(), taken.place);
-            self.held.clear(peer, held.peer_port);
+        let selected = self.take(ends);
+        if let Some((peer, port_use)) = selected.before {
+            self.port_states.clear(ends.0.into(), selected.place);
+            self.port_states.clear(peer, port_use.peer_port);
         }
-        taken.place
+        selected.place
     }
 }

@@ -1,15 +1,18 @@
 //! Placement of schedules on a passive star: slots and wavelengths.
 //!
-//! Transfers of the same chunks from one rank share one light, which all of their destinations
-//! receive. Each light takes the first slot of its step in which a wavelength, a transmitter of its
-//! source and a receiver of each destination are free. Lights are ordered by piece, then by the
-//! distance from source to first destination, then by source:
+//! A *light* is the data that one rank sends on one wavelength in one slot. Transfers of the same
+//! chunks from one rank share one light, which all of their destinations receive. Each light is
+//! assigned the first slot of its step in which a wavelength, a transmitter of the source and a
+//! receiver of each destination are free. Let w be the number of wavelengths, t and r the numbers
+//! of transmitters and receivers of a rank, and N the number of ranks. Lights are ordered by piece,
+//! then by the distance from the source to the first destination, then by source:
 //!
-//! - An all_gather in one step has min(w, r) lights in every slot except the last, and all N lights
-//!   in one slot if N - 1 <= r and N <= w. The number of slots meets its lower bound if r >= w.
-//!   Otherwise ceil(N / r) slots exceed ceil((N - 1) / r) by at most one.
+//! - An all_gather in one step has min(w, r) lights in every slot except the last. If N - 1 <= r
+//!   and N <= w, all N lights are in one slot. If r >= w, the number of slots equals its lower
+//!   bound. If r < w, the number of slots is ceil(N / r), which exceeds the bound ceil((N - 1) / r)
+//!   by at most one.
 //! - An all_to_all in one step with t = r = 1 and w <= N has w lights in every slot except the
-//!   last. With w = N, a slot has one distance for all sources. With w < N, no two of w consecutive
+//!   last. If w = N, all lights of a slot have the same distance. If w < N, no two of w consecutive
 //!   lights have the same source or destination.
 
 use crate::PlacementError;
@@ -21,10 +24,10 @@ use opticoll_fabric::family::passive_star::{PassiveStar, StarLight};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
 
-/// Assigns a slot and a wavelength to every transfer.
+/// Assigns a slot and a wavelength to every transfer of a schedule.
 ///
 /// # Errors
-/// A transfer does not go from one rank of the star to another.
+/// A transfer does not go from one rank of the star to a different rank.
 pub fn place(
     schedule: Schedule,
     fabric: &Fabric,
@@ -37,8 +40,7 @@ pub fn place(
     let mut start = 0;
     for step in 0..plan.schedule.steps() {
         let ranks = star.ranks as usize;
-        // Wavelengths come first, then the transmitters of each rank, then the receivers of each
-        // rank.
+        // Resources: wavelengths (index 0), then the transmitters and the receivers of each rank.
         let mut units = vec![star.wavelengths];
         units.resize(1 + ranks, star.transmitters);
         units.resize(1 + 2 * ranks, star.receivers);
@@ -63,14 +65,13 @@ pub fn place(
     Ok(plan)
 }
 
-/// Data that one rank sends on a wavelength in a slot.
 struct OneLight {
     source: u32,
     destinations: Vec<u32>,
     transfers: Vec<usize>,
 }
 
-/// Returns the lights of a step in the order of their placement.
+/// Returns the lights of a step in the order in which they are placed.
 fn lights(schedule: &Schedule, step: usize, star: &PassiveStar) -> Vec<OneLight> {
     let mut keyed = Vec::with_capacity(schedule.step(step).len());
     for transfer in schedule.step(step) {
@@ -95,7 +96,7 @@ fn lights(schedule: &Schedule, step: usize, star: &PassiveStar) -> Vec<OneLight>
         lights.push((alike_transfers[0].1, light));
     }
     lights.sort_by_key(|(after, light)| (*after, light.source));
-    // The first piece of every source and distance precedes the second piece of any.
+    // First pieces of all sources and distances precede all second pieces.
     let mut pieces = Vec::with_capacity(lights.len());
     let mut piece = 0u32;
     for place in 0..lights.len() {

@@ -1,10 +1,9 @@
-//! Assignment of a fibre, a wavelength and a slot to every routed transfer. An assignment never
-//! changes a path.
+//! Assignment of a fibre, a wavelength and a slot to every transfer. Paths are never changed.
 //!
-//! The transfers of a step are placed one after the other. Each transfer takes the earliest slot of
-//! the step in which a channel (a wavelength of a fibre) is free on every link of its path and its
-//! two ranks have free ports. The named assignment chooses among the channels that are free in this
-//! slot. If all slots are full, another slot is opened.
+//! The transfers of a step are placed one after the other. Each transfer is assigned the earliest
+//! slot of the step in which a channel (a wavelength of a fibre) is free on every link of its path
+//! and both ranks have free ports. If several channels are free in this slot, the named assignment
+//! selects one of them. If all slots are full, the step is extended by a slot.
 //!
 //! | assignment | choice |
 //! |---|---|
@@ -13,9 +12,10 @@
 //! | `first_fit` | the lowest channel |
 //! | `best_fit` | the channel with the shortest free gap around the path |
 //!
-//! If a direction has an idle link, its paths are placed in the order of their first link, counted
-//! from the idle link on. The paths are then intervals, and first fit by left end needs exactly as
-//! many wavelengths as the greatest load of a link. Otherwise the longest path comes first.
+//! If a direction has an idle link, its paths are placed in the order of their first links, counted
+//! from the idle link. The paths are then intervals of a line, and first fit by left end needs
+//! exactly as many wavelengths as the most loaded link. Otherwise, the longest path is placed
+//! first.
 
 pub mod channel_occupancy;
 mod converters;
@@ -35,33 +35,32 @@ use opticoll_fabric::family::wdm_ring::{WdmLight, WdmRing};
 use opticoll_plan::plan::{Lightpath, NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::Schedule;
 
-/// Assignment of wavelengths: the rule that chooses among the channels that are free on a path in a
-/// slot.
+/// Rule that selects one of the channels that are free on a path in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assignment {
-    /// The optimal construction for a one-stage all-to-all if the step is one, else first fit.
+    /// The optimal construction if the step is a one-stage all-to-all, otherwise first fit.
     Auto,
-    /// The optimal construction for a one-stage all-to-all only.
+    /// The optimal construction for a one-stage all-to-all. Other steps are refused.
     Optimal,
-    /// The lowest channel.
+    /// The free channel with the lowest number.
     FirstFit,
-    /// The channel with the shortest free gap.
+    /// The channel with the shortest gap of free links around the path.
     BestFit,
 }
 
 /// Declaration of an assignment.
 pub struct AssignmentRecord {
-    /// Name, as typed.
+    /// Name, as users type it.
     pub name: &'static str,
-    /// Description in one sentence.
+    /// Description of the rule in one sentence.
     pub summary: &'static str,
-    /// Source of the assignment.
+    /// Paper or book that defines the rule.
     pub citation: &'static str,
-    /// Rule for the choice of a channel.
+    /// Rule that selects a channel.
     pub assignment: Assignment,
 }
 
-/// All assignments; the first is the default.
+/// Records of all assignments. The first record is the default.
 pub const RECORDS: &[AssignmentRecord] = &[
     AssignmentRecord {
         name: "auto",
@@ -114,10 +113,11 @@ impl Assignment {
     }
 }
 
-/// Places a schedule over the shortest arcs, with a named assignment such as `first_fit`.
+/// Routes the transfers of a schedule over the shorter arcs, and assigns channels and slots by the
+/// rule named `assignment`, such as `first_fit`.
 ///
 /// # Errors
-/// The assignment is unknown, or the schedule does not fit.
+/// The assignment is unknown, or the ring cannot carry the schedule.
 pub(crate) fn place_by_name(
     schedule: Schedule,
     fabric: &Fabric,
@@ -130,13 +130,13 @@ pub(crate) fn place_by_name(
     assign(schedule, light, fabric, assignment, algorithm)
 }
 
-/// Assigns fibres, wavelengths and slots to a schedule. `light` gives the direction of each
-/// transfer ([`crate::wdm_ring::route::shortest_arcs`]).
+/// Assigns fibres, wavelengths and slots to the transfers of a schedule. `light`, indexed by
+/// transfer, contains the direction of each transfer ([`crate::wdm_ring::route::shortest_arcs`]).
 ///
 /// # Errors
-/// A transfer goes to its own source or to a rank that does not exist, crosses a broken fibre, or
-/// exceeds the reach of light; or a step is not a one-stage all-to-all, which
-/// [`Assignment::Optimal`] requires.
+/// A transfer goes from a rank to itself or to a rank that does not exist. A transfer crosses a
+/// broken fibre or exceeds the reach of light. A step is not a one-stage all-to-all, although the
+/// assignment is [`Assignment::Optimal`].
 pub fn assign(
     schedule: Schedule,
     mut light: Vec<Light>,
@@ -182,8 +182,7 @@ fn refused(problem: PlacementProblem, sentence: impl std::fmt::Display) -> Place
     PlacementError::new(problem, sentence)
 }
 
-/// Creates the error of a transfer that crosses a broken fibre in the chosen direction, or in both
-/// directions.
+/// Creates the error for a transfer that must cross a broken fibre.
 pub fn broken(transfer: usize, source: u32, destination: u32) -> PlacementError {
     let sentence = format!(
         "transfer {transfer} from rank {source} to {destination} would cross a broken fibre, which \
@@ -192,7 +191,6 @@ pub fn broken(transfer: usize, source: u32, destination: u32) -> PlacementError 
     refused(PlacementProblem::Unfit, sentence)
 }
 
-/// State that the assignments of all steps share.
 struct StepAssignment<'a> {
     schedule: &'a Schedule,
     ring: &'a WdmRing,
@@ -201,8 +199,8 @@ struct StepAssignment<'a> {
 }
 
 impl StepAssignment<'_> {
-    /// Assigns channels and slots to one step: writes the light, calls `put(transfer, slot of the
-    /// step)` for each transfer, and returns the number of slots.
+    /// Assigns channels and slots to one step. Writes the light of each transfer, calls
+    /// `put(transfer, slot of the step)` for each transfer, and returns the number of slots.
     fn assign(
         &mut self,
         step: usize,
@@ -275,7 +273,8 @@ impl StepAssignment<'_> {
     }
 }
 
-/// Places the arcs of a step in the given order and returns the number of slots.
+/// Assigns slots and channels to the arcs of a step in the given order. `ends` returns the ranks of
+/// an arc. Calls `put(index of the arc, slot, channel)`, and returns the number of slots.
 fn place(
     grid: &mut ChannelOccupancy,
     assignment: Assignment,
@@ -302,19 +301,18 @@ fn place(
     grid.slots()
 }
 
-/// Returns the number of distinct wavelengths of a plan. With converters, returns the maximum
-/// number of lightpaths on one fibre of one link in one slot.
+/// Returns the result of [`crate::wavelengths_used`] for a ring.
 pub(crate) fn wavelengths_used(plan: &Plan, ring: &WdmRing) -> u32 {
     if !ring.converters {
         return distinct_wavelengths(plan);
     }
     if plan.repetition.is_rotation_symmetric() {
-        return greatest_folded_load(plan, ring);
+        return max_load_of_symmetric_plan(plan, ring);
     }
     if !plan.repetition.is_pipelined() {
-        return greatest_load(plan, ring);
+        return max_load(plan, ring);
     }
-    // The stripes of a pipelined plan are all up at the same time.
+    // All stripes of a pipelined plan are up at the same time.
     let mut simultaneous = plan.without_lightpaths();
     for row in 0..plan.len() {
         for stripe in 0..plan.repetition.stripes {
@@ -325,12 +323,13 @@ pub(crate) fn wavelengths_used(plan: &Plan, ring: &WdmRing) -> u32 {
             });
         }
     }
-    greatest_load(&simultaneous, ring)
+    max_load(&simultaneous, ring)
 }
 
-/// Returns the maximum load of a rotation-symmetric plan. Every link is crossed by h copies of a
-/// row of h links. The fibres of these h copies are those of the copies from ranks 0 to h - 1.
-fn greatest_folded_load(plan: &Plan, ring: &WdmRing) -> u32 {
+/// Returns the maximum load of a rotation-symmetric plan: lightpaths on one fibre of one link in
+/// one slot. A lightpath of h links has one copy per rank, and h of these copies cross a given
+/// link. Their fibres are the fibres of the copies from ranks 0 to h - 1.
+fn max_load_of_symmetric_plan(plan: &Plan, ring: &WdmRing) -> u32 {
     let mut loads = BTreeMap::new();
     for row in 0..plan.len() {
         interrupt::check();
@@ -346,7 +345,7 @@ fn greatest_folded_load(plan: &Plan, ring: &WdmRing) -> u32 {
 }
 
 /// Returns the maximum number of lightpaths on one fibre of one link in one slot.
-fn greatest_load(plan: &Plan, ring: &WdmRing) -> u32 {
+fn max_load(plan: &Plan, ring: &WdmRing) -> u32 {
     let place = |index: &usize| {
         let light = WdmLight::from(plan.light[*index]);
         (plan.slot[*index], light.fibre, light.direction)

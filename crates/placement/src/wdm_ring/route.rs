@@ -1,15 +1,15 @@
-//! Routes around the ring: a direction for every transfer. A route never changes which data moves.
+//! Routes around the ring: a direction for every transfer. Routes do not change the data.
 //!
-//! Transfers take the shorter arc. Antipodal transfers (distance N/2) have two arcs of equal
-//! length. They form couples (u to v with v to u), and the couples of a step, ordered by their
-//! lower rank, alternate between clockwise and counter-clockwise, so that both directions have the
-//! same load. In a one-stage all-to-all of n ranks, the load is n^2/8 lightpaths per link; with all
-//! antipodal transfers clockwise, the load would be n^2/8 + n/4.
+//! A transfer uses the shorter arc. The two arcs of an antipodal transfer (distance N/2) are
+//! equally long. The transfers from u to v and from v to u form a couple. The couples of a step,
+//! ordered by their lower rank, alternate between clockwise and counter-clockwise, so that both
+//! directions have the same load. In a one-stage all-to-all of n ranks, the load is n^2/8
+//! lightpaths per link. If all antipodal transfers were clockwise, the load would be n^2/8 + n/4.
 //!
-//! The shorter arcs of a one-stage all-to-all among unevenly spaced members may exceed the least
-//! possible load. If the circles of [`all_to_all`] have a lower load, the step uses the circles.
+//! If the members of a one-stage all-to-all are unevenly spaced, the load of the shorter arcs may
+//! exceed the minimum. The step then uses the circles of [`all_to_all`] if their load is lower.
 //!
-//! A transfer that would cross a broken link takes the other direction if that one is intact.
+//! A transfer that would cross a broken link uses the other direction, if that one is intact.
 //!
 //! ```
 //! use opticoll_fabric::family::wdm_ring::Direction;
@@ -28,22 +28,21 @@ use opticoll_fabric::fabric::Light;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll_plan::schedule::{Schedule, StepColumns};
 
-/// Path on the circle of links of one direction: the links `first, first + 1, ...` modulo N, `hops`
-/// links in total. Link i lies between ranks i and i + 1: the clockwise link i starts at rank i,
-/// the counter-clockwise link i ends at rank i.
+/// Path in one direction of the ring. The path consists of the links `first, first + 1, ...` modulo
+/// N, `hops` links in total. Link i joins ranks i and i + 1: clockwise link i starts at rank i, and
+/// counter-clockwise link i ends at rank i.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arc {
     /// Direction of the path.
     pub direction: Direction,
-    /// First link.
+    /// Index of the first link.
     pub first: u32,
     /// Number of links.
     pub hops: u32,
 }
 
 impl Arc {
-    /// Returns the path from `source` to `destination`, or `None` if they are equal or not ranks of
-    /// the ring.
+    /// Returns the path between two ranks, or `None` if they are equal or do not exist.
     pub fn new(ring: &WdmRing, source: u32, destination: u32, direction: Direction) -> Option<Arc> {
         if source == destination || source >= ring.ranks || destination >= ring.ranks {
             return None;
@@ -60,7 +59,7 @@ impl Arc {
     }
 }
 
-/// Returns the number of arcs of a direction that cross each link of its circle.
+/// Returns the number of arcs in `direction` that cross each link, indexed by link.
 pub fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> {
     let mut change = vec![0u32; ranks as usize + 1];
     for arc in arcs.iter().filter(|arc| arc.direction == direction) {
@@ -96,9 +95,9 @@ pub fn shorter_way(source: u32, destination: u32, ranks: u32) -> Option<Directio
     }
 }
 
-/// Returns light with a direction for every transfer of the schedule, and without a channel: the
-/// shorter arc, with antipodal couples balanced. A transfer from or to a rank that does not exist
-/// gets the clockwise direction; the assignment refuses it.
+/// Returns the direction of the shorter arc for every transfer of the schedule, as light without a
+/// channel. Antipodal transfers are balanced between the directions. A transfer from or to a rank
+/// that does not exist is clockwise; the assignment of channels later refuses the transfer.
 pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Light> {
     let mut light = Vec::with_capacity(schedule.len());
     let (mut directions, mut antipodal) = (Vec::new(), Vec::new());
@@ -119,20 +118,20 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Light> {
                 antipodal.push(index);
             }
         }
-        balance(&mut antipodal, columns, &mut directions);
+        balance_antipodal(&mut antipodal, columns, &mut directions);
         if ring.broken.is_empty() && ring.longest() + 1 >= ring.ranks {
-            relieve(columns, ring, &mut directions);
+            use_circles_if_lower(columns, ring, &mut directions);
         }
         if !ring.broken.is_empty() {
-            avoid(columns, ring, &mut directions);
+            avoid_broken_links(columns, ring, &mut directions);
         }
         light.extend(directions.iter().copied().map(WdmLight::towards));
     }
     light
 }
 
-/// Reverses the transfers that would cross a broken link, if the other direction is intact.
-fn avoid(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
+/// Reverses each transfer that would cross a broken link, if the other direction is intact.
+fn avoid_broken_links(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
     for ((source, destination), direction) in step.ends().zip(directions) {
         interrupt::check();
         let other = direction.opposite();
@@ -145,12 +144,12 @@ fn avoid(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
     }
 }
 
-/// Routes a one-stage all-to-all over the circles of the construction if their load is lower.
-fn relieve(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
+/// Routes a one-stage all-to-all over the circles of [`all_to_all`] if this reduces the load.
+fn use_circles_if_lower(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
     let Some(groups) = all_to_all::groups(step, ring.ranks) else {
         return;
     };
-    // Several concurrent all-to-alls keep to the segments of the ring that their shorter arcs use.
+    // If there are several all-to-alls, each one must stay on the links that its shorter arcs use.
     let [group] = &groups[..] else {
         return;
     };
@@ -187,8 +186,9 @@ fn greatest_load(step: StepColumns<'_>, ring: &WdmRing, directions: &[Direction]
     greatest[0].max(greatest[1])
 }
 
-/// Sends the couples among the antipodal transfers of a step alternately in both directions.
-fn balance(antipodal: &mut [usize], step: StepColumns<'_>, directions: &mut [Direction]) {
+/// Routes the couples of antipodal transfers of a step alternately clockwise and counter-clockwise.
+/// `antipodal` contains the indices of the antipodal transfers.
+fn balance_antipodal(antipodal: &mut [usize], step: StepColumns<'_>, directions: &mut [Direction]) {
     let source = |index: usize| step.source()[index];
     let lower = |index: usize| source(index).min(step.destination()[index]);
     antipodal.sort_by_key(|&index| (lower(index), source(index)));

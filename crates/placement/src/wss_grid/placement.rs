@@ -1,19 +1,21 @@
 //! Placement of schedules on a switch grid: hops, slots and wavelengths.
 //!
 //! **Slots.** The transfers of a step from one rank to another form one message. Each hop of a
-//! message is a burst, which needs the transmitter of its sender and the receiver of its receiver
-//! exclusively for a slot. In the order of (destination - source) modulo N, each hop of a message
-//! takes the first slot after its previous hop in which both are free: greedy scheduling of an open
-//! shop. Of two routes over different corners, the route that ends earlier is chosen. A step in
-//! which every rank sends once and receives once in each plane takes one slot.
+//! message is a burst, which uses the transmitter of its sender and the receiver of its receiver
+//! for one slot. Messages are placed in the order of (destination - source) modulo N. Each hop is
+//! assigned the first slot after the previous hop in which transmitter and receiver are free:
+//! greedy scheduling of an open shop. If two routes exist, over different corners, the message uses
+//! the route that ends earlier. A step in which every rank sends once and receives once in each
+//! plane needs one slot.
 //!
-//! **Wavelengths.** The switches are set once, for all slots. With the formulas `xor` and `cyclic`,
-//! the two ports determine the wavelength. Otherwise the circuits that the plan uses in a switch,
-//! each counted once, are the edges of a bipartite graph of input and output ports. A proper
-//! colouring of its edges gives every input port one output per wavelength, and every output port
-//! one input per wavelength. The number of colours is the greatest degree (Koenig 1916): for each
-//! edge, a colour that is free at one end is made free at the other end by an exchange of two
-//! colours along an alternating path.
+//! **Wavelengths.** The switches are configured once, for all slots. With the formulas `xor` and
+//! `cyclic`, the two ports determine the wavelength. Otherwise, the wavelengths are an edge
+//! colouring. In the bipartite graph of the input and output ports of a switch, each circuit that
+//! the plan uses is one edge. In a proper colouring, each input port has at most one output per
+//! wavelength, and each output port has at most one input per wavelength. The number of colours is
+//! the maximum degree (Koenig 1916). For each edge, the algorithm selects a colour that is free at
+//! the input. If this colour is not free at the output, the algorithm exchanges two colours along
+//! an alternating path.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -31,7 +33,7 @@ fn unfit(sentence: String) -> PlacementError {
     PlacementError::new(PlacementProblem::Unfit, sentence)
 }
 
-/// Burst that has a slot of its step, but no wavelength yet.
+/// Burst with a slot of its step, but without a wavelength yet.
 #[derive(Clone, Copy)]
 struct SlottedBurst {
     from: u32,
@@ -40,13 +42,13 @@ struct SlottedBurst {
     slot: u32,
 }
 
-/// Memory in bytes per transfer during the placement: its bursts, their ports and circuits.
+/// Memory in bytes per transfer that the placement needs for bursts, ports and circuits.
 const BYTES_PER_TRANSFER: u64 = 215;
 
-/// Assigns hops, slots and wavelengths to every transfer.
+/// Assigns hops, slots and wavelengths to every transfer of a schedule.
 ///
 /// # Errors
-/// Two ranks have no working route, or the wavelength plan or the laser lacks a wavelength.
+/// No working route joins two ranks, or the wavelength plan or the laser has too few wavelengths.
 pub fn assign_on_grid(
     schedule: Schedule,
     fabric: &Fabric,
@@ -82,20 +84,20 @@ pub fn assign_on_grid(
     Ok(plan)
 }
 
-/// Bursts, the bursts of each transfer (first and number), and the slots of each step.
+/// All bursts; first burst and number of bursts of each transfer; range of slots of each step.
 type PlacedBursts = (
     Vec<SlottedBurst>,
     Vec<(usize, usize)>,
     Vec<std::ops::Range<u32>>,
 );
 
-/// Places the messages of each step into slots.
+/// Assigns the hops of all messages to slots.
 fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementError> {
     let ranks = grid.ranks();
     let mut bursts: Vec<SlottedBurst> = Vec::with_capacity(schedule.len());
     let mut bursts_of_transfer = vec![(0, 0); schedule.len()];
     let mut step_slots = Vec::with_capacity(schedule.steps());
-    let mut ports = FreeTransceivers::new(ranks);
+    let mut ports = TransceiverUse::new(ranks);
     let mut start = 0;
     for step in 0..schedule.steps() {
         let transfers = schedule.step(step).map(|transfer| {
@@ -110,11 +112,11 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
             let (ahead, source, _) = message[0];
             let destination = (source + ahead) % ranks;
             let first = bursts.len();
-            let first_to_end = shortest_paths(grid, source, destination)
+            let earliest_path = shortest_paths(grid, source, destination)
                 .into_iter()
                 .map(|path| ports.slots_for(source, &path))
                 .min_by_key(|placed| placed.last().map(|burst| burst.slot));
-            let path = first_to_end.ok_or_else(|| {
+            let path = earliest_path.ok_or_else(|| {
                 unfit(format!(
                     "no route leads from rank {source} to rank {destination}: all routes have dead \
                      transceivers or switch ports; leave one of the two nodes out"
@@ -129,7 +131,7 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
                 bursts_of_transfer[transfer] = (first, bursts.len() - first);
             }
         }
-        // An empty step takes a slot, as on fabrics without light.
+        // An empty step needs a slot, as on electrical fabrics.
         let end = start + ports.clear().max(1);
         step_slots.push(start..end);
         start = end;
@@ -137,24 +139,24 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
     Ok((bursts, bursts_of_transfer, step_slots))
 }
 
-/// Slots of a step in which transmitters and receivers are busy, one bit per slot.
-struct FreeTransceivers {
-    /// Busy slots of each rank: transmitters of row and column, then receivers of row and column.
+/// Slots of a step in which the transmitters and receivers are busy, one bit per slot.
+struct TransceiverUse {
+    /// Bits of busy slots of each rank: row and column transmitter, row and column receiver.
     busy: Vec<[Vec<u64>; 4]>,
-    touched: Vec<u32>,
+    busy_ranks: Vec<u32>,
     slots: u32,
 }
 
-impl FreeTransceivers {
-    fn new(ranks: u32) -> FreeTransceivers {
-        FreeTransceivers {
+impl TransceiverUse {
+    fn new(ranks: u32) -> TransceiverUse {
+        TransceiverUse {
             busy: vec![Default::default(); ranks as usize],
-            touched: Vec::new(),
+            busy_ranks: Vec::new(),
             slots: 0,
         }
     }
 
-    /// Returns the earliest bursts for the hops of a route.
+    /// Returns the hops of a route from `source`, each in the earliest possible slot.
     fn slots_for(&self, source: u32, path: &[Leg]) -> Vec<SlottedBurst> {
         let mut from = source;
         let mut first_slot = 0;
@@ -192,25 +194,24 @@ impl FreeTransceivers {
                 words.resize(index + 1, 0);
             }
             words[index] |= 1 << (burst.slot % 64);
-            self.touched.push(rank);
+            self.busy_ranks.push(rank);
         }
         self.slots = self.slots.max(burst.slot + 1);
     }
 
     /// Frees all transmitters and receivers. Returns the number of slots that were in use.
     fn clear(&mut self) -> u32 {
-        for rank in self.touched.drain(..) {
+        for rank in self.busy_ranks.drain(..) {
             self.busy[rank as usize].iter_mut().for_each(Vec::clear);
         }
         std::mem::take(&mut self.slots)
     }
 }
 
-/// Wavelength of every circuit.
 enum Wavelengths {
-    /// The formula of the grid's wavelength plan.
+    /// Formula of the grid's wavelength plan.
     Formula,
-    /// The colour of each circuit (plane, switch, input, output).
+    /// Colour of each circuit (plane, switch, input, output).
     Coloured(FxHashMap<(Plane, u32, u32, u32), u32>),
 }
 
@@ -274,7 +275,7 @@ impl Wavelengths {
     }
 }
 
-/// Colours the circuits of every switch.
+/// Assigns a colour to the circuits of every switch. A circuit is (plane, switch, input, output).
 fn colour(grid: &WssGrid, bursts: &[SlottedBurst]) -> FxHashMap<(Plane, u32, u32, u32), u32> {
     let circuits: FxHashSet<(Plane, u32, u32, u32)> = bursts
         .iter()
@@ -287,22 +288,22 @@ fn colour(grid: &WssGrid, bursts: &[SlottedBurst]) -> FxHashMap<(Plane, u32, u32
     let mut circuits: Vec<(Plane, u32, u32, u32)> = circuits.into_iter().collect();
     circuits.sort_unstable();
     let mut coloured = FxHashMap::default();
-    for of_switch in circuits.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-        let edges = of_switch
+    for circuits_of_switch in circuits.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        let edges = circuits_of_switch
             .iter()
             .map(|&(_, _, input, output)| (input, output));
         let edges: Vec<(u32, u32)> = edges.collect();
-        let ports = grid.ports_in_use(of_switch[0].0) as usize;
+        let ports = grid.ports_in_use(circuits_of_switch[0].0) as usize;
         let colours = colour_edges(&edges, ports);
-        coloured.extend(of_switch.iter().copied().zip(colours));
+        coloured.extend(circuits_of_switch.iter().copied().zip(colours));
     }
     coloured
 }
 
 const NONE: u32 = u32::MAX;
 
-/// Returns a proper colouring of the edges of a bipartite graph, in which the number of colours is
-/// the greatest degree. Vertices are numbered below `ports` on either side.
+/// Returns the colour of each edge (input, output) of a bipartite graph, in a proper colouring with
+/// the minimum number of colours, the maximum degree. Vertices are numbered below `ports`.
 pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
     let mut degree = vec![0usize; 2 * ports];
     for &(input, output) in edges {
@@ -310,7 +311,7 @@ pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
         degree[ports + output as usize] += 1;
     }
     let colours = degree.into_iter().max().unwrap_or(0);
-    // Edge of each colour at each vertex; outputs follow inputs.
+    // Edge of each colour at each vertex. The vertices are the inputs, then the outputs.
     let mut edge_at = vec![NONE; 2 * ports * colours];
     let mut colour_of = vec![NONE; edges.len()];
     let free_at = |edge_at: &[u32], vertex: usize| {
@@ -323,9 +324,9 @@ pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
         let at_input = free_at(&edge_at, input);
         let at_output = free_at(&edge_at, output);
         if edge_at[output * colours + at_input] != NONE {
-            // Edges of the two colours alternate on the path that starts at the output. The path
-            // never reaches the input, where `at_input` is free. After the exchange, `at_input` is
-            // free at the output.
+            // The exchange follows the path from the output on which the two colours alternate. The
+            // path never reaches the input, where `at_input` is free. After the exchange,
+            // `at_input` is free at the output too.
             let mut path = Vec::new();
             let (mut vertex, mut colour) = (output, at_input);
             loop {

@@ -1,26 +1,26 @@
-//! Routes through a switch grid: the transceivers and ranks that carry a transfer.
+//! Routes through a switch grid: the ranks and transceivers over which a transfer travels.
 //!
-//! Ranks of one row or one column are one hop apart, through the switch that they share. Other
-//! ranks are two hops apart, over either of the two corners that complete their rectangle: along
-//! the row first, or along the column first. If dead transceivers or unallocated corners rule out
-//! these routes, a breadth-first search finds a shortest route over working transceivers; among
-//! equally short routes, the one over the lowest ranks.
+//! Two ranks of the same row or column are one hop apart, through the switch of the row or column.
+//! Other ranks are two hops apart, over one of the two corners of the rectangle that the ranks
+//! span: a message crosses either the row or the column first. If dead transceivers or missing
+//! corners exclude these routes, a breadth-first search finds a shortest route over working
+//! transceivers. If several routes are equally short, the search returns the route over the lowest
+//! ranks.
 
 use opticoll_base::graph;
 use opticoll_fabric::fabric::Plane;
 use opticoll_fabric::family::wss_grid::WssGrid;
 
-/// Hop: the plane of the transceiver that sends, and the rank that receives in the same plane.
+/// Hop of a route: the rank that receives, and the plane of both transceivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Leg {
-    /// Plane of the light.
     pub(crate) plane: Plane,
-    /// Rank that receives the light.
     pub(crate) to: u32,
 }
 
-/// Returns the shortest routes between two ranks: the direct one, one over each working corner, or
-/// one around dead parts; none if no route exists.
+/// Returns the shortest routes between two ranks: the direct route, the routes over working
+/// corners, or one route around dead transceivers. Returns no routes if the ranks are not
+/// connected.
 pub(crate) fn shortest_paths(grid: &WssGrid, source: u32, destination: u32) -> Vec<Vec<Leg>> {
     let works = |rank, plane| grid.works(rank, plane);
     if let Some(plane) = grid.shared_plane(source, destination)
@@ -53,13 +53,12 @@ pub(crate) fn shortest_paths(grid: &WssGrid, source: u32, destination: u32) -> V
         }
     }
     if paths.is_empty() {
-        paths.extend(around(grid, source, destination));
+        paths.extend(route_around_dead_parts(grid, source, destination));
     }
     paths
 }
 
-/// Returns a route with the fewest hops over working transceivers.
-fn around(grid: &WssGrid, source: u32, destination: u32) -> Option<Vec<Leg>> {
+fn route_around_dead_parts(grid: &WssGrid, source: u32, destination: u32) -> Option<Vec<Leg>> {
     let neighbours_of = |rank: u32| {
         let (row, column) = grid.place(rank);
         let planes = Plane::BOTH

@@ -1,14 +1,14 @@
-//! Settings of a grid's slow switches for a plan.
+//! Configurations of a grid's slow switches for a plan.
 
 use opticoll_fabric::fabric::Plane;
 use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::wss_grid::{Configuration, SwitchSetting, TunedLight};
 use opticoll_plan::plan::Plan;
 
-/// Returns the settings that the hops of a plan need: one output port for each input port and
-/// wavelength. Returns no settings on fabrics other than `wss_grid`. The verifier checks whether
-/// the settings are possible at the same time; if two have the same input and wavelength, this
-/// function keeps the one with the lower output.
+/// Returns the configuration of the slow switches that a plan needs: for each hop, the output port
+/// to which the input port forwards the wavelength. Fabrics other than `wss_grid` have an empty
+/// configuration. If two hops need different outputs for the same input and wavelength, the
+/// configuration contains the lower output; the verifier reports such conflicts.
 pub fn configuration(plan: &Plan) -> Configuration {
     let Some(CircuitMachine::WssGrid(grid)) = plan.fabric.circuit_machine() else {
         return Configuration::default();

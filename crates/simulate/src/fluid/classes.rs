@@ -1,5 +1,5 @@
-//! Classes of flows: flows of one pair of ranks with one weight have the same rate. This module
-//! tracks the progress of each class and which of its flows ends first.
+//! Classes of flows. Flows between the same two ranks with the same weight form a class and have
+//! the same rate. This module tracks the progress of each class and the flow that ends first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,74 +17,73 @@ use opticoll_fabric::network::{Network, Sharing};
 use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
-/// Maximum number of classes that are kept without flows, for the next flow of the same pair of
-/// ranks.
-const MAX_KEPT_CLASSES: usize = 4096;
+/// Number of cached classes above which the classes without flows are removed.
+const MAX_CACHED_CLASSES: usize = 4096;
 
-/// Progress of a class whose flows move. It fills one cache line, because a rate changes far more
-/// often than a flow starts.
+/// Progress of a class. Fills one cache line, because rates change more often than flows start.
 #[repr(align(64))]
 struct ClassProgress {
-    /// Bytes that a flow of the class has moved since the class got its first flow.
+    /// Bytes that one flow has moved from the time when the class got its first flow to `since`.
     served: f64,
     since: f64,
     /// Rate of one flow in bytes per ps.
     rate: f64,
     weight: f64,
-    /// Sum of the rates of its flows in bytes per ps.
+    /// Sum of the rates of all flows of the class, in bytes per ps.
     flowing: f64,
-    /// Least value of `served` at which a flow ends, and the index of that flow.
+    /// Value of `served` at which the next flow ends.
     target: f64,
+    /// Index of the flow that ends next.
     first: u32,
     members: u32,
-    /// Number of links that it shares; in a quotient, the sum over all flows of the colour.
+    /// Number of shared links on the route, times the number of flows that each flow stands for.
     shared: u32,
-    /// True if its rate must be updated.
+    /// True if `rate` must be updated.
     stale: bool,
 }
 
-/// Heap of flows by the value of `served` at which they end.
+/// Flows of a class except the first to end. The key of a flow is the value of
+/// [`ClassProgress::served`] at which the flow ends.
 type LaterFlows = BinaryHeap<Reverse<(u64, u32)>>;
 
 struct FlowClass {
     pair: (u32, u32),
-    /// Rate limit of each flow: its cap and the rates of links that it does not share.
+    /// Maximum rate of each flow (bytes per ps), set by the flow's cap and the unshared links.
     limit: f64,
     latency: f64,
-    /// Links that give each flow their whole rate.
+    /// Links whose full rate is available to each flow.
     unshared: Box<[u32]>,
-    /// True if the limit is a private link in the shares.
+    /// True if [`Shares`] contains a private link with the capacity `limit`.
     has_own_link: bool,
-    /// True if every new flow of the pair joins this class.
+    /// True if every new flow of the pair of ranks joins this class.
     common: bool,
-    /// Bytes of its flows that the ledger's links do not contain yet.
+    /// Bytes of the class's flows that the ledger has not added to the links yet.
     bytes: u128,
-    /// All flows except the first to end. `None` until there is a second flow, because most classes
-    /// never have one.
+    /// `None` until the class has a second flow, because most classes never have one.
     later: Option<Box<LaterFlows>>,
-    /// Number of messages that have started and have not been received, and of background flows.
+    /// Number of messages that have started but have not been received, plus background flows.
     users: u32,
 }
 
-/// All classes and the links that they share.
+/// All flow classes, and the links that they share.
 pub(super) struct Classes<'a> {
     network: &'a dyn Network,
-    /// Named routes in addition to those of the network: route r leads from `r` to
-    /// [`FABRIC_ROUTE`].
+    /// Routes that a plan names. The pair of ranks (r, [`FABRIC_ROUTE`]) stands for route r.
     routes: NamedRoutes,
-    /// Quotient whose colours are the flows; `None` if each flow stands for itself.
+    /// Quotient, if one flow per colour is simulated; `None` if every flow is simulated.
     quotient: Option<&'a Quotient>,
     weights: Weights,
     shares: Shares,
     progress: Vec<ClassProgress>,
     classes: Vec<FlowClass>,
     by_pair: FxHashMap<(u32, u32), u32>,
-    keep_limit: usize,
+    cache_limit: usize,
     ends: Queue,
     stale: Vec<u32>,
     changed: Vec<u32>,
     route: Vec<u32>,
-    /// Number of times that a class counts on each link of its route; empty if that is once.
+    /// Number of times that a new flow class counts on each link of `route`; empty if all numbers
+    /// are 1.
     times: Vec<f64>,
 }
 
@@ -104,7 +103,7 @@ impl<'a> Classes<'a> {
             progress: Vec::new(),
             classes: Vec::new(),
             by_pair: FxHashMap::default(),
-            keep_limit: MAX_KEPT_CLASSES,
+            cache_limit: MAX_CACHED_CLASSES,
             ends: Queue::default(),
             stale: Vec::new(),
             changed: Vec::new(),
@@ -113,14 +112,13 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Adopts routes that flows name.
+    /// Stores the routes that a plan names.
     pub(super) fn take_routes(&mut self, routes: &NamedRoutes) {
         self.routes = routes.clone();
     }
 
-    /// Returns the class of a flow with a rate cap (bytes per ps): the class of its pair of ranks,
-    /// or a class of its own if the cap is finite. The flow uses the class until
-    /// [`Classes::leave`].
+    /// Returns the class of a new flow between the ranks of `pair`. A flow with a finite maximum
+    /// rate `cap` (bytes per ps) gets a class of its own. The use ends with [`Classes::leave`].
     pub(super) fn enter(&mut self, pair: (u32, u32), cap: f64) -> Result<u32, FluidError> {
         if cap.is_infinite()
             && let Some(&class) = self.by_pair.get(&pair)
@@ -128,8 +126,8 @@ impl<'a> Classes<'a> {
             self.classes[class as usize].users += 1;
             return Ok(class);
         }
-        if self.by_pair.len() > self.keep_limit {
-            self.forget_idle();
+        if self.by_pair.len() > self.cache_limit {
+            self.remove_idle();
         }
         let class = self.add(pair, cap)?;
         let state = &mut self.classes[class as usize];
@@ -223,7 +221,8 @@ impl<'a> Classes<'a> {
         Ok(index)
     }
 
-    /// Removes a user from a class. A class that is not common is removed with its last user.
+    /// Ends a flow's use of a class. A class that no new flow may join is removed with its last
+    /// flow.
     pub(super) fn leave(&mut self, class: u32) {
         let state = &mut self.classes[class as usize];
         state.users -= 1;
@@ -232,9 +231,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Removes the classes without flows, so that their number stays bounded when pairs of ranks
-    /// change.
-    fn forget_idle(&mut self) {
+    /// Removes all classes without flows, so that the number of classes stays bounded.
+    fn remove_idle(&mut self) {
         for class in 0..self.classes.len() as u32 {
             interrupt::check();
             let state = &mut self.classes[class as usize];
@@ -244,22 +242,21 @@ impl<'a> Classes<'a> {
                 self.shares.remove_class(class);
             }
         }
-        self.keep_limit = MAX_KEPT_CLASSES.max(2 * self.by_pair.len());
+        self.cache_limit = MAX_CACHED_CLASSES.max(2 * self.by_pair.len());
     }
 
-    /// Returns the sum of the latencies of a class's links (ps).
+    /// Returns the sum of the latencies of a flow class's links (ps).
     pub(super) fn latency(&self, class: u32) -> f64 {
         self.classes[class as usize].latency
     }
 
-    /// Returns whether anything limits the rate of a flow of the class; otherwise the flow takes no
-    /// time.
+    /// Returns whether a link or a cap limits the flows of a class. Unlimited flows take no time.
     pub(super) fn is_bounded(&self, class: u32) -> bool {
         let shared = self.progress[class as usize].shared;
         shared > 0 || self.classes[class as usize].limit.is_finite()
     }
 
-    /// Adds a flow that starts to move. `bytes` is its size; a flow without a size moves until
+    /// Adds flow `place`, which starts to move at `now` (ps). A flow without `bytes` moves until
     /// [`Classes::stop`].
     pub(super) fn join(
         &mut self,
@@ -296,7 +293,7 @@ impl<'a> Classes<'a> {
         self.reweigh(class);
     }
 
-    /// Ends the flow of a class that moves without an end.
+    /// Ends the flow of a class that has a single flow without a size.
     pub(super) fn stop(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         progress.serve(now);
@@ -306,13 +303,13 @@ impl<'a> Classes<'a> {
         self.reweigh(class);
     }
 
-    /// Returns the instant of the next end if all rates stay constant.
+    /// Returns the instant (ps) at which the next flow ends if all rates stay constant.
     pub(super) fn next_end(&mut self) -> Option<f64> {
         self.ends.first()
     }
 
-    /// Ends every flow whose last byte moves until `limit`, the end of this instant, and appends
-    /// the flows' indices, ordered by class.
+    /// Ends every flow whose last byte moves at or before `limit` (ps). Appends the indices of
+    /// these flows to `places`, ordered by class.
     pub(super) fn finish(
         &mut self,
         now: f64,
@@ -350,7 +347,7 @@ impl<'a> Classes<'a> {
         self.changed = ending;
     }
 
-    /// Updates the ledger for a class that has lost its last flow.
+    /// Resets a class that has lost its last flow, and adds the bytes of the class to the ledger.
     fn vacate(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         let state = &mut self.classes[class as usize];
@@ -375,8 +372,8 @@ impl<'a> Classes<'a> {
         self.shares.set_weight(class, weight);
     }
 
-    /// Updates the rates after all starts and ends of an instant; [`Classes::changed`] then lists
-    /// the changed classes.
+    /// Updates the rates after all starts and ends of an instant. [`Classes::changed`] then returns
+    /// the flow classes whose rates may have changed.
     pub(super) fn settle(&mut self, now: f64, ledger: &mut FlowLedger) {
         let mut changed = std::mem::take(&mut self.changed);
         changed.clear();
@@ -397,12 +394,13 @@ impl<'a> Classes<'a> {
         self.changed = changed;
     }
 
-    /// Returns the classes whose rate may have changed in the latest call of [`Classes::settle`].
+    /// Returns the flow classes whose rates may have changed in the latest call of
+    /// [`Classes::settle`].
     pub(super) fn changed(&self) -> &[u32] {
         &self.changed
     }
 
-    /// Updates a class's rate from the shares, and the time of its next end.
+    /// Computes the rate of a class from the shares, and the instant at which its next flow ends.
     fn update(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         if progress.members == 0 {
@@ -431,7 +429,7 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Returns the rate of each flow of a class (bytes per ps), and the link that limits it.
+    /// Returns the rate of each flow of a class (bytes per ps), and the link that limits the rate.
     pub(super) fn rate(&self, class: u32) -> (f64, Option<u32>) {
         let progress = &self.progress[class as usize];
         if progress.shared > 0
@@ -439,7 +437,7 @@ impl<'a> Classes<'a> {
         {
             return (progress.rate, Some(link));
         }
-        // The slowest of its unshared links, unless the flow's cap is lower.
+        // The slowest unshared link is the bottleneck, unless the flow's cap is lower.
         let state = &self.classes[class as usize];
         let rate = |link: u32| bytes_per_ps(self.network.links()[link as usize].rate);
         let mut unshared = state.unshared.iter().copied();
@@ -449,7 +447,6 @@ impl<'a> Classes<'a> {
         )
     }
 
-    /// Returns the indices of a class's flows.
     pub(super) fn members(&self, class: u32) -> impl Iterator<Item = u32> + '_ {
         let progress = &self.progress[class as usize];
         let later = self.classes[class as usize].later.iter();
@@ -462,7 +459,7 @@ impl<'a> Classes<'a> {
 }
 
 impl ClassProgress {
-    /// Updates the bytes moved to the instant `now`.
+    /// Adds the bytes that each flow has moved up to the instant `now` (ps) to `served`.
     fn serve(&mut self, now: f64) {
         self.served += self.rate * (now - self.since);
         self.since = now;

@@ -3,10 +3,7 @@
 use super::FluidError;
 use opticoll_base::units::{Rate, Time, UnitError};
 
-/// Rounds an instant to the nearest picosecond.
-///
-/// # Errors
-/// An instant that exceeds 64 bits.
+/// Rounds an instant (ps) to the nearest picosecond.
 pub(super) fn to_time(instant: f64) -> Result<Time, FluidError> {
     // 2^64 is the first number that does not fit.
     if instant >= u64::MAX as f64 {
@@ -18,7 +15,6 @@ pub(super) fn to_time(instant: f64) -> Result<Time, FluidError> {
     Ok(Time::from_ps(instant.round() as u64))
 }
 
-/// Returns a rate in bytes per picosecond.
 pub(super) fn bytes_per_ps(rate: Rate) -> f64 {
     rate.bits_per_second() as f64 / 8e12
 }

@@ -1,7 +1,7 @@
 //! Flows that the caller starts one by one, for programs that compute between messages.
 //!
-//! Internally, instants are fractions of a picosecond. A flow that is started at the picosecond to
-//! which an instant was rounded starts at that instant.
+//! Instants inside the simulator are fractions of a picosecond, but the caller sees rounded times.
+//! A flow that the caller starts at the rounded time of an instant starts at the exact instant.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -31,25 +31,24 @@ use opticoll_base::units::Time;
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::NamedRoutes;
 
-/// Network with flows that the caller starts.
+/// Network in which the caller starts the flows.
 pub struct DrivenFlows<'a> {
     network: &'a dyn Network,
     options: FlowOptions,
     engine: FluidEngine<'a>,
     now: f64,
-    /// Next instant; `None` if a flow has started since it was computed.
+    /// Next instant (ps), or infinity; `None` if a flow has started since the instant was computed.
     next: Option<f64>,
     ended: Vec<u32>,
     flows: u64,
 }
 
 impl<'a> DrivenFlows<'a> {
-    /// Creates a network without flows. Single flows are not recorded, even if the options ask for
-    /// it.
+    /// Creates a network without flows. Single flows are not recorded, whatever `options` says.
     ///
     /// # Errors
-    /// Background traffic between ranks that do not exist; endpoint costs, which are up to the
-    /// program that starts the flows; a bin without length.
+    /// Background traffic uses a rank that does not exist. The options contain endpoint costs,
+    /// which the calling program must model. The bins of link use have no length.
     pub fn new(
         network: &'a dyn Network,
         options: &FlowOptions,

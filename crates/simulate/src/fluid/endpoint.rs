@@ -1,18 +1,19 @@
-//! Costs of a message at its two ranks: an MPI-like model, which is off by default.
+//! Costs of a message at its two ranks, as in MPI. By default, messages have no such costs.
 //!
-//! The model is LogGP (Alexandrov, Ionescu, Schauser, Scheiman, SPAA 1995), combined with a
-//! simulated network between the ranks and with MPI's two protocols. A message of k bytes that may
-//! start at t takes these steps:
+//! The model is LogGP (Alexandrov, Ionescu, Schauser, Scheiman, SPAA 1995) with a simulated network
+//! between the ranks and with MPI's two protocols. A message of k bytes that may start at t:
 //!
-//! 1. The sender's processor accepts the message when it is free, and is busy for `send_overhead`
-//!    (LogGP's o). It accepts its next message at the earliest max(o, `gap`) later (g).
-//! 2. A message above `eager_threshold` is announced and answered first, which takes twice the
-//!    latency. For a message up to the threshold, the sender is free as soon as its overhead has
-//!    passed, and under the rendezvous rule the message does not wait for its receiver.
-//! 3. The message waits for the latency of its route plus `latency` (L), then moves at its share of
-//!    its links, at most at `rate` (1/G).
-//! 4. The receiver's processor accepts the message when it is free, and is busy for
-//!    `receive_overhead` (o).
+//! 1. The sender's processor accepts the message when the processor is free, and is then busy for
+//!    `send_overhead` (LogGP's o). The processor accepts its next message at the earliest max(o,
+//!    `gap`) later (LogGP's g).
+//! 2. A message above `eager_threshold` is first announced to the receiver, which answers. The
+//!    exchange takes twice the latency. For a message up to the threshold, the sender is free as
+//!    soon as its overhead has passed, and under the rendezvous rule the message does not wait for
+//!    its receiver.
+//! 3. The message waits for the latency of its route plus `latency` (LogGP's L). It then moves at
+//!    its share of its links, at most at `rate` (LogGP's 1/G).
+//! 4. The receiver's processor accepts the message when the processor is free, and is then busy for
+//!    `receive_overhead` (LogGP's o).
 //!
 //! On an unloaded network whose links are no bottleneck, a message up to the threshold takes
 //! o + L + k G + o. (LogGP counts k - 1 bytes, because o includes the first byte.)
@@ -26,22 +27,22 @@ use opticoll_base::units::{Bytes, Rate, Time};
 pub struct Endpoint {
     /// LogGP's L: a delay of each message in addition to the latencies of its links.
     pub latency: Time,
-    /// LogGP's o at the sender.
+    /// LogGP's o: the time for which a message occupies the sender's processor.
     pub send_overhead: Time,
-    /// LogGP's o at the receiver.
+    /// LogGP's o: the time for which a message occupies the receiver's processor.
     pub receive_overhead: Time,
-    /// LogGP's g: the least time between two messages of a sender.
+    /// LogGP's g: the minimum time between two messages of a sender.
     pub gap: Time,
-    /// LogGP's 1/G: the maximum rate of a message; `None`: limited by the links only.
+    /// LogGP's 1/G: the maximum rate of a message; `None` if only the links limit the rate.
     pub rate: Option<Rate>,
-    /// Maximum size of messages that are sent without asking the receiver.
+    /// Maximum size of messages that are sent without an announcement to the receiver.
     pub eager_threshold: Bytes,
 }
 
-/// Processors of all ranks.
+/// State of the processors of all ranks.
 pub(super) struct Endpoints {
     model: Endpoint,
-    /// Time at which the sending processor of each rank becomes free (ps).
+    /// Instant at which the sending processor of each rank becomes free (ps), indexed by rank.
     sender_free: Vec<f64>,
     receiver_free: Vec<f64>,
 }
@@ -64,9 +65,9 @@ impl Endpoints {
         bytes <= self.model.eager_threshold.get()
     }
 
-    /// Sends a message. Returns the time at which the sender is free of the message, if it is known
-    /// already, and the time at which the message enters its route, before the latency of the
-    /// route.
+    /// Sends a message at the instant `now` (ps) over a route with the given latency (ps). Returns
+    /// the instant at which the sender is free of the message, or `None` if this instant is not
+    /// known yet. Also returns the instant at which the message enters its route.
     pub(super) fn send(
         &mut self,
         message: &FlowStart,
@@ -86,7 +87,7 @@ impl Endpoints {
         }
     }
 
-    /// Receives the last bit of a message. Returns the time at which the receiver has the message.
+    /// Receives the last bit of a message at `now` (ps). Returns when the receiver has the message.
     pub(super) fn receive(&mut self, message: &FlowStart, now: f64) -> f64 {
         let free = &mut self.receiver_free[message.destination as usize];
         *free = free.max(now) + self.model.receive_overhead.ps() as f64;

@@ -1,4 +1,4 @@
-//! Event loop of the flow simulator: messages start, wait for their latency, share links and end.
+//! Event loop of the flow simulator: messages start, wait for latencies, share links and end.
 
 use std::rc::Rc;
 
@@ -16,37 +16,36 @@ use opticoll_fabric::network::Network;
 use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
-/// Returns the length of the window (ps) after an instant within which events belong to the same
-/// instant (see [`super`]).
+/// Returns the length (ps) of the window after `instant` in which events count as simultaneous, as
+/// described in [`super`].
 fn window(instant: f64) -> f64 {
     1.0 / 1024.0 + instant / (1u64 << 40) as f64
 }
 
-/// Message that has started, and its class.
 struct UnderWay {
     message: FlowStart,
     class: u32,
 }
 
-/// Event at a known instant.
+/// Event whose instant is known in advance. Messages are given by their indices in `under_way`.
 #[derive(Clone, Copy)]
 enum Alarm {
     /// Start or end of a background flow.
     Background { index: u32, begins: bool },
     /// Start of a message.
     Begin(u32),
-    /// The sender is free of the message.
+    /// End of the message at its sender.
     Sent(u32),
-    /// The latency of the message is over.
+    /// End of the message's latency.
     Join(u32),
-    /// The receiver has the message.
+    /// End of the message at its receiver.
     Received(u32),
 }
 
 /// State of the flow simulator between two instants.
 pub(super) struct FluidEngine<'a> {
     options: Rc<FlowOptions>,
-    /// True if each flow has a route of its own, as in a quotient.
+    /// True if routes are looked up by flow instead of by ranks, as in a quotient.
     routes_by_flow: bool,
     classes: Classes<'a>,
     under_way: Vec<UnderWay>,
@@ -55,16 +54,12 @@ pub(super) struct FluidEngine<'a> {
     alarms: EventQueue<Alarm>,
     endpoints: Option<Endpoints>,
     pub(super) events: Vec<FlowEnd>,
-    /// Class of each background flow under way; `u32::MAX` if it is not.
+    /// Class of each background flow; `u32::MAX` if the flow is not under way.
     background: Vec<u32>,
     pub(super) ledger: FlowLedger,
 }
 
 impl<'a> FluidEngine<'a> {
-    /// Creates an engine.
-    ///
-    /// # Errors
-    /// A bin without length.
     pub(super) fn new(
         network: &'a dyn Network,
         options: &FlowOptions,
@@ -72,10 +67,7 @@ impl<'a> FluidEngine<'a> {
         FluidEngine::over(network, None, options)
     }
 
-    /// Creates an engine whose flows are colours of flows.
-    ///
-    /// # Errors
-    /// A bin without length.
+    /// Creates an engine that simulates one flow for each colour of flows.
     pub(super) fn for_quotient(
         quotient: &'a Quotient,
         options: &FlowOptions,
@@ -107,7 +99,6 @@ impl<'a> FluidEngine<'a> {
         })
     }
 
-    /// Adopts routes that messages name.
     pub(super) fn take_routes(&mut self, routes: &NamedRoutes) {
         self.classes.take_routes(routes);
     }
@@ -135,7 +126,7 @@ impl<'a> FluidEngine<'a> {
         }
     }
 
-    /// Runs a program to its end.
+    /// Runs a program until all flows have ended.
     pub(super) fn run(&mut self, program: &mut dyn FlowProgram) -> Result<(), FluidError> {
         self.announce_background();
         let mut now = 0.0;
@@ -149,7 +140,7 @@ impl<'a> FluidEngine<'a> {
                 interrupt::check();
                 self.begin(message, now)?;
             }
-            // Free the memory of a step with many messages.
+            // Frees the memory of a step with many messages.
             ready.shrink_to(1 << 12);
             if self.events.is_empty() {
                 if self.active == 0 {
@@ -165,8 +156,8 @@ impl<'a> FluidEngine<'a> {
         }
     }
 
-    /// Returns the next instant at which something happens at the present rates; infinite if
-    /// nothing will happen.
+    /// Returns the instant (ps) of the next event at the present rates, or infinity if there is
+    /// none.
     pub(super) fn next_instant(&mut self, now: f64) -> Result<f64, FluidError> {
         self.settle(now);
         let alarm = self.alarms.next_time().map(f64::from_bits);
@@ -181,10 +172,10 @@ impl<'a> FluidEngine<'a> {
         Ok(next.max(now))
     }
 
-    /// Advances the clock to the next instant.
+    /// Advances the clock to the instant `now` (ps) and handles the events of this instant.
     pub(super) fn move_to(&mut self, now: f64, ended: &mut Vec<u32>) -> Result<(), FluidError> {
         self.ledger.flow_until(now);
-        self.ring(now)?;
+        self.handle_alarms(now)?;
         self.finish(now, ended)
     }
 
@@ -192,8 +183,7 @@ impl<'a> FluidEngine<'a> {
         self.alarms.put(instant.to_bits(), alarm);
     }
 
-    /// Carries out every alarm of this instant.
-    fn ring(&mut self, now: f64) -> Result<(), FluidError> {
+    fn handle_alarms(&mut self, now: f64) -> Result<(), FluidError> {
         let limit = (now + window(now)).to_bits();
         while let Some((_, alarm)) = self.alarms.pop_until(limit) {
             match alarm {
@@ -211,7 +201,7 @@ impl<'a> FluidEngine<'a> {
         Ok(())
     }
 
-    /// Reports the end of a message at its sender, its receiver or both.
+    /// Reports that a message has ended at its sender, its receiver or both.
     fn report(&mut self, place: u32, sent: bool, received: bool) {
         let flow = self.under_way[place as usize].message.flow;
         self.events.push(FlowEnd {
@@ -221,7 +211,7 @@ impl<'a> FluidEngine<'a> {
         });
     }
 
-    /// Accepts a message that may start now or later.
+    /// Accepts a message that starts at `message.start`, which may be later than `now` (ps).
     pub(super) fn begin(&mut self, message: FlowStart, now: f64) -> Result<(), FluidError> {
         self.active += 1;
         let under_way = UnderWay {
@@ -242,7 +232,7 @@ impl<'a> FluidEngine<'a> {
         self.launch(place, now)
     }
 
-    /// Starts a message: the costs at its sender, then the latency.
+    /// Starts a message: applies the costs at its sender, then the latency of its route.
     fn launch(&mut self, place: u32, now: f64) -> Result<(), FluidError> {
         let message = self.under_way[place as usize].message;
         let mut cap = message.cap;
@@ -262,7 +252,7 @@ impl<'a> FluidEngine<'a> {
             let (sent, injected) = endpoints.send(&message, now, latency);
             join = injected + latency;
             match sent {
-                // Reported before the message can be delivered, which may be at once.
+                // This report must precede the delivery, which may happen at the same instant.
                 Some(sent) if sent <= now => self.report(place, true, false),
                 Some(sent) => self.set_alarm(sent, Alarm::Sent(place)),
                 None => {}
@@ -275,7 +265,7 @@ impl<'a> FluidEngine<'a> {
         self.join(place, now)
     }
 
-    /// Adds a message whose first bit has arrived to its class.
+    /// Starts to move the bytes of a message, after the latency of its route.
     fn join(&mut self, place: u32, now: f64) -> Result<(), FluidError> {
         let UnderWay { message, class, .. } = self.under_way[place as usize];
         if message.bytes == 0 || !self.classes.is_bounded(class) {
@@ -304,7 +294,6 @@ impl<'a> FluidEngine<'a> {
         self.deliver(place, now)
     }
 
-    /// Delivers a message to its receiver.
     fn deliver(&mut self, place: u32, now: f64) -> Result<(), FluidError> {
         let UnderWay { message, class, .. } = self.under_way[place as usize];
         // With an endpoint model, the end at the sender has been reported separately.
@@ -337,7 +326,7 @@ impl<'a> FluidEngine<'a> {
         }
     }
 
-    /// Ends every flow whose last byte moves at this instant.
+    /// Ends every flow whose last byte moves at the instant `now` (ps).
     fn finish(&mut self, now: f64, ended: &mut Vec<u32>) -> Result<(), FluidError> {
         let limit = now + window(now);
         self.classes.finish(now, limit, ended, &mut self.ledger);
@@ -352,7 +341,7 @@ impl<'a> FluidEngine<'a> {
         let cap = flow.rate.map_or(f64::INFINITY, bytes_per_ps);
         let pair = (flow.source, flow.destination);
         let class = self.classes.enter_alone(pair, cap)?;
-        // Without a link or a cap the flow would be infinitely fast, and would load no link.
+        // A flow without links and without a cap would be infinitely fast and would load no link.
         if self.classes.is_bounded(class) {
             self.background[index as usize] = class;
             let place = u32::MAX;

@@ -1,18 +1,18 @@
-//! Flows under the start rule `link`: each flow has the links of its route to itself.
+//! Simulation of flows under the start rule `link`: no two flows use a link at the same time.
 //!
-//! A link carries one flow at a time. Flows of earlier steps go first. Within a step, flows are
-//! ordered by the time at which their data arrived at the source (to the picosecond), then by
-//! source, destination and lowest chunk; flows that are equal in all of these keep the order of the
-//! step. A flow occupies its links from its start to its end, that is, for the latency of its route
-//! plus its bytes at the rate of the route's slowest link. Flow f of step s starts when
+//! Flows of earlier steps use a link first. Within a step, flows are ordered by the time at which
+//! their data arrived at the source (rounded to a picosecond), then by source, destination and
+//! lowest chunk. Flows that are equal in all of these properties keep the order of the step. A flow
+//! occupies its links from its start to its end: for the latency of its route plus the time of its
+//! bytes at the rate of the slowest link. Flow f of step s starts when
 //!
 //! * the earlier flows on the links of its route have ended, and
-//! * all flows of earlier steps have ended that brought its source a chunk which f sends. (If the
-//!   steps do not name chunks: all flows of earlier steps to its source.)
+//! * all flows of earlier steps that brought a chunk of f to the source of f have ended. (If the
+//!   steps do not name chunks: all flows of earlier steps to the source of f.)
 //!
-//! Data that arrive for a later step are buffered until that step, so a flow never waits for reads
-//! of other flows. Each flow waits for earlier flows only, so one pass over the steps, each in the
-//! order above, computes all times.
+//! Data that arrive for a later step are buffered until that step, so a flow never waits until
+//! older data have been read. Each flow waits for earlier flows only. One pass over the steps, each
+//! in the order above, therefore computes all times.
 
 use rustc_hash::FxHashMap;
 
@@ -27,13 +27,11 @@ use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_plan::plan::{NamedRoutes, StepMessages};
 use opticoll_plan::schedule::Schedule;
 
-/// End of a flow (ps) and its index.
+/// End (ps) and index of a flow.
 type LastFlow = (f64, u32);
 
-/// Simulates flows in steps and returns their number; `chunks` lists the chunks that they carry.
-///
-/// # Errors
-/// The errors of [`super::simulate_steps`], and options that only flows on shared links have.
+/// Simulates flows in steps and returns the number of flows. `chunks` contains the schedule and the
+/// routes from which the chunks of each flow follow.
 pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -46,7 +44,7 @@ pub(super) fn run(
     }
     let never: LastFlow = (0.0, NONE);
     let mut links = vec![never; network.links().len()];
-    // Arrivals by rank and chunk.
+    // Latest arrival of each chunk at each rank. The key is (rank, chunk).
     let mut arrived: FxHashMap<(u32, u32), LastFlow> = FxHashMap::default();
     let (mut flows, mut carried, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     let (mut route, mut named, mut first) = (Vec::new(), Vec::new(), 0u32);
@@ -84,7 +82,7 @@ pub(super) fn run(
             let earlier = ready(one).total_cmp(&ready(other));
             earlier.then_with(|| ends(one).cmp(&ends(other)))
         });
-        // Turn the starts into ends.
+        // This loop replaces the start of each flow in `starts` by the end of the flow.
         for flow_in_step in order {
             interrupt::check();
             let (flow, last) = (&flows[flow_in_step], &mut starts[flow_in_step]);
@@ -137,8 +135,8 @@ fn later(one: LastFlow, other: LastFlow) -> LastFlow {
     if other.0 > one.0 { other } else { one }
 }
 
-/// Lists the chunks of a step's flows: the index of the flow in the step, the first chunk and the
-/// number of chunks.
+/// Appends the chunks of each flow of a step to `carried`: the index of the flow in the step, the
+/// first chunk and the number of chunks.
 fn list_chunks(
     schedule: &Schedule,
     routes: &NamedRoutes,

@@ -1,9 +1,9 @@
 //! Record of every flow, if flows are recorded.
 //!
-//! Each simulated flow has an entry. A replayed step (see `steps`) is a single entry: its
-//! beginning, and the properties that its flows share with those of the step that it repeats. The
-//! flows end at the same times after the beginning, and the same links limit them. Usually they
-//! also wait for flows at the same distance before them as the flows of the previous replay did. A
+//! Each simulated flow has an entry. A replayed step (see `steps`) has one entry for all of its
+//! flows, which refers to the step that is repeated. In the replay and in the repeated step, flows
+//! end at the same times after the beginning, and the same links limit them. Usually, each flow of
+//! a replay also waits for the flow at the same distance before it as in the previous replay. A
 //! collective that repeats one step therefore needs memory for one step.
 
 use rustc_hash::FxHashMap;
@@ -16,27 +16,26 @@ use opticoll_base::units::Time;
 /// Flows of a run, numbered in the order in which they started.
 #[derive(Debug, Default)]
 pub(super) struct FlowLog {
-    /// Columns of the flows that were simulated, in order.
     simulated: FlowColumns,
-    /// Lowest rate of each simulated flow in bytes per ps.
+    /// Lowest rate of each simulated flow so far, in bytes per ps.
     slowest: Vec<f64>,
-    /// Replayed steps, in order.
+    /// Replays, in the order of time.
     replays: Vec<ReplaySpan>,
-    /// Steps that the replayed steps repeat.
+    /// Steps that are replayed, each stored once.
     steps: Vec<ReplayedStep>,
-    /// Index in `steps` by the step's first simulated flow. Never iterated.
+    /// Index in `steps`, by the index of the step's first simulated flow. Never iterated over.
     steps_by_flow: FxHashMap<u32, u32>,
-    /// Flows that the flows of a replay wait for, as distances before the first flow of the step;
-    /// [`NONE`] if a flow waits for none.
+    /// Flows for which the flows of a replay wait. Each flow is given by its distance before the
+    /// first flow of the replay, or is [`NONE`].
     waits: Vec<Box<[u32]>>,
     /// Number of flows of all replays.
     replayed: u32,
 }
 
-/// Replay of a step.
+/// Replay of a step. The fields `step` and `waits` are indices in the log's lists of these names.
 #[derive(Debug)]
 struct ReplaySpan {
-    /// First flow of the replay.
+    /// Index of the replay's first flow in the log.
     first: u32,
     /// Number of simulated flows before the replay.
     simulated: u32,
@@ -48,15 +47,15 @@ struct ReplaySpan {
 /// Step that is replayed.
 #[derive(Debug)]
 struct ReplayedStep {
-    /// First flow of the step, as an index into the simulated flows.
-    like: u32,
-    /// End of each flow after the beginning of the step (ps).
+    /// Index, among the simulated flows, of the first flow of the step.
+    original: u32,
+    /// End of each flow, in ps after the beginning of the step.
     ends: Box<[f64]>,
-    /// Maximum of `ends`.
+    /// Maximum of `ends` (ps).
     latest: f64,
 }
 
-/// Record of a flow (see [`FlowColumns`]).
+/// Recorded properties of one flow (see [`FlowColumns`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Logged {
     pub(super) start: Time,
@@ -65,17 +64,17 @@ pub(super) struct Logged {
     pub(super) waited_for: u32,
 }
 
-/// Replay of a step, to be recorded.
+/// Replay of a step, in the form in which it is added to the log.
 pub(super) struct StepReplay<'a> {
-    /// First flow of the step that is repeated.
-    pub(super) like: u32,
-    /// First flow of the replay.
+    /// Index of the first flow of the step that is repeated.
+    pub(super) original: u32,
+    /// Index of the first flow of the replay.
     pub(super) first: u32,
     /// Beginning of the replay (ps).
     pub(super) begin: f64,
-    /// End of each of its flows after the beginning (ps).
+    /// End of each flow, in ps after `begin`.
     pub(super) ends: &'a [f64],
-    /// Flow that each flow waited for, or [`NONE`].
+    /// Index of the flow for which each flow of the replay waited, or [`NONE`].
     pub(super) waited_for: Vec<u32>,
 }
 
@@ -96,7 +95,8 @@ impl FlowLog {
         Ok(())
     }
 
-    /// Records the rate of a flow (bytes per ps) and the link that limits it.
+    /// Records a rate of a flow (bytes per ps) and the link that limits the rate. The log stores
+    /// the bottleneck of the lowest rate.
     pub(super) fn rate(&mut self, flow: u32, rate: f64, bottleneck: Option<u32>) {
         let place = (flow - self.replayed) as usize;
         if rate < self.slowest[place] {
@@ -105,26 +105,25 @@ impl FlowLog {
         }
     }
 
-    /// Records the end of a flow.
     pub(super) fn end(&mut self, flow: u32, now: f64) -> Result<(), FluidError> {
         let place = (flow - self.replayed) as usize;
         self.simulated.end[place] = to_time(now)?;
         Ok(())
     }
 
-    /// Records the replay of a step. No flow of another step may be under way.
+    /// Records the replay of a step. No flow of another step may be under way during the replay.
     pub(super) fn replay(&mut self, replayed: StepReplay<'_>) -> Result<(), FluidError> {
         let StepReplay {
-            like,
+            original,
             first,
             begin,
             ends,
             mut waited_for,
         } = replayed;
-        let like = self.simulated_before(like);
-        let step = *self.steps_by_flow.entry(like).or_insert_with(|| {
+        let original = self.simulated_index(original);
+        let step = *self.steps_by_flow.entry(original).or_insert_with(|| {
             self.steps.push(ReplayedStep {
-                like,
+                original,
                 ends: ends.into(),
                 latest: ends.iter().copied().fold(0.0, f64::max),
             });
@@ -148,16 +147,16 @@ impl FlowLog {
         Ok(())
     }
 
-    /// Returns the replay that contains a flow, if there is one.
-    fn replay_of(&self, flow: u32) -> Option<(&ReplaySpan, &ReplayedStep)> {
+    /// Returns the replay that contains a flow, if any, and the step that is repeated.
+    fn replay_containing(&self, flow: u32) -> Option<(&ReplaySpan, &ReplayedStep)> {
         let after = self.replays.partition_point(|replay| replay.first <= flow);
         let replay = &self.replays[after.checked_sub(1)?];
         let step = &self.steps[replay.step as usize];
         (((flow - replay.first) as usize) < step.ends.len()).then_some((replay, step))
     }
 
-    /// Returns the number of simulated flows before a simulated flow.
-    fn simulated_before(&self, flow: u32) -> u32 {
+    /// Converts an index among all flows to an index among the simulated flows.
+    fn simulated_index(&self, flow: u32) -> u32 {
         let after = self.replays.partition_point(|replay| replay.first <= flow);
         let Some(replay) = after.checked_sub(1).map(|last| &self.replays[last]) else {
             return flow;
@@ -166,19 +165,17 @@ impl FlowLog {
         flow - (replay.first + step_flows) + replay.simulated
     }
 
-    /// Returns the number of flows.
     pub(super) fn len(&self) -> usize {
         self.simulated.start.len() + self.replayed as usize
     }
 
-    /// Returns whether there are no flows.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the record of a flow; `None` if there is no such flow.
+    /// Returns the record of a flow, or `None` if the flow does not exist.
     pub(super) fn flow(&self, flow: u32) -> Option<Logged> {
-        if let Some((replay, step)) = self.replay_of(flow) {
+        if let Some((replay, step)) = self.replay_containing(flow) {
             let place = flow - replay.first;
             let wait = self.waits[replay.waits as usize][place as usize];
             // This time was checked when the replay was recorded.
@@ -186,7 +183,7 @@ impl FlowLog {
             return Some(Logged {
                 start: to_time(replay.begin).ok()?,
                 end,
-                bottleneck: self.simulated.bottleneck[(step.like + place) as usize],
+                bottleneck: self.simulated.bottleneck[(step.original + place) as usize],
                 waited_for: if wait == NONE {
                     NONE
                 } else {
@@ -194,7 +191,7 @@ impl FlowLog {
                 },
             });
         }
-        let place = self.simulated_before(flow) as usize;
+        let place = self.simulated_index(flow) as usize;
         let flows = &self.simulated;
         flows.start.get(place).map(|&start| Logged {
             start,
@@ -204,23 +201,23 @@ impl FlowLog {
         })
     }
 
-    /// Returns the first start and the last end of the flows of one step; `None` if it has no
-    /// flows.
+    /// Returns the first start and the last end of the flows of one step: of `count` flows, from
+    /// index `first` on. Returns `None` if `count` is 0.
     pub(super) fn span(&self, first: u32, count: usize) -> Option<(Time, Time)> {
         if count == 0 {
             return None;
         }
-        if let Some((replay, step)) = self.replay_of(first) {
+        if let Some((replay, step)) = self.replay_containing(first) {
             let (start, end) = (replay.begin, replay.begin + step.latest);
             return Some((to_time(start).ok()?, to_time(end).ok()?));
         }
-        let place = self.simulated_before(first) as usize;
+        let place = self.simulated_index(first) as usize;
         let start = self.simulated.start.get(place..place + count)?.iter().min();
         let end = self.simulated.end.get(place..place + count)?.iter().max();
         Some((*start?, *end?))
     }
 
-    /// Returns the columns of all flows.
+    /// Returns the columns of all flows, including replayed flows.
     pub(super) fn into_columns(self) -> FlowColumns {
         if self.replays.is_empty() {
             return self.simulated;

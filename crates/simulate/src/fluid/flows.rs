@@ -16,15 +16,15 @@ pub struct Flow {
     pub source: u32,
     /// Receiving rank, which differs from the sending rank.
     pub destination: u32,
-    /// Size; a flow of 0 bytes takes only its latency.
+    /// Size. A flow of 0 bytes takes only the latency of its route.
     pub bytes: Bytes,
     /// Earliest start.
     pub release: Time,
-    /// Maximum rate; `None`: limited by the links only.
+    /// Maximum rate; `None` if only the links limit the rate.
     pub rate_cap: Option<Rate>,
 }
 
-/// Flows with their dependencies.
+/// List of flows, each with the flows for which it waits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flows {
     flows: Vec<Flow>,
@@ -33,7 +33,7 @@ pub struct Flows {
 }
 
 impl Flow {
-    /// Creates a flow that may start at once, as fast as its links allow.
+    /// Creates a flow that may start at time 0 and whose rate only the links limit.
     pub const fn new(source: u32, destination: u32, bytes: Bytes) -> Flow {
         Flow {
             source,
@@ -47,7 +47,7 @@ impl Flow {
 
 impl Flows {
     /// Adds a flow that starts when all flows `after` have ended. Flows are numbered from 0 in the
-    /// order in which they are added, and may wait for later flows.
+    /// order in which they are added; `after` may contain flows that are added later.
     pub fn push(&mut self, flow: Flow, after: &[u32]) {
         self.after_starts.push(self.after.len());
         self.after.extend_from_slice(after);
@@ -64,34 +64,29 @@ impl Flows {
         self.flows.is_empty()
     }
 
-    /// Returns the flow with an index.
+    /// Returns the flow with index `index`.
     pub fn flow(&self, index: usize) -> Flow {
         self.flows[index]
     }
 
-    /// Returns the flows that the flow with an index waits for.
+    /// Returns the indices of the flows for which flow `index` waits.
     pub fn after(&self, index: usize) -> &[u32] {
         let end = self.after_starts.get(index + 1);
         &self.after[self.after_starts[index]..end.copied().unwrap_or(self.after.len())]
     }
 }
 
-/// Program of flows that wait for each other; stores how many flows each flow still waits for.
+/// Program of flows that wait for each other. `waits`: number of flows that each flow awaits.
 pub(super) struct Dependencies<'a> {
     flows: &'a Flows,
     waits: Vec<u32>,
-    /// Start of the dependents of each flow: those of flow i are `dependents[starts[i]..starts[i +
-    /// 1]]`.
+    /// The flows that wait for flow i are `dependents[starts[i]..starts[i + 1]]`.
     starts: Vec<usize>,
     dependents: Vec<u32>,
     begun: bool,
 }
 
 impl<'a> Dependencies<'a> {
-    /// Checks the flows and prepares the program.
-    ///
-    /// # Errors
-    /// Sources or destinations that are no ranks or equal, an unknown dependency, a cycle.
     pub(super) fn new(flows: &'a Flows, ranks: u32) -> Result<Dependencies<'a>, FluidError> {
         if flows.len() >= NONE as usize {
             return Err(FluidError::TooMany);
@@ -136,8 +131,8 @@ impl<'a> Dependencies<'a> {
         Ok(dependencies)
     }
 
-    /// Ends flows one after another as if they took no time. A flow that never ends waits for a
-    /// cycle.
+    /// Returns an error if flows wait for each other in a cycle. The check lets flows end one after
+    /// the other as if they took no time. A flow that cannot end waits for a cycle.
     fn check_acyclic(&self) -> Result<(), FluidError> {
         let mut waits = self.waits.clone();
         let mut free: Vec<u32> = (0u32..)
@@ -157,7 +152,7 @@ impl<'a> Dependencies<'a> {
         let Some(mut flow) = waits.iter().position(|&waits| waits > 0) else {
             return Ok(());
         };
-        // Each such flow waits for another such flow, so a walk backwards reaches a cycle.
+        // Each flow that cannot end waits for another such flow, so the walk back reaches a cycle.
         let mut seen = vec![false; waits.len()];
         while !std::mem::replace(&mut seen[flow], true) {
             let stuck = |before: &&u32| waits[**before as usize] > 0;

@@ -1,4 +1,4 @@
-//! Results of a run: sums per link and rank, columns of flows, and the use of the links over time.
+//! Results of a run: sums per link and rank, columns of flows, and the use of links over time.
 
 use super::conversion::{bytes_per_ps, to_time};
 use super::flow_log::{FlowLog, StepReplay};
@@ -12,46 +12,46 @@ use opticoll_base::interrupt;
 use opticoll_base::units::UnitError;
 use opticoll_fabric::network::{Network, Sharing};
 
-/// Maximum number of bins of a [`Profile`]; longer runs double the length of a bin.
+/// Maximum number of bins of a [`Profile`]. In a longer run, the length of the bins is doubled.
 const MAX_BINS: usize = 256;
 
 #[derive(Clone, Default)]
 struct LinkTotals {
     bytes: u128,
     busy: f64,
-    /// Number of classes on the link at present.
+    /// Number of flow classes that use the link at present.
     present: u32,
     since: f64,
 }
 
-/// Use of links between two snapshots, which can be replayed later.
-pub(super) struct Stretch {
-    /// Link, bytes and busy ps of each link that was used.
+/// Use of links in a period that began with a snapshot. The period can be replayed later.
+pub(super) struct RecordedPeriod {
+    /// Index, bytes and busy time (ps) of each link that was used.
     links: Vec<(u32, u128, f64)>,
-    /// Start and end (ps after the beginning), and bytes times links per ps.
+    /// Periods of constant rate: start and end (ps after the snapshot), rate summed over links.
     flowing: Vec<(f64, f64, f64)>,
 }
 
-/// State of the ledger at the beginning of a stretch.
+/// State of the ledger at the beginning of a recorded period.
 struct Snapshot {
     begin: f64,
     links: Vec<LinkTotals>,
     flowing: Vec<(f64, f64, f64)>,
 }
 
-/// Sums and columns of a run.
+/// Results of a run up to the present instant.
 pub(super) struct FlowLedger {
     links: Vec<LinkTotals>,
     sent: Vec<u128>,
     received: Vec<u128>,
     finish: Vec<f64>,
     flows: Option<FlowLog>,
-    /// Bytes times links per bin.
+    /// Bytes that move in each bin, summed over links.
     bins: Vec<f64>,
     bin_ps: f64,
-    /// Present rate, summed over links, in bytes per ps.
+    /// Present rate of all flows, summed over links (bytes per ps).
     pub(super) flowing: f64,
-    /// Instant up to which `bins` is filled.
+    /// Instant up to which `bins` is filled (ps).
     written: f64,
     snapshot: Option<Snapshot>,
     meter: Option<LinkMeter>,
@@ -83,11 +83,11 @@ impl FlowLedger {
         }
     }
 
-    /// Extends the ledger of a quotient to all links and ranks, and returns the log of the
-    /// quotient's flows. `links` and `ranks` are the colours of all links and ranks, and `bytes`
-    /// the bytes on a link of each colour. The caller must then write the bytes and ends of single
-    /// flows: [`FlowLedger::replay_ranks`], [`FlowLedger::note_end`].
-    pub(super) fn unfold(
+    /// Converts the ledger of a quotient to a ledger of all links and ranks, which is returned with
+    /// the log of the quotient's flows. `links` and `ranks` are the colours of all links and ranks;
+    /// `bytes` is the number of bytes on one link of each colour. The caller must add the bytes and
+    /// ends of single flows: [`FlowLedger::replay_ranks`], [`FlowLedger::note_end`].
+    pub(super) fn expand(
         self,
         links: &[u32],
         bytes: &[u64],
@@ -100,7 +100,7 @@ impl FlowLedger {
         };
         let finish = |&colour: &u32| self.finish[colour as usize];
         let log = self.flows.unwrap_or_default();
-        let unfolded = FlowLedger {
+        let expanded = FlowLedger {
             links: links.iter().map(link).collect(),
             sent: vec![0; ranks.len()],
             received: vec![0; ranks.len()],
@@ -109,10 +109,9 @@ impl FlowLedger {
             last_flow: NONE,
             ..self
         };
-        (unfolded, log)
+        (expanded, log)
     }
 
-    /// Stops recording flows.
     pub(super) fn record_no_flows(&mut self) {
         self.flows = None;
     }
@@ -121,7 +120,7 @@ impl FlowLedger {
         self.flows.is_some()
     }
 
-    /// Adds a class of flows to a link.
+    /// Records that a class of flows starts to use a link.
     pub(super) fn occupy(&mut self, link: u32, now: f64) {
         let link = &mut self.links[link as usize];
         if link.present == 0 {
@@ -130,8 +129,8 @@ impl FlowLedger {
         link.present += 1;
     }
 
-    /// Removes a class of flows from a link over which it has moved `bytes`, at the rate `rate` in
-    /// the end.
+    /// Records that a class of flows stops using a link. The class has moved `bytes` over the link,
+    /// in the end at `rate` (bytes per ps).
     pub(super) fn vacate(&mut self, index: u32, now: f64, bytes: u128, rate: f64) {
         let link = &mut self.links[index as usize];
         link.present -= 1;
@@ -153,7 +152,7 @@ impl FlowLedger {
         self.meter.is_some()
     }
 
-    /// Changes the rate at which a class of flows uses a link (bytes per ps).
+    /// Adds `change` (bytes per ps) to the rate at which a class of flows uses a link.
     pub(super) fn change_rate(&mut self, link: u32, change: f64, now: f64) {
         if let Some(meter) = &mut self.meter {
             meter.change(link, change, now);
@@ -173,7 +172,7 @@ impl FlowLedger {
         }
     }
 
-    /// Adds a rate, summed over links (bytes per ps), between two instants to the bins.
+    /// Adds the use of links between two instants (ps) to the bins, at a rate summed over links.
     pub(super) fn flow_over(&mut self, from: f64, to: f64, rate: f64) {
         while to > self.bin_ps * MAX_BINS as f64 {
             interrupt::check();
@@ -227,7 +226,7 @@ impl FlowLedger {
         self.note_end(flow, now)
     }
 
-    /// Records the end of a flow.
+    /// Records the end of a flow, but not its bytes.
     pub(super) fn note_end(&mut self, flow: u32, now: f64) -> Result<(), FluidError> {
         self.note_last(flow, now);
         match &mut self.flows {
@@ -243,7 +242,8 @@ impl FlowLedger {
         }
     }
 
-    /// Starts to collect a [`Stretch`]. No class may be on any link.
+    /// Starts to record the use of links. At the instant `now` (ps), no flow class may use any
+    /// link.
     pub(super) fn take_snapshot(&mut self, now: f64) {
         self.written = now;
         self.snapshot = Some(Snapshot {
@@ -254,7 +254,7 @@ impl FlowLedger {
     }
 
     /// Returns the use of links since the snapshot, or `None` if there is no snapshot.
-    pub(super) fn stretch(&mut self) -> Option<Stretch> {
+    pub(super) fn period(&mut self) -> Option<RecordedPeriod> {
         let Snapshot {
             links: before,
             flowing,
@@ -265,26 +265,26 @@ impl FlowLedger {
             .filter(|(_, (now, before))| now.busy > before.busy || now.bytes > before.bytes)
             .map(|(index, (now, before))| (index, now.bytes - before.bytes, now.busy - before.busy))
             .collect();
-        Some(Stretch { links, flowing })
+        Some(RecordedPeriod { links, flowing })
     }
 
-    /// Adds the use over time of a stretch that is repeated at `now`.
-    pub(super) fn replay_flowing(&mut self, stretch: &Stretch, now: f64, end: f64) {
+    /// Adds the link use of a period, repeated from `now` to `end` (ps), to the bins.
+    pub(super) fn replay_flowing(&mut self, period: &RecordedPeriod, now: f64, end: f64) {
         self.written = end;
-        for &(from, to, rate) in &stretch.flowing {
+        for &(from, to, rate) in &period.flowing {
             interrupt::check();
             self.flow_over(now + from, now + to, rate);
         }
     }
 
-    /// Adds the links of a stretch that is repeated `times` times.
-    pub(super) fn replay_links(&mut self, stretch: &Stretch, times: u64) {
-        for &(link, bytes, busy) in &stretch.links {
+    /// Adds the bytes and busy times of `times` repetitions of a period to the links.
+    pub(super) fn replay_links(&mut self, period: &RecordedPeriod, times: u64) {
+        for &(link, bytes, busy) in &period.links {
             self.add_to_links(&[link], bytes * u128::from(times), busy * times as f64);
         }
     }
 
-    /// Adds the bytes of flows over these links, and the time for which they moved (ps).
+    /// Adds bytes and busy time (ps) to each of `links`.
     pub(super) fn add_to_links(&mut self, links: &[u32], bytes: u128, busy: f64) {
         for &link in links {
             let link = &mut self.links[link as usize];
@@ -293,8 +293,7 @@ impl FlowLedger {
         }
     }
 
-    /// Adds the bytes of a flow that is repeated `times` times; its last repetition ends at
-    /// `finish`.
+    /// Adds `times` repetitions of a flow to its ranks `ends`. The last one ends at `finish` (ps).
     pub(super) fn replay_ranks(&mut self, ends: (u32, u32), bytes: u128, times: u64, finish: f64) {
         let (source, destination) = (ends.0 as usize, ends.1 as usize);
         self.sent[source] += bytes * u128::from(times);
@@ -303,7 +302,7 @@ impl FlowLedger {
         self.finish[destination] = self.finish[destination].max(finish);
     }
 
-    /// Records the flows of a step that was replayed, if flows are recorded.
+    /// Records the flows of a replayed step, if flows are recorded.
     pub(super) fn replay_flows(&mut self, replayed: StepReplay<'_>) -> Result<(), FluidError> {
         for (flow, end) in (replayed.first..).zip(replayed.ends) {
             self.note_last(flow, replayed.begin + end);
@@ -314,8 +313,8 @@ impl FlowLedger {
         }
     }
 
-    /// Returns the outcome without flow columns, and the log of the flows. Links that are still in
-    /// use count up to the end. `counts` are the numbers of flows and of replayed steps.
+    /// Returns the outcome, without flow columns, and the log of the flows. Links in use count as
+    /// busy until the end. `counts` are the numbers of flows and of replayed steps.
     pub(super) fn close(
         mut self,
         network: &dyn Network,
@@ -376,7 +375,6 @@ impl FlowLedger {
     }
 }
 
-/// Converts a sum of bytes to 64 bits, or returns an error.
 fn counted(bytes: u128, what: &str) -> Result<u64, FluidError> {
     u64::try_from(bytes).map_err(|_| {
         FluidError::Unit(UnitError::Overflow {
@@ -391,7 +389,8 @@ fn counted_all(bytes: Vec<u128>) -> Result<Vec<u64>, FluidError> {
     each.map(|bytes| counted(bytes, "a rank's bytes")).collect()
 }
 
-/// Returns the chain of flows, each of which waited for the flow before it, up to the flow `last`.
+/// Returns the critical path: a chain of flows that ends with `last`, each waiting for the
+/// previous.
 fn critical_path(log: &FlowLog, last: u32) -> Vec<Critical> {
     let mut path = Vec::new();
     let mut flow = last;

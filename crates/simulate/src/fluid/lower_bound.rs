@@ -1,20 +1,19 @@
-//! Lower bound on the time of flows in steps, which needs no rates.
+//! Lower bound on the time of flows in steps, computed without rates.
 //!
 //! The bound is the maximum of two bounds:
 //!
 //! * **Chain of steps.** The recurrence of [`super::non_interfering`], in which every flow has all
-//!   links of its route to itself. Other flows on its links cannot make a flow faster, so neither
-//!   the flow nor any flow that waits for it ends earlier. In addition, all flows of a step that
-//!   leave a rank (or enter it) share its cables: the rank is not free before the earliest time at
-//!   which one of them could start to move, plus the time of all their bytes over the cables that
-//!   they use.
+//!   links of its route to itself. Other flows cannot make a flow faster, so no flow ends earlier
+//!   than in the recurrence. In addition, all flows of a step that leave a rank (or enter it) over
+//!   the same cable share this cable. The rank is not free before the earliest instant at which one
+//!   of these flows could start to move, plus the time that the cable needs for their bytes.
 //! * **Loads.** A link of capacity C that carries b bytes in total needs at least b / C, after the
-//!   least latency of the flows on it. Under the rule `link`, the link is occupied by each flow in
-//!   turn, for the latency of the flow's route plus its bytes at the rate of the slowest link of
-//!   the route; the starts of the flows are then ignored.
+//!   minimum latency of its flows. Under the start rule `link`, each flow occupies the link for the
+//!   latency of its route plus its bytes at the rate of the route's slowest link. The bound is then
+//!   the sum of these times, without the starts of the flows.
 //!
 //! Messages that are sent eagerly do not wait for their receivers, and end at their senders before
-//! they arrive. If a message is that small, only the bound by loads applies.
+//! they arrive. If a message is small enough to be sent eagerly, only the bound by loads applies.
 
 use super::conversion::{bytes_per_ps, to_time};
 use super::non_interfering::FlowPath;
@@ -28,13 +27,13 @@ use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::plan::routes::{FABRIC_ROUTE, NetworkWithRoutes};
 use opticoll_plan::schedule::Schedule;
 
-/// Bytes that the flows of a step that leave a rank, or that enter it, send over one of its cables.
+/// Bytes that the flows of a step that leave a rank, or that enter a rank, send over one cable.
 #[derive(Clone, Copy)]
 struct CableDemand {
     rank: u32,
-    /// Step of the other fields, counted from 1.
+    /// Step to which the other fields refer, counted from 1.
     step: u32,
-    /// Earliest instant at which one of the flows could move (ps).
+    /// Earliest instant at which one of the flows could start to move (ps).
     join: f64,
     bytes: u64,
 }
@@ -47,8 +46,9 @@ impl CableDemand {
         bytes: 0,
     };
 
-    /// Adds a flow of a rank and returns the earliest instant at which all flows can have ended. On
-    /// a half-duplex cable, the flows of its other rank are ignored.
+    /// Adds a flow that could start to move at `join` (ps). Returns the earliest instant (ps) at
+    /// which all flows of the rank and step can have ended. Flows of the other rank of a cable are
+    /// ignored.
     fn add(&mut self, (rank, step): (u32, u32), join: f64, bytes: u64, capacity: f64) -> f64 {
         if self.step != step {
             *self = CableDemand {
@@ -66,20 +66,20 @@ impl CableDemand {
     }
 }
 
-/// Bytes of a link over all steps, and the least latency of the flows that it carries (ps).
+/// Bytes that a link carries in all steps, and the minimum latency of the flows (ps).
 #[derive(Clone, Copy)]
 struct Load {
     bytes: u128,
     latency: f64,
-    /// Time for which the link is occupied if it carries one flow at a time (ps).
+    /// Time for which the link is in use if it carries one flow at a time (ps).
     busy: f64,
 }
 
-/// Returns a lower bound on the time of [`super::simulate_schedule`], rounded down by more than the
-/// simulator's own rounding errors.
+/// Returns a lower bound on the time of [`super::simulate_schedule`]. The bound is reduced by more
+/// than the rounding errors of the simulator.
 ///
 /// # Errors
-/// Transfers that leave the network, or a size or time that exceeds 64 bits.
+/// A transfer leaves the network, or a size or time exceeds 64 bits.
 pub fn schedule_lower_bound(
     network: &dyn Network,
     schedule: &Schedule,
@@ -110,14 +110,14 @@ fn bound_steps(
     let mut loads = vec![unused; links.len()];
     let mut leaving = vec![CableDemand::IDLE; links.len()];
     let mut arriving = leaving.clone();
-    // Earliest end of the flows of earlier steps, by rank.
+    // Earliest instant at which each rank is free, indexed by rank (ps).
     let mut free = vec![0.0f64; network.ranks() as usize];
     let mut all_free = 0.0f64;
     let mut smallest = u64::MAX;
     let (mut flows, mut before) = (Vec::new(), Vec::new());
     let (mut named, mut named_before): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
     let (mut routes, mut paths): (Vec<u32>, Vec<FlowPath>) = (Vec::new(), Vec::new());
-    // Ranks of the step with times before which they are not free again.
+    // Ranks of the step, each with an instant (ps) before which the rank is not free again.
     let mut ends: Vec<(u32, f64)> = Vec::new();
     let mut first = 0;
     for step in 0..steps.steps() {

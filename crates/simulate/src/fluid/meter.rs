@@ -1,28 +1,25 @@
-//! Use of each link over time, if it was requested.
+//! Use of each link over time, recorded on request.
 //!
 //! Rates are constant between instants, so the bytes of a link in a bin are the sum of rate times
-//! time over the stretches of constant rate in the bin. A link is updated only when its rate
-//! changes.
+//! duration over the periods of constant rate. A link is updated only when its rate changes.
 
 use super::FluidError;
 use super::conversion::to_time;
 use crate::outcome::LinkUse;
 use opticoll_base::units::Time;
 
-/// Maximum number of bins of all links (128 MiB).
+/// Maximum number of bins of all links together (128 MiB).
 const MAX_BINS: usize = 1 << 24;
 
-/// Maximum number of bins per link if their length is fitted to the time of the run; enough for a
-/// figure.
+/// Maximum number of bins per link if their length is fitted to the run; enough for a figure.
 const MAX_FITTED_BINS: usize = 400;
 
 /// Length of the time bins in which the use of each link is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkBin {
-    /// This length, or a power of two times this length if the bins would take more than 128 MiB.
+    /// This length, multiplied by a power of two if the bins would take over 128 MiB.
     Length(Time),
-    /// The power of two in picoseconds that gives 200 to 400 bins. It is known at the end of the
-    /// run.
+    /// A power of two of picoseconds, chosen at the end of the run, that gives 200 to 400 bins.
     Fitted,
 }
 
@@ -32,23 +29,18 @@ struct Metered {
     rate: f64,
     /// Instant up to which `bytes` is filled (ps).
     since: f64,
-    /// Bytes per bin.
     bytes: Vec<f64>,
 }
 
-/// Bytes per link and bin.
+/// Bytes of each link in each bin.
 pub(super) struct LinkMeter {
     links: Vec<Metered>,
     bin_ps: f64,
-    /// Maximum number of bins per link; beyond it, pairs of bins are merged.
+    /// Maximum number of bins per link. If the run needs more bins, pairs of bins are merged.
     max_bins: usize,
 }
 
 impl LinkMeter {
-    /// Creates a meter without bytes.
-    ///
-    /// # Errors
-    /// A bin without length.
     pub(super) fn new(links: usize, bin: LinkBin) -> Result<LinkMeter, FluidError> {
         let max_bins = (MAX_BINS / links.max(1)).max(2);
         let (bin_ps, max_bins) = match bin {
@@ -69,7 +61,7 @@ impl LinkMeter {
         self.links[link as usize].rate += change;
     }
 
-    /// Sets the rate of a link to zero, which removes rounding errors.
+    /// Sets the rate of a link to 0, which removes rounding errors.
     pub(super) fn clear(&mut self, link: u32, now: f64) {
         self.fill(link as usize, now);
         self.links[link as usize].rate = 0.0;
@@ -97,7 +89,6 @@ impl LinkMeter {
         }
     }
 
-    /// Doubles the length of the bins.
     fn double_bins(&mut self) {
         self.bin_ps *= 2.0;
         for link in &mut self.links {

@@ -1,49 +1,48 @@
-//! Flows that never share a link, and therefore need neither rates nor a clock.
+//! Simulation of flows that never share a link. Such flows need neither rates nor a clock.
 //!
 //! # Recurrence
 //!
-//! A flow that has every link of its route to itself moves at the least rate C of these links. If
-//! it may start at s, has the latency L and b bytes, it ends at
+//! A flow that has every link of its route to itself moves at the minimum rate C of these links. If
+//! the flow may start at s, has the latency L and b bytes, it ends at
 //!
 //! ```text
 //! e = s + L + b / C
 //! ```
 //!
-//! and with steps, s is a maximum of earlier ends e, as defined by the start rule
-//! ([`super::StartRule`]). Ends therefore follow from earlier ends by sums and maxima alone, step
-//! by step, independently of simultaneous flows elsewhere. Nothing has to be ordered by time, and
-//! flows of many steps may be under way.
+//! In steps, s is the maximum of earlier ends e, as defined by the start rule
+//! ([`super::StartRule`]). Ends therefore follow from earlier ends by sums and maxima, step by
+//! step, independently of other simultaneous flows. No events are ordered by time, and flows of
+//! many steps may be under way.
 //!
 //! # Condition
 //!
-//! Two flows of one step meet if a link lies on both of their routes. For two flows f and g of
-//! steps s < t on one link:
+//! Two flows *meet* if a link is on both routes and both flows are under way at the same time.
+//! Consider two flows f and g of steps s < t whose routes have a link in common:
 //!
 //! * `step`: g starts when all flows of step s have ended, so f and g never meet.
 //! * `rendezvous`: g starts when its source and its destination have ended their flows of step s,
 //!   so f and g never meet if they have a rank in common.
 //! * `sender`: g starts when its source has ended its flows of step s, so f and g never meet if the
-//!   source of g is a rank of f. (This module requires that it is the source of both.)
+//!   source of g is a rank of f. (This module requires that f and g have the same source.)
 //!
-//! It is sufficient that all flows over a link, of all steps, have one such rank in common, the
-//! link's *owner*, and that no two flows of a step use the same link. Neighbours on a ring (with
-//! any number of cables between them) and permutations on a switch fulfil this condition. If a link
-//! has no owner, or two flows of a step use it, the steps are left to [`super::engine`], even if
-//! each flow would get the link's whole rate, because the busy time of the link is then not the sum
+//! No flows meet if no two flows of a step use the same link and each link has an *owner*: a rank
+//! that, in the sense of the list above, all flows over the link have in common. Neighbours on a
+//! ring (with any number of cables between them) and permutations on a switch fulfil this
+//! condition. Steps that violate the condition are left to [`super::engine`]. The same applies if
+//! the link gives each flow its whole rate, because the busy time of the link is then not the sum
 //! of the times of its flows.
 //!
 //! # Repeated steps
 //!
-//! If all ranks are free at the same instant when a step begins, and again when it has ended, and
-//! the next step has the same flows, then the next step is the same, shifted by the duration of the
-//! step.
+//! Suppose that all ranks are free at one instant before a step and at one instant after it. If the
+//! next step has the same flows, its times are those of the step, shifted by the step's duration.
 //!
 //! # Agreement with the engine
 //!
-//! The sums are those of the engine, so the times agree up to rounding errors far below a
-//! picosecond. One exception is that the engine merges instants within its window ([`super`]): a
-//! chain of n flows may end up to 2 n windows earlier there. A repeated step adds its duration at
-//! once, and sums over flows (busy times, the profile) are added in another order.
+//! The sums are those that the engine computes, so the times agree up to rounding errors far below
+//! a picosecond. There is one exception. The engine merges instants within its window ([`super`]),
+//! so a chain of n flows may end up to 2 n windows earlier in the engine. A repeated step adds its
+//! duration in one sum, and sums over flows (busy times, the profile) are added in another order.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -59,84 +58,78 @@ use crate::outcome::NONE;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::{Network, Sharing};
 
-/// Maximum length, in steps, of a cycle of steps that is left to [`super::engine`] under the rule
-/// `step` if flows are recorded: the engine replays such steps, and a replay needs no record of
-/// each flow.
+/// Maximum length, in steps, of a cycle of repeated steps that this module leaves to
+/// [`super::engine`]. The constant applies under the start rule `step` if flows are recorded: the
+/// engine replays such steps, and a replay needs no record of each flow.
 const MAX_CYCLE_STEPS: usize = 8;
 
-/// Path of the flows at one index of the steps, with the sums of these flows so far.
+/// Path of a flow. Flows with the same index in consecutive steps share the path and its sums.
 pub(super) struct FlowPath {
-    /// Source and destination.
+    /// Source and destination rank.
     ends: (u32, u32),
-    /// Sum of the latencies of its links (ps).
+    /// Sum of the latencies of the links (ps).
     pub(super) latency: f64,
-    /// Rate in bytes per ps; infinite if there is no link.
+    /// Rate in bytes per ps; infinite if the path has no links.
     pub(super) rate: f64,
-    /// Number of its links that flows share.
+    /// Number of links that flows share.
     pub(super) shared: f64,
-    /// Link that bounds its flows.
+    /// Link that limits the rate.
     pub(super) bottleneck: Option<u32>,
-    /// Range of its links in [`NonInterfering::links`].
+    /// Start of the path's links in [`NonInterfering::links`]; `to` is their end.
     from: u32,
     to: u32,
     bytes: u128,
-    /// Total time for which its flows have moved (ps).
+    /// Total time for which the flows have moved bytes (ps).
     moving: f64,
-    /// End of its latest flow (ps).
+    /// End of the latest flow (ps).
     end: f64,
 }
 
-/// Owner of a link.
+/// Ranks that may be the owner of a link.
 #[derive(Clone, Copy)]
 struct Owner {
     /// Ranks that all flows over the link so far have in common, or [`NONE`].
     ranks: [u32; 2],
-    /// Latest step that used the link, counted from 1.
+    /// Latest step that used the link, counted from 1; 0 if no step has used the link.
     step: u32,
 }
 
-/// State of the recurrence, step by step.
+/// State of the recurrence after a step.
 struct NonInterfering<'a> {
     network: &'a dyn Network,
     rule: StartRule,
     owners: Vec<Owner>,
-    /// Path of each flow of the step.
+    /// Path of each flow of the step, indexed by flow.
     paths: Vec<FlowPath>,
     links: Vec<u32>,
-    /// Time at which the flows of earlier steps of each rank have ended (ps).
+    /// Instant at which the flows of earlier steps of each rank have ended (ps), indexed by rank.
     free: Vec<f64>,
-    /// Time at which all flows of earlier steps have ended (ps).
+    /// Instant at which all flows of earlier steps have ended (ps).
     all_free: f64,
-    /// Last flow that ended at each rank, and its end (ps). Only if flows are recorded.
+    /// Index and end (ps) of the last flow at each rank; empty unless flows are recorded.
     last: Vec<(u32, f64)>,
     /// Start and end of each flow of the step (ps).
     spans: Vec<(f64, f64)>,
-    /// Start, end and sum over links of the rate that the step used (bytes per ps).
+    /// Periods in which the step used links: start, end (ps) and rate summed over links.
     uses: Vec<(f64, f64, f64)>,
-    /// Flows of the step.
     flows: Vec<StepFlow>,
-    /// Index of the first flow when the step was simulated.
+    /// Index of the step's first flow in the simulated occurrence of the step.
     first: u32,
-    /// Time at which all ranks were free before the latest occurrence of the step (ps).
+    /// Instant at which all ranks were free before the latest occurrence of the step (ps).
     begin: f64,
-    /// Duration of the step, if all ranks were free at the same instant before it and after it
-    /// (ps).
+    /// Duration of the step (ps), if all ranks were free at one instant before and after the step.
     duration: Option<f64>,
-    /// End of each flow of such a step after `begin` (ps). Only if flows are recorded.
+    /// End of each flow in ps after `begin`, if `duration` is known and flows are recorded.
     ends: Vec<f64>,
-    /// Number of repetitions of the step that `paths`, `spans`, `uses` and `free` do not contain
-    /// yet.
+    /// Number of repetitions of the step that `paths`, `spans`, `uses` and `free` do not include.
     repetitions: u64,
-    /// Shift of the latest repetition (ps).
+    /// Time from the simulated occurrence of the step to its latest repetition (ps).
     shift: f64,
 }
 
-/// Simulates flows in steps and returns the numbers of flows and of repeated steps. Returns `None`
-/// if flows meet or steps repeat in a cycle of at most [`MAX_CYCLE_STEPS`] steps; the ledger is
-/// then invalid.
-///
-/// # Errors
-/// The errors of [`super::simulate_steps`].
+/// Simulates flows in steps and returns the numbers of flows and of repeated steps. If flows meet
+/// or steps repeat in a cycle of at most [`MAX_CYCLE_STEPS`], returns `None`; the ledger is then
+/// invalid.
 pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -153,7 +146,7 @@ pub(super) fn run(
         steps.step(step, &mut flows)?;
         check_count(flows.len(), first)?;
         if state.duration.is_some() && state.flows == flows {
-            // A step without flows needs no repetition, and its first index is that of the next
+            // A step without flows needs no repetition, and shares its first index with the next
             // step.
             if !flows.is_empty() {
                 state.repeat(ledger);
@@ -185,7 +178,7 @@ pub(super) fn run(
                 state.record(first, ledger)?;
             }
         }
-        // Ends never decrease, so the first end beyond 64 bits is an error.
+        // Ends never decrease, so this check finds the first end that exceeds 64 bits.
         to_time(state.all_free)?;
         options.check_limit(state.all_free)?;
         first += state.flows.len() as u32;
@@ -224,15 +217,15 @@ impl<'a> NonInterfering<'a> {
         }
     }
 
-    /// Returns whether the flows have the paths of the previous step.
+    /// Returns whether the flows have the same ranks as the flows of the previous step.
     fn has_paths_of(&self, flows: &[StepFlow]) -> bool {
         let same =
             |(flow, path): (&StepFlow, &FlowPath)| (flow.source, flow.destination) == path.ends;
         flows.len() == self.paths.len() && flows.iter().zip(&self.paths).all(same)
     }
 
-    /// Finds the paths of a step's flows; returns whether the flows meet neither each other nor
-    /// flows of earlier steps.
+    /// Determines the paths of a step's flows. Returns whether the flows meet neither each other
+    /// nor flows of earlier steps. `first` is the index of the first flow.
     fn find_paths(
         &mut self,
         flows: &[StepFlow],
@@ -288,7 +281,7 @@ impl<'a> NonInterfering<'a> {
             path.end = end;
             self.spans.push((start, end));
         }
-        // The flows of a step wait for earlier steps only.
+        // A flow waits for flows of earlier steps only, so the ends are stored after all starts.
         for (flow, &(_, end)) in self.flows.iter().zip(&self.spans) {
             for rank in [flow.source, flow.destination] {
                 let free = &mut self.free[rank as usize];
@@ -305,7 +298,7 @@ impl<'a> NonInterfering<'a> {
         self.free.iter().all(|&free| free == self.all_free)
     }
 
-    /// Adds the link use of the step to the ledger.
+    /// Adds the link use of the latest repetition of the step to the ledger.
     fn use_links(&self, ledger: &mut FlowLedger) {
         for &(from, to, used) in &self.uses {
             if used > 0.0 {
@@ -314,7 +307,6 @@ impl<'a> NonInterfering<'a> {
         }
     }
 
-    /// Repeats the step.
     fn repeat(&mut self, ledger: &mut FlowLedger) {
         let duration = self.duration.unwrap_or_default();
         self.repetitions += 1;
@@ -324,7 +316,7 @@ impl<'a> NonInterfering<'a> {
         self.use_links(ledger);
     }
 
-    /// Adds the repetitions of the step to paths and ranks.
+    /// Adds the repetitions of the step to the sums of paths and ranks.
     fn apply_repetitions(&mut self) {
         let (repetitions, shift) = (
             std::mem::take(&mut self.repetitions),
@@ -343,7 +335,7 @@ impl<'a> NonInterfering<'a> {
         self.free.fill(self.all_free);
     }
 
-    /// Records each flow of the step that has been simulated.
+    /// Records each flow of the step that was simulated last.
     fn record(&mut self, first: u32, ledger: &mut FlowLedger) -> Result<(), FluidError> {
         let latest = ledger.last_flow;
         for (((flow, path), &(start, end)), index) in self
@@ -373,12 +365,12 @@ impl<'a> NonInterfering<'a> {
         Ok(())
     }
 
-    /// Records that the step was repeated.
+    /// Records the latest repetition of the step.
     fn record_repetition(&mut self, first: u32, ledger: &mut FlowLedger) -> Result<(), FluidError> {
         let latest = ledger.last_flow;
         let flows = self.flows.iter();
         ledger.replay_flows(StepReplay {
-            like: self.first,
+            original: self.first,
             first,
             begin: self.begin,
             ends: &self.ends,
@@ -391,14 +383,14 @@ impl<'a> NonInterfering<'a> {
         Ok(())
     }
 
-    /// Returns the flow whose end allowed `flow` to start.
+    /// Returns the flow whose end allowed `flow` to start; `latest` is the flow that ended last.
     fn waited_for(&self, flow: &StepFlow, latest: u32) -> u32 {
         let [source, destination] =
             [flow.source, flow.destination].map(|rank| self.last[rank as usize]);
         self.rule.waited_for((source, destination), false, latest)
     }
 
-    /// Writes the bytes and times of the paths to the ledger of links and ranks.
+    /// Writes the bytes and times of the paths to the ledger.
     fn write_paths(&self, ledger: &mut FlowLedger) {
         for path in &self.paths {
             let links = &self.links[path.links()];
@@ -408,7 +400,7 @@ impl<'a> NonInterfering<'a> {
     }
 }
 
-/// Stores a flow as the last flow of its two ranks, unless a flow ended there later.
+/// Stores flow `index` as the last flow of its two ranks, unless another flow ended there later.
 pub(super) fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, end: f64) {
     for rank in [flow.source, flow.destination] {
         let last = &mut last[rank as usize];
@@ -419,12 +411,12 @@ pub(super) fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, en
 }
 
 impl FlowPath {
-    /// Returns the range of its links among those of all paths.
+    /// Returns the range of the path's links in the list of all links.
     pub(super) fn links(&self) -> std::ops::Range<usize> {
         self.from as usize..self.to as usize
     }
 
-    /// Returns the path between two ranks over the links from index `from` on.
+    /// Returns the path between the two ranks `ends` over the links `links[from..]`.
     pub(super) fn over(
         network: &dyn Network,
         ends: (u32, u32),
@@ -467,8 +459,8 @@ impl FlowPath {
 }
 
 impl Owner {
-    /// Adds a flow with the given source and destination; returns whether the link still has an
-    /// owner and no other flow in the step.
+    /// Adds a flow between the two ranks `ends`. Returns whether the link still has an owner and
+    /// carries no other flow in the step.
     fn admits(&mut self, ends: (u32, u32), rule: StartRule, step: u32) -> bool {
         let first = self.step == 0;
         if std::mem::replace(&mut self.step, step) == step {

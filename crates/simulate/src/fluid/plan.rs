@@ -13,12 +13,11 @@ use opticoll_plan::plan::{Plan, StepMessages};
 /// Maximum number of transfers of a plan whose flows are recorded, which takes about 500 MB.
 const MAX_RECORDED_TRANSFERS: usize = 1 << 24;
 
-/// Simulates a plan as flows. A plan of more than 2^24 transfers gets no flow columns and no
-/// critical path.
+/// Simulates a plan as flows. If the plan has more than 2^24 transfers, the outcome has neither
+/// flow columns nor a critical path.
 ///
 /// # Errors
-/// A fabric with circuits instead of links, transfers that leave the fabric, or a time that exceeds
-/// 64 bits.
+/// The fabric has circuits and no links, a transfer leaves the fabric, or a time exceeds 64 bits.
 pub fn simulate_plan(
     plan: &Plan,
     size: Bytes,
@@ -80,11 +79,11 @@ pub fn simulate_plan(
     })
 }
 
-/// Memory of a flow under way: its route, its share of each link, and its record.
+/// Memory in bytes of a flow under way: its route, its share of each link and its record.
 const BYTES_PER_FLOW: u64 = 480;
 
-/// Returns the first start and last end of each step, if flows were recorded, and the first
-/// transfer of each flow in `wanted`.
+/// Returns the first start and the last end of each step, and the first transfer of each flow in
+/// `wanted`. If flows are not recorded, the columns are empty.
 fn step_columns(plan: &Plan, flows: &FlowLog, wanted: Vec<usize>) -> (SlotColumns, Vec<usize>) {
     let schedule = &plan.schedule;
     let mut order: Vec<usize> = (0..wanted.len()).collect();

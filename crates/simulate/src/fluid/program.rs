@@ -31,8 +31,8 @@ pub(super) struct FlowEnd {
 
 /// Program that decides when messages start.
 pub(super) trait FlowProgram {
-    /// Handles the events of an instant and appends the messages that may start now (or later, as
-    /// given by their `start`). `quiet` is true if no message is under way. Returns the present
+    /// Handles the events of the instant `now` (ps), and appends to `ready` the messages that may
+    /// start at `now` or later. `quiet` is true if no message is under way. Returns the present
     /// instant, which the program may advance only if `quiet` is true.
     fn advance(
         &mut self,
@@ -44,7 +44,7 @@ pub(super) trait FlowProgram {
     ) -> Result<f64, FluidError>;
 }
 
-/// Bytes from one rank to another in a step.
+/// Flow of a step: bytes that one rank sends to another rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StepFlow {
     /// Sending rank.
@@ -55,27 +55,27 @@ pub struct StepFlow {
     pub bytes: u64,
 }
 
-/// Flows in steps, generated step by step so that they need not all be in memory.
+/// Flows in steps. Each step is generated on request, so not all flows need be in memory.
 pub trait Steps {
     /// Returns the number of steps.
     fn steps(&self) -> usize;
 
-    /// Appends the flows of a step.
+    /// Appends the flows of step `step` to `flows`.
     ///
     /// # Errors
     /// A size that exceeds 64 bits.
     fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError>;
 
-    /// Returns whether some flows have routes of their own.
+    /// Returns whether a plan names routes for the flows.
     fn names_routes(&self) -> bool {
         false
     }
 
-    /// Appends the number of the route of each flow of a step, if any routes are named.
+    /// Appends the number of the route of each flow of a step to `routes`, if a plan names routes.
     fn routes(&self, _step: usize, _routes: &mut Vec<u32>) {}
 }
 
-/// Checks that `more` flows can be numbered after the first `flows` flows.
+/// Checks that 32 bits can number `more` flows after the first `flows` flows.
 pub(super) fn check_count(more: usize, flows: u32) -> Result<(), FluidError> {
     if more >= (NONE - flows) as usize {
         return Err(FluidError::TooMany);
@@ -84,10 +84,10 @@ pub(super) fn check_count(more: usize, flows: u32) -> Result<(), FluidError> {
 }
 
 impl StartRule {
-    /// Returns the flow whose end allowed another flow to start, or [`NONE`]. The arguments are the
-    /// flows that ended last at its source and its destination, with their ends, whether the flow
-    /// is eager, and the flow that ended last anywhere. An eager flow does not wait for its
-    /// receiver.
+    /// Returns the index of the flow whose end allowed a new flow to start, or [`NONE`]. `source`
+    /// and `destination` are the index and end (ps) of the flow that ended last at the source and
+    /// at the destination of the new flow. `latest` is the flow that ended last at any rank. A new
+    /// flow that is `eager` does not wait for its receiver.
     pub(super) fn waited_for(
         self,
         (source, destination): ((u32, f64), (u32, f64)),

@@ -1,16 +1,16 @@
-//! Heap of instants, one per key, that supports changes of an instant.
+//! Priority queue that contains one instant per key and supports changes of an instant.
 
-/// Number of children of an entry. With four, the heap is half as deep as with two, and children
-/// share a cache line.
+/// Number of children of an entry of the heap. With four children, the heap is half as deep as with
+/// two, and children share a cache line.
 const ARITY: usize = 4;
 
-/// Index of a key without an entry.
+/// Index that stands for a missing entry of a key.
 const ABSENT: u32 = u32::MAX;
 
-/// Priority queue of the keys 0, 1, 2, ... by instant (ps), the earliest first.
+/// Priority queue of the keys 0, 1, 2, ..., ordered by their instants (ps), the earliest first.
 ///
-/// The instant of an entry is never later than that of its key. An entry that is earlier is
-/// corrected when it reaches the front, so that moving an instant back costs nothing until then.
+/// The instant in a key's entry is never later than the key's instant. An entry that is too early
+/// is corrected when it reaches the front, so postponing an instant costs no work until then.
 #[derive(Default)]
 pub(super) struct Queue {
     entries: Vec<(f64, u32)>,
@@ -20,14 +20,14 @@ pub(super) struct Queue {
 #[derive(Clone, Copy)]
 struct QueueKey {
     instant: f64,
-    /// Instant of its entry.
+    /// Instant in the key's entry.
     queued: f64,
-    /// Index of its entry, or [`ABSENT`].
+    /// Index of the key's entry, or [`ABSENT`].
     place: u32,
 }
 
 impl Queue {
-    /// Returns the earliest instant.
+    /// Returns the earliest instant (ps).
     pub(super) fn first(&mut self) -> Option<f64> {
         loop {
             let &(queued, key) = self.entries.first()?;
@@ -39,7 +39,7 @@ impl Queue {
         }
     }
 
-    /// Sets the entry at an index to its key's instant.
+    /// Sets the instant of the entry at index `place` to the instant of its key.
     fn correct(&mut self, place: usize) {
         let key = &mut self.keys[self.entries[place].1 as usize];
         key.queued = key.instant;
@@ -47,7 +47,7 @@ impl Queue {
         self.sink(place);
     }
 
-    /// Sets the instant of a key, which may or may not have an instant.
+    /// Sets the instant of a key, or replaces the instant if the key has one.
     pub(super) fn set(&mut self, key: u32, instant: f64) {
         if key as usize >= self.keys.len() {
             let none = QueueKey {
@@ -71,7 +71,6 @@ impl Queue {
         }
     }
 
-    /// Removes a key's instant, if it has one.
     pub(super) fn remove(&mut self, key: u32) {
         let Some(state) = self.keys.get_mut(key as usize) else {
             return;
@@ -90,10 +89,10 @@ impl Queue {
         }
     }
 
-    /// Moves all keys whose instant is not after `limit` to `keys`, in no particular order.
+    /// Removes all keys with instants up to `limit` (ps), and appends them to `keys`, unordered.
     pub(super) fn take_until(&mut self, limit: f64, keys: &mut Vec<u32>) {
         let before = keys.len();
-        // Entries up to `limit` form a tree at the top of the heap.
+        // Entries with instants up to `limit` form a tree at the front of the heap.
         let mut open: Vec<u32> = Vec::new();
         if self.first().is_some_and(|instant| instant <= limit) {
             open.push(0);
@@ -167,7 +166,7 @@ impl Queue {
         self.put(at, entry);
     }
 
-    /// Stores an entry at an index, and the index in its key.
+    /// Stores `entry` at index `at` of the heap, and the index in the entry's key.
     fn put(&mut self, at: usize, entry: (f64, u32)) {
         self.entries[at] = entry;
         self.keys[entry.1 as usize].place = at as u32;

@@ -1,4 +1,4 @@
-//! Simulation of one flow for each colour of an equitable partition of the flows.
+//! Simulation of one flow for each colour of flows, where the colours form an equitable partition.
 //!
 //! # The partition
 //!
@@ -12,9 +12,8 @@
 //! 4. each rank of colour R sends the same number of flows of colour c, and receives the same
 //!    number.
 //!
-//! [`partition`] computes such colours by refinement: it separates what violates a condition until
-//! nothing does. Because it compares hashes, all conditions are checked with exact counts at the
-//! end.
+//! [`partition`] computes such colours by refinement: it divides colours until no condition is
+//! violated. Because the refinement compares hashes, exact counts check all conditions at the end.
 //!
 //! # Proof that one flow for each colour is enough
 //!
@@ -43,10 +42,11 @@
 //! after the same latency and have the same weight. They have the same rate at all times, as shown
 //! above, and therefore end at the same instant.
 //!
-//! The engine thus runs on the *quotient*: one flow for each colour of flows, one link for each
-//! colour of links, one rank for each colour of ranks. Afterwards each flow, link and rank gets the
-//! results of its colour. These results equal those of the plain engine up to rounding, because
-//! sums are added in another order, and up to the choice of a flow's bottleneck among several.
+//! The engine therefore simulates the *quotient*: one flow for each colour of flows, one link for
+//! each colour of links, one rank for each colour of ranks. Afterwards each flow, link and rank
+//! gets the results of its colour. These results equal those of the plain engine, with two
+//! exceptions. Sums are added in another order, which changes rounding errors. If a flow has
+//! several bottlenecks, another bottleneck may be recorded.
 
 mod partition;
 #[cfg(test)]
@@ -64,11 +64,11 @@ use super::{FlowOptions, FluidError, StartRule};
 use crate::outcome::NONE;
 use opticoll_fabric::network::Network;
 
-/// Sizes from which a partition is computed and used.
+/// Numbers of flows and colours from which a quotient is used.
 pub(super) struct QuotientLimits {
     /// Minimum number of flows.
     pub(super) min_flows: usize,
-    /// Minimum mean number of flows per step, over the steps up to each step.
+    /// Minimum mean number of flows per step, over each step and all steps before it.
     pub(super) min_flows_per_step: usize,
     /// Minimum mean number of flows per colour.
     pub(super) min_flows_per_colour: usize,
@@ -82,25 +82,22 @@ impl QuotientLimits {
     };
 }
 
-/// Maximum number of steps. More steps are left to the plain engine, which has one step in memory
-/// at a time.
+/// Maximum number of steps. The plain engine, which stores few steps at a time, has no maximum.
 const MAX_STEPS: usize = 64;
 
-/// Maximum number of flows, for the same reason.
+/// Maximum number of flows, which are all in memory at the same time.
 const MAX_FLOWS: usize = 1 << 25;
 
-/// Flows of all steps.
+/// Flows of all steps, one step after the other.
 struct StepFlows {
     flows: Vec<StepFlow>,
-    /// First flow of each step, then the number of flows.
+    /// Index of the first flow of each step, then the number of flows.
     firsts: Vec<usize>,
 }
 
-/// Simulates flows in steps by their quotient, and returns the ledger and the number of flows.
-/// Returns `None` if the flows, or the colours of their partition, are outside the limits.
-///
-/// # Errors
-/// The errors of [`super::simulate_steps`].
+/// Simulates flows in steps by their quotient: one flow for each colour of flows. Returns the
+/// ledger and the number of flows, or `None` if numbers of flows, steps or colours are outside the
+/// limits.
 pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -130,14 +127,13 @@ pub(super) fn run(
     let (links, ranks) = (&partition.links, &partition.ranks);
     let (mut ledger, log) = engine
         .ledger
-        .unfold(links, &bytes, ranks, options.record_flows);
+        .expand(links, &bytes, ranks, options.record_flows);
     flows.write_results(&partition, &log, rule, network, &mut ledger)?;
     Ok(Some((ledger, flows.flows.len() as u64)))
 }
 
 impl StepFlows {
-    /// Collects the flows of all steps, or returns `None` if there are too few flows or too many
-    /// steps.
+    /// Collects the flows of all steps; `None` if there are too few flows or too many steps.
     fn collect(
         steps: &dyn Steps,
         limits: &QuotientLimits,
@@ -159,8 +155,8 @@ impl StepFlows {
         Ok(enough.then_some(StepFlows { flows, firsts }))
     }
 
-    /// Records each flow in the ledger: its bytes at its two ranks and, if the ledger records
-    /// flows, the results of the flow's colour.
+    /// Records each flow in the ledger: its bytes at its two ranks. If the ledger records flows,
+    /// also records the results of the flow's colour.
     fn write_results(
         &self,
         partition: &Partition,
@@ -176,8 +172,7 @@ impl StepFlows {
         if !ledger.records_flows() {
             return Ok(());
         }
-        // `last_end` is known to a fraction of a picosecond, but the ends of single flows are
-        // rounded.
+        // `last_end` is exact to a fraction of a picosecond; the ends of single flows are rounded.
         let last_end = std::mem::take(&mut ledger.last_end);
         let logged = |flow: usize| log.flow(partition.flows[flow]).unwrap_or_default();
         let mut last = vec![(NONE, 0.0); partition.ranks.len()];

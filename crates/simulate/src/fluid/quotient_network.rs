@@ -1,41 +1,40 @@
-//! Quotient network, whose flows, links and ranks are colours of flows, links and ranks.
+//! Quotient network: its flows, links and ranks are the colours that [`super::quotient`] defines.
 
 use super::program::{StepFlow, Steps};
 use opticoll_base::units::UnitError;
 use opticoll_fabric::network::{Network, Wiring};
 
-/// Steps and network of the colours of flows, links and ranks.
+/// Steps and network in which each colour is one flow, link or rank.
 pub(super) struct Quotient {
     pub(super) ranks: u32,
     pub(super) wiring: Wiring,
-    /// First colour of flows of each step, then their number.
+    /// Index of each step's first colour of flows; the last entry is the number of colours.
     pub(super) firsts: Vec<usize>,
     pub(super) colours: Vec<Colour>,
-    /// Colours of links on the routes of all colours.
+    /// Routes of all colours of flows, one after the other, as colours of links.
     pub(super) hops: Vec<u32>,
-    /// Colours of links on the route of each colour, each once, with the number of flows of the
-    /// colour on each such link.
+    /// Colours of links on the route of each colour of flows, without repetitions. The second
+    /// number is the number of the colour's flows on one such link.
     pub(super) loads: Vec<(u32, u32)>,
 }
 
-/// Colour of flows.
+/// Colour of flows: flows that start, move and end alike and are simulated as one flow.
 pub(super) struct Colour {
-    /// Flow between colours of ranks.
+    /// Flow whose ranks are colours of ranks.
     pub(super) flow: StepFlow,
-    /// Number of flows of this colour.
     pub(super) flows: u32,
     pub(super) first_hop: usize,
     pub(super) first_load: usize,
 }
 
 impl Quotient {
-    /// Returns the number of flows of a colour.
+    /// Returns the number of flows that have the colour `colour`.
     pub(super) fn flow_count(&self, colour: u32) -> u32 {
         self.colours[colour as usize].flows
     }
 
-    /// Removes repeated links from the route of a colour of flows, and returns in `times` the
-    /// number of flows of the colour on each link.
+    /// Removes repeated links from `route`, the route of a colour of flows. Sets `times` to the
+    /// number of flows of the colour on each remaining link.
     pub(super) fn find_times(&self, colour: u32, route: &mut Vec<u32>, times: &mut Vec<f64>) {
         let on = std::mem::take(route);
         times.clear();
@@ -59,7 +58,7 @@ impl Quotient {
         &self.hops[self.colours[colour].first_hop..end]
     }
 
-    /// Returns the bytes on each link of each colour of links, or `None` if they exceed 64 bits.
+    /// Returns the bytes on one link of each colour of links, or `None` if they exceed 64 bits.
     pub(super) fn link_bytes(&self) -> Option<Vec<u64>> {
         let mut bytes = vec![0u64; self.links().len()];
         for (index, colour) in self.colours.iter().enumerate() {
@@ -85,7 +84,7 @@ impl Steps for Quotient {
     }
 }
 
-/// Routes are those of colours of flows: both arguments of [`Network::route`] are the colour.
+/// Looks up routes by a colour of flows, which is passed for both arguments of [`Network::route`].
 impl Network for Quotient {
     fn ranks(&self) -> u32 {
         self.ranks

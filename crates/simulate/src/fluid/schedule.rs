@@ -6,26 +6,22 @@ use opticoll_base::units::{Bytes, UnitError};
 use opticoll_plan::plan::{NamedRoutes, StepMessages};
 use opticoll_plan::schedule::Schedule;
 
-/// Maximum number of chunks of unequal sizes whose offsets are stored in a table (8 MB).
+/// Maximum number of chunks of unequal sizes for which a table of offsets is stored (8 MB).
 const MAX_OFFSETS: usize = 1 << 20;
 
-/// Transfers of a schedule, for a collective of some size, as steps of flows.
+/// Transfers of a schedule as steps of flows, for a collective of a given size.
 pub(super) struct ScheduledSteps<'a> {
     schedule: &'a Schedule,
     routes: &'a NamedRoutes,
     size: Bytes,
-    /// Bytes of each chunk if all chunks have the same size.
+    /// Bytes of each chunk, if all chunks have the same size.
     uniform: Option<u64>,
-    /// Bytes before each chunk, and before the end. Empty if there are many chunks or if all have
-    /// the same size.
+    /// Sum of the bytes of all chunks before each chunk, then of all chunks. Empty if all chunks
+    /// have the same size or if there are too many chunks.
     offsets: Vec<u64>,
 }
 
 impl<'a> ScheduledSteps<'a> {
-    /// Creates the steps.
-    ///
-    /// # Errors
-    /// A size that exceeds 64 bits.
     pub(super) fn new(
         schedule: &'a Schedule,
         routes: &'a NamedRoutes,
@@ -35,7 +31,7 @@ impl<'a> ScheduledSteps<'a> {
         let uniform = collective.uniform_chunk_bytes(size).map(Bytes::get);
         let chunks = collective.chunks();
         let mut offsets = Vec::new();
-        // A table pays if most of its entries are looked up.
+        // A table saves time only if most of its entries are looked up.
         if uniform.is_none() && (chunks as usize) < MAX_OFFSETS.min(schedule.len()) {
             for chunk in 0..=chunks {
                 offsets.push(collective.range_bytes(size, 0, chunk)?.get());

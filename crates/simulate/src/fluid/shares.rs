@@ -1,9 +1,9 @@
 //! Max-min fair rates of classes of flows, updated when flows start and end.
 //!
 //! [`super`] contains the theory. This module stores a *level* mu for each link and a *level* x for
-//! each class, which is the rate of a flow of weight 1. At all times a class has the level of its
-//! bottleneck, the lowest level on its route up to rounding; [`relaxation`] finds the levels that
-//! solve the links' equations.
+//! each class, which is the rate of a flow of weight 1. A class always has the level of its
+//! bottleneck, which is the lowest level on its route, up to rounding. [`relaxation`] computes the
+//! levels that solve the equations of the links.
 
 mod relaxation;
 
@@ -11,7 +11,7 @@ use relaxation::Unsettled;
 
 const NONE: u32 = u32::MAX;
 
-/// Class on a link, and the hop of the class that uses the link.
+/// Entry in a link's list of flow classes: the class, and the hop of the class that uses the link.
 #[derive(Clone, Copy)]
 struct Presence {
     class: u32,
@@ -20,66 +20,66 @@ struct Presence {
 
 struct ShareClass {
     level: f64,
-    /// Sum of the weights of its flows.
+    /// Sum of the weights of the class's flows.
     weight: f64,
-    /// Link whose level the class has.
+    /// Link that limits the level of the class.
     bottleneck: u32,
     first_hop: u32,
     hops: u32,
-    /// True if the class is in the list of changed classes.
+    /// True if the list of changed flow classes contains the class.
     is_listed: bool,
 }
 
-/// Properties of a class that are rarely needed.
+/// Properties of a flow class that are rarely used.
 struct Origin {
     private_link: u32,
-    /// First of its links with the least capacity.
+    /// First link of the route that has the minimum capacity.
     slowest: u32,
 }
 
 #[repr(align(32))]
 struct LoadedLink {
     capacity: f64,
-    /// Capacity plus the tolerance for rounding errors.
+    /// Capacity plus the tolerance for rounding errors (bytes per ps).
     limit: f64,
-    /// Sum of the rates of its classes. Valid only if the link is not full.
+    /// Sum of the rates of the flow classes on the link. Valid only if the link is not full.
     load: f64,
-    /// Number of changes of the load since it was last summed.
+    /// Number of changes of `load` since `load` was last computed from scratch.
     changes: u16,
-    /// Number of times that the link has been relaxed in this round.
+    /// Number of relaxations of the link in this round.
     times: u8,
-    /// True if the link is queued because its equation may not hold.
+    /// True if the link is queued because its equation may be violated.
     queued: bool,
 }
 
-/// Links and classes with their rates.
+/// Links and flow classes with their levels.
 pub(super) struct Shares {
     links: Vec<LoadedLink>,
-    /// Level of each link; infinite if the link is not full.
+    /// Level of each link: the maximum rate per unit of weight. Infinite if the link is not full.
     levels: Vec<f64>,
-    /// Classes on each link.
+    /// Flow classes on each link, indexed by link.
     presences: Vec<Vec<Presence>>,
     classes: Vec<ShareClass>,
-    /// Rarely needed properties of each class.
     origins: Vec<Origin>,
-    /// Link of each hop of a class.
+    /// Link of each hop. A hop is one link on the route of one flow class.
     hop_links: Vec<u32>,
-    /// Index of each hop's class among the classes on the link.
+    /// Position of each hop's flow class in the list of classes of the hop's link, indexed by hop.
     hop_places: Vec<u32>,
-    /// Number of times that the weight of each hop's class counts on the link. Empty if all numbers
-    /// are one.
+    /// Number of times that a flow class counts on the link of each hop. Empty if all are 1.
     hop_times: Vec<f64>,
     free_classes: Vec<u32>,
     free_private_links: Vec<u32>,
-    /// Free ranges of hops, by length.
+    /// First hop of each free range of hops, indexed by the length of the range.
     free_hops: Vec<Vec<u32>>,
     unsettled: Unsettled,
-    /// Limit by other links and weight of each class on the link that is being relaxed.
+    /// Bounds of the flow classes on the link that is being relaxed: the minimum level of the
+    /// class's other links, and the weight of the class.
     bounds: Vec<(f64, f64)>,
 }
 
 impl Shares {
-    /// Creates links with the given finite capacities (bytes per ps), without classes.
+    /// Creates links with the given finite capacities (bytes per ps). There are no flow classes
+    /// yet.
     pub(super) fn new(capacities: impl Iterator<Item = f64>) -> Shares {
         let links: Vec<LoadedLink> = capacities.map(LoadedLink::new).collect();
         Shares {
@@ -99,10 +99,10 @@ impl Shares {
         }
     }
 
-    /// Adds a class of flows over a route, without flows. A finite `cap` (bytes per ps) becomes a
-    /// private link that all flows of the class share. `times` are the numbers of times that the
-    /// class's weight counts on each link of the route, as for a colour of flows in a quotient; if
-    /// empty, all numbers are one.
+    /// Adds a class of flows over `route` and returns its index. The class has no flows yet. A
+    /// finite `cap` (bytes per ps) becomes a private link that all flows of the class share.
+    /// `times` contains the number of times that the class's weight counts on each link of the
+    /// route, as for a colour of flows in a quotient. If `times` is empty, all numbers are 1.
     pub(super) fn add_class(&mut self, route: &[u32], times: &[f64], cap: f64) -> u32 {
         let private_link = if cap.is_finite() {
             self.add_private_link(cap)
@@ -179,7 +179,7 @@ impl Shares {
         self.free_classes.push(class);
     }
 
-    /// Returns the links of a class, without its private link.
+    /// Returns the links of a flow class, without its private link.
     pub(super) fn route(&self, class: u32) -> impl Iterator<Item = u32> + '_ {
         let private = usize::from(self.origins[class as usize].private_link != NONE);
         let range = self.classes[class as usize].range();
@@ -188,20 +188,20 @@ impl Shares {
             .copied()
     }
 
-    /// Returns the level of a class.
+    /// Returns the level of a class of flows: the rate of a flow of weight 1.
     pub(super) fn level(&self, class: u32) -> f64 {
         self.classes[class as usize].level
     }
 
-    /// Returns the link that limits a class, or `None` if the class's own cap does.
+    /// Returns the link that limits the level of a flow class, or `None` if the class's own cap
+    /// does.
     pub(super) fn bottleneck(&self, class: u32) -> Option<u32> {
         let bottleneck = self.classes[class as usize].bottleneck;
         let private_link = self.origins[class as usize].private_link;
         (bottleneck != NONE && bottleneck != private_link).then_some(bottleneck)
     }
 
-    /// Sets the sum of the weights of a class's flows. Rates are out of date until the next
-    /// [`Shares::settle`].
+    /// Sets the total weight of a class's flows. Levels are invalid until [`Shares::settle`].
     pub(super) fn set_weight(&mut self, class: u32, weight: f64) {
         let before = self.classes[class as usize].weight;
         self.classes[class as usize].weight = weight;
@@ -218,7 +218,7 @@ impl Shares {
         let class = &self.classes[index as usize];
         let (weight, range) = (class.weight, class.range());
         let route = &self.hop_links[range.clone()];
-        // First estimate: the rate that the present state of its links allows.
+        // The first estimate is the level that the present levels of the links allow.
         let mut first = (f64::INFINITY, NONE);
         for &link in route {
             let level = self.levels[link as usize];
@@ -281,7 +281,7 @@ impl Shares {
         }
     }
 
-    /// Returns the number of times that the weight of a hop's class counts on its link.
+    /// Returns the number of times that the weight of a flow class counts on the link of `hop`.
     #[inline]
     fn times(&self, hop: usize) -> f64 {
         self.hop_times.get(hop).copied().unwrap_or(1.0)

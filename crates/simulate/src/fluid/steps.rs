@@ -1,7 +1,7 @@
 //! Flows in steps, under a start rule. A repeated step is not simulated again.
 //!
-//! Ranks may be in different steps, so only the steps that contain some rank are in memory. A
-//! rank's flows of one step form a *group*; the groups of a rank run one after another.
+//! Ranks may be in different steps; only steps in which some rank is are in memory. The flows of a
+//! rank in one step form a *group*. The groups of a rank are executed one after another.
 
 mod replay;
 
@@ -23,9 +23,9 @@ use opticoll_plan::plan::routes::FABRIC_ROUTE;
 #[derive(Clone, Copy)]
 struct Loaded {
     flow: StepFlow,
-    /// Number of its ranks whose earlier steps it waits for.
+    /// Number of ranks of the flow that must finish earlier steps before the flow starts.
     waits: u8,
-    /// Number of its two ends, at the sender and at the receiver, that are still to come.
+    /// Number of ends of the flow, at the sender and at the receiver, that have not happened yet.
     ends: u8,
     source_group: u32,
     destination_group: u32,
@@ -37,20 +37,19 @@ struct Loaded {
 #[derive(Default)]
 struct RankFlows {
     step: usize,
-    /// Number of flow ends at this rank that are still to come.
+    /// Number of flow ends at this rank that have not happened yet.
     pending: u32,
-    /// Next group of the rank.
+    /// Index of the rank's next group, or [`NONE`].
     next: u32,
-    /// Flows that may start only when this group is the rank's current group.
+    /// Flows that may start only when the rank reaches this group.
     waiting: Vec<u32>,
 }
 
-/// Program of flows in steps.
 pub(super) struct Stepped<'a> {
     steps: &'a dyn Steps,
     ranks: u32,
     rule: StartRule,
-    /// Maximum size of messages that do not wait for their receiver.
+    /// Maximum size in bytes of messages that do not wait for their receivers.
     eager: Option<u64>,
     may_replay: bool,
     /// True if a rank stands for many ranks, so that a flow may lead from a rank to itself.
@@ -58,20 +57,20 @@ pub(super) struct Stepped<'a> {
     next_step: usize,
     next_flow: u32,
     buffer: Vec<StepFlow>,
-    /// Named routes of the flows in `buffer`; empty if none are named.
+    /// Routes that a plan names for the flows in `buffer`; empty if the plan names no routes.
     routes: Vec<u32>,
-    /// Flows in memory; the first has the index `first_loaded`.
+    /// Flows in memory. The first of them has the index `first_loaded`.
     loaded: VecDeque<Loaded>,
     first_loaded: u32,
     groups: Vec<RankFlows>,
     free_groups: Vec<u32>,
-    /// Current group of each rank, or [`NONE`].
+    /// Index of each rank's current group, or [`NONE`].
     current: Vec<u32>,
-    /// Last group of each rank in memory, or [`NONE`].
+    /// Index of the latest group of each rank that is in memory, or [`NONE`].
     newest: Vec<u32>,
-    /// Ranks that may have no group left.
+    /// Ranks that may have no group in memory.
     idle: Vec<u32>,
-    /// Last flow that ended at each rank, and its end (ps). Only if flows are recorded.
+    /// Index and end (ps) of the last flow at each rank; empty unless flows are recorded.
     last: Vec<(u32, f64)>,
     seen: FxHashSet<u64>,
     replays: Vec<RecordedStep>,
@@ -119,7 +118,7 @@ impl<'a> Stepped<'a> {
         }
     }
 
-    /// Creates the steps of a quotient, whose ranks and flows are colours.
+    /// Creates the program of a quotient, in which each flow and rank stands for all of its colour.
     pub(super) fn for_quotient(quotient: &'a Quotient, rule: StartRule) -> Stepped<'a> {
         Stepped {
             is_quotient: true,
@@ -127,11 +126,12 @@ impl<'a> Stepped<'a> {
         }
     }
 
-    /// Writes the replayed steps to the ledger. Returns the numbers of flows and of replayed steps.
+    /// Adds the totals of the replayed steps to the ledger. Returns the numbers of flows and of
+    /// replayed steps.
     pub(super) fn close(self, ledger: &mut FlowLedger) -> (u64, u64) {
         for replay in self.replays.iter().filter(|replay| replay.times > 0) {
             interrupt::check();
-            ledger.replay_links(&replay.stretch, replay.times);
+            ledger.replay_links(&replay.period, replay.times);
             for (flow, end) in replay.flows.iter().zip(&replay.ends) {
                 interrupt::check();
                 let ends = (flow.source, flow.destination);
@@ -142,15 +142,16 @@ impl<'a> Stepped<'a> {
         (u64::from(self.next_flow), self.replayed)
     }
 
-    /// Replays steps as long as they are known, then loads the next step. All earlier flows must
-    /// have ended.
+    /// Replays the next steps as long as they have been recorded, then loads the first step that
+    /// has not been recorded. All earlier flows must have ended. Returns the instant (ps) at which
+    /// the loaded step begins.
     fn begin_when_quiet(
         &mut self,
         mut now: f64,
         ready: &mut Vec<FlowStart>,
         ledger: &mut FlowLedger,
     ) -> Result<f64, FluidError> {
-        self.keep_watched(now, ledger);
+        self.finish_recording(now, ledger);
         while self.next_step < self.steps.steps() {
             interrupt::check();
             self.fill_buffer()?;
@@ -160,7 +161,7 @@ impl<'a> Stepped<'a> {
                 continue;
             }
             if self.may_replay && !self.buffer.is_empty() {
-                self.watch(now, ledger);
+                self.begin_recording(now, ledger);
             }
             let is_empty = self.buffer.is_empty();
             self.load(now, ready, ledger)?;
@@ -179,7 +180,7 @@ impl<'a> Stepped<'a> {
         check_count(self.buffer.len(), self.next_flow)
     }
 
-    /// Loads the flows of the buffer, which are those of the next step.
+    /// Loads the next step, whose flows are in `buffer`, and starts the flows that need not wait.
     fn load(
         &mut self,
         now: f64,
@@ -224,7 +225,7 @@ impl<'a> Stepped<'a> {
         Ok(())
     }
 
-    /// Returns the group of a rank in the newest step, and adds a flow end to the group.
+    /// Returns the group of a rank in the newest step, after adding one flow end to the group.
     fn join_group(&mut self, rank: u32, step: usize) -> u32 {
         let newest = self.newest[rank as usize];
         let known = newest != NONE && self.groups[newest as usize].step == step;
@@ -249,8 +250,8 @@ impl<'a> Stepped<'a> {
         group
     }
 
-    /// Returns whether a flow must wait for a rank's group, and adds the flow to the group's
-    /// waiting flows if so.
+    /// Returns whether a flow must wait until `rank` reaches `group`. If so, adds the flow to the
+    /// waiting flows of the group.
     fn waits(&mut self, flow: u32, rank: u32, group: u32) -> bool {
         let waits = self.current[rank as usize] != group;
         if waits {
@@ -282,7 +283,7 @@ impl<'a> Stepped<'a> {
         Ok(())
     }
 
-    /// Returns the flow whose end allowed `flow` to start.
+    /// Returns the index of the flow whose end allowed `flow` to start.
     fn waited_for(&self, flow: &StepFlow, ledger: &FlowLedger) -> u32 {
         let last = |rank: u32| self.last[rank as usize];
         let ends = (last(flow.source), last(flow.destination));
@@ -290,7 +291,7 @@ impl<'a> Stepped<'a> {
         self.rule.waited_for(ends, eager, ledger.last_flow)
     }
 
-    /// Handles the end of a flow at its sender or at its receiver.
+    /// Handles the end of flow `index` at its source or at its destination.
     fn end_at(
         &mut self,
         index: u32,
@@ -313,7 +314,7 @@ impl<'a> Stepped<'a> {
             return Ok(());
         }
         self.groups[group as usize].pending -= 1;
-        // The rank advances past every group whose flows have all ended.
+        // The rank skips every group whose flows have all ended.
         loop {
             interrupt::check();
             let current = self.current[rank as usize];
@@ -377,7 +378,7 @@ impl FlowProgram for Stepped<'_> {
         if quiet && self.loaded.is_empty() {
             now = self.begin_when_quiet(now, ready, ledger)?;
         }
-        // The step of a rank without a group may not be in memory yet.
+        // If a rank has no group, the rank's next step may not be in memory yet.
         while self.rule != StartRule::Step
             && self.next_step < self.steps.steps()
             && let Some(&rank) = self.idle.last()

@@ -11,13 +11,13 @@ use opticoll_plan::plan::{Plan, StepMessages};
 pub struct MessageTime {
     /// Index of the first transfer of the message.
     pub transfer: usize,
-    /// Time at which its start rule allowed the message to start.
+    /// Time at which the start rule allowed the message to start.
     pub start: Time,
-    /// Time at which its last byte had arrived.
+    /// Time at which the last byte of the message arrived.
     pub end: Time,
 }
 
-/// Simulates a plan as flows and returns its messages, in the order of the schedule.
+/// Simulates a plan as flows and returns the times of its messages, in the order of the schedule.
 ///
 /// # Errors
 /// The errors of [`super::simulate_plan`].

@@ -1,6 +1,6 @@
 //! Arena of numbered entries, and linked lists through an arena.
 
-/// Number that refers to no entry.
+/// Index that refers to no entry.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Entry that can be a member of a list.
@@ -9,7 +9,7 @@ pub(super) trait Linked: Copy {
     fn set_next(&mut self, next: u32);
 }
 
-/// Arena of entries; freed places are reused.
+/// Arena of entries. The places of removed entries are reused.
 #[derive(Clone)]
 pub(super) struct Arena<T> {
     places: Vec<T>,
@@ -26,7 +26,6 @@ impl<T: Linked> Arena<T> {
         }
     }
 
-    /// Returns the number of entries in use.
     pub(super) fn used(&self) -> usize {
         self.used
     }
@@ -68,7 +67,7 @@ impl<T> std::ops::IndexMut<u32> for Arena<T> {
     }
 }
 
-/// Linked list: first in, first out.
+/// Linked list of entries of an arena; first in, first out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List {
     pub(super) head: u32,
@@ -97,13 +96,12 @@ impl List {
         self.tail = place;
     }
 
-    /// Returns the last member.
     #[inline]
     pub(super) fn tail<T: Linked>(&self, arena: &Arena<T>) -> Option<T> {
         (self.head != NONE).then(|| arena[self.tail])
     }
 
-    /// Removes the first member of a list that is not empty, and returns its number.
+    /// Removes the first member of a list that is not empty, and returns the index of the member.
     #[inline]
     pub(super) fn pop<T: Linked>(&mut self, arena: &Arena<T>) -> u32 {
         let place = self.head;
@@ -111,7 +109,6 @@ impl List {
         place
     }
 
-    /// Returns the numbers of all members, first to last.
     pub(super) fn members<'a, T: Linked>(
         &self,
         arena: &'a Arena<T>,

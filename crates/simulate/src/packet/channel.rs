@@ -1,47 +1,48 @@
 //! Chunks, and the virtual channels whose buffers they occupy.
 //!
-//! The occupancy of a channel is the number of chunks that hold a place of its buffer: chunks that
-//! wait to be sent, chunks on the wire, and chunks that have arrived but are not yet accepted for
-//! their next channel. Each channel keeps the arrival times of returning credits in a list and
-//! applies them when the occupancy is read. An event exists only for a credit that a chunk waits
-//! for. The first credit is stored in the channel itself, because a channel rarely has more than
-//! one.
+//! The occupancy of a channel is the number of chunks that occupy a place in its buffer: chunks
+//! that wait to be sent, chunks on the wire, and chunks that have arrived but are not yet accepted
+//! for their next channel. Each channel has a list of the arrival times of returning credits, which
+//! are applied when the occupancy is read. Only a credit for which a chunk waits has an event. The
+//! first credit is stored in the channel itself, because most channels have at most one credit.
 
 use std::iter::repeat_n;
 
 use super::arena::{Arena, Linked, List, NONE};
 use super::event_queue::NEVER;
 
-/// Part of a packet that is routed, buffered and sent as a whole. Fills one cache line.
+/// Part of a packet that is routed, buffered and sent as a whole. The struct fills one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Chunk {
     next: u32,
     pub(super) message: u32,
     pub(super) destination: u32,
-    /// Last link of the chunk, of whose buffer it holds a place; target and latency of that link.
+    /// Last link of the chunk, whose buffer the chunk still occupies.
     pub(super) link: u32,
+    /// Router at the receiving end of `link`.
     pub(super) router: u32,
+    /// Latency (ps) of `link`.
     pub(super) latency: u64,
-    /// Time in picoseconds at which its packet was cut.
-    pub(super) made: u64,
-    /// Seed of its random choices.
+    /// Time (ps) at which the packet of the chunk was cut.
+    pub(super) cut_at: u64,
+    /// Seed of the random choices of the chunk's route.
     pub(super) draw: u64,
     pub(super) bytes: u32,
-    /// Part of the network that the message comes from. `message` is the number in that part until
-    /// the chunk enters the part of its destination.
+    /// Network part of the message's source. `message` is the number of the message in this part,
+    /// until the chunk enters the part of its destination.
     pub(super) home: u8,
-    /// Part that `link` leads from.
+    /// Network part at the sending end of `link`.
     pub(super) sender: u8,
-    /// Intermediate group still to be visited; `NONE` if there is none.
+    /// Intermediate group that the chunk has not visited yet; `NONE` if there is none.
     pub(super) detour: u32,
-    /// Channel of `link` whose buffer it occupies.
+    /// Channel of `link` whose buffer the chunk occupies.
     pub(super) channel: u8,
-    /// Number of routers passed.
+    /// Number of routers that the chunk has passed.
     pub(super) routers: u16,
-    /// Number of local hops in the source's group.
+    /// Number of local hops that the chunk has made in the group of its source.
     pub(super) local_hops: u8,
-    /// Number of global hops.
+    /// Number of global hops that the chunk has made.
     pub(super) global_hops: u8,
     /// True if the route includes an intermediate group.
     pub(super) detoured: bool,
@@ -49,8 +50,9 @@ pub(super) struct Chunk {
     pub(super) last: bool,
 }
 
-/// Place in the buffer of a channel, with the link's latency and the part that the link leads from.
-pub(super) struct HeldBuffer {
+/// Place in the buffer of a channel, with the latency of the link and the network part at its
+/// sending end.
+pub(super) struct BufferPlace {
     pub(super) link: u32,
     pub(super) channel: u32,
     pub(super) latency: u64,
@@ -62,7 +64,7 @@ impl Chunk {
         (home, message): (u8, u32),
         destination: u32,
         bytes: u32,
-        made: u64,
+        cut_at: u64,
         draw: u64,
     ) -> Chunk {
         Chunk {
@@ -72,7 +74,7 @@ impl Chunk {
             link: NONE,
             router: NONE,
             latency: 0,
-            made,
+            cut_at,
             draw,
             bytes,
             home,
@@ -87,10 +89,9 @@ impl Chunk {
         }
     }
 
-    /// Returns the place that the chunk holds.
     #[inline]
-    pub(super) fn held(&self) -> HeldBuffer {
-        HeldBuffer {
+    pub(super) fn buffer_place(&self) -> BufferPlace {
+        BufferPlace {
             link: self.link,
             channel: self.channel.into(),
             latency: self.latency,
@@ -108,7 +109,6 @@ impl Linked for Chunk {
     }
 }
 
-/// Credit on its way back.
 #[derive(Clone, Copy)]
 pub(super) struct Credit {
     time: u64,
@@ -124,28 +124,29 @@ impl Linked for Credit {
     }
 }
 
-/// State of the event for the next credit.
+/// State of the event for the next credit of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wake {
     /// No chunk waits for a credit.
     Unwanted,
-    /// A chunk waits, and no credit is on its way.
+    /// A chunk waits for a credit, and no credit has been sent.
     Wanted,
-    /// A chunk waits, and the event queue holds the event of the next credit.
+    /// A chunk waits for a credit, and the event queue contains the event of the next credit.
     Scheduled,
 }
 
-/// Virtual channel of a link. Fills one cache line.
+/// Virtual channel of a link. The struct fills one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct VirtualChannel {
     /// Accepted chunks that wait for the link.
     pub(super) queue: List,
-    /// Chunks that wait for a place in the buffer and still hold a place in the buffer before.
+    /// Chunks that wait for a place in this buffer and still occupy a place in the previous one.
     pub(super) wait: List,
-    /// Arrival time of the first credit, and the credits after it. If the sender is in another part
-    /// of the network, the arrival time of the last credit sent.
+    /// Arrival time (ps) of the first credit that is under way. If the sender of the link is in
+    /// another network part: arrival time of the last credit that was sent.
     first_credit: u64,
+    /// Credits after the first.
     credits: List,
     pub(super) waiting: u32,
     pub(super) occupied: u32,
@@ -155,11 +156,11 @@ pub(super) struct VirtualChannel {
     /// Number of chunks sent on the link.
     pub(super) chunks: u64,
     pub(super) wake: Wake,
-    /// Last doubt about `peak`, if credits may be unknown that were on their way; `NONE` otherwise.
-    pub(super) doubt: u32,
+    /// Index of the channel's last uncertain peak in the engine's list of these peaks, or `NONE`.
+    pub(super) last_uncertain_peak: u32,
 }
 
-/// All virtual channels. Channel c of link l is at `(l << shift) + c`.
+/// All virtual channels. Channel c of link l has the index `(l << shift) + c`.
 #[derive(Clone)]
 pub(super) struct VirtualChannels {
     pub(super) list: Vec<VirtualChannel>,
@@ -168,7 +169,7 @@ pub(super) struct VirtualChannels {
 }
 
 impl VirtualChannels {
-    /// Creates `per_link` channels on each link, each with the link's capacity in chunks.
+    /// Creates `per_link` channels on each link. `capacities`: chunks per buffer of each link.
     pub(super) fn new(per_link: u32, capacities: impl Iterator<Item = u32>) -> VirtualChannels {
         let shift = per_link.next_power_of_two().ilog2();
         let channel = |capacity| VirtualChannel {
@@ -182,7 +183,7 @@ impl VirtualChannels {
             peak: 0,
             chunks: 0,
             wake: Wake::Unwanted,
-            doubt: NONE,
+            last_uncertain_peak: NONE,
         };
         let list = capacities.flat_map(|capacity| repeat_n(channel(capacity), 1 << shift));
         VirtualChannels {
@@ -197,7 +198,7 @@ impl VirtualChannels {
         (link << self.shift) + channel
     }
 
-    /// Returns the number of chunks that hold or wait for a buffer of the link's channels.
+    /// Returns the number of chunks that occupy, or wait for, the buffers of a link's channels.
     pub(super) fn load(&mut self, link: u32, now: u64) -> u32 {
         let first = link << self.shift;
         (first..first + (1 << self.shift))
@@ -209,7 +210,7 @@ impl VirtualChannels {
             .sum()
     }
 
-    /// Applies the credits that have come back by `now`.
+    /// Applies the credits of channel `number` that have arrived by `now` (ps).
     #[inline]
     pub(super) fn take_credits(&mut self, number: u32, now: u64) {
         let channel = &mut self.list[number as usize];
@@ -225,8 +226,8 @@ impl VirtualChannels {
         }
     }
 
-    /// Sends back a credit that is due at `time`. Returns its arrival time, which is no earlier
-    /// than that of credits sent before.
+    /// Sends back a credit of channel `number` that should arrive at `time` (ps). Returns the
+    /// arrival time, which is no earlier than the arrival times of credits sent before.
     #[inline]
     pub(super) fn send_credit(&mut self, number: u32, now: u64, time: u64) -> u64 {
         self.take_credits(number, now);
@@ -242,7 +243,9 @@ impl VirtualChannels {
         time
     }
 
-    /// Returns the arrival time of a credit for a sender in another part, due at `time`.
+    /// Returns the arrival time (ps) of a credit that should arrive at `time`, for a sender in
+    /// another network part. The arrival time is no earlier than the arrival times of credits sent
+    /// before.
     pub(super) fn return_credit(&mut self, number: u32, time: u64) -> u64 {
         let last = &mut self.list[number as usize].first_credit;
         *last = if *last == NEVER {
@@ -253,7 +256,7 @@ impl VirtualChannels {
         *last
     }
 
-    /// Returns the arrival time of the next credit.
+    /// Returns the arrival time (ps) of the next credit of channel `number`.
     #[inline]
     pub(super) fn next_credit(&self, number: u32) -> Option<u64> {
         let first = self.list[number as usize].first_credit;

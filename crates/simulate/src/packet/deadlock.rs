@@ -1,21 +1,21 @@
 //! Deadlock detection: channels that wait for one another in a cycle.
 //!
-//! A channel is *blocked* if every place of its buffer is held by a chunk that waits for another
-//! channel. The *deadlocked* channels are the largest set of blocked channels whose chunks wait
-//! only for channels of the set. The search starts with all blocked channels and repeatedly removes
-//! channels with a chunk that waits for a channel outside the set. Following the waits from a
-//! deadlocked channel stays within the set and therefore ends in a cycle.
+//! A channel is *blocked* if every place in its buffer is occupied by a chunk that waits for
+//! another channel. The *deadlocked* channels are the largest set of blocked channels whose chunks
+//! wait only for channels of the set. The search starts with all blocked channels, and repeatedly
+//! removes channels with a chunk that waits for a channel outside the set. A walk from a deadlocked
+//! channel to a channel for which it waits, and so on, stays in the set and so ends in a cycle.
 
 use super::PacketError;
 use super::arena::NONE;
 use super::engine::PacketEngine;
 
-/// Returns whether some chunks can never move again after all events before `time`.
+/// Returns whether some chunks can never move again after all events before `time` (ps).
 pub(super) fn exists<R>(parts: &mut [PacketEngine<R>], time: u64) -> bool {
     !cycle(parts, time).is_empty()
 }
 
-/// Returns the error that lists a cycle of channels. The caller adds their names.
+/// Returns the error for a cycle of channels at `time` (ps). The caller adds the channels' names.
 pub(super) fn error<R>(parts: &mut [PacketEngine<R>], time: u64) -> PacketError {
     let shift = parts[0].channels.shift;
     let split = |number: u32| (number >> shift, number % (1 << shift));
@@ -27,8 +27,8 @@ pub(super) fn error<R>(parts: &mut [PacketEngine<R>], time: u64) -> PacketError 
     }
 }
 
-/// Returns channels each of which waits for the next, and the last for the first; empty if there is
-/// no deadlock.
+/// Returns channels, each of which waits for the next channel, and the last for the first. Returns
+/// an empty list if there is no deadlock at `time` (ps).
 fn cycle<R>(parts: &mut [PacketEngine<R>], time: u64) -> Vec<u32> {
     let mut channels = parts.iter().flat_map(|part| &part.channels.list);
     if channels.all(|channel| channel.wait.is_empty()) {
@@ -39,7 +39,7 @@ fn cycle<R>(parts: &mut [PacketEngine<R>], time: u64) -> Vec<u32> {
     let part_of_link = parts[0].setup.partition.part_of_link.clone();
     let part_of = |number: u32| usize::from(part_of_link[(number >> shift) as usize]);
     let mut waits: Vec<(u32, u32)> = Vec::new();
-    let mut held = vec![0; count];
+    let mut waiting = vec![0; count];
     for number in 0..count as u32 {
         let part = &mut parts[part_of(number)];
         part.channels.take_credits(number, time);
@@ -48,14 +48,14 @@ fn cycle<R>(parts: &mut [PacketEngine<R>], time: u64) -> Vec<u32> {
             let chunk = &part.chunks[chunk];
             let holder = part.channels.number(chunk.link, chunk.channel.into());
             waits.push((holder, number));
-            held[holder as usize] += 1;
+            waiting[holder as usize] += 1;
         }
     }
     let mut deadlocked: Vec<bool> = (0..)
-        .zip(&held)
-        .map(|(number, &held)| {
+        .zip(&waiting)
+        .map(|(number, &waiting)| {
             let channel = &parts[part_of(number)].channels.list[number as usize];
-            held > 0 && channel.occupied == held && held == channel.capacity
+            waiting > 0 && channel.occupied == waiting && waiting == channel.capacity
         })
         .collect();
     loop {

@@ -1,11 +1,11 @@
 //! Short delays of terminals and routers, fixed or drawn at random. Each link has its own sequence
-//! of draws, so that events elsewhere do not change them.
+//! of random numbers, so events at other links do not change its delays.
 
 use super::port::PacketPort;
 use super::{DelayRange, Overheads};
 use opticoll_base::hash::hash;
 
-/// Overheads in picoseconds, with the seed of the draws if there is one.
+/// Overheads (ps), and the seed of random delays, if any.
 #[derive(Clone)]
 pub(super) struct Delays {
     overheads: Overheads,
@@ -30,8 +30,8 @@ impl Delays {
         }
     }
 
-    /// Returns the minimum delay of sending a chunk and of a credit.
-    pub(super) fn least(overheads: Overheads, jitter: Option<u64>) -> (u64, u64) {
+    /// Returns the minimum delay (ps) of sending a chunk, and the minimum delay (ps) of a credit.
+    pub(super) fn minimum(overheads: Overheads, jitter: Option<u64>) -> (u64, u64) {
         let delays = Delays::new(overheads, jitter);
         match jitter {
             None => (delays.fixed[1], delays.fixed[3]),
@@ -72,7 +72,7 @@ impl Delays {
     }
 }
 
-/// Returns the next drawn delay of a link; `draws` counts the link's draws so far.
+/// Returns the next random delay (ps) of a link, for which `draws` delays have been drawn so far.
 #[cold]
 fn draw(seed: u64, range: DelayRange, draws: &mut u32, link: u32) -> u64 {
     *draws = draws.wrapping_add(1);

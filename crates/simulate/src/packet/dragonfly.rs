@@ -1,15 +1,15 @@
 //! Routing on a dragonfly.
 //!
-//! *Minimal* routes go to the router with the cable to the destination's group, over that cable,
-//! and to the destination's router; hops from a router to itself are left out. *Non-minimal*
-//! (Valiant) routes go minimally to an intermediate group, drawn among the groups other than the
-//! source's, and minimally on to the destination; routes within a group are always minimal.
-//! *Adaptive* routing (UGAL-L) chooses between both at the first router by the number of chunks
-//! that hold or wait for the buffers of the next link; for equal loads it chooses the minimal
-//! route. *Progressive* routing draws and compares again at the second router, if that router is in
-//! the source's group and the route is still minimal.
+//! A *minimal* route leads to the router with the cable to the destination's group, over this
+//! cable, and then to the destination's router. Hops from a router to itself are omitted. A
+//! *non-minimal* (Valiant) route leads minimally to an intermediate group, drawn among the groups
+//! other than the source's, and then minimally to the destination. Routes within a group are always
+//! minimal. *Adaptive* routing (UGAL-L) selects one of both routes at the first router. It compares
+//! the numbers of chunks that occupy, or wait for, the buffers of the next link; if the numbers are
+//! equal, it selects the minimal route. *Progressive* routing draws and compares again at the
+//! second router, if this router is in the source's group and the route is still minimal.
 //!
-//! **Channels.** Let L be a local hop and G a global hop. Any route is a part of
+//! **Channels.** Let L be a local hop and G a global hop. Every route is a part of
 //!
 //! ```text
 //! L0 G0 L1 G1 L2          minimal, non-minimal, adaptive
@@ -18,11 +18,11 @@
 //!
 //! where the digit is the number of the channel. The channel of a global hop is the number of
 //! global hops before it. The channel of a local hop in the source's group is the number of local
-//! hops before it; after the first and second global hop, local hops use the two channels above.
-//! Order all channels of the dragonfly by their place in that line, after the links from terminals
-//! and before the links to terminals. Every chunk climbs this order, so a chunk that holds the
-//! highest full buffer can always advance, and no deadlock is possible (Dally and Seitz,
-//! Deadlock-Free Message Routing in Multiprocessor Interconnection Networks, 1987).
+//! hops before it. After the first and after the second global hop, local hops use the next two
+//! channels. Order all channels of the dragonfly by their position in the line above, after the
+//! links from terminals and before the links to terminals. Every chunk follows this order, so a
+//! chunk that occupies the highest full buffer can always advance, and there is no deadlock (Dally
+//! and Seitz, Deadlock-Free Message Routing in Multiprocessor Interconnection Networks, 1987).
 
 use super::arena::NONE;
 use super::channel::{Chunk, VirtualChannels};
@@ -38,25 +38,25 @@ pub(super) struct DragonflyRoutes {
     seed: u64,
     groups: u32,
     routers_per_group: u32,
-    /// Per terminal, its router.
+    /// Router of each terminal, indexed by terminal.
     router_of: Vec<u32>,
-    /// Per router, its group and its place in the group.
-    place_of: Vec<(u32, u32)>,
-    /// Per terminal, the link that leads to it.
+    /// Group of each router and position in this group, indexed by router.
+    position_of: Vec<(u32, u32)>,
+    /// Link to each terminal, indexed by terminal.
     down: Vec<u32>,
-    /// Per router and router of its group, the link between them.
+    /// Link between two routers of a group, `[router * routers_per_group + position of the other]`.
     local: Vec<u32>,
-    /// Per group and other group, the link between them.
+    /// Link from one group to another, `[group * groups + other group]`.
     global: Vec<u32>,
-    /// Per group and other group, the router with the link between them.
+    /// Router at which the link from one group to another starts, `[group * groups + other group]`.
     gateway: Vec<u32>,
-    /// Number of virtual channels in use on a link; higher channels are mapped to the last.
+    /// Number of virtual channels of a link. Higher channel numbers are mapped to the last channel.
     channels: u32,
 }
 
 impl DragonflyRoutes {
-    /// Builds the tables. With fewer than the needed channels (`most`), the numbers above the last
-    /// are mapped to the last, and deadlocks are possible.
+    /// Builds the tables. `most` is the maximum number of channels. If the routing needs more, the
+    /// higher channels are mapped to the last channel, and deadlocks are possible.
     pub(super) fn new(
         dragonfly: &dyn Groups,
         routing: PacketRouting,
@@ -77,7 +77,7 @@ impl DragonflyRoutes {
             router_of: (0..ranks)
                 .map(|rank| rank / dragonfly.terminals_per_router())
                 .collect(),
-            place_of: (0..groups * routers_per_group)
+            position_of: (0..groups * routers_per_group)
                 .map(|router| (router / routers_per_group, router % routers_per_group))
                 .collect(),
             down: vec![NONE; ranks as usize],
@@ -122,8 +122,8 @@ impl DragonflyRoutes {
         self.group(from) != self.group(to)
     }
 
-    /// Returns whether some route has no link, as with half-duplex cables, whose link leads one way
-    /// only.
+    /// Returns whether some route has no link. This is the case with half-duplex cables, whose
+    /// single link leads in one direction.
     pub(super) fn lacks_links(&self) -> bool {
         let pairs =
             |count: u32| (0..count).flat_map(move |from| (0..count).map(move |to| (from, to)));
@@ -133,11 +133,10 @@ impl DragonflyRoutes {
     }
 
     fn group(&self, router: u32) -> u32 {
-        self.place_of[router as usize].0
+        self.position_of[router as usize].0
     }
 
-    /// Returns the next link from a router of `group` to another group, and whether the link is
-    /// global.
+    /// Returns the next link from `router` of `group` to group `peer`, and whether it is global.
     fn towards(&self, router: u32, group: u32, peer: u32) -> (u32, bool) {
         let entry = (group * self.groups + peer) as usize;
         let gateway = self.gateway[entry];
@@ -149,20 +148,20 @@ impl DragonflyRoutes {
     }
 
     fn local_link(&self, router: u32, other: u32) -> u32 {
-        let place = self.place_of[other as usize].1;
+        let place = self.position_of[other as usize].1;
         self.local[(router * self.routers_per_group + place) as usize]
     }
 
-    /// Draws one of the g - 1 other groups; the hashes are distributed evenly, up to one hash per
-    /// group.
+    /// Draws a group other than `group` for a chunk that has passed `routers` routers. The g - 1
+    /// other groups have equal probabilities, up to one hash value per group.
     fn draw_group(&self, chunk: &Chunk, routers: u16, group: u32) -> u32 {
         let draw = u128::from(hash(self.seed ^ hash(chunk.draw + u64::from(routers))));
         let other = ((draw * u128::from(self.groups - 1)) >> 64) as u32;
         other + u32::from(other >= group)
     }
 
-    /// Returns whether a chunk at a router of the source's group, after `passed` routers, may be
-    /// sent on a detour.
+    /// Returns whether a chunk in the source's group that has passed `passed` routers may be sent
+    /// on a detour through another group.
     fn may_detour(&self, chunk: &Chunk, passed: u16) -> bool {
         match self.routing {
             PacketRouting::Minimal => false,
@@ -171,7 +170,8 @@ impl DragonflyRoutes {
         }
     }
 
-    /// Decides, at a router of the source's group, whether a chunk makes a detour.
+    /// Decides, at a router of the source's group, whether a chunk makes a detour through another
+    /// group. `peer` is the group of the destination.
     fn decide(
         &self,
         chunk: &mut Chunk,

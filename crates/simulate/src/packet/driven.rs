@@ -1,5 +1,4 @@
-//! Packet simulation driven from outside, event by event, for programs that compute between
-//! messages.
+//! Packet simulation that the caller drives, for programs that compute between messages.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -33,19 +32,19 @@ use opticoll_base::units::Time;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::Network;
 
-/// Packet simulation of a fabric with messages submitted from outside.
+/// Packet simulation of a fabric, to which the caller submits messages.
 pub struct DrivenPackets<'a> {
     network: &'a dyn Network,
     built: BuiltEngine<'a>,
 }
 
 impl<'a> DrivenPackets<'a> {
-    /// Creates a simulation without messages. The settings define the placement of ranks and the
-    /// background traffic.
+    /// Creates a simulation without messages, with the placement and background traffic of
+    /// `settings`.
     ///
     /// # Errors
-    /// Returns an error if the fabric has no electrical links, the settings do not fit, or the
-    /// placement is not a permutation.
+    /// Returns an error if the fabric has no electrical links, a setting does not apply to the
+    /// fabric, or the placement of ranks is not a permutation.
     pub fn new(
         fabric: &'a Fabric,
         settings: &PacketSettings,
@@ -55,7 +54,7 @@ impl<'a> DrivenPackets<'a> {
             collective: None,
             traffic: settings.background.clone(),
         };
-        // Messages from outside may come at any time, so the parts cannot run in parallel.
+        // The caller may submit messages at any time, so network parts cannot run in parallel.
         let options = PacketOptions {
             cores: 1,
             ..settings.options.clone()
@@ -74,7 +73,7 @@ impl Live for DrivenPackets<'_> {
         Some(self.network.ranks())
     }
 
-    /// Submits a message. Numbers must be below 2^31 and times below 13 days.
+    /// Submits a message. `number` must be below 2^31, and the time of the message below 13 days.
     fn send(
         &mut self,
         number: u32,
@@ -93,7 +92,7 @@ impl Live for DrivenPackets<'_> {
             let terminal = self.built.placement.get(rank as usize).copied();
             terminal.ok_or(PacketError::Unreachable { rank })
         };
-        self.built.engine.hand_in(IssuedMessage {
+        self.built.engine.submit_from_caller(IssuedMessage {
             source: place(message.source)?,
             destination: place(message.destination)?,
             bytes: message.bytes.get(),
@@ -121,13 +120,12 @@ impl Live for DrivenPackets<'_> {
 }
 
 impl<R: Routes> PacketEngine<R> {
-    /// Submits a message from outside.
-    pub(super) fn hand_in(&mut self, order: IssuedMessage) {
+    pub(super) fn submit_from_caller(&mut self, order: IssuedMessage) {
         self.now = self.now.max(order.time);
         self.submit(order);
     }
 
-    /// Processes all events of the next instant and appends what happened to `happened`.
+    /// Processes all events of the next instant, and appends departures and arrivals to `happened`.
     pub(super) fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), PacketError> {
         let Some(time) = self.event_queue.next_time() else {
             return Err(deadlock::error(std::slice::from_mut(self), LATEST_PS));

@@ -7,11 +7,11 @@ pub(super) mod terminal;
 
 use std::sync::Arc;
 
-use occupancy::Doubt;
+use occupancy::UncertainPeak;
 use terminal::{Nic, PacketMessage};
 
 use super::arena::Arena;
-use super::channel::{Chunk, HeldBuffer, VirtualChannels, Wake};
+use super::channel::{BufferPlace, Chunk, VirtualChannels, Wake};
 use super::delays::Delays;
 use super::event_queue::{EventKind, LATEST_PS, NEVER, PacketQueue};
 use super::exchange::{Exchange, Mail};
@@ -26,18 +26,18 @@ use crate::outcome::meter::ClassMeter;
 use crate::outcome::packets::{Distribution, LinkClass};
 use opticoll_base::interrupt;
 
-/// Minimum number of times that a part sends its mail and publishes its clock within the time in
-/// which no other part can be affected.
+/// Minimum number of times that a network part sends its mail and publishes its clock in a window.
+/// Within a window, no part can affect another part.
 const CLOCKS_PER_WINDOW: u64 = 16;
 
-/// Time during which chunks waited for a full buffer of a channel.
+/// Time (ps) during which chunks waited for a place in the full buffer of a channel.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stall {
     pub(super) sum: u64,
     pub(super) since: Option<u64>,
 }
 
-/// Machine and model parameters, in picoseconds and bytes.
+/// Parameters of the network and of the model, in picoseconds and bytes.
 #[derive(Clone)]
 pub(super) struct Setup {
     pub(super) partition: Partition,
@@ -49,17 +49,17 @@ pub(super) struct Setup {
     pub(super) arbitration: Arbitration,
     pub(super) delays: Delays,
     pub(super) begin: u64,
-    /// Number of chunks at a terminal from which on it cuts no further packet.
+    /// Number of queued chunks at which a terminal stops cutting packets.
     pub(super) max_queued_chunks: u32,
-    /// Per terminal, its link to the network; per link, the terminal that the link leads from.
+    /// Link of each terminal to the network, indexed by terminal.
     pub(super) injection: Vec<u32>,
+    /// Terminal at the sending end of each link, indexed by link.
     pub(super) terminal_at: Vec<u32>,
-    /// Per link, its rate.
     pub(super) bits_per_second: Vec<u64>,
 }
 
-/// Part of a running simulation. Columns have entries for all links and terminals; a part uses
-/// only its own.
+/// Part of a running simulation. Lists have entries for all links and terminals of the network; a
+/// part uses only the entries of its own links and terminals.
 #[repr(align(128))]
 pub(super) struct PacketEngine<R> {
     pub(super) setup: Setup,
@@ -69,7 +69,7 @@ pub(super) struct PacketEngine<R> {
     pub(super) ports: Vec<PacketPort>,
     pub(super) channels: VirtualChannels,
     pub(super) stalls: Vec<Stall>,
-    /// Per channel, the bytes by which its chunks were shorter than full chunks.
+    /// Number of bytes by which the chunks of each channel were shorter than full chunks.
     pub(super) short_bytes: Vec<u64>,
     pub(super) chunks: Arena<Chunk>,
     pub(super) steps: Option<ScheduleProgress>,
@@ -79,34 +79,37 @@ pub(super) struct PacketEngine<R> {
     pub(super) messages: Arena<PacketMessage>,
     pub(super) nics: Vec<Nic>,
     pub(super) orders: Vec<IssuedMessage>,
-    /// Departures and arrivals of messages, if the messages are submitted from outside.
+    /// Departures and arrivals of messages, if the caller submits the messages.
     pub(super) message_events: Option<Vec<MessageEvent>>,
     pub(super) now: u64,
-    /// Mail to each part, and the mail received last.
+    /// Mail to each network part, indexed by part.
     pub(super) mail: Vec<Mail>,
+    /// Mail that was received last.
     inbox: Mail,
-    /// Per other part, the local number of each message that comes from there.
+    /// Number, in this network part, of each message from another part, `[part][number there]`.
     received: Vec<Vec<u32>>,
-    /// Time before which events may be processed; time before which all returned credits are known.
+    /// Time (ps) before which events may be processed.
     limit: u64,
+    /// Time (ps) before which all returned credits are known.
     credits_known: u64,
-    /// Possible peaks of buffers, at times when credits from another part may still be unknown.
-    doubts: Vec<Doubt>,
-    /// Number of channels towards other parts in which chunks wait for a credit that is not known
-    /// yet.
+    /// Possible peaks of buffers, at times when credits from another network part may still be
+    /// unknown.
+    uncertain_peaks: Vec<UncertainPeak>,
+    /// Number of channels to other network parts in which a chunk waits for a credit that is not
+    /// known yet.
     awaited: u32,
-    /// Last published clock.
+    /// Clock that was published last (ps).
     clock: u64,
-    /// Time at which the last of its ranks ended.
+    /// Time (ps) at which the last rank of the network part ended.
     ended: u64,
-    /// Number of events after which the part asks all parts to pause.
+    /// Number of events after which the network part asks all parts to pause.
     pub(super) pause_after: u64,
-    /// Number of waits for other parts, and the number of events at which the count began.
+    /// Number of waits for other network parts since `waits_since`.
     pub(super) waits: u64,
+    /// Number of events at which the count of `waits` began.
     pub(super) waits_since: u64,
 }
 
-/// Counters of one part.
 pub(super) struct Counters {
     pub(super) finish: Vec<u64>,
     pub(super) message_latency: Distribution,
@@ -125,8 +128,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Creates empty counters. `bin` is the length of a timeline bin in picoseconds, 0 for no
-    /// timeline.
+    /// Creates counters at 0. `bin` is the length of a bin of the timeline (ps); 0: no timeline.
     pub(super) fn new(terminals: u32, bin: u64) -> Counters {
         Counters {
             finish: vec![0; terminals as usize],
@@ -158,8 +160,7 @@ impl<R: Routes> PacketEngine<R> {
         counters: Counters,
     ) -> PacketEngine<R> {
         let parts = setup.partition.parts as usize;
-        // About five events happen per port and chunk time; each bucket then holds a few dozen of
-        // them.
+        // About five events happen per port and chunk time, so a bucket has a few dozen events.
         let ports_of_part = (ports.len() / parts).max(1);
         let shift = 9 + (40_000 / ports_of_part).max(1).ilog2().min(5);
         let mut engine = PacketEngine {
@@ -186,7 +187,7 @@ impl<R: Routes> PacketEngine<R> {
             received: vec![Vec::new(); parts],
             limit: 0,
             credits_known: 0,
-            doubts: Vec::new(),
+            uncertain_peaks: Vec::new(),
             awaited: 0,
             clock: 0,
             ended: NEVER,
@@ -198,7 +199,7 @@ impl<R: Routes> PacketEngine<R> {
         engine
     }
 
-    /// Puts the events that are known from the start on the event queue.
+    /// Adds the events that are known at the start to the event queue.
     fn plan(&mut self) {
         let terminals = self.nics.len() as u32;
         let part_of = &self.setup.partition.part_of_terminal;
@@ -224,7 +225,6 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Processes the events before the limit.
     fn work(&mut self) {
         loop {
             while let Some(event) = self.event_queue.pop(self.limit) {
@@ -246,7 +246,7 @@ impl<R: Routes> PacketEngine<R> {
                 self.pause_after = u64::MAX;
                 self.request_pause();
             }
-            if self.event_queue.is_open() || !self.read_ahead() {
+            if self.event_queue.is_open() || !self.prefetch() {
                 return;
             }
             if self.mail.len() > 1 {
@@ -259,10 +259,9 @@ impl<R: Routes> PacketEngine<R> {
     }
 
     /// Opens the next bucket of the event queue and reads the data of its events. These reads do
-    /// not depend on one another, so the processor fetches them from memory in parallel, where
-    /// processing the events would fetch them one by one. Returns whether there are events before
-    /// the limit.
-    fn read_ahead(&mut self) -> bool {
+    /// not depend on one another, so the processor fetches the data in parallel, instead of one by
+    /// one when events are processed. Returns whether there are events before `limit`.
+    fn prefetch(&mut self) -> bool {
         let events = self.event_queue.open(self.limit);
         let mut read = 0;
         for event in events.iter().rev() {
@@ -297,8 +296,8 @@ impl<R: Routes> PacketEngine<R> {
         self.event_queue.is_open()
     }
 
-    /// Handles a chunk that arrives at a router: the chunk takes a place in the buffer of its next
-    /// channel, or waits.
+    /// Handles a chunk that arrives at a router. The chunk occupies a place in the buffer of its
+    /// next channel, or waits for a place.
     fn arrive(&mut self, number: u32) {
         if self.mail.len() > 1 {
             let links = self.routes.compares(&self.chunks[number]);
@@ -332,7 +331,7 @@ impl<R: Routes> PacketEngine<R> {
         self.await_credit(into);
     }
 
-    /// Makes sure that the next credit of a channel becomes an event.
+    /// Ensures that the next credit of channel `number` becomes an event.
     pub(super) fn await_credit(&mut self, number: u32) {
         if self.channels.list[number as usize].wake != Wake::Unwanted {
             return;
@@ -346,8 +345,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Schedules the event of a credit that comes back at `time`, if a chunk waits for the credit.
-    /// Returns whether one does.
+    /// Schedules the event of a credit of channel `number` that arrives at `time` (ps), if a chunk
+    /// waits for the credit. Returns whether a chunk waits.
     #[inline]
     fn wake(&mut self, number: u32, time: u64) -> bool {
         let state = &mut self.channels.list[number as usize];
@@ -359,38 +358,41 @@ impl<R: Routes> PacketEngine<R> {
         wanted
     }
 
-    /// Returns a credit for the place `held` of a chunk that goes on by link `by`; the place
-    /// becomes free at `time`.
+    /// Sends back the credit for a place in a buffer that a chunk leaves at `time` (ps) over link
+    /// `by`.
     #[inline]
-    fn send_credit(&mut self, held: HeldBuffer, time: u64, by: u32) {
-        let delay =
-            self.setup.credit_delay + held.latency + self.setup.delays.credit(&mut self.ports, by);
-        let number = self.channels.number(held.link, held.channel);
-        let back = if held.sender == self.part {
+    fn send_credit(&mut self, buffer_place: BufferPlace, time: u64, by: u32) {
+        let delay = self.setup.credit_delay
+            + buffer_place.latency
+            + self.setup.delays.credit(&mut self.ports, by);
+        let number = self
+            .channels
+            .number(buffer_place.link, buffer_place.channel);
+        let back = if buffer_place.sender == self.part {
             let back = self.channels.send_credit(number, self.now, time + delay);
             self.wake(number, back);
             back
         } else {
             let back = self.channels.return_credit(number, time + delay);
-            let mail = &mut self.mail[usize::from(held.sender)];
+            let mail = &mut self.mail[usize::from(buffer_place.sender)];
             mail.credits.push((number, back));
             back
         };
         if self.counters.occupancy.measures() {
-            let class = self.ports[held.link as usize].class;
+            let class = self.ports[buffer_place.link as usize].class;
             self.counters.occupancy.step(class, back, -1);
         }
     }
 
-    /// Moves a chunk from the buffer of its last link to the buffer of its next link.
+    /// Moves chunk `number` from the buffer of its last link to channel `into` of its next link.
     fn accept(&mut self, link: u32, into: u32, number: u32) {
-        let held = self.chunks[number].held();
+        let buffer_place = self.chunks[number].buffer_place();
         self.occupy(link, into, self.now);
-        self.send_credit(held, self.now, link);
+        self.send_credit(buffer_place, self.now, link);
         let earliest = self.now + self.setup.delays.handover(&mut self.ports, link);
         let port = &mut self.ports[link as usize];
         let next = match self.setup.arbitration {
-            // No chunk is ahead of this one, and no earlier decision is still pending.
+            // No other chunk is selected before this chunk, and no earlier decision is pending.
             Arbitration::Ahead if self.now >= port.decided => earliest,
             _ => port.free.max(earliest),
         };
@@ -409,7 +411,7 @@ impl<R: Routes> PacketEngine<R> {
         queue.push(&mut self.chunks, number);
     }
 
-    /// Chooses the next chunk from the queues of a link.
+    /// Selects the next chunk from the queues of a link and sends the chunk.
     fn send(&mut self, link: u32) {
         let first = link << self.channels.shift;
         let count = 1 << self.channels.shift;
@@ -440,7 +442,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Puts a chunk on a router's link, from `start`, at which the link is free.
+    /// Sends chunk `number` over channel `into` of a router's link, which is free at `start` (ps).
     #[inline]
     fn transmit(&mut self, link: u32, into: u32, number: u32, start: u64) {
         if start >= LATEST_PS {
@@ -468,9 +470,9 @@ impl<R: Routes> PacketEngine<R> {
         }
         let chunk = self.chunks[number];
         self.chunks.remove(number);
-        self.send_credit(chunk.held(), arrival, link);
+        self.send_credit(chunk.buffer_place(), arrival, link);
         let counters = &mut self.counters;
-        counters.chunk_latency.add(arrival - chunk.made);
+        counters.chunk_latency.add(arrival - chunk.cut_at);
         counters.routers_passed += u64::from(chunk.routers);
         counters.minimal_chunks += u64::from(!chunk.detoured);
         counters.detoured_chunks += u64::from(chunk.detoured);
@@ -485,7 +487,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Puts a chunk on a link. Returns the time at which the chunk has left.
+    /// Starts to send chunk `number` at `start` (ps). Returns the time when its last bit has left.
     #[inline]
     pub(super) fn put(&mut self, link: u32, into: u32, number: u32, start: u64) -> u64 {
         let send = self.setup.delays.send(&mut self.ports, link);
@@ -511,7 +513,7 @@ impl<R: Routes> PacketEngine<R> {
         port.free
     }
 
-    /// Handles a credit that a chunk waited for.
+    /// Handles the arrival of a credit for which a chunk waited.
     fn credit(&mut self, number: u32) {
         let link = number >> self.channels.shift;
         if self.crosses(link) {

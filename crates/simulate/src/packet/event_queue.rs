@@ -1,52 +1,53 @@
-//! Event queue ordered by time, then by kind, then by place: link, channel or terminal, highest
+//! Event queue ordered by time, then by kind, then by place: link, channel or terminal, the highest
 //! number first. This order does not depend on the history of the simulation, so it is the same for
-//! every partition of the network. Events that agree in time, kind and place leave in the order in
-//! which they were added; a single part adds them.
+//! every partition of the network. Events with equal time, kind and place are removed in the order
+//! in which they were added; only one part adds such events.
 //!
-//! The queue is a calendar queue: the near future consists of 2^12 buckets, each a power of two of
-//! picoseconds long and stored as an unsorted array. The queue sorts a bucket when its time comes:
-//! a small bucket by a digit of the time into short spans and then by insertion. Events beyond the
-//! last bucket wait in a heap. Adding and taking an event is O(1) while buckets hold a few dozen
-//! events each. A bitmap skips empty buckets. The array of an emptied bucket serves the next bucket
-//! that needs one, so that arrays stay in the cache.
+//! The queue is a calendar queue. The near future consists of 2^12 buckets. A bucket covers a power
+//! of two of picoseconds and is an unsorted array. The queue sorts a bucket when the time of the
+//! bucket comes. A small bucket is first divided into short spans by a digit of the time, then
+//! sorted by insertion. Events after the last bucket are stored in a heap. Adding and removing an
+//! event takes O(1) time while each bucket contains a few dozen events. A bitmap is used to skip
+//! empty buckets. The array of an emptied bucket is reused for the next bucket that needs an array,
+//! so that arrays stay in the cache.
 //!
-//! Order among equals: arrays keep the order of adding, and both ways of sorting are stable. Events
-//! move from the heap to a bucket as soon as the bucket is within reach, before any other event can
-//! be added to it.
+//! Events with equal time, kind and place keep the order in which they were added: arrays keep the
+//! order, and both methods of sorting are stable. Events move from the heap to a bucket as soon as
+//! the calendar reaches the bucket, before any other event can be added to the bucket.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const BUCKETS: u64 = 1 << 12;
 
-/// Sorting cuts a bucket's time into 2^DIGIT spans. Buckets of more than `MAX_INSERTION_SORTED`
-/// events could have many events in one span and are sorted by comparison.
+/// Sorting divides the time of a bucket into 2^DIGIT spans. Buckets of more than
+/// `MAX_INSERTION_SORTED` events may have many in one span, so they are sorted by comparison.
 const DIGIT: u32 = 5;
 const MAX_INSERTION_SORTED: usize = 128;
 
-/// Time of an event that does not happen.
+/// Time of an event that never happens.
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// Limit of simulated time: 2^60 ps, 13 days. Events at this time or later never happen; the queue
-/// only records that there are some. The settings bound each delay by this time, so that an instant
-/// before it plus the delays that follow stays below 2^64. Sums that grow without bound, in queues,
-/// saturate far beyond it.
+/// only records that such events exist. Each delay in the settings is at most this time, so an
+/// instant before the limit plus the delays that follow stays below 2^64. Sums that can grow
+/// without a bound, in queues, saturate far above the limit.
 pub(super) const LATEST_PS: u64 = 1 << 60;
 
-/// Kind of an event, in the order of events of the same time.
+/// Kind of an event, in the order in which events of the same time happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventKind {
     /// A chunk has arrived at a router.
     Arrive,
-    /// A link is free and chunks wait for it.
+    /// A link is free, and chunks wait for the link.
     Send,
-    /// A credit comes back that a chunk waits for.
+    /// A credit arrives for which a chunk waits.
     Credit,
     /// A terminal cuts a packet into chunks.
     Generate,
-    /// A terminal puts a chunk on its link.
+    /// A terminal sends a chunk over its link.
     Inject,
-    /// The receiver is told of the last chunk of a message.
+    /// The receiver is notified of the last chunk of a message.
     Deliver,
     /// A terminal sends the next message of a traffic pattern.
     Timer,
@@ -68,13 +69,12 @@ impl EventKind {
     ];
 }
 
-/// Event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PacketEvent {
-    /// Time in picoseconds, with the kind in the lowest bits.
+    /// Time in picoseconds, followed by the kind in the lowest bits.
     when: u64,
-    /// High half: the inverted bits of the link, channel or terminal that it happens at. Low half:
-    /// the number of the chunk, link, channel, terminal, message or timer that it concerns.
+    /// High half: the inverted number of the link, channel or terminal where the event happens. Low
+    /// half: the index of the chunk, link, channel, terminal, message or timer concerned.
     what: u64,
 }
 
@@ -90,8 +90,7 @@ impl PacketEvent {
         EventKind::ALL[(self.when % (1 << EventKind::BITS)) as usize]
     }
 
-    /// Returns the number of the chunk, link, channel, terminal, message or timer that the event
-    /// concerns.
+    /// Returns the index of the chunk, link, channel, terminal, message or timer concerned.
     #[inline]
     pub(super) fn index(&self) -> u32 {
         self.what as u32
@@ -108,27 +107,26 @@ impl PacketEvent {
     }
 }
 
-/// Event in the heap: order, serial number, and the field `what` of the event.
+/// Event in the heap: sort key, serial number, and the field `what` of the event.
 type DistantEvent = Reverse<(u128, u64, u64)>;
 
-/// Calendar queue of events.
 pub(super) struct PacketQueue {
-    /// Binary logarithm of a bucket's length in picoseconds.
+    /// Binary logarithm of the length of a bucket in picoseconds.
     shift: u32,
     buckets: Vec<Vec<PacketEvent>>,
-    /// Bit per bucket, set if the bucket has events.
+    /// Bit of each bucket, set if the bucket contains events.
     filled: Vec<u64>,
-    /// Empty arrays to be reused.
+    /// Empty arrays that will be reused.
     spare: Vec<Vec<PacketEvent>>,
-    /// Events of the open bucket and before, latest first.
+    /// Events of the open bucket and of earlier times, the latest first.
     open: Vec<PacketEvent>,
-    /// Number of the open bucket, counted from time 0.
+    /// Index of the open bucket, counted from time 0.
     cursor: u64,
     in_buckets: usize,
     distant: BinaryHeap<DistantEvent>,
     distant_added: u64,
-    /// True if there are events at [`LATEST_PS`] or later.
-    beyond: bool,
+    /// True if the queue has received events at [`LATEST_PS`] or later.
+    has_late_events: bool,
 }
 
 impl PacketQueue {
@@ -144,21 +142,22 @@ impl PacketQueue {
             in_buckets: 0,
             distant: BinaryHeap::new(),
             distant_added: 0,
-            beyond: false,
+            has_late_events: false,
         }
     }
 
-    /// Adds an event that concerns its place itself, no earlier than the last event taken.
+    /// Adds an event that concerns `place`. `time` (ps) is not before the last removed event.
     #[inline]
     pub(super) fn push(&mut self, time: u64, kind: EventKind, place: u32) {
         self.push_at(time, kind, place, place);
     }
 
-    /// Adds an event at a place, no earlier than the last event taken.
+    /// Adds an event at `place` that concerns `index`. `time` (ps) is not before the last removed
+    /// event.
     #[inline]
     pub(super) fn push_at(&mut self, time: u64, kind: EventKind, place: u32, index: u32) {
         if time >= LATEST_PS {
-            self.beyond = true;
+            self.has_late_events = true;
             return;
         }
         let bucket = time >> self.shift;
@@ -179,7 +178,8 @@ impl PacketQueue {
         }
     }
 
-    /// Takes the next event of the open bucket if it happens before `before`.
+    /// Removes and returns the next event of the open bucket, unless it is at `before` (ps) or
+    /// later.
     #[inline]
     pub(super) fn pop(&mut self, before: u64) -> Option<PacketEvent> {
         let next = self.open.last()?;
@@ -189,9 +189,9 @@ impl PacketQueue {
         self.open.pop()
     }
 
-    /// Returns the events of the open bucket. If that bucket is empty, first opens the next bucket
-    /// that has events, unless that bucket begins at `before` or later. Returns an empty slice if
-    /// no bucket is opened.
+    /// Returns the events of the open bucket. If the open bucket is empty, the function first opens
+    /// the next bucket with events, unless this bucket begins at `before` (ps) or later. Returns an
+    /// empty slice if no bucket can be opened.
     pub(super) fn open(&mut self, before: u64) -> &[PacketEvent] {
         if self.open.is_empty() {
             self.advance(before);
@@ -199,18 +199,17 @@ impl PacketQueue {
         &self.open
     }
 
-    /// Returns whether the open bucket has events.
     pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Returns the time at which the open bucket begins.
+    /// Returns the time (ps) at which the open bucket begins.
     pub(super) fn begin_of_open(&self) -> u64 {
         self.cursor << self.shift
     }
 
-    /// Returns the time of the next event, [`LATEST_PS`] if all events left are at that time or
-    /// later, and `None` if there are no events.
+    /// Returns the time (ps) of the next event, or `None` if there are no events. Returns
+    /// [`LATEST_PS`] if all events are at that time or later.
     pub(super) fn next_time(&self) -> Option<u64> {
         if let Some(next) = self.open.last() {
             return Some(next.time());
@@ -221,7 +220,7 @@ impl PacketQueue {
         }
         match self.distant.peek() {
             Some(Reverse((order, ..))) => Some((order >> 64 >> EventKind::BITS) as u64),
-            None => self.beyond.then_some(LATEST_PS),
+            None => self.has_late_events.then_some(LATEST_PS),
         }
     }
 
@@ -237,7 +236,7 @@ impl PacketQueue {
         self.in_buckets += 1;
     }
 
-    /// Opens the next bucket that has events, if it begins before `before`.
+    /// Opens the next bucket with events, if the bucket begins before `before` (ps).
     fn advance(&mut self, before: u64) {
         let next = if self.in_buckets > 0 {
             self.next_filled()
@@ -275,7 +274,7 @@ impl PacketQueue {
         self.spare.push(events);
     }
 
-    /// Returns the first bucket after the open bucket that has events. There must be one.
+    /// Returns the first bucket with events after the open bucket. Such a bucket must exist.
     fn next_filled(&self) -> u64 {
         let words = self.filled.len();
         let from = (self.cursor + 1) % BUCKETS;
@@ -292,8 +291,8 @@ impl PacketQueue {
     }
 }
 
-/// Sorts few events of a bucket into `sorted`, latest first. The lowest digit of `time >> shift` is
-/// the span of an event.
+/// Sorts the events of a small bucket into `sorted`, the latest first. The span of an event is the
+/// lowest digit of `time >> shift`.
 fn sort_few(events: &[PacketEvent], shift: u32, sorted: &mut Vec<PacketEvent>) {
     const SPANS: usize = 1 << DIGIT;
     let span = |event: &PacketEvent| (event.time() >> shift) as usize % SPANS;
@@ -303,9 +302,9 @@ fn sort_few(events: &[PacketEvent], shift: u32, sorted: &mut Vec<PacketEvent>) {
     }
     let mut later = 0;
     for count in place.iter_mut().rev() {
-        let of_span = *count;
+        let count_of_span = *count;
         *count = later;
-        later += of_span;
+        later += count_of_span;
     }
     sorted.clear();
     sorted.resize(events.len(), PacketEvent { when: 0, what: 0 });

@@ -2,41 +2,41 @@
 //!
 //! # Parallel simulation of parts
 //!
-//! A network may be divided into parts. Each part has some routers, their terminals and all links
-//! that lead from these routers and terminals, and is simulated on its own. Only links between
-//! routers cross from part to part. An event at time t in one part can affect another part in two
-//! ways: by a chunk, which arrives at t + D or later, where D is the minimum over crossing links of
-//! the sum of the time of the shortest chunk, the router delay and the latency; or by a credit,
-//! which arrives at t + C or later, where C is the minimum of credit delays plus latency, or D if D
-//! is less. The sender puts chunks and credits into the *mail* of the other part.
+//! A network may be divided into *network parts*. Each part consists of some routers, their
+//! terminals and all links that lead from these routers and terminals, and is simulated on its own.
+//! Only links between routers lead from one part to another. An event at time t in one part can
+//! affect another part in two ways. First, by a chunk, which arrives at t + D or later. D is the
+//! minimum, over the links between parts, of the sum of shortest chunk time, router delay and
+//! latency. Second, by a credit, which arrives at t + C or later. C is the minimum of credit delay
+//! plus latency, or D if D is less. The sender appends chunks and credits to the *mail* of the
+//! other part.
 //!
-//! **Clocks.** Each part publishes a clock: all mail that it sends later comes from events at the
-//! time of the clock or later. If c is the minimum of the other parts' clocks, a part knows all
+//! **Clocks.** Each part publishes a clock: all mail that the part sends later comes from events at
+//! the time of the clock or later. If c is the minimum of the other parts' clocks, a part knows all
 //! chunks that arrive before c + D and may process all events before c + D (Chandy and Misra,
 //! Distributed Simulation: A Case Study in Design and Verification of Distributed Programs, 1979).
-//! D is about one router delay, which covers some thousand events of a large network. A part may
-//! publish its clock late; the other parts then wait longer than necessary. Each part publishes its
-//! clock several times per D, together with all its mail up to that time, and before it waits.
+//! D is about one router delay, in which a large network has some thousand events. If a part
+//! publishes its clock late, the other parts wait longer than necessary. Each part publishes its
+//! clock and sends its mail several times per D, and before it waits.
 //!
 //! **Credits.** C is usually some hundred times smaller than D. But a sender may learn of credits
 //! late as long as no decision depends on them: unknown credits only make a buffer look fuller than
-//! it is. A part waits until c + C has passed the time of its event only if a buffer looks full, if
-//! a chunk waits for a credit, or if loads are compared. All decisions are therefore those of an
-//! undivided network. While a chunk waits, the part does not go beyond c + C. If a buffer looks
-//! fuller than ever before, the part records a doubt, and credits that become known later correct
-//! it.
+//! it is. In three cases a part waits until c + C has passed the time of its event: if a buffer
+//! looks full, if a chunk waits for a credit, or if loads are compared. All decisions are therefore
+//! those of an undivided network. While a chunk waits, the part processes no events after c + C. If
+//! a buffer looks fuller than ever before, the part records an *uncertain peak*. Credits that
+//! become known later lower the uncertain peak.
 //!
-//! **No deadlock.** The part whose next event is the earliest waits for no other part: the clocks
-//! of idle parts rise with those of the others by D or C at a time, and both C and D are positive.
+//! **No deadlock.** The part with the earliest next event waits for no other part. The clocks of
+//! idle parts rise with the other clocks by D or C at a time, and both C and D are positive.
 //!
 //! **End.** A collective ends at the time T at which its last rank ends, and all events up to T are
-//! processed. A part whose own ranks have all ended does not go beyond the clock of a part that has
-//! an unfinished rank.
+//! processed. A part whose ranks have all ended does not pass the clock of an unfinished part.
 //!
-//! **Same outcome.** At each time, a part has processed the same events at its places as an
-//! undivided network, because mail arrives before the time of its event. The part processes them in
-//! the same order, which depends only on kind and place. By induction over time, the outcome does
-//! not depend on the partition.
+//! **Same outcome.** At each time, a part has processed the same events of its links, channels and
+//! terminals as an undivided network, because mail arrives before the time of its event. The part
+//! processes these events in the same order, which depends only on the kind of an event and its
+//! link, channel or terminal. By induction over time, the outcome does not depend on the partition.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -46,10 +46,11 @@ use opticoll_base::interrupt;
 use super::channel::Chunk;
 use super::event_queue::NEVER;
 
-/// Announcement of a message to the part of its destination.
+/// Announcement of a message, sent to the network part of the message's destination.
 pub(super) struct AnnouncedMessage {
-    /// Part of the message's source, and the number of the message in that part.
+    /// Network part of the message's source.
     pub(super) home: u8,
+    /// Number of the message in that part.
     pub(super) number: u32,
     pub(super) destination: u32,
     pub(super) tag: u32,
@@ -57,16 +58,17 @@ pub(super) struct AnnouncedMessage {
     pub(super) sent: u64,
 }
 
-/// Mail to a part; each column is in the order of sending.
+/// Mail to a network part. Each list is in the order of sending.
 #[derive(Default)]
 pub(super) struct Mail {
     pub(super) announced: Vec<AnnouncedMessage>,
-    /// Chunks, and the arrival time of each.
+    /// Chunks that arrive at the times in `arrivals`.
     pub(super) chunks: Vec<Chunk>,
+    /// Arrival time (ps) of each chunk, indexed as `chunks`.
     pub(super) arrivals: Vec<u64>,
-    /// Channel and arrival time of each credit.
+    /// Channel and arrival time (ps) of each credit.
     pub(super) credits: Vec<(u32, u64)>,
-    /// Numbers of delivered messages.
+    /// Numbers of delivered messages, as used in the network part that receives this mail.
     pub(super) delivered: Vec<u32>,
 }
 
@@ -87,13 +89,13 @@ impl Mail {
     }
 }
 
-/// State that a part publishes to the other parts, in cache lines of its own.
+/// State that a network part publishes to the other parts. The struct has cache lines of its own.
 #[repr(align(128))]
 struct PartState {
     clock: AtomicU64,
-    /// Time of the part's next known event.
+    /// Time (ps) of the next event that the network part knows.
     next: AtomicU64,
-    /// Time at which the part's last rank ended; `NEVER` before.
+    /// Time (ps) at which the network part's last rank ended; `NEVER` if a rank has not ended.
     ended: AtomicU64,
     mail: Mutex<Mail>,
 }
@@ -104,27 +106,27 @@ impl PartState {
     }
 }
 
-/// Published state of all parts.
 pub(super) struct Exchange {
     states: Vec<PartState>,
-    /// Time before which all parts pause; `NEVER` if they do not pause.
+    /// Time (ps) before which all network parts pause; `NEVER` if no pause is requested.
     pause: AtomicU64,
 }
 
-/// State of the other parts as one part sees it.
+/// State of the other network parts from the view of one part. Times are in picoseconds.
 pub(super) struct OtherParts {
-    /// Minimum of their clocks.
+    /// Minimum of the other network parts' clocks.
     pub(super) clock: u64,
-    /// Time of their earliest next event.
+    /// Time of the earliest next event of the other network parts.
     pub(super) next: u64,
-    /// Maximum clock of the parts that have an unfinished rank; `None` if all ranks have ended.
+    /// Maximum clock of the other network parts with an unfinished rank; `None` if there are no
+    /// such parts.
     pub(super) lead: Option<u64>,
-    /// Time at which the last rank ended, over the parts without unfinished ranks.
+    /// Latest end of a rank in the other network parts whose ranks have all ended.
     pub(super) ended: u64,
 }
 
 impl Exchange {
-    /// Creates the state of `parts` parts, with all clocks at 0.
+    /// Creates the state of `parts` network parts, with all clocks at 0.
     pub(super) fn new(parts: u32) -> Exchange {
         let state = |_| PartState {
             clock: AtomicU64::new(0),
@@ -138,7 +140,7 @@ impl Exchange {
         }
     }
 
-    /// Returns the state of all parts other than `part`.
+    /// Returns the state of all network parts other than `part`.
     pub(super) fn observe(&self, part: u8) -> OtherParts {
         let mut others = OtherParts {
             clock: NEVER,
@@ -150,8 +152,8 @@ impl Exchange {
             if number == usize::from(part) {
                 continue;
             }
-            // Read the clock first: if no end is seen afterwards, no end came before the clock's
-            // time.
+            // The clock is read before `ended`: if no end is read, the part has not ended before
+            // its clock.
             let clock = state.clock.load(Ordering::Acquire);
             let ended = state.ended.load(Ordering::Acquire);
             others.clock = others.clock.min(clock);
@@ -165,21 +167,21 @@ impl Exchange {
         others
     }
 
-    /// Publishes the clock and the time of the next event of a part. Send the mail first.
+    /// Publishes a network part's clock and next event time (ps). The caller must send the mail
+    /// first.
     pub(super) fn publish(&self, part: u8, clock: u64, next: u64) {
         let state = &self.states[usize::from(part)];
         state.next.store(next, Ordering::Relaxed);
         state.clock.store(clock, Ordering::Release);
     }
 
-    /// Publishes that all ranks of a part have ended.
     pub(super) fn end(&self, part: u8, time: u64) {
         self.states[usize::from(part)]
             .ended
             .store(time, Ordering::Release);
     }
 
-    /// Returns the time at which the last rank of all parts ended; `None` if some rank has not.
+    /// Returns the time (ps) at which the last rank ended, or `None` if a rank has not ended.
     pub(super) fn ended(&self) -> Option<u64> {
         let ends = self
             .states
@@ -188,29 +190,29 @@ impl Exchange {
         ends.max().filter(|&time| time != NEVER)
     }
 
-    /// Returns the time before which all parts pause. Read it after [`Exchange::observe`].
+    /// Returns the time (ps) before which all network parts pause. To be read after
+    /// [`Exchange::observe`].
     pub(super) fn pause_time(&self) -> u64 {
         self.pause.load(Ordering::Acquire)
     }
 
-    /// Asks all parts to pause before `time`, which no part may have reached yet.
+    /// Asks all network parts to pause before `time` (ps). No part may have reached this time yet.
     pub(super) fn request_pause(&self, time: u64) {
         self.pause.fetch_min(time, Ordering::AcqRel);
     }
 
-    /// Ends the pause.
     pub(super) fn end_pause(&self) {
         self.pause.store(NEVER, Ordering::Release);
     }
 
-    /// Appends mail to the mailbox of a part.
+    /// Appends mail to the mailbox of a network part, and empties `mail`.
     pub(super) fn send(&self, part: usize, mail: &mut Mail) {
         if !mail.is_empty() {
             self.states[part].mail().append(mail);
         }
     }
 
-    /// Swaps the mailbox of a part with an empty one.
+    /// Replaces the mailbox of a network part by `empty`, and returns its contents in `empty`.
     pub(super) fn take(&self, part: u8, empty: &mut Mail) {
         std::mem::swap(&mut *self.states[usize::from(part)].mail(), empty);
     }

@@ -1,4 +1,4 @@
-//! Estimate of a simulation's work before the simulation starts.
+//! Estimate of the amount of work of a simulation before the simulation starts.
 
 use super::engine::terminal::chunks_of;
 use super::machine::network_of;
@@ -7,23 +7,24 @@ use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::Network;
 
-/// Expected work. Traffic beside a collective is not counted, because its duration is that of the
-/// collective.
+/// Expected amount of work. Traffic in addition to a collective is not counted, because nobody
+/// knows before the simulation how long the collective lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExpectedWork {
     /// Number of messages.
     pub messages: u64,
     /// Number of chunks of all messages.
     pub chunks: u64,
-    /// Approximate number of times that routers forward a chunk.
+    /// Approximate number of times that a router forwards a chunk.
     pub forwards: u64,
 }
 
-/// Maximum number of routes that the estimate of forwards examines.
+/// Maximum number of routes that the estimate of `forwards` examines.
 const MAX_SAMPLED_ROUTES: u64 = 4096;
 
-/// Returns the expected work. The numbers of messages and chunks are exact, unless several
-/// transfers of a step have the same ends; the number of forwards comes from a sample of routes.
+/// Returns the expected amount of work. The numbers of messages and chunks are exact, unless
+/// several transfers of a step have the same ranks. The number of forwards is estimated from a
+/// sample of routes.
 ///
 /// # Errors
 /// Returns an error if the fabric has no electrical links or a size exceeds 64 bits.
@@ -62,7 +63,7 @@ pub fn expected_work(
         for traffic in &work.traffic {
             let messages = u64::from(traffic.messages.unwrap_or(0)) * u64::from(ranks);
             let chunks = messages.saturating_mul(chunks_of(traffic.size.get()));
-            // Routes of any pattern are about as long as those of random pairs of ranks.
+            // Routes of any pattern are about as long as routes between random pairs of ranks.
             let (mut sampled, mut routers) = (0u64, 0u64);
             let pairs = (0..MAX_SAMPLED_ROUTES.min(u64::from(ranks).pow(2))).map(|draw| {
                 let places = opticoll_base::hash::hash(draw);
@@ -81,8 +82,7 @@ pub fn expected_work(
         }
     }
     if options.routing != PacketRouting::Minimal {
-        // Routes through an intermediate group are up to twice as long; the estimate takes the
-        // middle.
+        // Routes through an intermediate group are up to twice as long; the estimate is the middle.
         sum.forwards = sum.forwards.saturating_mul(3) / 2;
     }
     Ok(sum)
@@ -107,12 +107,11 @@ fn bytes_of(collective: &PacketCollective<'_>, index: usize) -> Result<u64, Pack
         .get())
 }
 
-/// Lengths of routes.
 struct PathLengths<'a> {
     network: &'a dyn Network,
-    /// Number of routers minus number of links on a route: -1 between terminals, 1 if ranks are
-    /// routers with ports of their own.
-    more: i64,
+    /// Difference between the number of routers and the number of links on a route: -1 if terminals
+    /// have links of the network, 1 if ranks are routers with additional ports.
+    extra_routers: i64,
     route: Vec<u32>,
 }
 
@@ -129,7 +128,7 @@ impl PathLengths<'_> {
         let terminals = leaving.iter().all(|links| *links == 1);
         PathLengths {
             network,
-            more: if terminals { -1 } else { 1 },
+            extra_routers: if terminals { -1 } else { 1 },
             route: Vec::new(),
         }
     }
@@ -138,7 +137,9 @@ impl PathLengths<'_> {
     fn routers(&mut self, source: u32, destination: u32) -> u64 {
         self.route.clear();
         self.network.route(source, destination, &mut self.route);
-        self.route.len().saturating_add_signed(self.more as isize) as u64
+        self.route
+            .len()
+            .saturating_add_signed(self.extra_routers as isize) as u64
     }
 }
 

@@ -30,28 +30,26 @@ use opticoll_fabric::network::Network;
 
 /// Maximum size of a chunk: 1 MiB.
 const MAX_CHUNK_BYTES: u64 = 1 << 20;
-/// Parts are numbered with 8 bits.
+/// Maximum number of network parts, which are numbered with 8 bits.
 const MAX_PARTS: u32 = 255;
 
-/// Engine in parts, for any routing.
+/// Engine, divided into network parts, with any routing.
 pub(super) trait AnyEngine {
-    /// Runs all events; see [`run::run`].
+    /// Runs the simulation to its end; see [`run::run`].
     fn run(&mut self, watch: &mut dyn FnMut(&PacketProgress) -> bool) -> Result<u64, PacketError>;
 
-    /// Prepares the engine for messages from outside.
+    /// Prepares the engine for messages that the caller submits.
     fn begin_driven(&mut self);
 
-    /// Submits a message; see [`PacketEngine::hand_in`].
-    fn hand_in(&mut self, order: IssuedMessage);
+    fn submit_from_caller(&mut self, order: IssuedMessage);
 
-    /// Returns the time of the next event.
+    /// Returns the time (ps) of the next event.
     fn next_time(&mut self) -> Option<u64>;
 
-    /// Processes the next instant; see [`PacketEngine::advance`].
     fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), PacketError>;
 
-    /// Returns the outcome of a run that ended at `time`, given the terminal of each rank and the
-    /// number of links. It empties the engine.
+    /// Returns the outcome of a run that ended at `time` (ps), and empties the engine. `placement`
+    /// is the terminal of each rank, and `links` the number of links of the network.
     fn outcome(
         &mut self,
         time: u64,
@@ -60,7 +58,7 @@ pub(super) trait AnyEngine {
     ) -> Result<PacketOutcome, PacketError>;
 }
 
-/// Parts of an engine, at least one. An engine that is driven from outside has exactly one.
+/// Network parts of an engine, at least one. An engine that the caller drives has only one.
 struct EngineParts<R> {
     parts: Vec<PacketEngine<R>>,
     exchange: Arc<Exchange>,
@@ -75,8 +73,8 @@ impl<R: Routes + Send> AnyEngine for EngineParts<R> {
         self.parts[0].message_events = Some(Vec::new());
     }
 
-    fn hand_in(&mut self, order: IssuedMessage) {
-        self.parts[0].hand_in(order);
+    fn submit_from_caller(&mut self, order: IssuedMessage) {
+        self.parts[0].submit_from_caller(order);
     }
 
     fn next_time(&mut self) -> Option<u64> {
@@ -97,13 +95,12 @@ impl<R: Routes + Send> AnyEngine for EngineParts<R> {
     }
 }
 
-/// Engine that is ready to run, and the terminal of each rank.
+/// Engine that is ready to run, and the terminal of each rank, indexed by rank.
 pub(super) struct BuiltEngine<'a> {
     pub(super) engine: Box<dyn AnyEngine + 'a>,
     pub(super) placement: Vec<u32>,
 }
 
-/// Checks the input, builds the engine and runs it.
 pub(super) fn run(
     fabric: &Fabric,
     work: &PacketWork<'_>,
@@ -126,14 +123,12 @@ pub(super) fn run(
     built.engine.outcome(time, &built.placement, links)
 }
 
-/// Returns the electrical network of a fabric.
 pub(super) fn network_of(fabric: &Fabric) -> Result<&dyn Network, PacketError> {
     fabric.network().ok_or(PacketError::Fabric {
         family: fabric.family(),
     })
 }
 
-/// Checks the input and builds the engine.
 pub(super) fn build<'a>(
     fabric: &'a Fabric,
     work: &PacketWork<'_>,
@@ -178,7 +173,7 @@ pub(super) fn build<'a>(
     assemble(network, machine, work, options)
 }
 
-/// Returns the ports of a dragonfly, one per link; links from terminals are in order of terminal.
+/// Returns the ports of a dragonfly, indexed by link, injection ports in the order of terminals.
 fn dragonfly_ports(
     dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,
@@ -198,7 +193,7 @@ fn dragonfly_ports(
         };
         port(dragonfly, link, class, target, options)
     };
-    // A half-duplex cable would be one link that leads both ways.
+    // A half-duplex cable would be a single link that is used in both directions.
     let terminals = (0..dragonfly.links().len() as u32)
         .filter(|&link| dragonfly.ends(link).is_some_and(|(from, _)| from < ranks));
     if terminals.count() != ranks as usize || routes.lacks_links() {
@@ -210,7 +205,8 @@ fn dragonfly_ports(
     (0..dragonfly.links().len() as u32).map(port).collect()
 }
 
-/// Divides the groups of a dragonfly among at most `cores` parts.
+/// Divides the groups of a dragonfly into at most `cores` network parts, and sets the part of each
+/// port.
 fn dragonfly_parts(
     dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,
@@ -241,7 +237,7 @@ fn dragonfly_parts(
     ))
 }
 
-/// Returns the bytes of the shortest chunk of a message.
+/// Returns the bytes of the shortest chunk of a message of `bytes` bytes.
 fn shortest_chunk(bytes: u64, options: &PacketOptions) -> u64 {
     let (packet, chunk) = (options.packet.get(), options.chunk.get());
     let last_of = |bytes: u64| match bytes % chunk {
@@ -358,17 +354,14 @@ fn check_traffic(traffic: &Traffic, ranks: u32) -> Result<(), PacketError> {
 }
 
 impl BuiltEngine<'_> {
-    /// Places ranks at terminals.
-    ///
-    /// # Errors
-    /// Returns an error if the terminals are not a permutation.
+    /// Assigns each rank to a terminal. `terminals` is indexed by rank.
     pub(super) fn place(&mut self, terminals: Vec<u32>) -> Result<(), PacketError> {
         self.placement = check_permutation(&terminals, self.placement.len() as u32)?;
         Ok(())
     }
 }
 
-/// Returns the terminal of each rank of a collective, after a check.
+/// Returns the terminal of each rank of a collective, or an error if it is no permutation.
 fn placement_of(collective: &PacketCollective<'_>, ranks: u32) -> Result<Vec<u32>, PacketError> {
     match &collective.placement {
         None => Ok((0..ranks).collect()),

@@ -4,22 +4,22 @@ use super::PacketOptions;
 use super::delays::Delays;
 use super::port::PacketPort;
 
-/// Part of each terminal and of each link.
+/// Division of a network into parts: the part of each terminal and link.
 #[derive(Clone)]
 pub(super) struct Partition {
     pub(super) parts: u32,
-    /// Per terminal, its part; per link, the part that the link leads from.
+    /// Network part of each terminal, indexed by terminal.
     pub(super) part_of_terminal: Vec<u8>,
+    /// Network part at the sending end of each link, indexed by link.
     pub(super) part_of_link: Vec<u8>,
-    /// Minimum time in picoseconds from an event to the arrival of the chunk, or of the credit,
-    /// that the event sends to another part.
+    /// Minimum time (ps) from an event until its chunk reaches another network part.
     pub(super) min_chunk_ps: u64,
+    /// Minimum time (ps) from an event until its credit reaches another network part.
     pub(super) min_credit_ps: u64,
 }
 
 impl Partition {
-    /// Creates a partition with the given parts of terminals and links. [`Partition::measure`] sets
-    /// the times.
+    /// Creates a partition. [`Partition::measure`] computes the minimum times afterwards.
     pub(super) fn new(parts: u32, part_of_terminal: Vec<u8>, part_of_link: Vec<u8>) -> Partition {
         Partition {
             parts,
@@ -30,13 +30,12 @@ impl Partition {
         }
     }
 
-    /// Creates a partition with a single part.
     pub(super) fn whole(terminals: usize, links: usize) -> Partition {
         Partition::new(1, vec![0; terminals], vec![0; links])
     }
 
-    /// Computes the minimum times in which one part can affect another, where `shortest` is the
-    /// size in bytes of the shortest chunk. Merges all parts into one if such a time is 0.
+    /// Computes the minimum times in which one network part can affect another. `shortest` is the
+    /// size in bytes of the shortest chunk. If a minimum time is 0, all parts are merged into one.
     pub(super) fn measure(
         &mut self,
         ports: &mut [PacketPort],
@@ -44,7 +43,7 @@ impl Partition {
         shortest: u64,
         options: &PacketOptions,
     ) {
-        let (send, credit) = Delays::least(options.overheads, options.jitter);
+        let (send, credit) = Delays::minimum(options.overheads, options.jitter);
         let crossing = ports
             .iter()
             .zip(bits_per_second)
@@ -58,7 +57,8 @@ impl Partition {
             chunk_least = chunk_least.min(chunk);
             credit_least = credit_least.min(credit + options.credit_delay.ps() + port.latency);
         }
-        // A part that waits for credits waits for chunks too, so the earlier of both counts.
+        // A network part that waits for credits waits for chunks too, so the smaller minimum
+        // applies.
         (self.min_chunk_ps, self.min_credit_ps) = (chunk_least, credit_least.min(chunk_least));
         if self.parts == 1 || chunk_least == 0 || credit_least == 0 {
             *self = Partition::whole(self.part_of_terminal.len(), self.part_of_link.len());

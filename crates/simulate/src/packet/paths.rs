@@ -1,19 +1,19 @@
 //! Fixed routes on any network, with virtual channels that exclude deadlock.
 //!
-//! A link *depends* on the next link of each route that contains both in succession. A depth-first
-//! search over this graph finds the *breaks*: the dependencies that lead back to a link still being
-//! searched. Without the breaks, the graph has no cycle. A chunk starts on channel 0 and changes to
-//! the next channel at every break. Number the links so that every dependency other than a break
-//! leads to a higher number, and order the channels of the network by (channel, number of the
-//! link). Along a route the channel rises at each break, and the number of the link rises
-//! otherwise. Every chunk therefore climbs a single order of all channels, which excludes cyclic
-//! waiting (Dally and Seitz 1987). A ring needs two channels. A torus with dimension-order routes
-//! needs one channel more than it has dimensions of four or more places. The search covers every
-//! pair of ranks, so the order is checked and not assumed. Routes that need more than
-//! [`MAX_CHANNELS`] channels are refused.
+//! A link *depends* on the next link of each route that contains both links in succession. A
+//! depth-first search over this graph determines the *breaks*: the dependencies that lead back to a
+//! link that the search has not finished. Without the breaks, the graph has no cycle. A chunk
+//! starts on channel 0 and changes to the next channel at every break. Number the links so that
+//! every dependency other than a break leads to a higher number, and order the channels of the
+//! network by (channel, number of the link). Along a route, the channel rises at each break, and
+//! otherwise the number of the link rises. Every chunk therefore follows a single order of all
+//! channels, which excludes cyclic waiting (Dally and Seitz 1987). A ring needs two channels. A
+//! torus with dimension-order routes needs one channel more than it has dimensions of four or more
+//! places. The search covers every pair of ranks, so the order is checked and not assumed. Routes
+//! that need more than [`MAX_CHANNELS`] channels are refused.
 //!
-//! If a rank has more than one link from it or to it, ranks are routers as well. Then every rank
-//! gets its own injection and ejection port, as fast as the rank's fastest link.
+//! If more than one link leads from a rank or to a rank, ranks are routers as well. Then every rank
+//! gets an injection port and an ejection port, each as fast as the rank's fastest link.
 
 use super::arena::NONE;
 use super::channel::{Chunk, VirtualChannels};
@@ -28,21 +28,21 @@ use opticoll_fabric::network::Network;
 
 /// Maximum number of virtual channels of a link.
 const MAX_CHANNELS: u32 = 16;
-/// Maximum number of pairs of ranks whose routes are searched.
+/// Maximum number of pairs of ranks whose routes are searched for deadlocks.
 const MAX_PAIRS: u64 = 1 << 24;
 
-/// Fixed routes by table.
+/// Fixed routes of a network.
 #[derive(Clone)]
 pub(super) struct PathRoutes<'a> {
     network: &'a dyn Network,
     channels: u32,
     /// Pairs of successive links at which the channel changes, sorted.
     breaks: Vec<(u32, u32)>,
-    /// Per rank, its own injection and ejection port; empty if terminals have links of the network.
+    /// Additional injection port and ejection port of each rank, indexed by rank. Empty if links of
+    /// the network serve as these ports.
     rank_ports: Vec<(u32, u32)>,
-    /// Buffer for the route that was asked for last.
     route: Vec<u32>,
-    /// Per message, its links and their channels.
+    /// Links of each message and the channels on these links, indexed by message.
     paths: Vec<Vec<(u32, u32)>>,
 }
 
@@ -133,7 +133,7 @@ pub(super) fn machine<'a>(
 }
 
 impl PathRoutes<'_> {
-    /// Finds the breaks and the number of channels that the routes need.
+    /// Computes `breaks`, where routes change the channel, and the number of channels needed.
     fn search(&mut self, links: u32) -> Result<(), PacketError> {
         let ranks = self.network.ranks();
         let pairs = u64::from(ranks) * u64::from(ranks.saturating_sub(1));
@@ -178,7 +178,7 @@ impl PathRoutes<'_> {
         Ok(())
     }
 
-    /// Checks that a route leads from its source to its destination over links in their direction.
+    /// Checks that a route leads from `source` to `destination` along the direction of each link.
     fn check_route(&self, source: u32, destination: u32, route: &[u32]) -> Result<(), PacketError> {
         let mut at = source;
         for &link in route {
@@ -210,7 +210,8 @@ fn all_pairs(ranks: u32) -> impl Iterator<Item = (u32, u32)> {
         .filter(|(source, destination)| source != destination)
 }
 
-/// Returns the edges of a graph that lead back to an open vertex of a depth-first search, sorted.
+/// Returns the edges of a graph that lead back to an unfinished vertex of a depth-first search,
+/// sorted. `next` contains the successors of each vertex.
 fn back_edges(next: &[Vec<u32>]) -> Vec<(u32, u32)> {
     #[derive(Clone, Copy, PartialEq)]
     enum VisitState {

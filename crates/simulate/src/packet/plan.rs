@@ -15,7 +15,7 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
 
-/// Returns the work of a schedule on a fabric.
+/// Returns the work of simulating a schedule on a fabric.
 pub fn work_of<'a>(
     schedule: &'a Schedule,
     fabric: &Fabric,
@@ -35,12 +35,11 @@ pub fn work_of<'a>(
     }
 }
 
-/// Simulates a plan packet by packet from time 0. Ranks and steps are those of the plan; links have
-/// the numbers of the network. Messages wait for many others at once, so the outcome has no
-/// critical path.
+/// Simulates a plan packet by packet from time 0. Ranks and steps are numbered as in the plan,
+/// links as in the network. A message may wait for many others, so there is no critical path.
 ///
 /// # Errors
-/// Returns an error if the fabric has no electrical links, the settings do not fit, a transfer
+/// Returns an error if the fabric has no electrical links, a setting does not apply, a transfer
 /// leaves the fabric, the plan names routes, the network deadlocks, or a time exceeds 64 bits.
 pub fn simulate_plan(
     plan: &Plan,
@@ -109,7 +108,7 @@ fn changed(settings: &PacketSettings) -> Vec<ChangedSetting> {
         .collect()
 }
 
-/// Checks that every transfer leads from one rank of the fabric to another.
+/// Checks that every transfer leads from one rank of the fabric to a different rank.
 fn check_ranks(schedule: &Schedule) -> Result<(), SimulationError> {
     let ranks = schedule.collective.ranks();
     let outside = schedule.transfers().position(|transfer| {

@@ -1,4 +1,4 @@
-//! Ports: the sending side of links.
+//! Ports, which are the sending ends of links.
 
 use super::event_queue::LATEST_PS;
 use super::{PacketError, PacketOptions};
@@ -6,32 +6,33 @@ use crate::outcome::packets::LinkClass;
 use opticoll_base::units::Time;
 use opticoll_fabric::network::{Network, Sharing};
 
-/// Maximum of a delay, period or latency: 13 days, the limit of simulated time.
+/// Maximum of each delay, period and latency: 13 days, the limit of simulated time.
 const MAX_TIME: Time = Time::from_ps(LATEST_PS);
 
-/// Sending side of a link. Fills one cache line.
+/// Sending end of a link. The struct fills one cache line.
 #[derive(Clone)]
 #[repr(align(64))]
 pub(super) struct PacketPort {
-    /// Time in picoseconds from which the port can send.
+    /// Time (ps) from which the port can send.
     pub(super) free: u64,
-    /// Total time of sending in picoseconds.
+    /// Total time (ps) of sending.
     pub(super) busy: u64,
     pub(super) full_wire: u64,
     pub(super) latency: u64,
-    /// Router or terminal at the other end, and the part of the network that contains it.
+    /// Router or terminal at the other end of the link.
     pub(super) target: u32,
+    /// Network part to which `target` belongs.
     pub(super) part: u8,
-    /// Time of the last arbitration decision, if decisions are made ahead.
+    /// Time (ps) of the last arbitration decision, if decisions are made ahead of time.
     pub(super) decided: u64,
-    /// Number of accepted chunks that wait.
+    /// Number of accepted chunks that wait for the link.
     pub(super) queued: u32,
     pub(super) class: LinkClass,
-    /// True if the event queue holds a `Send` event of this port.
+    /// True if the event queue contains a `Send` event of this port.
     pub(super) pending: bool,
-    /// Channel after the last one served.
+    /// Channel at which the round-robin arbitration continues.
     pub(super) turn: u8,
-    /// Number of short delays drawn so far.
+    /// Number of short delays that have been drawn for the port.
     pub(super) draws: u32,
 }
 
@@ -54,7 +55,6 @@ impl PacketPort {
     }
 }
 
-/// Creates the port of a link of a network.
 pub(super) fn port(
     network: &dyn Network,
     link: u32,
@@ -80,7 +80,7 @@ pub(super) fn port(
     ))
 }
 
-/// Returns an error if `time` exceeds the limit of simulated time.
+/// Returns an error if `time`, the value of `option`, exceeds the limit of simulated time.
 pub(super) fn check_time(option: &'static str, time: Time) -> Result<(), PacketError> {
     if time > MAX_TIME {
         return Err(PacketError::Option {

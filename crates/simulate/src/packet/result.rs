@@ -1,4 +1,4 @@
-//! Outcome of a run, joined from the counters of all parts.
+//! Outcome of a run, computed from the counters of all parts.
 
 use super::PacketError;
 use super::engine::{Counters, PacketEngine};
@@ -11,7 +11,6 @@ use crate::outcome::packets::{
 use opticoll_base::units::{Time, UnitError};
 
 impl Counters {
-    /// Adds the counters of another part.
     fn join(&mut self, other: &Counters) {
         for (finish, other) in self.finish.iter_mut().zip(&other.finish) {
             *finish = (*finish).max(*other);
@@ -32,7 +31,8 @@ impl Counters {
     }
 }
 
-/// Returns the outcome of a run that ended at `time`; `placement` gives the terminal of each rank.
+/// Returns the outcome of a run that ended at `time` (ps). `placement` is the terminal of each
+/// rank, and `links` the number of links of the network.
 pub(super) fn outcome<R: Routes>(
     mut parts: Vec<PacketEngine<R>>,
     time: u64,
@@ -41,7 +41,7 @@ pub(super) fn outcome<R: Routes>(
 ) -> Result<PacketOutcome, PacketError> {
     let shift = parts[0].channels.shift;
     for part in &mut parts {
-        part.resolve_doubts(u64::MAX);
+        part.resolve_uncertain_peaks(u64::MAX);
         for number in 0..part.stalls.len() as u32 {
             part.end_stall(number >> shift, number, time);
         }

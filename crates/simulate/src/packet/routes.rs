@@ -4,9 +4,10 @@ use super::channel::{Chunk, VirtualChannels};
 use super::partition::Partition;
 use super::port::PacketPort;
 
-/// Routing of chunks.
+/// Rule that routes chunks.
 pub(super) trait Routes {
-    /// Announces a message. The message keeps its number until its last chunk has arrived.
+    /// Announces message `_message`. The number is reused after the message's last chunk has
+    /// arrived.
     fn begin(&mut self, _message: u32, _source: u32, _destination: u32) {}
 
     /// Returns the next link of a chunk at `router`, and the chunk's channel on that link.
@@ -18,11 +19,11 @@ pub(super) trait Routes {
         now: u64,
     ) -> (u32, u32);
 
-    /// Returns the link that `next` will probably choose for a chunk on its way to a router. A
-    /// wrong guess costs only computing time.
+    /// Returns the link that `next` will probably return for a chunk that is on the way to a
+    /// router. A wrong prediction costs only computing time.
     fn predicted_link(&self, chunk: &Chunk) -> u32;
 
-    /// Returns the links whose loads `next` will compare for a chunk; `None` if it compares none.
+    /// Returns the links whose loads `next` will compare for a chunk, or `None` if there are none.
     fn compares(&self, _chunk: &Chunk) -> Option<[u32; 2]> {
         None
     }
@@ -31,8 +32,8 @@ pub(super) trait Routes {
     fn channels(&self) -> u32;
 }
 
-/// Ports of a network with their routes, the injection port of each terminal, the rate of each port
-/// in bits per second, and the partition.
+/// Ports of a network, indexed by link, with their routes. `injection` is the injection port of
+/// each terminal, and `rates` the rate of each port in bits per second.
 pub(super) struct PacketMachine<R> {
     pub(super) routes: R,
     pub(super) ports: Vec<PacketPort>,

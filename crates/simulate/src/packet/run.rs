@@ -1,5 +1,4 @@
-//! Runs of a divided network: parts take turns when events are sparse and run in parallel when they
-//! are dense.
+//! Run of a divided network: parts run one at a time if events are sparse, in parallel if dense.
 
 use super::engine::PacketEngine;
 use super::event_queue::{LATEST_PS, NEVER};
@@ -10,17 +9,16 @@ use opticoll_base::interrupt;
 
 /// Number of events between two reports of progress.
 const EVENTS_PER_REPORT: u64 = 1 << 20;
-/// Number of events after which parts that take turns consider running in parallel.
+/// Number of events after which network parts that run one at a time may start to run in parallel.
 const EVENTS_PER_TRIAL: u64 = 1 << 12;
-/// Minimum number of events per part, within the time in which no other part can be affected, for
-/// running in parallel: clocks are then read every few microseconds.
+/// Minimum number of events per network part and window for running in parallel. A window is the
+/// time in which no part can affect another part. With this number, clocks are read every few
+/// microseconds.
 const MIN_PARALLEL_EVENTS: u64 = 16;
-/// Time of the first search for a deadlock; each further search happens at twice the time of the
-/// one before.
+/// Time (ps) of the first search for a deadlock. Each further search is at twice the last time.
 const FIRST_SEARCH_PS: u64 = 1 << 20;
 
-/// Runs until the collective has ended or all messages have arrived. Returns the time of the end in
-/// picoseconds.
+/// Runs the network parts until the collective ends or all messages arrive. Returns the end (ps).
 pub(super) fn run<R: Routes + Send>(
     parts: &mut [PacketEngine<R>],
     exchange: &Exchange,
@@ -71,18 +69,18 @@ pub(super) fn run<R: Routes + Send>(
     Ok(finish.copied().max().unwrap_or(0))
 }
 
-/// Choice between taking turns and running in parallel. The choice depends on the load of the
-/// computer; the outcome does not depend on the choice.
+/// Choice between running network parts one at a time and in parallel. The choice depends on the
+/// load of the computer, but the outcome does not depend on the choice.
 struct TurnTaking {
-    /// Number of events in turns between two attempts to run in parallel; doubles after each slow
-    /// attempt.
+    /// Number of events, processed one network part at a time, between two attempts to run in
+    /// parallel. The number is doubled after each slow attempt.
     pause: u64,
-    /// Number of those events that remain.
+    /// Number of events that remain until the next attempt to run in parallel.
     turns: u64,
 }
 
 impl TurnTaking {
-    /// Processes events for a while, at most up to `until`.
+    /// Processes some events before `until` (ps). `next` is the time (ps) of the next event.
     fn proceed<R: Routes + Send>(
         &mut self,
         parts: &mut [PacketEngine<R>],
@@ -119,7 +117,8 @@ fn events<R>(parts: &[PacketEngine<R>]) -> u64 {
     parts.iter().map(|part| part.counters.events).sum()
 }
 
-/// Takes all mail; returns the time of each part's next event.
+/// Reads the mail of all network parts. Returns the time (ps) of each part's next event, indexed by
+/// part.
 fn next_times<R: Routes>(parts: &mut [PacketEngine<R>]) -> Vec<u64> {
     let next = parts.iter_mut().map(|part| {
         part.take_mail();
@@ -128,8 +127,8 @@ fn next_times<R: Routes>(parts: &mut [PacketEngine<R>]) -> Vec<u64> {
     next.collect()
 }
 
-/// Runs every part on its own thread until a part has processed its share of a report or no part
-/// has an event for a long time. `next` is the time of the next event.
+/// Runs every network part on its own thread, until a part has processed its share of the events
+/// between two reports, or no part has an event for a long time. `next` (ps) is the next event.
 fn run_in_parallel<R: Routes + Send>(
     parts: &mut [PacketEngine<R>],
     exchange: &Exchange,
@@ -145,7 +144,7 @@ fn run_in_parallel<R: Routes + Send>(
     interrupt::parallel_map(parts, |part| part.run(until, true));
 }
 
-/// Runs one part at a time, always the part with the earliest event.
+/// Runs one network part at a time, always the part with the earliest event, up to `until` (ps).
 fn take_turns<R: Routes>(parts: &mut [PacketEngine<R>], exchange: &Exchange, until: u64) {
     let (alone, first) = (parts.len() == 1, events(parts));
     for part in parts.iter_mut() {
@@ -168,7 +167,7 @@ fn take_turns<R: Routes>(parts: &mut [PacketEngine<R>], exchange: &Exchange, unt
         {
             return;
         }
-        // The others have no event before the earliest that this part can cause.
+        // The other network parts have no event before the earliest event that this part can cause.
         let credit = parts[0].setup.partition.min_credit_ps;
         let mut others = NEVER;
         for (number, &other) in (0u8..).zip(&next) {

@@ -1,6 +1,5 @@
-//! Settings of packet simulations by name and text, for the command line and scenario files. Each
-//! setting is one record. Settings that are not given have the values of
-//! [`PacketOptions::default`].
+//! Settings of packet simulations as names and texts, for the command line and scenario files. Each
+//! setting is one record. A setting that is not given has the value of [`PacketOptions::default`].
 //!
 //! ```
 //! use opticoll_simulate::packet::{PacketRouting, PacketSettings};
@@ -29,30 +28,30 @@ pub struct PacketSettings {
     pub options: PacketOptions,
     /// Order in which a rank sends the messages of a step.
     pub issue: Issue,
-    /// Time that a rank spends before each send.
+    /// Time that a rank spends before each message that it sends.
     pub overhead: Time,
-    /// Placement of ranks at terminals.
+    /// Rule that assigns ranks to terminals.
     pub placement: RankPlacement,
-    /// Traffic beside the collective.
+    /// Traffic in addition to the collective.
     pub background: Vec<Traffic>,
-    /// Settings that differ from their default: name, text, default.
+    /// Settings that differ from their defaults: name, text of the value, text of the default.
     pub changed: Vec<(&'static str, String, &'static str)>,
 }
 
-/// Placement of ranks at terminals.
+/// Rule that assigns ranks to terminals.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum RankPlacement {
     /// Rank r is at terminal r.
     #[default]
     Natural,
-    /// Ranks are shuffled with a seed.
+    /// The terminals of the ranks are shuffled with this seed.
     Shuffled(u64),
-    /// Terminal of each rank.
+    /// The terminal of each rank is given, indexed by rank.
     Given(Vec<u32>),
 }
 
 impl RankPlacement {
-    /// Returns the terminal of each of `ranks` ranks; `None` if rank r is at terminal r.
+    /// Returns the terminal of each of `ranks` ranks, or `None` if rank r is at terminal r.
     pub fn terminals(&self, ranks: u32) -> Option<Vec<u32>> {
         match self {
             RankPlacement::Natural => None,
@@ -113,10 +112,10 @@ fn jitter(text: &str) -> Result<Option<u64>, String> {
 const OVERHEADS: &[(&str, Overheads)] = &[("codes", Overheads::CODES), ("none", Overheads::NONE)];
 
 impl PacketSettings {
-    /// Sets the setting `name` to the value in `text`.
+    /// Sets the setting `name` to the value that `text` describes.
     ///
     /// # Errors
-    /// Returns an error if no setting has this name or the value does not fit.
+    /// Returns an error if no setting has this name or the setting does not accept the value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         let setting = find(SETTINGS, name).ok_or_else(|| suggest(name, names(SETTINGS)))?;
         setting.apply(self, text)?;

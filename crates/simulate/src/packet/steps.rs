@@ -1,10 +1,11 @@
-//! Times at which the messages of a schedule are sent.
+//! Times at which the ranks of a schedule send their messages.
 //!
 //! The transfers of a step from one rank to another form one message. A rank processes the steps in
-//! order. In a step it sends its messages in the order of their first transfers: each when the
-//! message before has left (its last chunk is on the terminal's link), or all at once. The step
-//! ends for the rank when all these messages have left and all messages of the step to the rank
-//! have arrived. Messages that arrive early are counted when their step comes.
+//! order. In a step, the rank sends its messages in the order of their first transfers: either each
+//! message when the previous message has left (its last chunk is on the terminal's link), or all
+//! messages at the same time. The step ends for the rank when two conditions hold: all these
+//! messages have left, and all messages of the step to the rank have arrived. A message that
+//! arrives early is counted when the rank reaches the message's step.
 
 use std::sync::Arc;
 
@@ -14,77 +15,77 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// Message to be sent.
+/// Message that a rank or a traffic stream sends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IssuedMessage {
     pub(super) source: u32,
     pub(super) destination: u32,
     pub(super) bytes: u64,
-    /// Step of the message; for traffic, the number of the stream above all steps.
+    /// Step of the message. For traffic: `FIRST_STREAM` plus the number of the stream.
     pub(super) tag: u32,
-    /// Time of sending in picoseconds.
+    /// Time (ps) at which the message is sent.
     pub(super) time: u64,
 }
 
-/// Messages of all ranks and steps. The columns number ranks; issued messages name terminals.
+/// Messages of all ranks and steps. Sources and destinations are ranks, not terminals.
 struct IssueColumns {
     issue: Issue,
-    /// Picoseconds before each send.
+    /// Time (ps) that a rank spends before each message that it sends.
     overhead: u64,
     ranks: usize,
     steps: usize,
-    /// Per rank, its terminal.
-    place: Vec<u32>,
-    /// Per terminal, its rank.
+    /// Terminal of each rank, indexed by rank.
+    terminal_of_rank: Vec<u32>,
+    /// Rank at each terminal, indexed by terminal.
     rank_at: Vec<u32>,
-    /// Per step and rank, the number of its first message; the last entry is the number of
-    /// messages.
+    /// Index of the first message of each step and rank, `[step * ranks + rank]`. The last entry is
+    /// the number of messages.
     first: Vec<u32>,
     destination: Vec<u32>,
     bytes: Vec<u64>,
-    /// Bytes of every message if they are equal; `bytes` is empty then.
+    /// Bytes of every message, if all messages have the same size; `bytes` is then empty.
     uniform: Option<u64>,
 }
 
-/// Progress of a schedule for the ranks of one part, its *own* ranks.
+/// Progress of a schedule for the *own* ranks: the ranks of one network part.
 pub(super) struct ScheduleProgress {
     columns: Arc<IssueColumns>,
     own_ranks: usize,
-    /// Per rank, its place among the own ranks.
+    /// Position of each rank in the list of own ranks, indexed by rank.
     own_index: Vec<u32>,
-    /// Per step and own rank, the number of messages that have not arrived.
+    /// Number of messages that have not arrived, `[step * own_ranks + index of the own rank]`.
     expected: Vec<u32>,
     progress: Vec<RankProgress>,
     unfinished: usize,
-    /// Per step, the times in picoseconds at which its first message was sent and its last arrived.
+    /// Times (ps) at which the first message of each step was sent and the last message arrived.
     times: Vec<(u64, u64)>,
 }
 
-/// Progress of a rank.
 #[derive(Clone, Copy, Default)]
 struct RankProgress {
     step: usize,
-    /// Next message to send.
+    /// Index of the next message to send.
     next: u32,
-    /// Number of messages in the network that have not left. One more until the rank begins, so
-    /// that a message which arrives at the same instant does not advance the rank.
+    /// Number of messages that the rank has sent but that have not left, plus one until the rank
+    /// begins, so that a message which arrives at that instant does not advance the rank.
     leaving: u32,
-    /// Time in picoseconds of the latest event that the rank waited for.
+    /// Time (ps) of the latest event for which the rank has waited.
     ready: u64,
 }
 
 impl ScheduleProgress {
-    /// Creates the progress of all ranks before the start; `place` gives the terminal of each rank.
+    /// Creates the progress of all ranks before the start. `terminal_of_rank` is indexed by rank,
+    /// and `overhead` is the time (ps) before each send.
     pub(super) fn new(
         schedule: &Schedule,
         size: Bytes,
-        place: Vec<u32>,
+        terminal_of_rank: Vec<u32>,
         issue: Issue,
         overhead: u64,
     ) -> Result<ScheduleProgress, PacketError> {
-        let (ranks, steps) = (place.len(), schedule.steps());
+        let (ranks, steps) = (terminal_of_rank.len(), schedule.steps());
         let mut rank_at = vec![0; ranks];
-        for (rank, &terminal) in (0..).zip(&place) {
+        for (rank, &terminal) in (0..).zip(&terminal_of_rank) {
             rank_at[terminal as usize] = rank;
         }
         let mut columns = IssueColumns {
@@ -92,7 +93,7 @@ impl ScheduleProgress {
             overhead,
             ranks,
             steps,
-            place,
+            terminal_of_rank,
             rank_at,
             first: Vec::with_capacity(steps * ranks + 1),
             destination: Vec::new(),
@@ -127,7 +128,8 @@ impl ScheduleProgress {
         })
     }
 
-    /// Divides the ranks among parts before the start; `part_of` gives the part of each terminal.
+    /// Divides the ranks among `parts` network parts before the start. `part_of` is indexed by
+    /// terminal.
     pub(super) fn divide(self, parts: u32, part_of: &[u8]) -> Vec<ScheduleProgress> {
         if parts == 1 {
             return vec![self];
@@ -135,12 +137,12 @@ impl ScheduleProgress {
         let part = |part: u8| {
             let columns = Arc::clone(&self.columns);
             let own_ranks: Vec<usize> = (0..columns.ranks)
-                .filter(|&rank| part_of[columns.place[rank] as usize] == part)
+                .filter(|&rank| part_of[columns.terminal_of_rank[rank] as usize] == part)
                 .collect();
             let mut own_index = vec![0; columns.ranks];
-            for (place, &rank) in (0..).zip(&own_ranks) {
+            for (index, &rank) in (0..).zip(&own_ranks) {
                 interrupt::check();
-                own_index[rank] = place;
+                own_index[rank] = index;
             }
             let mut expected = Vec::with_capacity(columns.steps * own_ranks.len());
             for row in self.expected.chunks(columns.ranks) {
@@ -159,14 +161,14 @@ impl ScheduleProgress {
         (0..parts as u8).map(part).collect()
     }
 
-    /// Joins the times of steps with those of another part.
+    /// Merges the times of steps with the times of steps in another network part.
     pub(super) fn join(&mut self, other: &ScheduleProgress) {
         for (time, more) in self.times.iter_mut().zip(&other.times) {
             *time = (time.0.min(more.0), time.1.max(more.1));
         }
     }
 
-    /// Returns the start and end of each step; a step without messages has a duration of 0.
+    /// Returns the start and end of each step. A step without messages has a duration of 0.
     pub(super) fn columns(self) -> PacketSteps {
         let mut columns = PacketSteps::default();
         let mut before = 0;
@@ -187,23 +189,22 @@ impl ScheduleProgress {
         columns
     }
 
-    /// Returns the bytes of every message, or a single size if all messages have that size.
+    /// Returns the bytes of every message, or one size if all messages have this size.
     pub(super) fn messages(&self) -> impl Iterator<Item = u64> + '_ {
         let columns = &self.columns;
         columns.bytes.iter().copied().chain(columns.uniform)
     }
 
-    /// Returns the terminal of a rank.
     pub(super) fn terminal(&self, rank: u32) -> u32 {
-        self.columns.place[rank as usize]
+        self.columns.terminal_of_rank[rank as usize]
     }
 
-    /// Returns whether every own rank has finished all steps.
+    /// Returns whether all own ranks have finished all steps.
     pub(super) fn is_finished(&self) -> bool {
         self.unfinished == 0
     }
 
-    /// Starts a rank at `time`.
+    /// Starts a rank at `time` (ps). Messages that the rank sends are appended to `orders`.
     pub(super) fn begin(&mut self, rank: u32, time: u64, orders: &mut Vec<IssuedMessage>) {
         let progress = &mut self.progress[rank as usize];
         progress.leaving -= 1;
@@ -211,7 +212,7 @@ impl ScheduleProgress {
         self.advance(rank as usize, orders);
     }
 
-    /// Notes that a message has left a terminal.
+    /// Records that a message has left a terminal at `time` (ps).
     pub(super) fn note_departure(
         &mut self,
         terminal: u32,
@@ -227,7 +228,7 @@ impl ScheduleProgress {
         }
     }
 
-    /// Notes that a message of a step has arrived at a terminal.
+    /// Records that a message of `step` has arrived at a terminal at `time` (ps).
     pub(super) fn note_arrival(
         &mut self,
         terminal: u32,
@@ -238,8 +239,8 @@ impl ScheduleProgress {
         let rank = self.columns.rank_at[terminal as usize] as usize;
         let step = step as usize;
         self.times[step].1 = self.times[step].1.max(time);
-        let place = self.own_index[rank] as usize;
-        let expected = &mut self.expected[step * self.own_ranks + place];
+        let own_index = self.own_index[rank] as usize;
+        let expected = &mut self.expected[step * self.own_ranks + own_index];
         *expected -= 1;
         let progress = &mut self.progress[rank];
         if progress.step == step && *expected == 0 && progress.leaving == 0 {
@@ -248,7 +249,7 @@ impl ScheduleProgress {
         }
     }
 
-    /// Advances a rank without messages that still have to leave, as far as possible.
+    /// Advances a rank as far as possible. All messages of the rank must have left.
     fn advance(&mut self, rank: usize, orders: &mut Vec<IssuedMessage>) {
         let columns = &*self.columns;
         let mut progress = self.progress[rank];
@@ -263,8 +264,8 @@ impl ScheduleProgress {
                 let first = &mut self.times[progress.step].0;
                 *first = (*first).min(time);
                 orders.push(IssuedMessage {
-                    source: columns.place[rank],
-                    destination: columns.place[columns.destination[message] as usize],
+                    source: columns.terminal_of_rank[rank],
+                    destination: columns.terminal_of_rank[columns.destination[message] as usize],
                     bytes: columns.uniform.unwrap_or_else(|| columns.bytes[message]),
                     tag: progress.step as u32,
                     time,
@@ -275,8 +276,8 @@ impl ScheduleProgress {
                     break;
                 }
             }
-            let place = self.own_index[rank] as usize;
-            let expected = self.expected[progress.step * self.own_ranks + place];
+            let own_index = self.own_index[rank] as usize;
+            let expected = self.expected[progress.step * self.own_ranks + own_index];
             if progress.leaving > 0 || expected > 0 {
                 break;
             }
@@ -295,8 +296,8 @@ impl ScheduleProgress {
 }
 
 impl IssueColumns {
-    /// Returns the bytes of every message, if each message is one transfer of one chunk of a common
-    /// size.
+    /// Returns the bytes of every message. Returns `None` unless each message is one transfer of
+    /// one chunk and all chunks have the same size.
     fn uniform_bytes(&self, schedule: &Schedule, size: Bytes) -> Option<u64> {
         let bytes = schedule.collective.uniform_chunk_bytes(size)?;
         let mut last = (usize::MAX, 0, 0);

@@ -1,8 +1,8 @@
 //! Traffic without a schedule: every terminal sends messages at a fixed period.
 //!
-//! Terminal i of N sends its message j at time s_i + j T. All draws come from one hash function, so
-//! that other simulators can generate the same traffic. With seed z, M messages per terminal and
-//! period T in whole nanoseconds:
+//! Terminal i of N sends its message j at time s_i + j T. All random numbers come from one hash
+//! function, so that other simulators can generate the same traffic. With seed z, M messages per
+//! terminal and period T in whole nanoseconds:
 //!
 //! ```text
 //! hash(x):    the output function of SplitMix64 on x
@@ -12,60 +12,62 @@
 //!             uniform: (i + 1 + hash(182 * 2^40 xor (1000003 i + j)) mod (N - 1)) mod N
 //! ```
 //!
-//! Multiplication and addition are modulo 2^64. Some patterns have fixed partners:
-//! [`Pattern::Shift`] sends to i + k, [`Pattern::Nearest`] to i + 1, and [`Pattern::Permutation`]
-//! to the next terminal of a cycle in the order of [`shuffled`](opticoll_base::hash::shuffled).
-//! [`Pattern::HotSpot`] sends a message to the hot terminal if hash(x + 1) mod 100 is below the
-//! percentage, where x is the argument of the message's uniform draw, and to a uniform destination
-//! otherwise. The hot terminal itself sends to uniform destinations.
+//! Multiplication and addition are modulo 2^64. Some patterns have fixed partners: with
+//! [`Pattern::Shift`], terminal i sends to i + k; with [`Pattern::Nearest`], to i + 1; with
+//! [`Pattern::Permutation`], to the next terminal of a cycle in the order of
+//! [`shuffled`](opticoll_base::hash::shuffled). With [`Pattern::HotSpot`], let x be the argument of
+//! the hash for the uniform destination of a message. If hash(x + 1) mod 100 is below the
+//! percentage, the message goes to the hot terminal; otherwise it goes to the uniform destination.
+//! The hot terminal itself sends to uniform destinations.
 
 use crate::pattern::Pattern;
 use opticoll_base::hash::hash;
 use opticoll_base::units::{Bytes, Time};
 
-/// Sequence of random draws. Traffic of different kinds in one run has different draws.
+/// Sequence of random numbers. Measured traffic and background traffic have different sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draws {
-    /// Draws of measured traffic.
+    /// Sequence for measured traffic.
     Foreground,
-    /// Draws of traffic beside a collective.
+    /// Sequence for traffic in addition to a collective.
     Background,
 }
 
-/// Messages of one size from every terminal at a fixed period.
+/// Traffic in which every terminal sends messages of one size at a fixed period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic {
     /// Destinations of the messages.
     pub pattern: Pattern,
     /// Size of each message.
     pub size: Bytes,
-    /// Time between two messages of a terminal, at least 1 ns. Draws use the whole nanoseconds.
+    /// Time between two messages of a terminal, at least 1 ns. Start times use whole nanoseconds.
     pub period: Time,
-    /// Number of messages of each terminal; `None` continues until the collective ends.
+    /// Number of messages of each terminal; `None` if terminals send until the collective ends.
     pub messages: Option<u32>,
     /// Time before which no terminal sends.
     pub start: Time,
-    /// Time from which no terminal sends. `None` ends with the messages or the collective.
+    /// Time from which no terminal sends; `None` if only `messages` or a collective ends the
+    /// traffic.
     pub end: Option<Time>,
-    /// Sequence of random draws.
+    /// Sequence of random numbers.
     pub draws: Draws,
-    /// Seed of the draws.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
 impl Traffic {
-    /// Returns whether a terminal may still send at `time` in picoseconds.
+    /// Returns whether terminals may still send at `time` (ps).
     pub(super) fn sends_at(&self, time: u64) -> bool {
         self.end.is_none_or(|end| time < end.ps())
     }
 }
 
-/// State of one traffic: the number of messages that each terminal has sent.
+/// Traffic stream, with the number of messages that each terminal has sent.
 pub(super) struct Stream {
     traffic: Traffic,
     terminals: u32,
     sent: Vec<u32>,
-    /// Partner of each terminal, for patterns with fixed partners.
+    /// Partner of each terminal, indexed by terminal; `None` if the pattern has no fixed partners.
     partners: Option<Vec<u32>>,
 }
 
@@ -76,7 +78,7 @@ impl Stream {
         Stream {
             terminals,
             sent: vec![0; terminals as usize],
-            // Destinations of a hot spot's messages are drawn one by one.
+            // The destinations of messages to a hot spot are drawn one by one.
             partners: fixed.filter(|_| !drawn),
             traffic,
         }
@@ -86,7 +88,7 @@ impl Stream {
         &self.traffic
     }
 
-    /// Returns the time of a terminal's first message in picoseconds.
+    /// Returns the time (ps) of the first message of a terminal.
     pub(super) fn first(&self, terminal: u32) -> u64 {
         let prime: u64 = match self.traffic.draws {
             Draws::Foreground => 7919,

@@ -1,37 +1,38 @@
-//! Occupancy of channels on links in each slot of a step.
+//! Table of the channels that are in use on each link in each slot of a step.
 //!
-//! Slots are stored in words of 64 bits per link: several slots per word if there are few channels,
-//! several words per slot if there are many. The words of neighbouring links are adjacent in
-//! memory, so that a scan along a path is sequential. For each link, one bit per word tells whether
-//! the word has a free channel; checking these bits for some links of a path skips most full words.
+//! Channels are stored as bits of words of 64 bits per link. With few channels, a word covers
+//! several slots; with many channels, a slot covers several words. The words of neighbouring links
+//! are adjacent in memory, so that a scan along a path is sequential. A further bit for each word
+//! and link says whether the word has a free channel. The search checks these bits for some links
+//! of a path, and so skips most words that are full.
 
 use crate::wdm_ring::route::Arc;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 
-/// Occupancy of channels on links in the slots opened so far.
+/// Table of the channels that are in use on each link, for the slots opened so far.
 pub struct ChannelOccupancy {
     ranks: usize,
     channels: u32,
     slots_per_word: u32,
     words_per_slot: u32,
     ports: Option<u32>,
-    /// Taken channels as set bits, `[direction][word][link]`.
+    /// Bits of channels in use, `[direction][word][link]`.
     taken: [Vec<u64>; 2],
-    /// Number of words per link and direction so far.
+    /// Number of words that are allocated for each link and direction.
     words: usize,
-    /// Words with a free channel as set bits, `[direction][word / 64][link]`.
+    /// Bits of words that have a free channel, `[direction][word / 64][link]`.
     unfilled: [Vec<u64>; 2],
-    /// Number of lightpaths sent, `[slot][rank]`; empty unless ports are limited.
+    /// Number of lightpaths that each rank sends, `[slot][rank]`; empty if ports are unlimited.
     sent: Vec<u32>,
     received: Vec<u32>,
     slots: u32,
-    /// Arc, ends and slot of the last placement; an equal arc cannot take an earlier slot.
+    /// Arc, ranks and slot of the last placement, before which an equal arc cannot be placed.
     last: Option<(Arc, (u32, u32), u32)>,
 }
 
 impl ChannelOccupancy {
-    /// Creates an occupancy with all channels free.
+    /// Creates a table in which all channels are free.
     pub fn new(ring: &WdmRing) -> ChannelOccupancy {
         let channels = ring.channels();
         let ranks = ring.ranks as usize;
@@ -51,7 +52,6 @@ impl ChannelOccupancy {
         }
     }
 
-    /// Frees all channels, for the next step.
     pub(super) fn clear(&mut self) {
         self.taken.iter_mut().for_each(Vec::clear);
         self.unfilled.iter_mut().for_each(Vec::clear);
@@ -62,13 +62,12 @@ impl ChannelOccupancy {
         self.last = None;
     }
 
-    /// Returns the number of slots in use.
     pub(super) fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Returns the earliest slot with a channel free along `arc` and ports free at both ends, and
-    /// the lowest such channel.
+    /// Returns the earliest slot in which a channel is free on all links of `arc` and both ranks
+    /// have a free port, and the lowest channel that is free on `arc` in this slot.
     pub(super) fn earliest(&mut self, arc: Arc, ends: (u32, u32)) -> (u32, u32) {
         let mut slot = match self.last {
             Some((last, last_ends, slot)) if last == arc && last_ends == ends => slot,
@@ -84,19 +83,19 @@ impl ChannelOccupancy {
         }
     }
 
-    /// Takes a channel along `arc` in a slot.
+    /// Reserves a channel on all links of `arc` in a slot, and a port of each rank of `ends`.
     pub fn take(&mut self, slot: u32, channel: u32, arc: Arc, ends: (u32, u32)) {
         self.open(slot);
         let (word, bit) = self.position(slot, channel);
         let direction = arc.direction as usize;
-        let meaningful = self.meaningful(word);
+        let channel_bits = self.channel_bits(word);
         let (row, block) = (word * self.ranks, word / 64 * self.ranks);
         for (first, end) in self.spans(arc) {
             let taken = &mut self.taken[direction][row + first..row + end];
             let unfilled = &mut self.unfilled[direction][block + first..block + end];
             for (taken, unfilled) in taken.iter_mut().zip(unfilled) {
                 *taken |= 1 << bit;
-                let full = u64::from(*taken & meaningful == meaningful);
+                let full = u64::from(*taken & channel_bits == channel_bits);
                 *unfilled &= !(full << (word % 64));
             }
         }
@@ -108,8 +107,8 @@ impl ChannelOccupancy {
         self.last = Some((arc, ends, slot));
     }
 
-    /// Returns the number of links of the free gap around `arc` on a channel; all links if the
-    /// channel is unused.
+    /// Returns the number of consecutive links around `arc`, including `arc`, on which `channel` is
+    /// free in the slot; all links if the channel is unused.
     pub(super) fn gap(&self, slot: u32, channel: u32, arc: Arc) -> u32 {
         let ranks = self.ranks as u32;
         let is_free = |link: u32| !self.is_taken(slot, channel, arc.direction, link % ranks);
@@ -128,7 +127,7 @@ impl ChannelOccupancy {
             && self.taken[direction as usize][word * self.ranks + link as usize] >> bit & 1 == 1
     }
 
-    /// Returns the word and the bit of a channel in a slot.
+    /// Returns the indices of the word and of the bit that represent a channel in a slot.
     fn position(&self, slot: u32, channel: u32) -> (usize, u32) {
         if self.words_per_slot == 1 {
             let word = slot / self.slots_per_word;
@@ -144,7 +143,7 @@ impl ChannelOccupancy {
         }
     }
 
-    /// Returns the links of an arc as two ranges without wrap, of which the second may be empty.
+    /// Returns the links of `arc` as two ranges that do not wrap around. The second may be empty.
     fn spans(&self, arc: Arc) -> [(usize, usize); 2] {
         let (first, end) = (arc.first as usize, (arc.first + arc.hops) as usize);
         [
@@ -153,29 +152,30 @@ impl ChannelOccupancy {
         ]
     }
 
-    /// Returns the bits of a word that are taken on any link of `arc`; no bits for words not opened
-    /// yet.
-    fn blocked(&self, word: usize, arc: Arc) -> u64 {
+    /// Returns a mask of the bits of `word` that are in use on at least one link of `arc`. A word
+    /// that is not allocated yet has no bits in use.
+    fn bits_in_use(&self, word: usize, arc: Arc) -> u64 {
         if word >= self.words {
             return 0;
         }
         let row = word * self.ranks;
-        let mut blocked = 0;
+        let mut bits_in_use = 0;
         for (first, end) in self.spans(arc) {
-            // Chunks of 32 links are long enough for vector instructions and short enough to stop
-            // early.
+            // Chunks of 32 links suit vector instructions, and the loop can stop early.
             for links in self.taken[arc.direction as usize][row + first..row + end].chunks(32) {
-                blocked = links.iter().fold(blocked, |blocked, link| blocked | link);
-                if blocked == u64::MAX {
-                    return blocked;
+                bits_in_use = links
+                    .iter()
+                    .fold(bits_in_use, |bits_in_use, link| bits_in_use | link);
+                if bits_in_use == u64::MAX {
+                    return bits_in_use;
                 }
             }
         }
-        blocked
+        bits_in_use
     }
 
-    /// Returns the bits of a word that represent channels: all bits except a remainder at the top.
-    fn meaningful(&self, word: usize) -> u64 {
+    /// Returns a mask of the bits of `word` that represent channels, the lowest bits of the word.
+    fn channel_bits(&self, word: usize) -> u64 {
         let bits = if self.words_per_slot == 1 {
             self.slots_per_word * self.channels
         } else {
@@ -189,8 +189,8 @@ impl ChannelOccupancy {
         }
     }
 
-    /// Returns the words of a block of 64 words that may have a free channel along `arc`,
-    /// determined from a sample of its links.
+    /// Returns a mask of the words in a block of 64 words that may have a free channel along `arc`.
+    /// The mask is determined from a sample of the links of `arc`.
     fn candidates(&self, block: usize, arc: Arc) -> u64 {
         const SAMPLES: u32 = 8;
         let row = block * self.ranks;
@@ -204,8 +204,8 @@ impl ChannelOccupancy {
         })
     }
 
-    /// Returns the first slot from `slot` on with a channel free along `arc`, and the lowest such
-    /// channel.
+    /// Returns the first slot, at or after `slot`, in which a channel is free on all links of
+    /// `arc`, and the lowest free channel in this slot.
     pub fn next_free(&self, slot: u32, arc: Arc) -> (u32, u32) {
         let (first, bit) = self.position(slot, 0);
         let mut block = first / 64;
@@ -218,7 +218,7 @@ impl ChannelOccupancy {
             }
             let word = block * 64 + candidates.trailing_zeros() as usize;
             candidates &= candidates - 1;
-            let mut open = !self.blocked(word, arc) & self.meaningful(word);
+            let mut open = !self.bits_in_use(word, arc) & self.channel_bits(word);
             if word == first {
                 open &= u64::MAX << bit;
             }
@@ -239,14 +239,14 @@ impl ChannelOccupancy {
         }
     }
 
-    /// Returns all channels free along `arc` in a slot, in increasing order.
+    /// Returns all channels that are free on all links of `arc` in a slot, in increasing order.
     pub(super) fn free(&self, slot: u32, arc: Arc) -> Vec<u32> {
         let (first, shift) = self.position(slot, 0);
         let mut channels = Vec::new();
         for part in 0..self.words_per_slot {
             interrupt::check();
             let word = first + part as usize;
-            let mut open = !self.blocked(word, arc) & self.meaningful(word);
+            let mut open = !self.bits_in_use(word, arc) & self.channel_bits(word);
             if self.words_per_slot == 1 {
                 open >>= shift;
                 if self.channels < 64 {
@@ -271,7 +271,7 @@ impl ChannelOccupancy {
             && self.received[row + destination as usize] < ports
     }
 
-    /// Opens all slots up to and including `slot`.
+    /// Extends the table to contain all slots up to and including `slot`.
     fn open(&mut self, slot: u32) {
         if slot < self.slots {
             return;

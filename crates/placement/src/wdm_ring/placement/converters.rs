@@ -1,27 +1,27 @@
-//! Placement on a ring with wavelength converters at every rank. A fibre can carry a further
-//! lightpath if each link of the lightpath carries fewer lightpaths than the fibre has wavelengths.
+//! Placement on a ring with wavelength converters at every rank. A fibre can carry another
+//! lightpath if, on each link of the lightpath, the fibre has more wavelengths than lightpaths.
 
 use crate::wdm_ring::route::Arc;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
-/// Lightpaths on each link and ports in use, for each slot.
+/// Number of lightpaths on each link and at each rank, for each slot of a step.
 struct Loads {
     ranks: usize,
     fibres: usize,
     /// Number of lightpaths, `[slot][direction][fibre][link]`.
     load: Vec<u32>,
-    /// Number of lightpaths sent, `[slot][rank]`.
+    /// Number of lightpaths that each rank sends, `[slot][rank]`.
     sent: Vec<u32>,
     received: Vec<u32>,
     slots: usize,
-    /// First slot in which a fibre may have room on a link, `[direction][link]`.
+    /// First slot in which some fibre of a link may have a free wavelength, `[direction][link]`.
     full_before: [Vec<usize>; 2],
 }
 
 /// Places the arcs of a step in the given order, each in the earliest slot and on the lowest fibre
-/// that can carry it. Calls `put(offset, slot, channel)` with the first channel of the fibre.
-/// Returns the number of slots.
+/// that can carry the arc. Calls `put(index of the arc, slot, channel)` for each arc, where
+/// `channel` is the first channel of the fibre. Returns the number of slots.
 pub(super) fn place(
     ring: &WdmRing,
     arcs: &[Arc],
@@ -45,7 +45,7 @@ pub(super) fn place(
     for &offset in order {
         interrupt::check();
         let (arc, ends) = (arcs[offset], ends(offset));
-        // An arc equal to the previous one cannot take an earlier slot.
+        // An arc equal to the previous arc cannot be placed in an earlier slot.
         let mut slot = match previous {
             Some((before, slot)) if before == (arc, ends) => slot,
             _ => loads.first_open(arc, &wavelengths),
@@ -75,14 +75,15 @@ impl Loads {
         }
     }
 
-    /// Returns the indices in `load` of an arc's links on a fibre in a slot.
+    /// Returns the indices in `load` of the links of `arc`, on a fibre in a slot.
     fn links(&self, slot: usize, fibre: usize, arc: Arc) -> impl Iterator<Item = usize> + use<> {
         let row = ((slot * 2 + arc.direction as usize) * self.fibres + fibre) * self.ranks;
         let ranks = self.ranks;
         (arc.first..arc.first + arc.hops).map(move |link| row + link as usize % ranks)
     }
 
-    /// Returns a slot before which the arc does not fit, determined from a sample of its links.
+    /// Returns a slot such that `arc` cannot be placed in an earlier slot. The slot is determined
+    /// from a sample of the links of `arc`.
     fn first_open(&mut self, arc: Arc, wavelengths: &[u32]) -> usize {
         const SAMPLES: u32 = 8;
         let mut first = 0;
@@ -104,8 +105,8 @@ impl Loads {
         first
     }
 
-    /// Returns the lowest fibre with room on every link of an arc. `most` is the number of
-    /// wavelengths of each fibre.
+    /// Returns the lowest fibre with a free wavelength on every link of `arc`. `wavelengths` is the
+    /// number of wavelengths of each fibre, indexed by fibre.
     fn fibre(&self, slot: usize, arc: Arc, wavelengths: &[u32]) -> Option<usize> {
         (0..self.fibres).find(|&fibre| {
             self.links(slot, fibre, arc)

@@ -1,10 +1,10 @@
-//! Optimal construction for a one-stage all-to-all: one wavelength for each circle of lightpaths
-//! that tile the ring (see [`crate::wdm_ring::route::all_to_all`]).
+//! Optimal construction for a one-stage all-to-all. Each circle of lightpaths that covers the ring
+//! once uses one wavelength (see [`crate::wdm_ring::route::all_to_all`]).
 //!
-//! A step may have several all-to-alls among disjoint sets of members (stage 1 of OpTree), and
-//! several transfers per ordered pair; each gets its own wavelengths. The result is used only if
-//! the number of wavelengths equals the greatest load of a link, which makes it optimal for the
-//! step.
+//! A step may contain several all-to-alls among disjoint sets of members (stage 1 of OpTree), and
+//! several transfers for each ordered pair of members. Each all-to-all, and each repetition of a
+//! transfer, uses wavelengths of its own. The result is used only if the number of wavelengths
+//! equals the maximum number of lightpaths on a link, so the result is optimal for the step.
 
 use rustc_hash::FxHashMap;
 
@@ -13,14 +13,15 @@ use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::schedule::StepColumns;
 
-/// Returns the channel of each transfer of a step, numbered consecutively over slots. Returns
-/// `None` if the step does not consist of uniform all-to-alls among disjoint sets of members over
-/// the paths of the construction, or if the number of wavelengths exceeds the greatest load.
+/// Returns the channel of each transfer of a step, indexed by transfer. Channels are numbered
+/// consecutively over the slots. Returns `None` unless the step consists of uniform all-to-alls
+/// among disjoint sets of members over the paths of the construction, and the number of wavelengths
+/// equals the maximum number of lightpaths on a link.
 pub(super) fn channels(step: StepColumns<'_>, arcs: &[Arc], ring: &WdmRing) -> Option<Vec<u32>> {
     let groups = all_to_all::groups(step, ring.ranks)?;
     let places = all_to_all::member_indices(&groups, ring.ranks);
-    // Channel of each circle (group, round, circle) in each direction, numbered in order of
-    // appearance.
+    // Channel of each circle, for each direction. The key is (group, round, number of the circle),
+    // and channels are numbered in the order in which the circles first appear.
     let mut numbers: [FxHashMap<(usize, u32, u32), u32>; 2] = Default::default();
     let mut rounds_seen: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut channels = Vec::with_capacity(arcs.len());

@@ -3,14 +3,14 @@
 use crate::wdm_ring::route::{Arc, loads};
 use opticoll_fabric::family::wdm_ring::Direction;
 
-/// Returns the indices of `arcs` in the order of placement. In a direction with an idle link, arcs
-/// are ordered by first link, counted from the idle link on. Otherwise longer arcs come first, then
-/// lower first links. Equal arcs keep the schedule's order and are adjacent, which shortens the
-/// search for the slot of the second one.
+/// Returns the indices of `arcs` in the order of placement. If a direction has an idle link, its
+/// arcs are ordered by their first links, counted from the idle link. If no link is idle, longer
+/// arcs come first, and arcs of equal length are ordered by their first links. Equal arcs keep the
+/// schedule's order and are adjacent, which shortens the search for the slot of the second arc.
 pub(super) fn order(arcs: &[Arc], ranks: u32) -> Vec<usize> {
     let mut offsets: Vec<usize> = (0..arcs.len()).collect();
     let cuts = Direction::BOTH.map(|direction| cut(direction, arcs, ranks));
-    // Sort key of an arc: direction, then (start after the cut) or (longest first, start).
+    // Sort key: direction, then (first link after the cut) or (longest first, first link).
     let key = |arc: &Arc| {
         let direction = arc.direction as usize;
         let start = (arc.first + ranks - cuts[direction].link) % ranks;
@@ -24,11 +24,11 @@ pub(super) fn order(arcs: &[Arc], ranks: u32) -> Vec<usize> {
     offsets
 }
 
-/// Link at which the circle of a direction is cut into a line.
+/// Link at which the ring is cut into a line, for one direction.
 struct Cut {
-    /// Link after the least loaded link.
+    /// Index of the link after the least loaded link.
     link: u32,
-    /// True if the least loaded link carries nothing.
+    /// True if no lightpath uses the least loaded link.
     idle: bool,
 }
 

@@ -1,19 +1,19 @@
-//! Sets of ranks that form one-stage all-to-alls, and the circles of lightpaths that carry an
-//! all-to-all.
+//! Sets of ranks that form one-stage all-to-alls, and the circles of lightpaths that carry the data
+//! of an all-to-all. A circle is a sequence of lightpaths that covers every link of the ring once.
 //!
-//! Let n members be numbered in ring order, and h = floor(n / 2). Members A_t = t and B_t = t + h
-//! (t < h) form couple t; for odd n, member C = 2h is in no couple. The lightpaths between all
-//! members form circles, each of which covers every link of the ring once:
+//! Let n members be numbered in ring order, and h = floor(n / 2). Couple t (t < h) consists of the
+//! members A_t = t and B_t = t + h. If n is odd, member C = 2h belongs to no couple. The lightpaths
+//! between all members form these circles:
 //!
 //! * for each pair s < t, clockwise A_t -> B_s -> B_t -> A_s -> A_t, and counter-clockwise A_t ->
 //!   A_s -> B_t -> B_s -> A_t: all lightpaths between couple s and couple t;
-//! * even n: A_t -> B_t -> A_t, half the couples each way;
+//! * even n: A_t -> B_t -> A_t, half of the couples in each direction;
 //! * odd n: clockwise A_t -> B_t -> C -> A_t, counter-clockwise A_t -> C -> B_t -> A_t.
 //!
 //! The number of circles per direction, which is the load of every link, is h(h-1)/2 + ceil(h/2)
-//! for even n and h(h-1)/2 + h for odd n; both equal ceil(floor(n^2/4)/2). This is the least
-//! possible load for any positions of the members (theorem R3; Opatrny, Theoretical Computer
-//! Science 2003). Evenly spaced members use their shorter arcs.
+//! for even n and h(h-1)/2 + h for odd n. Both numbers equal ceil(floor(n^2/4)/2). No routes have a
+//! lower load, whatever the positions of the members (theorem R3; Opatrny, Theoretical Computer
+//! Science 2003). If the members are evenly spaced, all lightpaths follow the shorter arcs.
 
 use rustc_hash::FxHashMap;
 
@@ -21,9 +21,9 @@ use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::Direction;
 use opticoll_plan::schedule::StepColumns;
 
-/// Returns the direction and the number of the circle that carries the lightpath from member `from`
-/// to member `to`. The direction is `None` if the two members form a couple of an even number of
-/// members, in which case both directions are possible.
+/// Returns the direction and the number of the circle that contains the lightpath from member
+/// `from` to member `to`. If the two members form a couple and `members` is even, both directions
+/// are possible and the direction is `None`.
 pub fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u32) {
     use Direction::{Clockwise, CounterClockwise};
     let half = members / 2;
@@ -68,18 +68,18 @@ pub fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u32) {
     (Some(direction), high * (high - 1) / 2 + low)
 }
 
-/// Members of one all-to-all.
+/// Set of ranks that exchange data in one all-to-all.
 pub struct AllToAllGroup {
-    /// Members in ring order.
+    /// Member ranks in ring order.
     pub members: Vec<u32>,
-    /// Maximum number of transfers of an ordered pair.
+    /// Maximum number of transfers from one member to another member.
     pub rounds: u32,
 }
 
 /// Divides the transfers of a step into all-to-alls among disjoint sets of ranks. Returns `None` if
-/// this is impossible, because a pair of a set has no transfer or a transfer joins two sets.
+/// this is impossible, because two ranks of a set have no transfer or a transfer joins two sets.
 pub fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
-    // Name of each rank's set: the lowest rank that the rank sends to, or the rank itself.
+    // Name of each rank's set, indexed by rank: the lowest of the rank itself and its destinations.
     let mut set: Vec<u32> = (0..ranks).collect();
     for (source, destination) in step.ends() {
         interrupt::check();
@@ -87,7 +87,7 @@ pub fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
         let name = set.get_mut(source as usize)?;
         *name = destination.min(*name);
     }
-    // Most steps are not all-to-alls, which the first transfer between two sets shows.
+    // In most steps, which are not all-to-alls, some transfer joins ranks with different names.
     let name = |rank: u32| set[rank as usize];
     let mut ends = step.ends();
     if ends.any(|(source, destination)| name(source) != name(destination)) {
@@ -116,7 +116,7 @@ pub fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
         .filter(|(_, (members, _))| !members.is_empty())
         .map(|(name, (members, rounds))| {
             let others = members.len() as u32 - 1;
-            // The rank that names the set is a member only if it sends as well.
+            // The rank whose number names the set must send too.
             let complete = members[0] as usize == name
                 && members
                     .iter()
@@ -126,7 +126,8 @@ pub fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
         .collect()
 }
 
-/// Returns the number of each rank's group and the index of the rank among its members.
+/// Returns, indexed by rank, the index of the group that contains the rank and the position of the
+/// rank among the members of this group.
 pub fn member_indices(groups: &[AllToAllGroup], ranks: u32) -> Vec<(usize, u32)> {
     let mut places = vec![(0, 0); ranks as usize];
     for (number, group) in groups.iter().enumerate() {

@@ -12,7 +12,7 @@ use opticoll_fabric::network::Network;
 
 /// Colours of flows, links and ranks, numbered from 0 in the order of their first occurrence.
 pub(super) struct Partition {
-    /// Colour of each flow of all steps.
+    /// Colour of each flow of all steps, indexed by flow.
     pub(super) flows: Vec<u32>,
     /// Colour of each link.
     pub(super) links: Vec<u32>,
@@ -20,7 +20,7 @@ pub(super) struct Partition {
     pub(super) ranks: Vec<u32>,
 }
 
-/// Numbers of colours by signature, a hash of all properties that distinguish colours.
+/// Numbers of colours. The key is a signature, a hash of all properties that distinguish colours.
 #[derive(Default)]
 struct Colours {
     by_signature: FxHashMap<u64, u32>,
@@ -38,9 +38,8 @@ impl Colours {
 }
 
 impl Partition {
-    /// Refines the colours until no two members of a colour differ, as far as hashes show. Returns
-    /// `None` if there are more than `max_colours` colours of flows, or if the network does not
-    /// have the ranks or links of a flow.
+    /// Divides colours until all members of a colour have equal signatures. Returns `None` if flows
+    /// have more than `max_colours` colours or use a rank or link that does not exist.
     pub(super) fn refine(
         network: &dyn Network,
         flows: &StepFlows,
@@ -57,8 +56,8 @@ impl Partition {
             links,
             ranks: vec![0; rank_count],
         };
-        // Sums of marks of the flows on each link, of those that leave each rank and of those that
-        // enter it.
+        // Sums of hashes of flows: of the flows on each link, then of the flows that leave each
+        // rank, then of the flows that enter each rank.
         let mut sums = vec![0u64; link_count + 2 * rank_count];
         let mut route = Vec::new();
         loop {
@@ -76,15 +75,15 @@ impl Partition {
                 let ranks = &partition.ranks;
                 (*colour, ranks[source], ranks[destination]).hash(&mut hasher);
                 for &link in &route {
-                    // Adding 1 distinguishes routes that differ only by leading zeros.
+                    // Adding 1 distinguishes routes that differ only by leading links of colour 0.
                     hasher.write_u32(*partition.links.get(link as usize)? + 1);
                 }
                 *colour = colours.number(hasher.finish());
-                let mark = hash(u64::from(*colour));
+                let flow_hash = hash(u64::from(*colour));
                 let ends = [link_count + source, link_count + rank_count + destination];
                 let places = route.iter().map(|&link| link as usize).chain(ends);
                 for place in places {
-                    sums[place] = sums[place].wrapping_add(mark);
+                    sums[place] = sums[place].wrapping_add(flow_hash);
                 }
             }
             if colours.len() > max_colours {
@@ -107,7 +106,7 @@ impl Partition {
         }
     }
 
-    /// Returns the quotient, or `None` if an exact check finds that the colours are not equitable.
+    /// Returns the quotient, or `None` if exact counts show that the colours are not equitable.
     pub(super) fn quotient(&self, network: &dyn Network, flows: &StepFlows) -> Option<Quotient> {
         let (first_links, first_ranks) = (first_members(&self.links), first_members(&self.ranks));
         let links = network.links();
@@ -191,7 +190,8 @@ impl Partition {
 }
 
 impl StepFlows {
-    /// Returns initial colours, which distinguish step and bytes.
+    /// Returns the initial colours of the flows. Flows have the same initial colour if their steps
+    /// and their numbers of bytes are equal.
     fn first_colours(&self) -> Vec<u32> {
         let mut colours = Colours::default();
         let mut first = Vec::with_capacity(self.flows.len());
@@ -204,7 +204,7 @@ impl StepFlows {
     }
 }
 
-/// Returns the first member of each colour.
+/// Returns the index of the first member of each colour, indexed by colour.
 fn first_members(colours: &[u32]) -> Vec<usize> {
     let mut firsts = Vec::new();
     for (index, &colour) in colours.iter().enumerate() {
@@ -215,8 +215,8 @@ fn first_members(colours: &[u32]) -> Vec<usize> {
     firsts
 }
 
-/// Returns the flows sorted by colour and index, and the start of each colour in this list, then
-/// the number of flows.
+/// Returns the flows sorted by colour and index. Also returns the position of each colour's first
+/// flow in this list, then the number of flows. `colours` is indexed by flow.
 fn members(colours: &[u32]) -> (Vec<u32>, Vec<usize>) {
     let count = colours.iter().max().map_or(0, |&most| most as usize + 1);
     let mut starts = vec![0; count + 1];
@@ -235,8 +235,7 @@ fn members(colours: &[u32]) -> (Vec<u32>, Vec<usize>) {
     (members, starts)
 }
 
-/// Number of flows of a colour that each link carries, that each rank sends and that each rank
-/// receives.
+/// Number of flows of one colour on each link, sent by each rank, and received by each rank.
 struct Counts {
     on_links: Vec<u32>,
     sent: Vec<u32>,
@@ -266,8 +265,8 @@ impl Counts {
         }
     }
 
-    /// Returns whether all links of each colour have the same count, and all ranks of each colour.
-    /// `first_links` and `first_ranks` are the first members of the colours.
+    /// Returns whether links of the same colour have the same count, and ranks of the same colour
+    /// too. `first_links` and `first_ranks` are the first members of each colour.
     fn are_even(
         &self,
         partition: &Partition,

@@ -1,4 +1,4 @@
-//! Quotients compared with the engine that simulates each flow by itself.
+//! Comparison of quotients with the engine that simulates each flow by itself.
 
 use proptest::prelude::*;
 

@@ -1,18 +1,18 @@
-//! Relaxation of links until every equation holds; see [`super::super`] for the proof of
-//! termination.
+//! Relaxation of links until all equations hold; [`super::super`] proves that this terminates.
 //!
-//! A link's equation is checked again only if the level of a class on it has changed. Any such
-//! change invalidates the equation of a full link. For a link that is not full, the sum of its
-//! classes' rates is stored, and the equation holds until this sum exceeds the capacity. After n
-//! changes, rounding has added at most n 2^-53 of the capacity to the sum. With fewer than 2^10
-//! changes, the relative error is below 2^-43, which is negligible compared with [`SAME_LEVEL`].
-//! Then the sum is computed again.
+//! The equation of a link is checked again only if the level of a class on the link has changed. If
+//! the link is full, any such change violates the equation. If the link is not full, the sum of the
+//! rates of its classes is stored, and the equation holds until this sum exceeds the capacity.
+//! After n changes, rounding has added at most n 2^-53 of the capacity to the sum. With fewer than
+//! 2^10 changes, the relative error is below 2^-43, which is negligible compared with
+//! [`SAME_LEVEL`]. After 2^10 changes, the sum is computed from scratch.
 //!
 //! Links are relaxed in the order of their levels, because levels depend only on lower levels. A
 //! link that was full is queued at its old level, because most changes are small. A link that was
-//! not full is queued at the equal share of its classes, and if its level turns out to be higher,
-//! it waits for the links below. The order affects only the work. A link is relaxed at most
-//! [`MAX_RELAXATIONS`] times in a round, so that it does not delay other links.
+//! not full is queued at its capacity divided by its number of classes. If its level turns out to
+//! be higher, it is queued again, behind links with lower levels. The order affects only the work.
+//! A link is relaxed at most [`MAX_RELAXATIONS`] times in a round, so that it does not delay other
+//! links.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,37 +22,37 @@ use opticoll_base::interrupt;
 
 /// Relative difference below which two levels are equal, so that rounding errors do not propagate.
 const SAME_LEVEL: f64 = 1.0 / (1u64 << 40) as f64;
-/// Number of changes of a sum after which it is computed again.
+/// Number of changes of a link's load after which the load is computed from scratch.
 const MAX_CHANGES: u16 = 1 << 10;
 /// Maximum number of times that a link is relaxed in a round.
 const MAX_RELAXATIONS: u8 = 16;
 
-/// Links to relax.
+/// Links that must be relaxed.
 #[derive(Default)]
 pub(super) struct Unsettled {
-    /// Links of the next round, in no order.
+    /// Links of the next round, in no particular order.
     pub(super) next: Vec<u32>,
-    /// Links of this round since its beginning, the lowest last.
+    /// Sort keys of the links that were queued before this round, by descending level.
     round: Vec<u128>,
-    /// Links that were added during this round.
+    /// Sort keys of the links that were queued during this round.
     added: BinaryHeap<Reverse<u128>>,
     /// Links that have been relaxed in this round.
     relaxed: Vec<u32>,
 }
 
-/// Returns a sort key by level, then index. The bits of levels have the order of the levels because
-/// these are not negative.
-fn entry(level: f64, link: u32) -> u128 {
+/// Returns a sort key that orders links by level, then by index. The bits of levels have the same
+/// order as the levels, because levels are not negative.
+fn sort_key(level: f64, link: u32) -> u128 {
     (u128::from(level.to_bits()) << 64) | u128::from(link)
 }
 
 impl Unsettled {
     fn push(&mut self, level: f64, link: u32) {
-        self.added.push(Reverse(entry(level, link)));
+        self.added.push(Reverse(sort_key(level, link)));
     }
 
     fn lowest(&self) -> Option<u128> {
-        let added = self.added.peek().map(|&Reverse(entry)| entry);
+        let added = self.added.peek().map(|&Reverse(sort_key)| sort_key);
         match (self.round.last(), added) {
             (Some(&one), Some(other)) => Some(one.min(other)),
             (one, other) => one.copied().or(other),
@@ -71,8 +71,8 @@ impl Unsettled {
 }
 
 impl Shares {
-    /// Updates the rates after the changes since the last call, and appends the classes whose level
-    /// has changed to `changed`.
+    /// Updates the levels after all changes, and appends the flow classes with new levels to
+    /// `changed`.
     pub(in super::super) fn settle(&mut self, changed: &mut Vec<u32>) {
         let before = changed.len();
         while !self.unsettled.next.is_empty() {
@@ -96,7 +96,6 @@ impl Shares {
         }
     }
 
-    /// Sorts the links of a round.
     fn queue_round(&mut self) {
         let (links, presences) = (&self.links, &self.presences);
         let levels = &self.levels;
@@ -105,12 +104,12 @@ impl Shares {
             let place = index as usize;
             let share = links[place].capacity / presences[place].len().max(1) as f64;
             let level = levels[place];
-            entry(if level.is_finite() { level } else { share }, index)
+            sort_key(if level.is_finite() { level } else { share }, index)
         }));
         round.sort_unstable_by(|one, other| other.cmp(one));
     }
 
-    /// Sets a link to the level that solves its equation, and updates its classes.
+    /// Sets the level of a link to the solution of its equation, and updates its flow classes.
     fn relax(&mut self, index: u32, changed: &mut Vec<u32>) {
         if self.is_slack(index) {
             return;
@@ -121,7 +120,7 @@ impl Shares {
         let level = snap(solve(link.capacity, before, &self.bounds), before);
         let becomes_full = before.is_infinite() && level.is_finite();
         let lowest = self.unsettled.lowest();
-        if becomes_full && lowest.is_some_and(|lowest| lowest < entry(level, 0)) {
+        if becomes_full && lowest.is_some_and(|lowest| lowest < sort_key(level, 0)) {
             link.queued = true;
             self.unsettled.push(level, index);
             return;
@@ -138,8 +137,9 @@ impl Shares {
         self.bound_classes(index, changed);
     }
 
-    /// Returns whether a link is not full and has a single class, which other links limit below its
-    /// capacity. This is the most frequent case of a link that need not be relaxed.
+    /// Returns whether a link is not full and has a single flow class, which other links limit
+    /// below this link's capacity. This is the most frequent case in which a link need not be
+    /// relaxed.
     fn is_slack(&mut self, index: u32) -> bool {
         let [alone] = self.presences[index as usize][..] else {
             return false;
@@ -152,8 +152,8 @@ impl Shares {
         !bounds && link.load <= link.limit
     }
 
-    /// Computes, for each class on a link, the least level of its other links, and its weight. The
-    /// link itself must have an infinite level.
+    /// Computes `bounds`: for each flow class on a link, the minimum level of the class's other
+    /// links, and the weight of the class. The link itself must have an infinite level.
     fn find_bounds(&mut self, link: u32) {
         let (classes, hop_links, levels) =
             (&self.classes[..], &self.hop_links[..], &self.levels[..]);
@@ -178,9 +178,10 @@ impl Shares {
         }
     }
 
-    /// Updates the classes on a link to its level.
+    /// Updates the levels of the flow classes on the link `by` after the level of the link has
+    /// changed.
     fn bound_classes(&mut self, by: u32, changed: &mut Vec<u32>) {
-        // Separate borrows, which save many loads in the innermost loop.
+        // Separate borrows save many loads in the innermost loop.
         let (levels, hop_links) = (&self.levels[..], &self.hop_links[..]);
         let times = &self.hop_times[..];
         let (links, classes) = (&mut self.links[..], &mut self.classes[..]);
@@ -236,7 +237,7 @@ impl Shares {
         }
     }
 
-    /// Adds `change` to the load of a link, from outside [`Shares::settle`].
+    /// Adds `change` to the load of a link. Called only outside of [`Shares::settle`].
     pub(super) fn load(&mut self, index: u32, change: f64) {
         let level = self.levels[index as usize];
         if self.links[index as usize].stays_settled(level, change) {
@@ -248,7 +249,7 @@ impl Shares {
         }
     }
 
-    /// Queues a link whose equation may not hold any more.
+    /// Queues a link whose equation may be violated.
     pub(super) fn unsettle(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
         if !std::mem::replace(&mut link.queued, true) {
@@ -258,14 +259,15 @@ impl Shares {
 }
 
 impl LoadedLink {
-    /// Returns whether a link with a level stays settled if its load changes by `change`.
+    /// Adds `change` to the load of a link with this level. Returns whether its equation still
+    /// holds.
     #[inline]
     fn stays_settled(&mut self, level: f64, change: f64) -> bool {
         if level.is_finite() {
             return false;
         }
         self.load += change;
-        // A load above the capacity has rounding errors of its own size and must be summed again.
+        // Rounding errors of a load above the capacity may be large, so the load is summed again.
         self.changes = if self.load <= self.limit {
             MAX_CHANGES.min(self.changes + 1)
         } else {
@@ -275,20 +277,21 @@ impl LoadedLink {
     }
 }
 
-/// Returns whether a link never limits a class because its only class has a slower link.
+/// Returns whether a link never limits a flow class, because its only class has a slower link.
 fn is_never_full(link: u32, on: &[Presence], origins: &[Origin]) -> bool {
     matches!(on, [alone] if origins[alone.class as usize].slowest != link)
 }
 
-/// Returns the level at which classes with these bounds and weights fill a link: the solution of
-/// sum of W min(level, y) = capacity (W: weight, y: bound), or infinity if the sum never exceeds
-/// the capacity.
+/// Returns the level that solves the equation of a link: sum of weight * min(level, bound) =
+/// capacity, over the (bound, weight) pairs. Returns infinity if the sum never exceeds the
+/// capacity.
 ///
-/// The sum is concave, so after the first step Newton's method approaches the solution from below,
-/// and ends when a step passes no further y. A start from zero passes only bounds whose sum is
-/// within the capacity. From there, a step that lowers the level, or a sum above all y that is too
-/// large, is therefore a rounding error. Such errors exceed [`SAME_LEVEL`] if a class has far less
-/// weight than others, or if there are very many classes.
+/// The sum is a concave function of the level. After its first step, Newton's method therefore
+/// approaches the solution from below, and ends when a step exceeds no further bound. If the method
+/// starts at 0, its steps exceed only bounds whose sum is within the capacity. After a start at 0,
+/// two results can only be rounding errors: a step that lowers the level, and a sum above the
+/// capacity although the level exceeds all bounds. Such errors exceed [`SAME_LEVEL`] if a flow
+/// class has far less weight than others, or if there are very many classes.
 fn solve(capacity: f64, guess: f64, bounds: &[(f64, f64)]) -> f64 {
     let mut level = guess;
     let mut passed = f64::INFINITY;
@@ -320,12 +323,12 @@ fn solve(capacity: f64, guess: f64, bounds: &[(f64, f64)]) -> f64 {
     }
 }
 
-/// Returns the maximum load of a link that is not full.
+/// Returns the maximum load (bytes per ps) at which a link does not count as full.
 pub(super) fn limit(capacity: f64) -> f64 {
     capacity * (1.0 + SAME_LEVEL)
 }
 
-/// Returns `to` if `level` is equal to it up to rounding, otherwise `level`.
+/// Returns `to` if `level` equals `to` up to rounding, otherwise `level`.
 fn snap(level: f64, to: f64) -> f64 {
     let same = to.is_finite() && (level - to).abs() <= to * SAME_LEVEL;
     if same { to } else { level }
@@ -340,7 +343,7 @@ mod tests {
         // The rounded sum of 65536 equal terms exceeds the exact sum by more than 2^-40.
         let many = vec![(0.0125, 1.0); 65536];
         assert_eq!(solve(819.2, f64::INFINITY, &many), f64::INFINITY);
-        // One class fills the link; the weight of the other is below the rounding errors.
+        // One flow class fills the link; the weight of the other is below the rounding errors.
         let tiny = [(1.0, 1.0), (f64::INFINITY, 1e-17)];
         assert_eq!(solve(1.0, f64::INFINITY, &tiny), 1.0);
     }

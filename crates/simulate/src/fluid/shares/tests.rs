@@ -1,4 +1,4 @@
-//! Rates after each of many random changes, compared with the definition.
+//! Comparison of rates with the definition of max-min fairness, after each of many random changes.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -13,12 +13,12 @@ struct TestClass {
     weight: f64,
 }
 
-/// Computes the levels by textbook filling: all levels rise together, and a full link (or a cap)
-/// stops its classes.
+/// Computes the levels by progressive filling: all levels rise together, and a full link (or a cap)
+/// stops the levels of its classes.
 fn filled(capacities: &[f64], classes: &[TestClass]) -> Vec<f64> {
     let mut levels = vec![f64::INFINITY; classes.len()];
     loop {
-        // Lowest level at which a link with rising classes, or a cap, stops some of them.
+        // Lowest level at which a full link, or a cap, stops some of the rising levels.
         let mut lowest = (f64::INFINITY, None);
         for (link, &capacity) in (0u32..).zip(capacities) {
             let (mut stopped, mut rising) = (0.0, 0.0);

@@ -1,11 +1,11 @@
 //! Replay of repeated steps.
 //!
-//! When all flows so far have ended, the past affects the future only through the present instant:
-//! links are free, and all ranks may continue. If the next step then has the same flows (ranks and
-//! sizes, in order) as an earlier step that began and ended in this state, without flows of other
-//! steps, it takes exactly as long and uses links in the same way, shifted in time. At its second
-//! occurrence such a step is simulated once more and recorded; from the third occurrence on it is
-//! replayed. Steps that never repeat therefore cost only the memory of a hash.
+//! When all flows so far have ended, only the present instant affects the future: links are free,
+//! and all ranks may continue. Suppose that an earlier step began and ended in this state, without
+//! flows of other steps, and that the next step has the same flows (ranks and sizes, in order). The
+//! next step then takes exactly as long and uses links in the same way, shifted in time. At its
+//! second occurrence, such a step is simulated again and recorded. From the third occurrence on,
+//! the step is replayed. Steps that never repeat therefore need only the memory of a hash.
 
 use std::hash::{Hash, Hasher};
 
@@ -13,27 +13,27 @@ use rustc_hash::FxHasher;
 
 use super::super::FluidError;
 use super::super::flow_log::StepReplay;
-use super::super::ledger::{FlowLedger, Stretch};
+use super::super::ledger::{FlowLedger, RecordedPeriod};
 use super::{StepFlow, Stepped};
 use opticoll_base::interrupt;
 
 /// Maximum number of flows of all recorded steps.
 const MAX_RECORDED_FLOWS: usize = 1 << 20;
 
-/// Recorded step.
+/// Step that can be replayed.
 pub(super) struct RecordedStep {
     pub(super) flows: Vec<StepFlow>,
     pub(super) duration: f64,
-    /// End of each flow after the beginning of the step (ps).
+    /// End of each flow, in ps after the beginning of the step.
     pub(super) ends: Vec<f64>,
-    pub(super) stretch: Stretch,
-    /// Index of the first flow of the step when it was recorded.
+    pub(super) period: RecordedPeriod,
+    /// Index of the first flow of the step when the step was recorded.
     pub(super) first_flow: u32,
     pub(super) times: u64,
     pub(super) last_begin: f64,
 }
 
-/// Step that began when no flow was under way and is being recorded.
+/// Step that is being recorded. No flow was under way when the step began.
 pub(super) struct Watched {
     pub(super) hash: u64,
     pub(super) step: usize,
@@ -44,7 +44,7 @@ pub(super) struct Watched {
 }
 
 impl Stepped<'_> {
-    /// Returns the recorded step with the flows of the buffer.
+    /// Returns the index of the recorded step whose flows equal the flows in the buffer.
     pub(super) fn find(&mut self) -> Option<u32> {
         let equal = |replays: &[RecordedStep], replay: u32, flows: &[StepFlow]| {
             replays[replay as usize].flows == flows
@@ -74,14 +74,14 @@ impl Stepped<'_> {
         replay.last_begin = now;
         self.replayed += 1;
         let end = now + replay.duration;
-        ledger.replay_flowing(&replay.stretch, now, end);
+        ledger.replay_flowing(&replay.period, now, end);
         let first = self.next_flow;
         self.next_flow += replay.flows.len() as u32;
         self.next_step += 1;
         self.first_loaded = self.next_flow;
         ledger.last_end = end;
         if ledger.records_flows() {
-            // The flows of a step refer to earlier steps, not to each other.
+            // A flow of a step waits for flows of earlier steps, not for flows of its own step.
             let replay = &self.replays[index as usize];
             let before: Vec<u32> = replay
                 .flows
@@ -89,7 +89,7 @@ impl Stepped<'_> {
                 .map(|flow| self.waited_for(flow, ledger))
                 .collect();
             ledger.replay_flows(StepReplay {
-                like: replay.first_flow,
+                original: replay.first_flow,
                 first,
                 begin: now,
                 ends: &replay.ends,
@@ -109,8 +109,9 @@ impl Stepped<'_> {
         Ok(end)
     }
 
-    /// Remembers the step in the buffer, and starts to record it if it has occurred before.
-    pub(super) fn watch(&mut self, now: f64, ledger: &mut FlowLedger) {
+    /// Marks the step in the buffer as seen. Starts to record the step at `now` (ps) if the step
+    /// has been seen before.
+    pub(super) fn begin_recording(&mut self, now: f64, ledger: &mut FlowLedger) {
         let hash = hash(&self.buffer);
         let again = !self.seen.insert(hash);
         let has_room = self.replay_flows + self.buffer.len() <= MAX_RECORDED_FLOWS;
@@ -127,12 +128,12 @@ impl Stepped<'_> {
         }
     }
 
-    /// Keeps the step that is being recorded, if no other step overlapped with it.
-    pub(super) fn keep_watched(&mut self, now: f64, ledger: &mut FlowLedger) {
+    /// Stores the step that is being recorded, unless another step overlapped with it.
+    pub(super) fn finish_recording(&mut self, now: f64, ledger: &mut FlowLedger) {
         let Some(watched) = self.watched.take() else {
             return;
         };
-        let Some(stretch) = ledger.stretch() else {
+        let Some(period) = ledger.period() else {
             return;
         };
         if watched.step + 1 != self.next_step {
@@ -144,7 +145,7 @@ impl Stepped<'_> {
             duration: now - watched.begin,
             flows: watched.flows,
             ends: watched.ends,
-            stretch,
+            period,
             first_flow: watched.first_flow,
             times: 0,
             last_begin: 0.0,

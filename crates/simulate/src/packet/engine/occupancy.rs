@@ -1,20 +1,20 @@
-//! Occupancy of buffers over time, and time that chunks wait for full buffers.
+//! Occupancy of buffers over time, and the time for which chunks wait for full buffers.
 
 use super::super::arena::NONE;
 use super::super::routes::Routes;
 use super::PacketEngine;
 
-/// Upper bound on the occupancy of a channel at a time, while credits may be unknown.
-pub(super) struct Doubt {
+/// Occupancy of a channel that may be a peak. Unknown credits may still lower the occupancy.
+pub(super) struct UncertainPeak {
     channel: u32,
     time: u64,
     occupied: u32,
-    /// Number of the channel's doubt before this one; `NONE` for the first.
+    /// Index of the previous uncertain peak of the channel, or `NONE`.
     before: u32,
 }
 
 impl<R: Routes> PacketEngine<R> {
-    /// Notes that chunks wait for a full buffer of a channel.
+    /// Records that chunks wait for a place in the full buffer of channel `number`.
     pub(in super::super) fn stall(&mut self, link: u32, number: u32) {
         let stall = &mut self.stalls[number as usize];
         if stall.since.is_none() {
@@ -24,8 +24,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Ends a wait for a full buffer at `time`, at which a place becomes free or the simulation
-    /// ends.
+    /// Records that a wait for a full buffer ends at `time` (ps), or that the simulation ends then.
     pub(in super::super) fn end_stall(&mut self, link: u32, number: u32, time: u64) {
         let stall = &mut self.stalls[number as usize];
         if let Some(since) = stall.since.take() {
@@ -35,7 +34,6 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Takes a place of a channel's buffer.
     #[inline]
     pub(in super::super) fn occupy(&mut self, link: u32, number: u32, time: u64) {
         let state = &mut self.channels.list[number as usize];
@@ -47,56 +45,58 @@ impl<R: Routes> PacketEngine<R> {
         self.counters.occupancy.step(class, time, 1);
     }
 
-    /// Raises the peak of a channel to its occupancy. Records a doubt instead if credits may have
-    /// come back that are not known yet.
+    /// Raises the peak of channel `number` to its occupancy. If credits may have arrived that are
+    /// not known yet, the function records an uncertain peak instead.
     #[cold]
     pub(super) fn raise_peak(&mut self, link: u32, number: u32, time: u64) {
-        let doubted = self.crosses(link) && time >= self.credits_known;
+        let is_uncertain = self.crosses(link) && time >= self.credits_known;
         let occupied = self.channels.list[number as usize].occupied;
-        if doubted {
-            self.doubts.push(Doubt {
+        if is_uncertain {
+            self.uncertain_peaks.push(UncertainPeak {
                 channel: number,
                 time,
                 occupied,
                 before: NONE,
             });
-            self.link_doubt(self.doubts.len() - 1);
+            self.link_uncertain_peak(self.uncertain_peaks.len() - 1);
         } else {
             self.channels.list[number as usize].peak = occupied;
         }
     }
 
-    /// Makes a doubt the last of its channel.
-    fn link_doubt(&mut self, place: usize) {
-        let doubt = &mut self.doubts[place];
-        let last = &mut self.channels.list[doubt.channel as usize].doubt;
-        doubt.before = std::mem::replace(last, place as u32);
+    /// Appends the uncertain peak with index `place` to the list of its channel.
+    fn link_uncertain_peak(&mut self, place: usize) {
+        let uncertain = &mut self.uncertain_peaks[place];
+        let last = &mut self.channels.list[uncertain.channel as usize].last_uncertain_peak;
+        uncertain.before = std::mem::replace(last, place as u32);
     }
 
-    /// Corrects the doubts of a channel by a credit that came back at `time`.
-    pub(super) fn credit_doubts(&mut self, channel: u32, time: u64) {
-        let mut place = self.channels.list[channel as usize].doubt;
-        while let Some(doubt) = self.doubts.get_mut(place as usize) {
-            if doubt.time < time {
+    /// Lowers the uncertain peaks of a channel after a credit that arrived at `time` (ps).
+    pub(super) fn correct_uncertain_peaks(&mut self, channel: u32, time: u64) {
+        let mut place = self.channels.list[channel as usize].last_uncertain_peak;
+        while let Some(uncertain) = self.uncertain_peaks.get_mut(place as usize) {
+            if uncertain.time < time {
                 return;
             }
-            doubt.occupied -= 1;
-            place = doubt.before;
+            uncertain.occupied -= 1;
+            place = uncertain.before;
         }
     }
 
-    /// Resolves the doubts about times before `known`, at which all credits are known.
-    pub(in super::super) fn resolve_doubts(&mut self, known: u64) {
-        for doubt in &self.doubts {
-            let state = &mut self.channels.list[doubt.channel as usize];
-            if doubt.time < known {
-                state.peak = state.peak.max(doubt.occupied);
+    /// Decides the uncertain peaks at times before `known` (ps), before which all credits are
+    /// known.
+    pub(in super::super) fn resolve_uncertain_peaks(&mut self, known: u64) {
+        for uncertain in &self.uncertain_peaks {
+            let state = &mut self.channels.list[uncertain.channel as usize];
+            if uncertain.time < known {
+                state.peak = state.peak.max(uncertain.occupied);
             }
-            state.doubt = NONE;
+            state.last_uncertain_peak = NONE;
         }
-        self.doubts.retain(|doubt| doubt.time >= known);
-        for place in 0..self.doubts.len() {
-            self.link_doubt(place);
+        self.uncertain_peaks
+            .retain(|uncertain| uncertain.time >= known);
+        for place in 0..self.uncertain_peaks.len() {
+            self.link_uncertain_peak(place);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Synchronisation of a part with the others: waiting, clocks and mail; see
-//! [`exchange`](super::super::exchange).
+//! Synchronisation of a part with the other parts: waiting, clocks and mail. The model is described
+//! in [`exchange`](super::super::exchange).
 
 use super::super::arena::NONE;
 use super::super::event_queue::EventKind;
@@ -10,18 +10,19 @@ use super::super::routes::Routes;
 use super::PacketEngine;
 use super::terminal::PacketMessage;
 
-/// Distance of the next event, in minimum times between parts, beyond which a waiting part asks all
-/// parts to pause, so that they continue at that event without raising their clocks step by step.
+/// Time to the next event, in multiples of `min_chunk_ps`, above which a waiting network part asks
+/// all parts to pause. After the pause, clocks start at the event instead of rising step by step.
 const MAX_CLOCK_STEPS: u64 = 1 << 9;
 
-/// A part waits too often after more than `MIN_WAITS` waits with fewer than `EVENTS_PER_WAIT`
-/// events per wait: one wait takes about as long as a dozen events.
+/// A network part waits too often if it has waited more than `MIN_WAITS` times with fewer than
+/// `EVENTS_PER_WAIT` events per wait. A wait takes about as long as a dozen events.
 const MIN_WAITS: u64 = 8;
 const EVENTS_PER_WAIT: u64 = 16;
 
 impl<R: Routes> PacketEngine<R> {
-    /// Processes all events before `until`, or before a pause that a part asked for. If `waits` is
-    /// false, it returns instead of waiting for other parts.
+    /// Processes all events before `until` (ps), or before a pause that a network part has
+    /// requested. If `waits` is false, the function returns when it would have to wait for other
+    /// parts.
     pub(in super::super) fn run(&mut self, until: u64, waits: bool) {
         self.clock = 0;
         let mut idle = 0;
@@ -41,8 +42,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Reads the state of the other parts, takes their mail, sets the part's limit and publishes
-    /// its clock. Returns whether the part has reached `until`.
+    /// Reads the state of the other network parts and their mail, computes `limit` and publishes
+    /// the clock. Returns whether the part has reached `until` (ps).
     pub(super) fn synchronise(&mut self, until: u64) -> bool {
         let others = self.exchange.observe(self.part);
         let mut until = until.min(self.exchange.pause_time());
@@ -55,7 +56,7 @@ impl<R: Routes> PacketEngine<R> {
         let window = if self.awaited > 0 { credit } else { chunk };
         let known = until.min(others.clock.saturating_add(window));
         self.credits_known = others.clock.saturating_add(credit);
-        self.resolve_doubts(self.credits_known);
+        self.resolve_uncertain_peaks(self.credits_known);
         self.limit = known;
         if self.ended != NEVER {
             let last = others.lead.unwrap_or(others.ended.max(self.ended));
@@ -69,7 +70,8 @@ impl<R: Routes> PacketEngine<R> {
         next >= until && known >= until
     }
 
-    /// Asks for a pause if clocks would have to rise in many steps before any part has an event.
+    /// Requests a pause if clocks would have to rise in many steps before any network part has an
+    /// event.
     pub(super) fn pause_if_next_is_distant(&mut self) {
         let others = self.exchange.observe(self.part);
         let next = self
@@ -83,8 +85,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Asks all parts to pause at a time that no part can have reached, since this part's published
-    /// clock is at most the present time.
+    /// Asks all network parts to pause at a time that no part can have reached, because the
+    /// published clock of this part is at most the present time.
     #[cold]
     pub(super) fn request_pause(&mut self) {
         let time = self.now.max(self.clock) + self.setup.partition.min_chunk_ps + 1;
@@ -92,7 +94,8 @@ impl<R: Routes> PacketEngine<R> {
         self.limit = self.limit.min(time);
     }
 
-    /// Sends the mail to the other parts and publishes the clock.
+    /// Sends the mail to the other network parts, then publishes the clock and the next event time
+    /// (ps).
     pub(super) fn publish(&mut self, clock: u64, next: u64) {
         self.clock = self.clock.max(clock);
         if self.mail.len() > 1 {
@@ -103,7 +106,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Waits until all credits that have come back from other parts are known.
+    /// Waits until all credits that other network parts have sent up to the present time are known.
     #[cold]
     pub(super) fn await_known_credits(&mut self) {
         if self.now < self.credits_known {
@@ -126,13 +129,12 @@ impl<R: Routes> PacketEngine<R> {
         self.take_mail();
     }
 
-    /// Returns whether a link leads to another part.
+    /// Returns whether a link leads to another network part.
     #[inline]
     pub(super) fn crosses(&self, link: u32) -> bool {
         self.ports[link as usize].part != self.part
     }
 
-    /// Takes the mail from other parts.
     pub(in super::super) fn take_mail(&mut self) {
         if self.mail.len() == 1 {
             return;
@@ -153,7 +155,7 @@ impl<R: Routes> PacketEngine<R> {
                 .push_at(time, EventKind::Arrive, chunk.link, number);
         }
         for (channel, time) in mail.credits.drain(..) {
-            self.credit_doubts(channel, time);
+            self.correct_uncertain_peaks(channel, time);
             let back = self.channels.send_credit(channel, self.now, time);
             self.awaited -= u32::from(self.wake(channel, back));
         }
@@ -163,7 +165,7 @@ impl<R: Routes> PacketEngine<R> {
         self.inbox = mail;
     }
 
-    /// Registers a message that comes from another part.
+    /// Adds the entry of a message that comes from another network part.
     pub(super) fn register(&mut self, announced: &AnnouncedMessage) {
         let received = &mut self.received[usize::from(announced.home)];
         let place = announced.number as usize;
@@ -173,15 +175,14 @@ impl<R: Routes> PacketEngine<R> {
         received[place] = self.messages.add(PacketMessage::received(announced));
     }
 
-    /// Returns whether the part waits too often to benefit from running in parallel with the
+    /// Returns whether the network part waits too often to benefit from running in parallel with
     /// others.
     pub(in super::super) fn waits_too_often(&self) -> bool {
         let events = self.counters.events - self.waits_since;
         self.waits > MIN_WAITS && events < self.waits * EVENTS_PER_WAIT
     }
 
-    /// Ends the part: all of its ranks have ended, and only events at the present time are certain
-    /// to happen.
+    /// Ends the network part, because all of its ranks have ended. Later events may not happen.
     pub(in super::super) fn end(&mut self) {
         self.ended = self.now;
         self.exchange.end(self.part, self.now);

@@ -1,5 +1,4 @@
-//! Terminals: they cut messages into packets and chunks, put chunks on their links, and receive
-//! messages.
+//! Terminals, which cut messages into packets and chunks, send chunks, and receive messages.
 
 use super::super::arena::{Linked, List, NONE};
 use super::super::channel::Chunk;
@@ -11,30 +10,32 @@ use super::PacketEngine;
 use crate::live::MessageEvent;
 use opticoll_base::units::Time;
 
-/// Tag of the first traffic stream; the tags of steps are below.
+/// Tag of the first traffic stream. The tags of steps are lower.
 pub(in super::super) const FIRST_STREAM: u32 = 1 << 31;
 
-/// Message in the network. If its destination is in another part, both parts have an entry: the
-/// source's part cuts the message, the destination's part receives it.
+/// Message in the network. If the destination is in another network part, both parts have an entry.
+/// The part of the source cuts the message, and the part of the destination receives it.
 #[derive(Clone, Copy)]
 pub(in super::super) struct PacketMessage {
     next: u32,
     destination: u32,
     tag: u32,
-    /// Part of the message's source; if that is another part, the number of the message there.
+    /// Network part of the message's source.
     home: u8,
+    /// Number of the message in `home`, if this is another part.
     number: u32,
-    /// Number of bytes not yet cut into packets.
+    /// Number of bytes that are not yet cut into packets.
     to_cut: u64,
     /// Number of chunks that have not arrived.
     pub(in super::super) chunks: u64,
-    /// Time of sending, and time from which the terminal may cut the message.
+    /// Time (ps) at which the message was sent.
     sent: u64,
+    /// Time (ps) from which the terminal may cut the message.
     ready: u64,
 }
 
 impl PacketMessage {
-    /// Creates the entry in the part of the destination.
+    /// Creates the entry of an announced message in the network part of its destination.
     pub(in super::super) fn received(announced: &AnnouncedMessage) -> PacketMessage {
         PacketMessage {
             next: NONE,
@@ -59,29 +60,27 @@ impl Linked for PacketMessage {
     }
 }
 
-/// State of a terminal.
 pub(in super::super) struct Nic {
     pub(in super::super) link: u32,
-    /// Messages that remain to be cut into packets and chunks, in order.
+    /// Messages that are not completely cut into chunks, in order.
     pub(in super::super) messages: List,
-    /// Chunks to be sent, in order.
+    /// Chunks that wait to be sent, in order.
     pub(in super::super) queue: List,
     queued: u32,
-    /// Time from which the next message can be sequenced, and from which the next packet may be
-    /// cut.
+    /// Time (ps) from which the next message can be sequenced.
     sequenced: u64,
+    /// Time (ps) from which the next packet may be cut.
     paced: u64,
-    /// True if a `Generate` event is due; true if the next one waits for a chunk to leave.
+    /// True if a `Generate` event is due.
     generating: bool,
+    /// True if the next packet waits until a chunk has left.
     held_up: bool,
-    /// True if an `Inject` event is due or a chunk waits for a credit.
+    /// True if an `Inject` event is due, or if a chunk waits for a credit.
     sending: bool,
-    /// Number of chunks cut so far.
-    made: u64,
+    chunks_cut: u64,
 }
 
 impl Nic {
-    /// Creates a terminal without messages that sends over `link`.
     pub(in super::super) fn new(link: u32) -> Nic {
         Nic {
             link,
@@ -93,19 +92,19 @@ impl Nic {
             generating: false,
             held_up: false,
             sending: false,
-            made: 0,
+            chunks_cut: 0,
         }
     }
 }
 
-/// Returns the number of chunks of a message, given the bytes of the message, of packets and of
-/// chunks. An empty message is one chunk.
+/// Returns the number of chunks of a message of `bytes` bytes. `packet` and `chunk` are the sizes
+/// of packets and chunks in bytes. An empty message is one chunk.
 pub(in super::super) fn chunks_of(bytes: u64, packet: u64, chunk: u64) -> u64 {
     (bytes / packet * packet.div_ceil(chunk) + (bytes % packet).div_ceil(chunk)).max(1)
 }
 
 impl<R: Routes> PacketEngine<R> {
-    /// Hands a message to its source's terminal.
+    /// Passes a message to the terminal of its source.
     pub(in super::super) fn submit(&mut self, order: IssuedMessage) {
         let chunks = chunks_of(order.bytes, self.setup.packet, self.setup.chunk);
         let (delays, ports) = (&self.setup.delays, &mut self.ports);
@@ -151,7 +150,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Cuts the next packet of a terminal's first message into chunks.
+    /// Cuts the next packet of the first message of a terminal into chunks.
     pub(in super::super) fn generate(&mut self, terminal: u32) {
         let nic = &mut self.nics[terminal as usize];
         let number = nic.messages.head;
@@ -167,7 +166,7 @@ impl<R: Routes> PacketEngine<R> {
         loop {
             let piece = bytes.min(self.setup.chunk);
             bytes -= piece;
-            let draw = (u64::from(terminal) << 40) + (nic.made << 3);
+            let draw = (u64::from(terminal) << 40) + (nic.chunks_cut << 3);
             let mut chunk = Chunk::new(
                 (self.part, number),
                 destination,
@@ -178,7 +177,7 @@ impl<R: Routes> PacketEngine<R> {
             chunk.last = last_packet && bytes == 0;
             let place = self.chunks.add(chunk);
             nic.queue.push(&mut self.chunks, place);
-            nic.made += 1;
+            nic.chunks_cut += 1;
             count += 1;
             if bytes == 0 {
                 break;
@@ -201,7 +200,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Schedules the cutting of a terminal's next packet, if the terminal has one.
+    /// Schedules the cutting of the next packet of a terminal, if the terminal has a packet.
     fn set_next_time(&mut self, terminal: u32) {
         let nic = &mut self.nics[terminal as usize];
         nic.generating = !nic.messages.is_empty();
@@ -213,7 +212,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Puts the next chunk of a terminal on its link, if the link's buffer has room.
+    /// Sends the next chunk of a terminal over its link, if the link's buffer has a free place.
     pub(in super::super) fn inject(&mut self, terminal: u32) {
         let nic = &mut self.nics[terminal as usize];
         let link = nic.link;
@@ -272,7 +271,6 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Delivers a message to its receiver.
     pub(in super::super) fn deliver(&mut self, number: u32) {
         let message = self.messages[number];
         self.messages.remove(number);
@@ -306,7 +304,7 @@ impl<R: Routes> PacketEngine<R> {
         self.send_orders();
     }
 
-    /// Submits the messages that ranks have issued, and ends the part if all its ranks have
+    /// Submits the messages that ranks have issued, and ends the network part if its ranks have
     /// finished.
     fn send_orders(&mut self) {
         if self
@@ -322,7 +320,6 @@ impl<R: Routes> PacketEngine<R> {
         self.orders.clear();
     }
 
-    /// Starts a rank.
     pub(in super::super) fn begin(&mut self, rank: u32) {
         let Some(steps) = &mut self.steps else {
             return;
@@ -331,7 +328,8 @@ impl<R: Routes> PacketEngine<R> {
         self.send_orders();
     }
 
-    /// Sends the next message of a stream from its terminal, and schedules the one after.
+    /// Sends the next message of a stream from a terminal, and schedules the message after it.
+    /// `timer` is the number of the stream times the number of terminals, plus the terminal.
     pub(in super::super) fn timer(&mut self, timer: u32) {
         let terminals = self.nics.len() as u32;
         let (number, terminal) = (timer / terminals, timer % terminals);
