@@ -4,7 +4,7 @@ use super::{Algorithm, AlgorithmError, CostFormulas, Request, binomial};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Reduce whole vectors to rank 0 along a tree, then broadcast along the same tree",
     citation: "Thakur, Rabenseifner and Gropp, IJHPCA 2005; a baseline of the WRHT paper",
@@ -29,7 +29,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     schedule.claims = Claims {
         paper_steps: Some(u64::from(steps)),
         schedule_steps: Some(steps),
-        // The root has one child per level of the tree, the other ranks have fewer children.
+        // Rank 0 has one child per level of the tree. The other ranks have fewer children.
         chunks_sent_per_rank: Some(u64::from(steps / 2)),
         ..Claims::default()
     };

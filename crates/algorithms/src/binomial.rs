@@ -1,14 +1,14 @@
-//! Binomial trees: the number of ranks that hold data doubles in each step.
+//! Binomial trees: the number of ranks that have the data doubles in each step.
 //!
-//! Let v = r - root mod N be the distance of rank r from the root. The rank at distance v receives
-//! from the rank at distance v without its lowest set bit. The subtree of v with lowest set bit D
-//! covers the ranks at distances v .. v + D, so a scatter forwards contiguous ranges.
+//! The distance v of rank r from the root is (r - root) mod N. Let D be the lowest set bit of v.
+//! The rank at distance v receives from the rank at distance v - D, and its subtree consists of the
+//! ranks at distances v, ..., v + D - 1. A scatter therefore forwards contiguous ranges of blocks.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, MPICH, Request, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Forward the vector from every rank that holds it to the rank at distance N/2, \
@@ -38,8 +38,8 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// Returns the edges of the tree, step by step: (distance of the sender from the root, distance of
-/// the receiver from the root, distances that the receiver's subtree covers).
+/// Returns the edges of the tree on `ranks` ranks, step by step, as (sender, receiver, subtree of
+/// the receiver). Ranks are given by their distances from the root.
 pub(super) fn edges(ranks: u32) -> Vec<Vec<(u32, u32, std::ops::Range<u32>)>> {
     let depth = ranks.next_power_of_two().ilog2();
     (0..depth)
@@ -78,8 +78,6 @@ pub(super) fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmErro
     Ok(schedule)
 }
 
-/// Builds the scatter along the tree, which is also the first half of the broadcast by scatter and
-/// all_gather.
 pub(super) fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let (ranks, root) = (request.ranks(), request.collective.root());
     let mut schedule = Schedule::new(request.collective);
@@ -98,8 +96,8 @@ pub(super) fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError>
     Ok(schedule)
 }
 
-/// Returns the claims of a tree whose root sends `sent` vectors or blocks, the maximum of all
-/// ranks.
+/// Returns the claims of a tree. `sent` is the number of vectors or blocks that the root sends,
+/// which is the maximum over all ranks.
 fn claims(ranks: u32, sent: u64) -> Claims {
     Claims {
         chunks_sent_per_rank: Some(sent),

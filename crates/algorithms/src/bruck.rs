@@ -1,11 +1,11 @@
 //! Bruck's algorithms: ceil(log2 N) steps for any number of ranks N.
 //!
-//! all_gather: in step i, rank r sends all blocks that it holds (2^i blocks, fewer in the last
-//! step) to rank r - 2^i.
+//! all_gather: in step i, rank r sends all blocks that it has (2^i blocks, fewer in the last step)
+//! to rank r - 2^i.
 //!
-//! all_to_all: the block from rank r to rank r + o travels by the bits of the offset o. If bit i of
-//! o is set, the block moves in step i by 2^i ranks, from rank r + (o mod 2^i). In step i a rank
-//! sends one block for every o < N with bit i set: about N/2 blocks.
+//! all_to_all: the bits of the offset o determine the route of the block from rank r to rank r + o.
+//! If bit i of o is set, the block moves in step i from rank r + (o mod 2^i) to the rank 2^i after
+//! it. In step i a rank sends one block for every o < N with bit i set, which is about N/2 blocks.
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, Request, all_pairs, make_room_for,
@@ -17,17 +17,17 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 const CITATION: &str = "Bruck et al., Efficient Algorithms for All-to-All Communications in \
     Multiport Message-Passing Systems, TPDS 1997";
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Send all blocks held to the rank 1, 2, 4, ... places before the sender",
+        summary: "Send all blocks of the sender to the rank 1, 2, 4, ... positions before it",
         citation: CITATION,
         costs: CostFormulas::new("ceil(log2 N)", "N - 1", "N - 1"),
         ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllGather, all_gather)
     },
     Algorithm {
-        summary: "Forward blocks by the bits of their distance, to the rank 1, 2, 4, ... places \
-                  after the sender",
+        summary: "Forward blocks by the bits of their distance, to the rank 1, 2, 4, ... \
+                  positions after the sender",
         citation: CITATION,
         costs: CostFormulas::new(
             "ceil(log2 N)",
@@ -47,8 +47,8 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// Builds the all_gather. Before the step with distance D, rank r holds the blocks of ranks r, r +
-/// 1, ..., r + D - 1.
+/// Builds the all_gather. Before the step with distance D, rank r has the blocks of ranks r, r + 1,
+/// ..., r + D - 1.
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let mut schedule = Schedule::new(request.collective);

@@ -1,14 +1,14 @@
-//! Chain: the vector is cut into segments, which the ranks pass on one after another.
+//! Chain: the vector is cut into pieces, and each rank forwards the pieces to the next rank.
 //!
-//! Piece p leaves the rank at distance v from the root in step v + p, so every rank but the last
-//! sends one piece in each step once the pipeline is full. For K segments of a vector of M bytes,
-//! this takes N - 2 + K steps of M / K bytes.
+//! The rank at distance v from the root sends piece p in step v + p. Once the pipeline is full,
+//! every rank but the last sends one piece in each step. A vector of M bytes in K pieces takes N -
+//! 2 + K steps of M / K bytes.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, SEGMENTS, make_room_for, segments};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Pass the pieces of the vector from each rank to the next, one after the other",
     citation: "Folklore; pipelined chains of MPI, as in Pješivac-Grbović et al., Cluster \

@@ -1,13 +1,14 @@
-//! Cyclic doubling: doubling along a cycle, with the longest distance first. It is Bruck's
-//! all_gather with the distances in reverse order.
+//! Cyclic doubling: doubling along a cycle, with the longest distance first. The algorithm is
+//! Bruck's all_gather with the distances in reverse order.
 //!
-//! With s = ceil(log2 N) steps, the distances are ceil(N / 2), ceil(N / 4), ..., 1. In each step
-//! rank r sends the blocks that it holds to the rank at this distance after it, except blocks that
-//! this rank already has. Long distances have small messages, short distances large messages: if
-//! data travel from neighbour to neighbour, 2^i links of a ring carry N / 2^(i + 1) blocks each.
+//! The s = ceil(log2 N) steps have the distances ceil(N / 2), ceil(N / 4), ..., 1. In a step with
+//! distance d, rank r sends to rank r + d all blocks that it has, except blocks that rank r + d
+//! already has. Long distances have small messages and short distances have large messages. If data
+//! travel from neighbour to neighbour, a message at distance 2^i crosses 2^i links of a ring, each
+//! of which carries N / 2^(i + 1) blocks per message.
 //!
-//! Every distance is at most one more than the sum of the later distances, so the sums of subsets
-//! of the distances are all of 0, ..., N - 1: at the end every rank holds the blocks of all ranks.
+//! Every distance is at most the sum of the later distances plus 1, so the sums of subsets of the
+//! distances are all numbers 0, ..., N - 1. Hence every rank ends with the blocks of all ranks.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, all_pairs, make_room};
 use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -16,17 +17,17 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication \
     Operations in MPICH, IJHPCA 2005; along a cycle opticoll";
 
-/// The only families for which distances have a price: elsewhere the order of the distances does
-/// not matter.
+/// Families on which a message costs more if its distance is longer. On other families the order of
+/// the distances has no effect, so Bruck's algorithm suffices.
 const FAMILIES: &[&str] = &["circuit_switch"];
 
 const NAME: &str = "cyclic_doubling";
 const LABEL: &str = "Cyclic doubling";
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Send all blocks held to the rank N/2, N/4, ..., 1 places after the sender",
+        summary: "Send all blocks of the sender to the rank N/2, N/4, ..., 1 positions after it",
         citation: CITATION,
         families: FAMILIES,
         costs: CostFormulas::new("ceil(log2 N)", "N - 1", "N - 1"),
@@ -48,7 +49,6 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     gathering(request.collective, Direction::Forward)
 }
 
-/// Direction of blocks around the cycle.
 #[derive(Clone, Copy)]
 enum Direction {
     Forward,
@@ -56,7 +56,8 @@ enum Direction {
 }
 
 impl Direction {
-    /// Returns the rank that is `places` places further.
+    /// Returns the rank `places` positions after `rank` in this direction, on a cycle of `ranks`
+    /// ranks.
     fn advance(self, rank: u32, places: u32, ranks: u32) -> u32 {
         match self {
             Direction::Forward => (rank + places) % ranks,
@@ -72,13 +73,14 @@ impl Direction {
     }
 }
 
-/// Builds the all_gather in one direction around the cycle.
+/// Builds the all_gather whose blocks move in `direction` around the cycle.
 fn gathering(collective: Collective, direction: Direction) -> Result<Schedule, AlgorithmError> {
     let ranks = collective.ranks();
     let steps = ranks.next_power_of_two().ilog2();
     let mut schedule = Schedule::new(collective);
     make_room(&mut schedule, ranks)?;
-    // Distances of the held blocks' ranks before a rank, as a list and as a table.
+    // Offsets of the blocks that every rank has, as a list and as a table: offset o of rank r is
+    // the block of the rank o positions before r.
     let mut offsets = vec![0];
     let mut is_held = vec![false; ranks as usize];
     is_held[0] = true;
@@ -110,8 +112,8 @@ fn gathering(collective: Collective, direction: Direction) -> Result<Schedule, A
     Ok(schedule)
 }
 
-/// Builds the all_reduce. The sums are collected in the forward direction as well, so both halves
-/// use the same circuits.
+/// Builds the all_reduce. The reversed first half also sends in the forward direction, so both
+/// halves use the same circuits.
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let blocks = Collective::new(CollectiveKind::AllGather, ranks)?;

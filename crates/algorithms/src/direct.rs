@@ -1,9 +1,9 @@
-//! Direct exchange: each chunk travels straight from its source to its destination.
+//! Direct exchange: each chunk is sent from its source to its destination without relays.
 //!
-//! The transfers are all in one step (`at_once`), or spread over N - 1 steps (`shift`): in step s,
-//! rank r sends to rank r + s + 1, so every rank sends one block and receives one block per step.
-//! The all_reduce sends the N-th parts of all vectors straight to the ranks that combine them, and
-//! the results straight to all ranks. In a barrier every rank signals to every other rank.
+//! With `at_once`, all transfers are in one step. With `shift`, they are divided among N - 1 steps:
+//! in step s, rank r sends one block to rank r + s + 1. The all_reduce cuts the vector into N
+//! parts. Every rank sends part i to rank i, which combines the parts and sends the result to all
+//! ranks. In a barrier every rank signals to every other rank.
 
 use super::pairwise::{self, Pairing};
 use super::{
@@ -54,7 +54,7 @@ const fn record(
     }
 }
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     record(
         CollectiveKind::AllGather,
@@ -152,7 +152,7 @@ fn barrier(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// Builds the schedule that sends every chunk straight to its destinations in one step.
+/// Builds the schedule of one step that sends every chunk to its destinations without relays.
 fn one_step(collective: Collective) -> Result<Schedule, AlgorithmError> {
     let ranks = collective.ranks();
     let mut schedule = Schedule::new(collective);

@@ -1,14 +1,13 @@
-//! Dissemination barrier: in round k every rank signals to the rank 2^k places after it. After
-//! ceil(log2 N) rounds each rank has heard, directly or indirectly, from every other rank, for any
-//! N.
+//! Dissemination barrier: in round k every rank signals to the rank 2^k positions after it. After
+//! ceil(log2 N) rounds every rank has a signal from every other rank, direct or relayed, for any N.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Send a signal to the rank 1, 2, 4, ... places after the sender",
+    summary: "Send a signal to the rank 1, 2, 4, ... positions after the sender",
     citation: "Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization, \
                International Journal of Parallel Programming 1988",
     costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),

@@ -1,23 +1,24 @@
 //! Double binary tree (Sanders, Speck and Träff): each of two trees carries half of the vector, cut
-//! into pieces, and a rank with children in one tree is a leaf of the other tree.
+//! into pieces. A rank with children in one tree is a leaf of the other tree.
 //!
-//! A single pipelined binary tree uses half of the bandwidth of the ranks: leaves send nothing,
-//! inner ranks send every piece twice. With two trees every rank sends as many pieces as it
-//! receives. The header of `double_tree/trees.rs` defines the trees and shows why no rank sends or
-//! receives twice in a step.
+//! A single pipelined binary tree uses half of the ranks' bandwidth, because leaves send nothing
+//! and inner ranks send every piece twice. With two trees every rank sends as many pieces as it
+//! receives. The header of `double_tree/trees.rs` defines the trees and proves that no rank sends
+//! twice or receives twice in a step.
 //!
 //! **broadcast**: a vector of M bytes in K pieces takes at most K + 2 floor(log2(N - 1)) steps of M
 //! / K bytes. Every rank receives M bytes and sends at most M bytes (for odd K, one more piece).
 //!
-//! **all_reduce**: the edges in reverse order combine the vector at rank 0; the results travel down
-//! as soon as they are complete. Both pipelines run concurrently, so in a step a rank may send one
-//! piece up and another piece down. This takes at most K + 4 floor(log2(N - 1)) + 2 steps. Every
-//! rank sends and receives at most 2 M bytes, the minimum of any all_reduce for large N.
+//! **all_reduce**: the edges in reverse order combine the vector at rank 0. Each piece of the
+//! result travels down as soon as the piece is complete. Both pipelines run concurrently, so in a
+//! step a rank may send one piece up and another piece down. The all_reduce takes at most K + 4
+//! floor(log2(N - 1)) + 2 steps. Every rank sends and receives at most 2 M bytes, the minimum of
+//! any all_reduce for large N.
 //!
-//! In k **channels**, as in NCCL, the vector is cut into k parts, each with its own two trees. The
-//! trees of channel c connect the ranks number c of all groups (such as servers); from these ranks
-//! a chain passes through each group. So data leave a group at k ranks, through k network
-//! interfaces.
+//! In k **channels**, as in NCCL, the vector is cut into k parts, each with two trees of its own.
+//! The trees of channel c connect rank number c of every group (such as a server) with each other;
+//! a chain continues from this rank through the rest of its group. So data leave a group at k
+//! ranks, through k network interfaces.
 
 mod trees;
 
@@ -32,7 +33,7 @@ use trees::DoubleTreeEdge;
 const CITATION: &str = "Sanders, Speck and Träff, Two-tree Algorithms for Full Bandwidth \
     Broadcast, Reduction and Scan, Parallel Computing 2009";
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Reduce each half of the vector up its own tree, then broadcast it down the same \
@@ -65,15 +66,15 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// The trees of a request and their pieces: piece 2 i + t of a channel is the i-th piece of its
-/// tree t.
+/// The trees of a request, with the number of pieces. Within a channel, piece 2 i + t is the i-th
+/// piece of tree t.
 struct Pipelines {
-    /// Edges of all channels, each with its channel. Ranks are counted from the root of the
-    /// collective.
+    /// Edges of all channels, as (channel, edge). The ranks of an edge are counted from the
+    /// collective's root.
     edges: Vec<(u32, DoubleTreeEdge)>,
     ranks: u32,
     root: u32,
-    /// Number of pieces of a channel.
+    /// Number of pieces per channel.
     pieces: u32,
     channels: u32,
 }
@@ -98,30 +99,29 @@ impl Pipelines {
         })
     }
 
-    /// Returns the number of pieces that travel along a tree.
+    /// Returns the number of pieces of a channel that travel along tree number `tree` (0 or 1).
     fn tree_pieces(&self, tree: usize) -> u32 {
         (self.pieces + 1 - tree as u32) / 2
     }
 
-    /// Returns the edges along which pieces travel.
     fn used_edges(&self) -> impl Iterator<Item = &DoubleTreeEdge> {
         let edges = self.edges.iter().map(|(_, edge)| edge);
         edges.filter(|edge| self.tree_pieces(edge.tree) > 0)
     }
 
-    /// Returns the last step in which an edge is used for the first time.
+    /// Returns the step in which the last edge is used for the first time.
     fn fill_step(&self) -> u32 {
         self.used_edges().map(|edge| edge.step).max().unwrap_or(0)
     }
 
-    /// Returns the number of steps until the last piece has travelled down.
+    /// Returns the number of steps until the last piece has arrived at the last rank.
     fn end(&self) -> u32 {
         let last = |edge: &DoubleTreeEdge| edge.step + 2 * (self.tree_pieces(edge.tree) - 1) + 1;
         self.used_edges().map(last).max().unwrap_or(0)
     }
 
-    /// Returns the maximum number of pieces that a rank sends: to its children and, if `goes_up`,
-    /// to its parents.
+    /// Returns the maximum number of pieces that a rank sends. Every rank sends to its children; if
+    /// `goes_up`, every rank also sends to its parents.
     fn max_sent(&self, goes_up: bool) -> u64 {
         let mut sent = vec![0u64; self.ranks as usize];
         for edge in self.used_edges() {
@@ -132,7 +132,7 @@ impl Pipelines {
         sent.into_iter().max().unwrap_or(0)
     }
 
-    /// Returns the transfers down the trees, each with its step, in the order of edges.
+    /// Returns the transfers down the trees as (step, transfer), edge by edge.
     fn down(&self) -> impl Iterator<Item = (u32, Transfer)> + '_ {
         self.edges.iter().flat_map(move |(channel, edge)| {
             let rank = |from_root| (self.root + from_root) % self.ranks;
@@ -144,11 +144,12 @@ impl Pipelines {
         })
     }
 
-    /// Returns the transfers up the trees: the reverse of the transfers down.
+    /// Returns the transfers up the trees as (step, transfer): the reversed transfers of `down`.
     fn up(&self) -> impl Iterator<Item = (u32, Transfer)> + '_ {
         let fill_step = self.fill_step();
         self.down().map(move |(step, copy)| {
-            // The i-th piece of a tree starts two steps after its predecessor, in both directions.
+            // In both directions, a tree's i-th piece starts two steps after the tree's previous
+            // piece.
             let delay = 2 * (copy.chunk % self.pieces / 2);
             let transfer = Transfer {
                 source: copy.destination,
@@ -160,7 +161,6 @@ impl Pipelines {
         })
     }
 
-    /// Builds a schedule from transfers with their steps.
     fn schedule(
         &self,
         request: &Request<'_>,
@@ -184,8 +184,9 @@ impl Pipelines {
         Ok(schedule)
     }
 
-    /// Fails if there are too many transfers, `times` for each edge and piece.
-    fn limit(&self, request: &Request<'_>, times: u64) -> Result<(), AlgorithmError> {
+    /// Fails if the schedule would be too large. `times` is the number of transfers per edge and
+    /// piece.
+    fn check_size(&self, request: &Request<'_>, times: u64) -> Result<(), AlgorithmError> {
         let pieces = u64::from(self.pieces) * u64::from(self.channels);
         let transfers = times * u64::from(self.ranks - 1) * pieces;
         make_room_for(&mut Schedule::new(request.collective), transfers)
@@ -194,7 +195,7 @@ impl Pipelines {
 
 fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let pipelines = Pipelines::new(request)?;
-    pipelines.limit(request, 1)?;
+    pipelines.check_size(request, 1)?;
     let claims = Claims {
         schedule_steps: Some(pipelines.end()),
         chunks_sent_per_rank: Some(pipelines.max_sent(false)),
@@ -205,8 +206,8 @@ fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let pipelines = Pipelines::new(request)?;
-    pipelines.limit(request, 2)?;
-    // The root has the first pieces complete after this step at the latest.
+    pipelines.check_size(request, 2)?;
+    // At the latest after this step, the first piece of each tree is complete at the root.
     let turn = match pipelines.ranks {
         1 => 0,
         _ => pipelines.fill_step() + 1,

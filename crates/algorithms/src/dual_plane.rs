@@ -1,17 +1,17 @@
 //! Dual-plane halving and doubling: both planes of a grid exchange at the same time.
 //!
-//! Each exchange of halving and doubling on a grid uses one of the two transceivers of a rank; the
-//! other one is idle. Here the vector of M bytes is split into two parts: the part x M exchanges
-//! along the rows first and then along the columns, the part (1 - x) M along the columns first.
-//! With 2^j columns, 2^i rows and bandwidth B (bytes per second), the two phases of halving take
-//! the following time, in units of M / B:
+//! An exchange of halving and doubling on a grid uses one of a rank's two transceivers, while the
+//! other transceiver is idle. Dual-plane halving and doubling splits the vector of M bytes into two
+//! parts. The part of x M bytes exchanges along the rows first and then along the columns; the part
+//! of (1 - x) M bytes exchanges along the columns first. With 2^j columns, 2^i rows and bandwidth B
+//! (bytes per second), the two phases of halving take the following time, in units of M / B:
 //!
 //! max(x (1 - 2^-j), (1 - x)(1 - 2^-i)) + max(x 2^-j (1 - 2^-i), (1 - x) 2^-i (1 - 2^-j)),
 //!
-//! The two phases of doubling take the same time. For i = j the best x is 1/2, and the bandwidth
-//! term is half that of a single plane: (1 - 1/N) M / B in total. Otherwise x is the best fraction
-//! with a denominator up to 16. In every phase the two parts use different planes, so a step of
-//! both parts takes one slot.
+//! The two phases of doubling take the same time. For i = j the optimal x is 1/2. The bandwidth
+//! term is then (1 - 1/N) M / B in total, half of the term of a single plane. Otherwise x is the
+//! optimal fraction with a denominator of at most 16. In every phase the two parts use different
+//! planes, so a step of both parts takes one slot.
 
 use super::grid::RankGrid;
 use super::grid_core::{GridCore, GridPhases, VectorPart};
@@ -19,7 +19,7 @@ use super::{Algorithm, AlgorithmError, Request};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Halving and doubling of two parts of the vector side by side, one along rows first, \
         one along columns first",
@@ -32,7 +32,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     )
 }];
 
-/// Maximum denominator of the share of a part.
+/// Maximum denominator of the fraction x, the share of the part that exchanges along rows first.
 const MAX_DENOMINATOR: u32 = 16;
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
@@ -61,9 +61,13 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// Builds halving and doubling of the whole vector on a grid: along the rows first, with growing
-/// distances, if `near`; otherwise along the columns first, with shrinking distances.
-pub(super) fn single(request: &Request<'_>, near: bool) -> Result<Schedule, AlgorithmError> {
+/// Builds halving and doubling of the whole vector on a grid, with one plane at a time. If
+/// `nearest_first`, the exchanges start along the rows, with distance 1. Otherwise they start along
+/// the columns, with the largest distance.
+pub(super) fn single(
+    request: &Request<'_>,
+    nearest_first: bool,
+) -> Result<Schedule, AlgorithmError> {
     let grid = RankGrid::of(request.fabric);
     let core = GridCore::of(&grid);
     let pieces = core.size();
@@ -71,18 +75,18 @@ pub(super) fn single(request: &Request<'_>, near: bool) -> Result<Schedule, Algo
         first: 0,
         per_rank: 1,
     };
-    let phases = if near {
-        core.all_reduce(&grid, whole, near)
+    let phases = if nearest_first {
+        core.all_reduce(&grid, whole, nearest_first)
     } else {
         let (turned, core) = (grid.transposed(), core.transposed());
-        core.all_reduce(&turned, whole, near)
+        core.all_reduce(&turned, whole, nearest_first)
     };
     let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
     append(&mut schedule, &[phases]);
     Ok(schedule)
 }
 
-/// Appends the steps of all parts, phase by phase; the parts run concurrently.
+/// Appends the steps of all parts, phase by phase. The parts run concurrently.
 fn append(schedule: &mut Schedule, parts: &[GridPhases]) {
     for phase in 0..8 {
         let steps = parts.iter().map(|part| part[phase].len()).max();
@@ -100,24 +104,24 @@ fn append(schedule: &mut Schedule, parts: &[GridPhases]) {
     };
 }
 
-/// Returns the shares of the part whose rows come first and of the other part: those with the
-/// shortest time and, among these, with the smallest sum.
+/// Returns the integer shares (rows first, columns first) of the two parts with the shortest time.
+/// On a tie, the shares with the smaller sum win.
 fn shares(rows: u64, columns: u64) -> (u32, u32) {
-    // Time of the two phases of halving, times rows * columns * (sum of the shares).
+    // Time of the two phases of halving, multiplied by rows * columns * (sum of the shares).
     let time = |rows_first: u64, columns_first: u64| {
         (rows_first * (columns - 1) * rows).max(columns_first * (rows - 1) * columns)
             + (columns_first * (columns - 1)).max(rows_first * (rows - 1))
     };
-    let mut best = (1, 0);
+    let mut best_shares = (1, 0);
     for sum in 1..=u64::from(MAX_DENOMINATOR) {
         for rows_first in (0..=sum).rev() {
             let candidate = (rows_first, sum - rows_first);
-            let is_shorter =
-                time(candidate.0, candidate.1) * (best.0 + best.1) < time(best.0, best.1) * sum;
+            let is_shorter = time(candidate.0, candidate.1) * (best_shares.0 + best_shares.1)
+                < time(best_shares.0, best_shares.1) * sum;
             if is_shorter {
-                best = candidate;
+                best_shares = candidate;
             }
         }
     }
-    (best.0 as u32, best.1 as u32)
+    (best_shares.0 as u32, best_shares.1 as u32)
 }

@@ -15,12 +15,12 @@ pub enum AlgorithmError {
     Unknown {
         /// The given name.
         name: String,
-        /// The collective.
+        /// The collective that was requested.
         collective: CollectiveKind,
-        /// The nearest known name, or all known names.
+        /// The most similar algorithm name, or all names, as a suggestion to print.
         hint: String,
     },
-    /// The algorithm is for other collectives.
+    /// The collective has no algorithm of this name, but other collectives have.
     #[error(
         "`{}` is not an algorithm of {collective}, but of {others}",
         terminal_text(name)
@@ -28,18 +28,18 @@ pub enum AlgorithmError {
     OtherCollective {
         /// The given name.
         name: String,
-        /// The collective.
+        /// The collective that was requested.
         collective: CollectiveKind,
-        /// The collectives of the algorithm.
+        /// Names of the collectives that have an algorithm of this name.
         others: String,
     },
     /// An option is unknown or invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The fabric is no WDM ring.
+    /// The algorithm runs on a WDM ring only.
     #[error(transparent)]
     WrongFamily(#[from] WrongFamily),
-    /// The fabric has no groups.
+    /// The algorithm runs on a fabric with groups of ranks only, but the fabric has none.
     #[error(
         "`{name}` uses the groups and routers of a dragonfly, which {family} does not have; `ring` \
          and `binomial` run on any fabric"
@@ -50,14 +50,14 @@ pub enum AlgorithmError {
         /// Family of the fabric.
         family: &'static str,
     },
-    /// The algorithm does not run on this fabric or number of ranks.
+    /// The algorithm does not support this fabric or this number of ranks.
     #[error("`{name}` does not run here, on {ranks} ranks: {reason}")]
     Refused {
         /// Name of the algorithm.
         name: &'static str,
         /// Number of ranks.
         ranks: u32,
-        /// The reason, and an alternative.
+        /// Reason, with a supported alternative.
         reason: String,
     },
     /// The collective and the fabric have different numbers of ranks.
@@ -68,20 +68,20 @@ pub enum AlgorithmError {
         /// Number of ranks of the fabric.
         fabric: u32,
     },
-    /// The transfers do not fit into memory.
+    /// The schedule has more transfers than memory can store.
     #[error(
         "{transfers} transfers among {ranks} ranks are too many to list one by one (at most \
-            {most}); plan for fewer ranks"
+            {max_transfers}); plan for fewer ranks"
     )]
     TooLarge {
         /// Number of ranks.
         ranks: u32,
         /// Number of transfers of the schedule.
         transfers: u64,
-        /// Maximum number of transfers.
-        most: u64,
+        /// Maximum number of transfers of a schedule.
+        max_transfers: u64,
     },
-    /// The collective that the algorithm needs is invalid.
+    /// The collective for which the schedule is built is invalid.
     #[error(transparent)]
     Collective(#[from] CollectiveError),
 }

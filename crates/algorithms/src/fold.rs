@@ -1,19 +1,20 @@
-//! Folding: lets an algorithm for powers of two run on any number of ranks.
+//! Folding: runs an algorithm for a power of two of ranks on any number of ranks.
 //!
-//! Let P be the largest power of two up to N. Among the first 2 (N - P) ranks, each even rank hands
-//! its data to the odd rank after it and waits; P ranks exchange; at the end the waiting ranks get
-//! the result. This adds two steps unless N is a power of two.
+//! Let P be the largest power of two that is at most N. The first 2 (N - P) ranks form pairs: each
+//! even rank sends its data to the odd rank after it and then waits. The other P ranks exchange. At
+//! the end the odd ranks send the result to the waiting ranks. Unless N is a power of two, folding
+//! adds two steps.
 
 use std::ops::Range;
 
-/// The ranks that exchange, and the ranks that hand their data over first.
+/// Division of the ranks into P ranks that exchange and N - P ranks that wait. The ranks that
+/// exchange have an index from 0 to P - 1.
 pub(super) struct Fold {
     pub(super) ranks: u32,
-    /// Largest power of two up to `ranks`.
+    /// Number of ranks that exchange, P.
     pub(super) core: u32,
-    /// Number of pairs (2 i, 2 i + 1), i < folded: the even rank waits, the odd rank represents
-    /// both.
-    pub(super) folded: u32,
+    /// Number of waiting ranks. For i < `waiting`, rank 2 i waits and rank 2 i + 1 represents both.
+    pub(super) waiting: u32,
 }
 
 impl Fold {
@@ -22,43 +23,44 @@ impl Fold {
         Fold {
             ranks,
             core,
-            folded: ranks - core,
+            waiting: ranks - core,
         }
     }
 
-    /// Returns the rank with an index among the ranks that exchange.
+    /// Returns the rank with index `index` among the ranks that exchange.
     pub(super) fn rank(&self, index: u32) -> u32 {
-        if index < self.folded {
+        if index < self.waiting {
             2 * index + 1
         } else {
-            index + self.folded
+            index + self.waiting
         }
     }
 
-    /// Returns the ranks represented by the indices `index .. index + count`.
+    /// Returns the ranks that the indices `index .. index + count` represent, including waiting
+    /// ranks.
     pub(super) fn covered(&self, index: u32, count: u32) -> Range<u32> {
         let start = |index: u32| {
-            if index < self.folded {
+            if index < self.waiting {
                 2 * index
             } else {
-                index + self.folded
+                index + self.waiting
             }
         };
         start(index)..start(index + count).min(self.ranks)
     }
 
-    /// Returns the waiting ranks, each with its representative.
+    /// Returns pairs of a waiting rank and the rank that represents it.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
-        (0..self.folded).map(|pair| (2 * pair, 2 * pair + 1))
+        (0..self.waiting).map(|pair| (2 * pair, 2 * pair + 1))
     }
 
-    /// Returns the distances 1, 2, 4, ... up to half of the ranks that exchange.
+    /// Returns the distances 1, 2, 4, ..., P / 2 between indices.
     pub(super) fn distances(&self) -> impl DoubleEndedIterator<Item = u32> {
         (0..self.core.ilog2()).map(|bit| 1 << bit)
     }
 
     /// Returns 1 if there are waiting ranks, otherwise 0.
     pub(super) fn waits(&self) -> u32 {
-        u32::from(self.folded > 0)
+        u32::from(self.waiting > 0)
     }
 }

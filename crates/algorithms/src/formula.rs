@@ -1,4 +1,4 @@
-//! Parser of the cost formulas of records: `2 ceil(log2 N)`, `N - 2 + K`, `<= N / 2 ceil(log2 N)`.
+//! Parser of the cost formulas in records, such as `2 ceil(log2 N)` or `N - 2 + K`.
 //!
 //! ```text
 //! sum     = product { ("+" | "-") product }
@@ -9,11 +9,11 @@
 
 use std::collections::BTreeMap;
 
-/// Values of the variables.
+/// Values of the variables of a formula, by the letter of the variable.
 pub type Variables = BTreeMap<char, f64>;
 
-/// Evaluates a formula. Returns `None` if the text is no formula or has a variable without a value.
-/// A formula that starts with `<=` is an upper bound: pass the text after these two characters.
+/// Evaluates a formula. Returns `None` if the text does not parse or if a variable has no value.
+/// The parser does not know the prefix `<=` of an upper bound: pass the text after the prefix.
 ///
 /// ```
 /// use opticoll_algorithms::formula::{Variables, value};
@@ -31,9 +31,9 @@ pub fn value(formula: &str, values: &Variables) -> Option<f64> {
     (reader.next == reader.tokens.len()).then_some(value)
 }
 
-/// Returns the variables that follow from the number of ranks: N (number of ranks), P (largest
-/// power of two up to N), F (1 unless N is a power of two, then 0) and H (largest power of two
-/// below N).
+/// Returns the variables that the number of ranks determines: N is the number of ranks, P the
+/// largest power of two that is at most N, and H the largest power of two below N. F is 0 if N is a
+/// power of two, otherwise 1.
 pub fn rank_variables(ranks: u32) -> Variables {
     let power = |exponent: u32| f64::from(2u32.saturating_pow(exponent));
     let floor = power(ranks.max(1).ilog2());
@@ -49,7 +49,6 @@ pub fn rank_variables(ranks: u32) -> Variables {
     ])
 }
 
-/// Splits a formula into words, numbers and signs.
 fn tokens(formula: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut in_word = false;

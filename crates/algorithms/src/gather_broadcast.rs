@@ -1,15 +1,15 @@
 //! Gather and broadcast: all blocks are gathered at rank 0 along a binomial tree and broadcast
-//! along the same tree. No rank gets its own blocks back: a rank sends each child all blocks except
-//! those of the child's subtree.
+//! along the same tree. In the broadcast, a rank sends each child all blocks except the blocks of
+//! the child's subtree.
 //!
-//! The algorithm takes 2 ceil(log2 N) steps, in which rank 0 sends N ceil(log2 N) - (N - 1) blocks,
-//! many more than the other ranks.
+//! The algorithm takes 2 ceil(log2 N) steps. Rank 0 sends N ceil(log2 N) - (N - 1) blocks, many
+//! more than the other ranks send.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, binomial, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Gather at rank 0 along a binomial tree, then broadcast along the same tree",
     citation: "Folklore; the basic linear and tree all_gathers of MPI libraries",
@@ -41,8 +41,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         }
     }
     let depth = tree.len() as u32;
-    // Rank 0 sends each child all blocks but the child's subtree; the subtrees have N - 1 blocks in
-    // total.
+    // Rank 0 sends each child all blocks except the blocks of the child's subtree. The subtrees
+    // have N - 1 blocks in total.
     let sent = u64::from(ranks) * u64::from(depth) - u64::from(ranks - 1);
     schedule.claims = Claims {
         schedule_steps: Some(2 * depth),

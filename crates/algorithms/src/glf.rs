@@ -1,19 +1,19 @@
-//! Global link first: a scatter or broadcast on a dragonfly in three phases, each along binomial
-//! trees: from the root to one leader per group, from there to one leader per router, from there to
-//! the router's ranks.
+//! Global link first: a scatter or broadcast on a dragonfly, along binomial trees in three phases.
+//! First the root sends to one leader per group. Each of these leaders sends to one leader per
+//! router of its group. Each of those sends to the ranks of its router.
 //!
-//! The leader of a group is the first rank of the router at which the cable from the root's group
-//! ends; in the root's group it is the root. Lists continue cyclically: groups from the root's
-//! group, routers from the leader's router, ranks from the leader.
+//! The leader of the root's group is the root. The leader of another group is the first rank of the
+//! router at which the cable from the root's group ends. All lists are cyclic: groups start at the
+//! root's group, routers at the leader's router, and ranks at the leader.
 //!
 //! With G groups of A routers of T ranks, the algorithm takes ceil(log2 G) + ceil(log2 A) +
-//! ceil(log2 T) steps, and the root sends in each of them. A rank receives once. In a scatter the
-//! leader at distance v in its tree gets the blocks of L places, where L is the lowest set bit of
-//! v, or of the remaining places: at most G - B at v = B, the largest power of two below G, or B /
-//! 2 at v = B / 2.
+//! ceil(log2 T) steps, and the root sends in each of them. A rank receives once. In a scatter, the
+//! leader at distance v in its tree gets the blocks of at most L groups, routers or ranks, where L
+//! is the lowest set bit of v. If B is the largest power of two below G, a leader of a group gets
+//! the blocks of at most max(G - B, B / 2) groups (v = B or v = B / 2).
 //!
-//! The source (Cherièvre and Dorier) describes the scatter; leaders and the order of lists are ours
-//! where the source does not state them.
+//! The source (Cherièvre and Dorier) describes the scatter. Where the source does not state leaders
+//! or the order of lists, opticoll chooses them.
 
 use super::scatter_tree::{DragonflyShape, Member, TreePhases, depth};
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, tar};
@@ -22,7 +22,7 @@ use opticoll_plan::schedule::{Claims, Schedule};
 
 const STEPS: &str = "ceil(log2 G) + ceil(log2 A) + ceil(log2 T)";
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Send the vector down trees among groups, then routers, then ranks",

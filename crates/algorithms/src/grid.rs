@@ -1,20 +1,22 @@
-//! The grid of ranks as algorithms see it: places in rows and columns, some of them without a rank.
+//! The grid of ranks as algorithms see it: positions in rows and columns. A position may have no
+//! rank.
 
 use opticoll_fabric::fabric::{Fabric, Plane, Planes};
 
-/// Places in rows and columns.
+/// Grid of positions, each with or without a rank.
 pub(super) struct RankGrid {
     pub(super) rows: u32,
     pub(super) columns: u32,
-    /// Rank at each place, row by row; `None` if the place has no rank.
+    /// Rank at each position, or `None`; indexed by row times `columns` plus column.
     rank: Vec<Option<u32>>,
-    /// Places that light reaches, by plane; row by row.
+    /// True if the rank can send and receive, in the row plane and the column plane; indexed like
+    /// `rank`.
     works: Vec<[bool; 2]>,
 }
 
 impl RankGrid {
-    /// Returns the grid of a fabric. For a fabric that is no grid, it is the squarest grid that its
-    /// ranks fill, with at least as many columns as rows.
+    /// Returns the grid of a fabric. If the fabric is not a grid, the ranks form a full grid that
+    /// is as close to a square as possible, with at least as many columns as rows.
     pub(super) fn of(fabric: &Fabric) -> RankGrid {
         if let Some(grid) = fabric.planes() {
             return RankGrid::from_planes(grid);
@@ -49,22 +51,21 @@ impl RankGrid {
         (row * self.columns + column) as usize
     }
 
-    /// Returns the rank at a place, or `None` if the place has no rank.
+    /// Returns the rank at a position, or `None` if the position has no rank.
     pub(super) fn rank(&self, row: u32, column: u32) -> Option<u32> {
         self.rank[self.index(row, column)]
     }
 
-    /// Returns whether the place has a rank that light reaches in a plane.
+    /// Returns whether the position has a rank that can send and receive in `plane`.
     pub(super) fn works(&self, row: u32, column: u32, plane: Plane) -> bool {
         self.works[self.index(row, column)][plane as usize]
     }
 
-    /// Returns whether the place has a rank that light reaches in both planes.
+    /// Returns whether the position has a rank that can send and receive in both planes.
     pub(super) fn is_whole(&self, row: u32, column: u32) -> bool {
         self.works[self.index(row, column)] == [true; 2]
     }
 
-    /// Returns the grid with rows and columns exchanged.
     pub(super) fn transposed(&self) -> RankGrid {
         let places = || (0..self.columns).flat_map(|at| (0..self.rows).map(move |row| (row, at)));
         let works = places().map(|(row, at)| self.works[self.index(row, at)]);
@@ -76,11 +77,14 @@ impl RankGrid {
         }
     }
 
-    /// Returns a ring over all ranks in which every hop stays in a row or column, or `None` if a
-    /// place has no rank or no light in a plane. The ring visits row after row, each from its entry
-    /// column over the other columns to the entry column of the next row. The entry columns are a
-    /// closed walk without equal neighbours: such a walk exists for three columns or an even number
-    /// of rows; otherwise the ring visits column after column.
+    /// Returns a cycle through all ranks in which every hop stays in a row or in a column. Returns
+    /// `None` unless every position has a rank that can send and receive in both planes.
+    ///
+    /// The cycle visits row after row. Within a row it starts at the entry column, visits all other
+    /// columns, and ends at the entry column of the next row. Entry columns of consecutive rows
+    /// must therefore differ, including the last and the first row. Such entry columns exist if
+    /// there are at least three columns or an even number of rows; otherwise the cycle visits
+    /// column after column.
     pub(super) fn ring(&self) -> Option<Vec<u32>> {
         let places = (0..self.rows).flat_map(|row| (0..self.columns).map(move |at| (row, at)));
         if !places.clone().all(|(row, at)| self.is_whole(row, at)) {
@@ -103,8 +107,8 @@ impl RankGrid {
         order.into_iter().collect()
     }
 
-    /// Returns the column in which the ring enters a row: 0, 1, 0, 1, ..., and 2 for the last of an
-    /// odd number of rows.
+    /// Returns the column in which the cycle enters a row: 0 and 1 in turn. If the number of rows
+    /// is odd, the cycle enters the last row in column 2.
     fn entry(&self, row: u32) -> u32 {
         if row + 1 == self.rows && self.rows % 2 == 1 {
             2

@@ -1,54 +1,60 @@
 //! Halving and doubling on a grid of rows and columns, with one hop per exchange.
 //!
-//! The *core* is a set of 2^i rows and 2^j columns with a rank at every crossing that light reaches
-//! in both planes: among the rows and columns that have ranks, the one with the most gaps is
-//! removed until no gap remains. Indices within the core are (p, q) with p < 2^i, q < 2^j. An
-//! exchange flips one bit of p, within a column, or of q, within a row: one hop in either case. A
-//! rank reduces 1/2, 1/4, ... of its part along one dimension and then along the other, and finally
-//! keeps 1/(2^i 2^j) of the part. The same partners in reverse order collect the results, so the
-//! last exchange of the first half and the first exchange of the second half use the same circuits.
+//! The *core* consists of 2^i rows and 2^j columns such that every position has a rank that can
+//! send and receive in both planes. To determine the core, the row or column with the most gaps is
+//! removed until no gap remains. A position in the core has indices p < 2^i and q < 2^j.
 //!
-//! Ranks outside the core hand their part to the core first and get the result at the end: ranks in
-//! other columns to a core column of their row, then ranks in other rows to a core row of their
-//! column. The k-th removed line maps to the k-th line of the core, modulo the core's size; on a
-//! complete grid this is an XOR with 2^j (or 2^i). If the target place is not usable, another place
-//! of the row is taken; if the row has none, the rank reaches the core over other ranks.
+//! In an exchange, ranks whose p (within a column) or q (within a row) differs in one bit are
+//! partners, so every exchange needs one hop. A rank reduces 1/2, 1/4, ... of its part along one
+//! dimension and then along the other, and finally has the sum of 1/(2^i 2^j) of the part. The same
+//! partners in reverse order collect the results, so the last exchange of the first half and the
+//! first exchange of the second half use the same circuits.
+//!
+//! Ranks outside the core first send their part to a rank of the core, and receive the result at
+//! the end. Ranks in removed columns send to a core column of their row. Then ranks in removed rows
+//! send to a core row of their column. The k-th removed row (or column) maps to the k-th row (or
+//! column) of the core, modulo the size of the core; on a complete grid this is an XOR with 2^i (or
+//! 2^j). If that position is not usable, another position of the same row receives. If the row has
+//! no usable position, the data reach the core over other ranks.
 
 use super::grid::RankGrid;
 use opticoll_fabric::fabric::Plane;
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// The rows and columns of the ranks that exchange.
+/// The rows and columns whose ranks exchange.
 pub(super) struct GridCore {
     pub(super) rows: Vec<u32>,
     pub(super) columns: Vec<u32>,
 }
 
-/// Chunks of the vector: the first chunk, and the number of chunks for each rank of the core.
+/// A range of chunks of the vector. `first` is the index of the first chunk. `per_rank` is the
+/// number of chunks for each rank of the core.
 #[derive(Clone, Copy)]
 pub(super) struct VectorPart {
     pub(super) first: u32,
     pub(super) per_rank: u32,
 }
 
-/// Steps of one part by phase: two phases of handing over, two of halving, two of doubling, two of
-/// handing back. In each phase light travels in one plane, except for ranks that need relays.
+/// Steps of one part of the vector, by phase: two phases each of sending to the core, halving,
+/// doubling, and sending back. The two phases of a kind use one plane each, except for ranks
+/// without a direct hop to the core.
 pub(super) type GridPhases = [Vec<Vec<Transfer>>; 8];
 
-/// Ranks outside the core, each with the rank to which it hands its data.
+/// Pairs of a rank outside the core and the rank to which it sends its data.
 type Handovers = Vec<(u32, u32)>;
 
 impl GridCore {
-    /// Returns the core of a grid: a single place if light reaches no rank in both planes.
+    /// Returns the core of a grid. If no rank can send and receive in both planes, the core is a
+    /// single position.
     pub(super) fn of(grid: &RankGrid) -> GridCore {
         let mut rows: Vec<u32> = (0..grid.rows).collect();
         let mut columns: Vec<u32> = (0..grid.columns).collect();
-        // A task may occupy few rows and columns of a machine.
+        // The ranks of a collective may occupy only some rows and columns of a machine.
         rows.retain(|&row| (0..grid.columns).any(|column| grid.rank(row, column).is_some()));
         columns.retain(|&column| rows.iter().any(|&row| grid.rank(row, column).is_some()));
         loop {
-            // A rank that light reaches in one plane only is removed together with the ranks that
-            // then hand over in that plane.
+            // A gap counts twice if the position has no rank, or if its rank can still send in
+            // `plane` after the row or column is removed.
             let gap = |row: u32, column: u32, plane: Plane| {
                 let absent = grid.rank(row, column).is_none();
                 match grid.is_whole(row, column) {
@@ -64,8 +70,8 @@ impl GridCore {
                 let gaps = rows.iter().map(|&row| gap(row, column, Plane::Row));
                 gaps.sum::<usize>()
             };
-            // The first of the lines with the most gaps; preferably one whose removal does not
-            // halve the core.
+            // Among the rows (and columns) with the most gaps, the first is removed. On a tie
+            // between a row and a column, a removal that keeps the core's size is preferred.
             let keeps_core_size = |lines: &[u32]| !lines.len().is_power_of_two();
             let worst_row = first_maximum(&rows, row_gaps);
             let worst_column = first_maximum(&columns, column_gaps);
@@ -92,7 +98,7 @@ impl GridCore {
         GridCore { rows, columns }
     }
 
-    /// Returns the core that consists of the first rank's place.
+    /// Returns the core that consists of the position of the first rank.
     fn single(grid: &RankGrid) -> GridCore {
         let mut places = (0..grid.rows).flat_map(|row| (0..grid.columns).map(move |at| (row, at)));
         let (row, column) = places
@@ -104,12 +110,10 @@ impl GridCore {
         }
     }
 
-    /// Returns the number of ranks that exchange.
     pub(super) fn size(&self) -> u32 {
         (self.rows.len() * self.columns.len()) as u32
     }
 
-    /// Returns the core with rows and columns exchanged.
     pub(super) fn transposed(&self) -> GridCore {
         GridCore {
             rows: self.columns.clone(),
@@ -117,9 +121,15 @@ impl GridCore {
         }
     }
 
-    /// Returns the phases of the all_reduce of a part: along the rows first, with distance 1 first
-    /// if `near`, otherwise with the largest distance first.
-    pub(super) fn all_reduce(&self, grid: &RankGrid, part: VectorPart, near: bool) -> GridPhases {
+    /// Returns the phases of the all_reduce of `part`, which exchanges along the rows first. If
+    /// `nearest_first`, the partners at distance 1 exchange first, otherwise the most distant
+    /// partners.
+    pub(super) fn all_reduce(
+        &self,
+        grid: &RankGrid,
+        part: VectorPart,
+        nearest_first: bool,
+    ) -> GridPhases {
         let (row_handovers, column_handovers) = self.hand_over(grid);
         let count = part.per_rank * self.size();
         let handed = |pairs: &[(u32, u32)], action| {
@@ -140,11 +150,11 @@ impl GridCore {
             if step.is_empty() { vec![] } else { vec![step] }
         };
         let mut exchange = Exchange::new(self, grid, part);
-        let along_rows = exchange.halve(bits(self.columns.len(), near), 1);
+        let along_rows = exchange.halve(bits(self.columns.len(), nearest_first), 1);
         let height = self.columns.len();
-        let along_columns = exchange.halve(bits(self.rows.len(), near), height);
-        let back_columns = exchange.double(bits(self.rows.len(), !near), height);
-        let back_rows = exchange.double(bits(self.columns.len(), !near), 1);
+        let along_columns = exchange.halve(bits(self.rows.len(), nearest_first), height);
+        let back_columns = exchange.double(bits(self.rows.len(), !nearest_first), height);
+        let back_rows = exchange.double(bits(self.columns.len(), !nearest_first), 1);
         [
             handed(&row_handovers, Action::Reduce),
             handed(&column_handovers, Action::Reduce),
@@ -157,7 +167,7 @@ impl GridCore {
         ]
     }
 
-    /// Returns the handovers along rows and those along columns.
+    /// Returns the transfers into the core along rows and along columns.
     fn hand_over(&self, grid: &RankGrid) -> (Handovers, Handovers) {
         let outside = |lines: &[u32], count: u32| -> Vec<u32> {
             (0..count).filter(|line| !lines.contains(line)).collect()
@@ -201,25 +211,24 @@ impl GridCore {
     }
 }
 
-/// Returns the first line with the largest value of `measure`.
+/// Returns the line (a row or column) with the largest value of `measure`, the first such line on a
+/// tie.
 fn first_maximum(lines: &[u32], measure: impl Fn(u32) -> usize) -> u32 {
     let first = lines.iter().rev().max_by_key(|&&line| measure(line));
     first.copied().unwrap_or(0)
 }
 
-/// Returns the distances 1, 2, 4, ... below a power of two, in this order if `near`, otherwise in
-/// reverse.
-fn bits(size: usize, near: bool) -> Vec<usize> {
+/// Returns the powers of two below `size`, ascending if `ascending`, otherwise descending.
+fn bits(size: usize, ascending: bool) -> Vec<usize> {
     let mut bits: Vec<usize> = (0..size.ilog2()).map(|bit| 1 << bit).collect();
-    if !near {
+    if !ascending {
         bits.reverse();
     }
     bits
 }
 
-/// State of the exchange among the ranks of the core.
 struct Exchange {
-    /// Ranks by row and column of the core.
+    /// Ranks of the core, row by row; the position in this list is the index of a rank.
     ranks: Vec<u32>,
     first: Vec<u32>,
     kept: u32,
@@ -238,8 +247,9 @@ impl Exchange {
         }
     }
 
-    /// Returns the transfers of a step with the indices at a distance. Each index sends the sums
-    /// that its partner keeps, or the results that it keeps itself.
+    /// Returns the transfers of a step in which indices at XOR distance `distance` are partners.
+    /// With `Action::Reduce` an index sends the chunks for which its partner keeps the sum; with
+    /// `Action::Copy` it sends the results that it has.
     fn step(&self, distance: usize, action: Action) -> Vec<Transfer> {
         let indices = 0..self.ranks.len();
         let transfers = indices.map(|index| Transfer {
@@ -255,7 +265,8 @@ impl Exchange {
         transfers.collect()
     }
 
-    /// Exchanges halves. Distances are in units of `unit` indices.
+    /// Returns the steps of halving along one dimension: partners send each other half of their
+    /// current chunks. Distances count `unit` indices.
     fn halve(&mut self, distances: Vec<usize>, unit: usize) -> Vec<Vec<Transfer>> {
         let mut steps = Vec::new();
         for distance in distances.into_iter().map(|distance| distance * unit) {
@@ -268,7 +279,8 @@ impl Exchange {
         steps
     }
 
-    /// Exchanges the kept chunks, whose number doubles each time.
+    /// Returns the steps of doubling along one dimension: partners send each other all their
+    /// results. Distances count `unit` indices.
     fn double(&mut self, distances: Vec<usize>, unit: usize) -> Vec<Vec<Transfer>> {
         let mut steps = Vec::new();
         for distance in distances.into_iter().map(|distance| distance * unit) {

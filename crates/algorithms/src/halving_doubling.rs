@@ -1,14 +1,15 @@
 //! Halving and doubling (Rabenseifner): all_reduce as a reduce_scatter by recursive halving of the
 //! vector, followed by an all_gather by recursive doubling.
 //!
-//! The vector is cut into P pieces, where P is the largest power of two up to N; the other ranks
-//! fold in. In the k-th of log2 P exchanges a rank keeps half of its current part and sends its
-//! partner the other half, M / 2^k of the vector of M bytes; then the same partners in reverse
-//! order exchange the results. `near` exchanges at distance 1, 2, 4, ... first, as MPI libraries
-//! do, so large messages stay in the neighbourhood. `far` starts at distance P/2. On a grid of
-//! tunable circuits every exchange stays in a row or a column (see [`super::dual_plane`]).
+//! The vector is cut into P pieces, where P is the largest power of two that is at most N. The
+//! other N - P ranks fold (see `fold.rs`). In the k-th of log2 P exchanges a rank keeps half of its
+//! current part and sends its partner the other half, M / 2^k bytes of a vector of M bytes. Then
+//! the same partners exchange the results in reverse order. `near` exchanges at distances 1, 2, 4,
+//! ..., as MPI libraries do, so large messages travel short distances. `far` starts at distance
+//! P/2. On a grid of tunable circuits every exchange stays in a row or a column (see
+//! [`super::dual_plane`]).
 //!
-//! With `halvings` = h < log2 P, ranks halve the vector only in the first h exchanges; along the
+//! With `halvings` = h < log2 P, ranks halve the vector only in the first h exchanges. Along the
 //! other distances they exchange the whole remaining part, as in recursive doubling. The log2 P + h
 //! exchanges send 2 (1 - 2^-h) M + (log2 P - h) 2^-h M bytes per rank one after another.
 
@@ -19,7 +20,7 @@ use super::{
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Exchange halves, quarters, ... of the vector and combine, then collect the results",
     citation: "Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004",
@@ -76,7 +77,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         destination,
         action,
     };
-    if fold.folded > 0 {
+    if fold.waiting > 0 {
         schedule.begin_step();
         for (waiting, partner) in fold.pairs() {
             schedule.push(whole(waiting, partner, Action::Reduce));
@@ -86,7 +87,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     if !near_first {
         distances.reverse();
     }
-    // After an exchange each index keeps `kept` pieces from `first` on.
+    // After an exchange, each index has the sums of `kept` pieces, starting at piece
+    // `first[index]`.
     let mut first = vec![0; fold.core as usize];
     let mut kept = pieces;
     let (halved, whole_left) = distances.split_at(halvings as usize);
@@ -107,7 +109,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         }
         kept *= 2;
     }
-    if fold.folded > 0 {
+    if fold.waiting > 0 {
         schedule.begin_step();
         for (waiting, partner) in fold.pairs() {
             schedule.push(whole(partner, waiting, Action::Copy));
@@ -122,9 +124,9 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// Appends a step in which every index exchanges pieces with the index at `distance`. Each index
-/// keeps `count` pieces from `first` on: it sends the sums that its partner keeps, or the results
-/// that it keeps itself.
+/// Appends a step in which indices at XOR distance `distance` are partners. Index i is responsible
+/// for `count` pieces, starting at piece `first[i]`. With `Action::Reduce`, an index sends the
+/// pieces for which its partner is responsible; with `Action::Copy`, it sends its own pieces.
 fn exchange(
     schedule: &mut Schedule,
     fold: &Fold,

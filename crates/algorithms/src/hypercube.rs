@@ -1,8 +1,9 @@
 //! all_to_all by recursive doubling: store and forward along the edges of a hypercube.
 //!
-//! The algorithm takes log2 N steps. In step i, rank r exchanges with rank r XOR 2^i the blocks
-//! whose targets differ from r in bit i: half of the blocks that it holds. Before step i, the block
-//! from rank o to rank t is therefore at the rank with the low i bits of t and the other bits of o.
+//! The algorithm takes log2 N steps. In step i, ranks r and r XOR 2^i exchange half of their
+//! blocks: rank r sends the blocks whose destination differs from r in bit i. Before step i, the
+//! block from rank o to rank t is therefore at the rank with the low i bits of t and the other bits
+//! of o.
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, Request, make_room_for, powers_of_two,
@@ -10,10 +11,10 @@ use super::{
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The record of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Exchange all blocks for the partner's half with the partner at distance 1, 2, 4, \
-        ... (store and forward)",
+    summary: "Exchange the blocks for the partner's half of the ranks with the partner at distance \
+        1, 2, 4, ... (store and forward)",
     citation: "Johnsson and Ho, Optimum Broadcasting and Personalized Communication in Hypercubes, \
                IEEE Trans. Computers 1989",
     costs: CostFormulas::new("log2 N", "N / 2 log2 N", "N / 2 log2 N"),
@@ -42,8 +43,8 @@ fn all_to_all(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         schedule.begin_step();
         for source in 0..ranks {
             let low = distance - 1;
-            // The low bits of the origins are free, and so are the bits of the targets above the
-            // step's bit.
+            // Bits below the step's bit are arbitrary in the origin; bits above it are arbitrary in
+            // the destination.
             for origin in (0..distance).map(|free| source & !low | free) {
                 let target = (source ^ distance) & (distance | low);
                 for above in (0..ranks).step_by(2 * distance as usize) {

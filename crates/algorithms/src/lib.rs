@@ -2,15 +2,13 @@
 //!
 //! Every algorithm is a file and an [`Algorithm`] record in this crate. The lists of the command
 //! line, the tables of the docs and the conformance tests are derived from the records. An
-//! algorithm is deterministic, knows no clock, and chooses no route and no wavelength.
+//! algorithm is deterministic, uses no times, and assigns neither routes nor wavelengths.
 //!
-//! Three collectives are time reversals of others, and so are their algorithms: `reduce_scatter` is
-//! `all_gather` reversed, `reduce` is `broadcast` reversed, `gather` is `scatter` reversed. A
-//! record that is `reversed_from` another collective is declared under the name of its reversed
-//! form.
+//! The algorithms of three collectives are time reversals: `reduce_scatter` reverses `all_gather`,
+//! `reduce` reverses `broadcast`, and `gather` reverses `scatter`. If a record sets
+//! [`Algorithm::reversed_from`], its `collective` is the collective after the reversal.
 //!
 //! ```
-//!
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
 //! use opticoll_fabric::fabric::Fabric;
 //! let fabric = Fabric::parse("wdm_ring:ranks=16,wavelengths=2")?;
@@ -69,14 +67,14 @@ use opticoll_plan::schedule::{Schedule, Transfer};
 
 /// A request for a schedule.
 pub struct Request<'a> {
-    /// The collective.
+    /// The collective to carry out.
     pub collective: Collective,
-    /// The fabric. An algorithm may use its shape but never its times; most algorithms ignore the
-    /// fabric.
+    /// The fabric. Algorithms may use the shape of the fabric, but never its times. Most algorithms
+    /// ignore the fabric.
     pub fabric: &'a Fabric,
-    /// Name and options as given.
+    /// Name and options of the algorithm, as the user wrote them.
     pub spec: &'a Spec,
-    /// Name of the algorithm's record.
+    /// Name in the algorithm's record, for error messages.
     pub name: &'static str,
 }
 
@@ -86,7 +84,7 @@ impl Request<'_> {
         self.collective.ranks()
     }
 
-    /// Returns the ring of the fabric.
+    /// Returns the shape of the fabric, which must be a ring.
     ///
     /// # Errors
     /// Fails if the fabric is no WDM ring.
@@ -101,7 +99,7 @@ impl Request<'_> {
         })
     }
 
-    /// Returns the groups of the fabric.
+    /// Returns the groups of the fabric's ranks.
     ///
     /// # Errors
     /// Fails if the fabric has no groups.
@@ -113,35 +111,37 @@ impl Request<'_> {
     }
 }
 
-/// Theoretical costs of an algorithm for two or more ranks: the number of steps, and the maximum
-/// amounts that a rank sends and receives, counted in blocks (of a rank or of a pair of ranks), or
-/// in vectors if the collective has a single vector. `None` if a cost depends on other quantities
-/// than the variables below.
+/// Theoretical costs of an algorithm on at least two ranks, as formulas: the number of steps, and
+/// the maximum amounts that a rank sends and receives. The unit of the amounts is a block or, if
+/// all ranks share one vector, the vector. `None` marks a cost that depends on other variables than
+/// these:
+/// - N: number of ranks; F: 0 if N is a power of two, otherwise 1;
+/// - P, H: largest powers of two with P <= N and H < N;
+/// - K: default of the option `segments`;
+/// - G, A, T: a dragonfly has G groups of A routers with T ranks each;
+/// - B: largest power of two below G.
 ///
-/// Formulas use `+ - /`, parentheses, products without a sign, `log2`, `floor`, `ceil`, `min`,
-/// `max` and these variables: N, the number of ranks; P, the largest power of two up to N; F, 0 if
-/// N is a power of two and otherwise 1; H, the largest power of two below N; K, the default of the
-/// option `segments`. A dragonfly has G groups of A routers with T ranks each; B is the largest
-/// power of two below G. A formula that starts with `<=` is an upper bound.
+/// Formulas use `+ - /`, parentheses, products without a sign, `log2`, `floor`, `ceil`, `min` and
+/// `max`. A formula that starts with `<=` is an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostFormulas {
     /// Number of steps of the schedule.
     pub steps: Option<&'static str>,
-    /// Maximum amount that a rank sends.
+    /// Maximum amount that a rank sends, in blocks or vectors.
     pub sent: Option<&'static str>,
-    /// Maximum amount that a rank receives.
+    /// Maximum amount that a rank receives, in blocks or vectors.
     pub received: Option<&'static str>,
 }
 
 impl CostFormulas {
-    /// Costs that depend on options and fabric.
+    /// Costs that no formula describes, because they depend on options or on the fabric.
     pub const VARIOUS: CostFormulas = CostFormulas {
         steps: None,
         sent: None,
         received: None,
     };
 
-    /// Creates costs from three formulas.
+    /// Creates costs from formulas for the number of steps and the amounts sent and received.
     pub const fn new(
         steps: &'static str,
         sent: &'static str,
@@ -154,7 +154,7 @@ impl CostFormulas {
         }
     }
 
-    /// Returns the costs of the reversed transfers.
+    /// Returns the costs of the time reversal, in which every rank sends what it received before.
     pub const fn reversed(self) -> CostFormulas {
         CostFormulas {
             sent: self.received,
@@ -164,54 +164,56 @@ impl CostFormulas {
     }
 }
 
-/// Lower bounds on the link loads of an algorithm on a ring with one chunk per lightpath.
+/// Lower bounds on link loads on a ring whose lightpaths carry one chunk each. The load of a link
+/// is a number of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkLoadBound {
     /// Number of slots.
     pub slots: u64,
-    /// Chunks over the busiest link of each step, summed over the steps.
-    pub by_step: u64,
-    /// Chunks over the link that is the busiest over all steps.
-    pub busiest: u64,
-    /// Chunks over the busiest link of any single step.
-    pub most: u64,
-    /// Mean number of pairs of ranks whose circuits cross a link; 0 if unknown.
+    /// Load of the busiest link of each step, summed over all steps, in chunks.
+    pub step_maxima: u64,
+    /// Load of the busiest link after all steps, in chunks.
+    pub busiest_link: u64,
+    /// Load of the busiest link in the step that loads it most, in chunks.
+    pub max_step_load: u64,
+    /// Number of pairs of ranks whose circuits use a link, as a mean over all links; 0 if unknown.
     pub pairs: u64,
 }
 
 impl LinkLoadBound {
-    /// Returns the loads of `steps` equal steps, in each of which a link carries `chunks` chunks
-    /// over `channels` channels.
+    /// Returns the bound for `steps` equal steps, in each of which `chunks` chunks cross every
+    /// link, which has `channels` channels.
     pub(crate) fn uniform(steps: u64, chunks: u64, channels: u32) -> LinkLoadBound {
         LinkLoadBound {
             slots: steps * chunks.div_ceil(channels.into()),
-            by_step: steps * chunks,
-            busiest: steps * chunks,
-            most: chunks,
+            step_maxima: steps * chunks,
+            busiest_link: steps * chunks,
+            max_step_load: chunks,
             pairs: 0,
         }
     }
 
-    /// Returns the loads of steps given as (distance, chunks): every rank sends `chunks` chunks
-    /// over this distance. The loads are means over all links.
+    /// Returns the bound for steps given as (distance, chunks): in each step every rank sends
+    /// `chunks` chunks to the rank `distance` positions ahead. Loads are means over all links of
+    /// the ring.
     pub(crate) fn from_distances(
         steps: impl Iterator<Item = (u32, u64)>,
         ring: RingShape,
     ) -> LinkLoadBound {
-        let (mut slots, mut by_step, mut link_chunks, mut most) = (0, 0, 0, 0);
+        let (mut slots, mut step_maxima, mut link_chunks, mut max_step_load) = (0, 0, 0, 0);
         for (distance, chunks) in steps {
             let links = u64::from(distance.min(ring.ranks - distance)) * chunks;
             let load = links.div_ceil(2);
             slots += load.div_ceil(ring.channels.into());
-            by_step += load;
+            step_maxima += load;
             link_chunks += links;
-            most = most.max(load);
+            max_step_load = max_step_load.max(load);
         }
         LinkLoadBound {
             slots,
-            by_step,
-            busiest: link_chunks.div_ceil(2),
-            most,
+            step_maxima,
+            busiest_link: link_chunks.div_ceil(2),
+            max_step_load,
             pairs: 0,
         }
     }
@@ -220,7 +222,7 @@ impl LinkLoadBound {
 /// Declaration of an algorithm.
 #[derive(Clone, Copy)]
 pub struct Algorithm {
-    /// Name to type, such as `optree`.
+    /// Name in specifications, such as `optree`.
     pub name: &'static str,
     /// Other names, from papers and libraries.
     pub aliases: &'static [&'static str],
@@ -228,35 +230,35 @@ pub struct Algorithm {
     pub label: &'static str,
     /// Collective that the algorithm carries out.
     pub collective: CollectiveKind,
-    /// Summary of one sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// Source of the algorithm.
+    /// Publication that describes the algorithm.
     pub citation: &'static str,
     /// Options of the algorithm.
     pub options: &'static [OptionRecord],
-    /// Families that the algorithm is made for; empty for any family.
+    /// Fabric families that the algorithm requires; empty if it accepts any family.
     pub families: &'static [&'static str],
-    /// Theoretical steps and amounts, with the defaults of all options.
+    /// Theoretical numbers of steps and amounts if all options have their defaults.
     pub costs: CostFormulas,
-    /// Lower bound on the link loads on a fault-free ring. `None` if another algorithm's bound is
-    /// at least as tight. Fails if options do not fit the ring.
+    /// Returns a lower bound on the link loads on a fault-free ring, or `None` if the bound of
+    /// another algorithm is at least as tight. Fails if an option does not fit the ring.
     pub link_load_bound: fn(&Spec, RingShape) -> Result<Option<LinkLoadBound>, AlgorithmError>,
-    /// Approximate number of transfers for a number of ranks.
+    /// Approximate number of transfers, given the number of ranks.
     pub transfers: fn(u32) -> u64,
-    /// Collectives for which libraries use the algorithm for short messages.
+    /// Collectives for which MPI libraries use the algorithm if messages are short.
     pub short_messages: &'static [CollectiveKind],
-    /// Checks whether the algorithm runs on a number of ranks; an error states the reason.
+    /// Checks whether the algorithm supports a number of ranks. The error states the reason.
     pub accepts: fn(u32) -> Result<(), String>,
-    /// Builds the schedule.
+    /// Builds the schedule before any reversal (see `reversed_from`).
     pub build: fn(&Request<'_>) -> Result<Schedule, AlgorithmError>,
-    /// Collective of the schedule that `build` makes, which is then reversed; `None` if the
-    /// schedule is used as it is.
+    /// Collective of the schedule that `build` returns, if this schedule must be reversed in time.
+    /// `None` if `build` returns the schedule of `collective` itself.
     pub reversed_from: Option<CollectiveKind>,
 }
 
 impl Algorithm {
-    /// Creates the record of an algorithm for any fabric and any number of ranks, without options
-    /// and with default properties.
+    /// Creates the record of an algorithm without options that accepts any fabric and any number of
+    /// ranks.
     pub(crate) const fn new(
         name: &'static str,
         label: &'static str,
@@ -292,13 +294,13 @@ impl Algorithm {
         names.any(|known| same_name(known, name))
     }
 
-    /// Returns the specifications that the planner tries on a fabric: the plain name first, then
-    /// every combination of the values that the options offer for trial.
+    /// Returns the specifications that the planner tries on a fabric: the name without options
+    /// first, then every combination of the option values that the records list in `tries`.
     pub fn variants(&self, fabric: &Fabric) -> Vec<Spec> {
         let mut specs = vec![Spec::new(self.name)];
         for option in self.options {
             let earlier = match option.role {
-                // If halvings are tried, the order of the partners makes no difference.
+                // Variants with different numbers of halvings ignore the order of the partners.
                 Role::Halvings => vec![Spec::new(self.name)],
                 _ => specs.clone(),
             };
@@ -312,7 +314,7 @@ impl Algorithm {
         specs
     }
 
-    /// Returns the number of pieces into which the vector is cut, if an option states it.
+    /// Returns the number of pieces that the options request, or `None` if they request none.
     pub fn pieces(&self, spec: &Spec) -> Option<u64> {
         let mut options = self.options.iter();
         let option = options.find(|option| option.role == Role::Pieces)?;
@@ -320,9 +322,9 @@ impl Algorithm {
     }
 }
 
-/// Returns whether the planner tries a value of an option on a fabric: channels if ranks leave
-/// their groups by separate links, and fewer halvings than the ranks have dimensions if circuits
-/// connect all pairs of ranks equally.
+/// Returns whether the planner tries `value` for an option on a fabric. It tries numbers of
+/// channels if each rank leaves its group by links of its own. It tries numbers of halvings below
+/// log2 N if circuits connect all pairs of ranks equally.
 fn is_tried(option: &OptionRecord, value: &str, fabric: &Fabric) -> bool {
     match option.role {
         Role::Channels => ranks_leave_groups_by_own_links(fabric),
@@ -339,11 +341,11 @@ fn is_tried(option: &OptionRecord, value: &str, fabric: &Fabric) -> bool {
     }
 }
 
-/// Source of the algorithms of MPI libraries.
+/// Publication on the algorithms of the MPI library MPICH.
 pub(crate) const MPICH: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective \
     Communication Operations in MPICH, IJHPCA 2005";
 
-/// Accepts powers of two only, for [`Algorithm::accepts`].
+/// Fails unless the number of ranks is a power of two; for [`Algorithm::accepts`].
 pub(crate) fn powers_of_two(ranks: u32) -> Result<(), String> {
     match ranks.is_power_of_two() {
         true => Ok(()),
@@ -351,41 +353,41 @@ pub(crate) fn powers_of_two(ranks: u32) -> Result<(), String> {
     }
 }
 
-/// Returns N^2, the number of transfers from every rank to every other, for
+/// Returns N^2, the approximate number of transfers between all pairs of ranks; for
 /// [`Algorithm::transfers`].
 pub(crate) fn all_pairs(ranks: u32) -> u64 {
     u64::from(ranks).pow(2)
 }
 
-/// Returns N log2 N, the number of transfers with one round per bit, for [`Algorithm::transfers`].
+/// Returns N log2 N, the approximate number of transfers if every rank sends one message in each of
+/// log2 N steps; for [`Algorithm::transfers`].
 pub(crate) fn logarithmic_rounds(ranks: u32) -> u64 {
     u64::from(ranks) * u64::from(ranks.max(2).ilog2())
 }
 
-/// Maximum number of transfers of a schedule, which take about 7 GB of memory with their routes and
-/// wavelengths.
+/// Maximum number of transfers of a schedule: about 7 GB with their routes and wavelengths.
 const MAX_TRANSFERS: u64 = 1 << 27;
 
-/// Fails if a schedule would have too many transfers.
-fn limit(ranks: u32, transfers: u64) -> Result<(), AlgorithmError> {
+/// Fails if `transfers`, the number of transfers of the schedule, exceeds [`MAX_TRANSFERS`].
+fn check_size(ranks: u32, transfers: u64) -> Result<(), AlgorithmError> {
     if transfers <= MAX_TRANSFERS {
         return Ok(());
     }
     Err(AlgorithmError::TooLarge {
         ranks,
         transfers,
-        most: MAX_TRANSFERS,
+        max_transfers: MAX_TRANSFERS,
     })
 }
 
-/// Reserves memory for a number of transfers, or fails if there are too many.
+/// Reserves memory for `transfers` transfers. Fails if the schedule would be too large.
 pub(crate) fn make_room_for(schedule: &mut Schedule, transfers: u64) -> Result<(), AlgorithmError> {
-    limit(schedule.collective.ranks(), transfers)?;
+    check_size(schedule.collective.ranks(), transfers)?;
     schedule.reserve(transfers as usize);
     Ok(())
 }
 
-/// Reserves memory for N (N - 1) transfers, in which every rank receives N - 1 blocks.
+/// Reserves memory for N (N - 1) transfers, the number in which every rank receives N - 1 blocks.
 pub(crate) fn make_room(schedule: &mut Schedule, ranks: u32) -> Result<(), AlgorithmError> {
     make_room_for(
         schedule,
@@ -393,13 +395,13 @@ pub(crate) fn make_room(schedule: &mut Schedule, ranks: u32) -> Result<(), Algor
     )
 }
 
-/// Returns the meaning of an option's value among the known values, the first of which is the
-/// default.
-pub fn choice<T: Copy>(spec: &Spec, key: &str, known: &[(&str, T)]) -> Result<T, SpecError> {
-    let value = spec.option(key).unwrap_or(known[0].0);
-    let entry = known.iter().find(|(name, _)| *name == value);
+/// Returns the meaning of the value of option `key`. `meanings` lists (value, meaning) for all
+/// valid values; the first value is the default.
+pub fn choice<T: Copy>(spec: &Spec, key: &str, meanings: &[(&str, T)]) -> Result<T, SpecError> {
+    let value = spec.option(key).unwrap_or(meanings[0].0);
+    let entry = meanings.iter().find(|(name, _)| *name == value);
     entry.map(|(_, meaning)| *meaning).ok_or_else(|| {
-        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = meanings.iter().map(|(name, _)| *name).collect();
         spec.refuse(key, format!("must be {}", names.join(" or ")))
     })
 }
@@ -418,13 +420,13 @@ pub(crate) const SEGMENTS: &[OptionRecord] = &[OptionRecord {
         .default("8")
 }];
 
-/// Returns the requested number of segments.
+/// Returns the number of pieces that option `segments` requests, or the default.
 pub(crate) fn segments(spec: &Spec) -> Result<u32, SpecError> {
     let requested = spec.count("segments", 1, u32::MAX)?;
     Ok(requested.unwrap_or(DEFAULT_SEGMENTS))
 }
 
-/// Option `channels` of the parallel rings and trees of NCCL; [`channels`] returns its value.
+/// Option `channels` of the parallel rings and trees of NCCL. [`channels`] reads the option.
 pub(crate) const CHANNELS: OptionRecord = OptionRecord {
     role: Role::Channels,
     tries: &["all"],
@@ -433,11 +435,11 @@ pub(crate) const CHANNELS: OptionRecord = OptionRecord {
         "number of parallel parts of the data, each of which leaves a group, such as a server, at \
          a different rank",
     )
-    .range("1 to the number of ranks of a group; all, as many")
-    .default("1, through the ranks without regard to groups")
+    .range("1 to the number of ranks of a group; all for this number")
+    .default("1, which ignores the groups")
 };
 
-/// Returns the requested number of channels.
+/// Returns the number of channels that option `channels` requests, 1 by default.
 pub(crate) fn channels(request: &Request<'_>) -> Result<u32, SpecError> {
     let (spec, max_channels) = (request.spec, group_size(request.fabric));
     let requested = match spec.option(CHANNELS.name) {
@@ -460,7 +462,7 @@ pub(crate) fn channels(request: &Request<'_>) -> Result<u32, SpecError> {
     }
 }
 
-/// Returns the number of ranks of a group, or 1 if the ranks form no groups.
+/// Returns the number of ranks per group, or 1 if the ranks form no groups.
 pub(crate) fn group_size(fabric: &Fabric) -> u32 {
     let network = fabric.network();
     network
@@ -468,8 +470,8 @@ pub(crate) fn group_size(fabric: &Fabric) -> u32 {
         .unwrap_or(1)
 }
 
-/// Returns whether the ranks form several groups and have links of their own besides those within
-/// the group, so that data of different ranks leave the group by different links.
+/// Returns whether the ranks form several groups and have several links each: links within the
+/// group, and links by which data of different ranks leave the group separately.
 fn ranks_leave_groups_by_own_links(fabric: &Fabric) -> bool {
     let Some(network) = fabric.network() else {
         return false;
@@ -479,8 +481,8 @@ fn ranks_leave_groups_by_own_links(fabric: &Fabric) -> bool {
     (2..fabric.ranks()).contains(&group_size(fabric)) && leaving > 1
 }
 
-/// Appends copies of `count` chunks from `first` on, continuing at chunk 0 after the last chunk:
-/// one transfer, or two if the range wraps around.
+/// Appends the transfers that copy `count` chunks, from chunk `first` on, from `source` to
+/// `destination`. After the last chunk the range continues at chunk 0, in a second transfer.
 pub(crate) fn push_cyclic(
     schedule: &mut Schedule,
     (first, count): (u32, u32),
@@ -500,7 +502,7 @@ pub(crate) fn push_cyclic(
     }
 }
 
-/// Records as declared in the files; the reversed records are derived from them.
+/// Records as declared in the modules. [`RECORDS`] also contains the records of the time reversals.
 const WRITTEN: &[&[Algorithm]] = &[
     one_stage::RECORDS,
     ring::RECORDS,
@@ -533,7 +535,6 @@ const WRITTEN: &[&[Algorithm]] = &[
     cyclic_doubling::RECORDS,
 ];
 
-/// Pairs of a collective and its time reversal.
 const REVERSED: [(CollectiveKind, CollectiveKind); 3] = [
     (CollectiveKind::AllGather, CollectiveKind::ReduceScatter),
     (CollectiveKind::Broadcast, CollectiveKind::Reduce),
@@ -556,18 +557,19 @@ static RECORDS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
                 }),
         );
     }
-    // Records that are declared under the name of the reversed form only.
+    // Records that their modules declare under the collective after the reversal.
     records.extend(written().filter(|record| record.reversed_from.is_some()));
     records.sort_by_key(|record| (record.collective, !record.families.is_empty()));
     records
 });
 
-/// Returns all algorithms, by collective; within a collective, those for any fabric come first.
+/// Returns all algorithms, sorted by collective. Within a collective, the algorithms that accept
+/// any fabric precede the algorithms for certain families.
 pub fn records() -> &'static [Algorithm] {
     &RECORDS
 }
 
-/// Returns the algorithms for a fabric: those for any fabric and those for its family.
+/// Returns the algorithms that accept the family of a fabric.
 pub fn records_for(fabric: &Fabric) -> impl Iterator<Item = &'static Algorithm> + use<> {
     let family = fabric.family();
     let suits =
@@ -575,7 +577,7 @@ pub fn records_for(fabric: &Fabric) -> impl Iterator<Item = &'static Algorithm> 
     records().iter().filter(suits)
 }
 
-/// Returns the record of an algorithm of a collective, for whatever fabric.
+/// Returns the record of the algorithm of a collective with this name or alias, for any fabric.
 pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Algorithm, AlgorithmError> {
     let candidates = || {
         records()
@@ -591,14 +593,14 @@ pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Algorithm
         })
 }
 
-/// Builds the schedule of the algorithm that `spec` names in the form in which the fabric carries
-/// it. On a fabric whose lightpaths carry one chunk per slot, each chunk is a transfer; an
-/// electrical fabric carries ranges of chunks.
+/// Builds the schedule of the algorithm that `spec` names. On a fabric whose lightpaths carry one
+/// chunk per slot, every transfer has one chunk. On an electrical fabric, a transfer has a range of
+/// consecutive chunks.
 ///
 /// # Errors
 /// Fails for an unknown algorithm or option, a number of ranks that the algorithm does not support,
-/// a fabric with another number of ranks than the collective, and more transfers than fit into
-/// memory.
+/// a fabric whose number of ranks differs from the number of ranks of the collective, and a
+/// schedule that exceeds the memory.
 pub fn build(
     spec: &Spec,
     collective: Collective,
@@ -607,8 +609,8 @@ pub fn build(
     carried(build_ranges(spec, collective, fabric)?, fabric)
 }
 
-/// Converts a schedule of ranges into the form in which a fabric carries it: one transfer per chunk
-/// if circuits carry one chunk.
+/// Splits the transfers of a schedule into single chunks if the circuits of the fabric carry one
+/// chunk. Otherwise returns the schedule unchanged.
 ///
 /// # Errors
 /// Fails if the transfers do not fit into memory.
@@ -616,23 +618,23 @@ pub fn carried(ranges: Schedule, fabric: &Fabric) -> Result<Schedule, AlgorithmE
     if !carries_one_chunk(fabric) {
         return Ok(ranges);
     }
-    limit(ranges.collective.ranks(), ranges.deliveries())?;
+    check_size(ranges.collective.ranks(), ranges.deliveries())?;
     Ok(ranges.into_single_chunks())
 }
 
-/// Returns whether each circuit of a fabric carries one chunk.
 fn carries_one_chunk(fabric: &Fabric) -> bool {
     let circuits = fabric.circuits();
     circuits.is_some_and(|circuits| circuits.carries_one_chunk())
 }
 
-/// Builds the same schedule with one transfer per range of chunks, as a network sends messages: the
-/// transfers of a step with the same source, destination and action are one message.
+/// Builds the schedule with one transfer per range of consecutive chunks, on any fabric. A network
+/// sends the transfers of a step with the same source, destination and action as one message.
 ///
 /// # Errors
 /// Fails as [`build`] does.
 ///
-/// Algorithms send blocks. If a demand states the sizes of blocks, its chunks replace the blocks.
+/// The built-in algorithms send equal blocks. If a demand states the sizes of the blocks, the
+/// chunks of the demand replace the equal blocks.
 pub fn build_ranges(
     spec: &Spec,
     collective: Collective,

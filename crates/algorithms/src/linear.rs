@@ -1,4 +1,4 @@
-//! Linear algorithm: the root serves one rank after another, in N - 1 steps.
+//! Linear algorithm: the root sends to one rank after another, in N - 1 steps.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request};
 use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -14,7 +14,7 @@ const fn record(collective: CollectiveKind, summary: &'static str) -> Algorithm 
     }
 }
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     record(
         CollectiveKind::Broadcast,
@@ -26,7 +26,7 @@ pub const RECORDS: &[Algorithm] = &[
     ),
 ];
 
-/// Builds the schedule: in step s the root sends to the rank s + 1 places after it.
+/// Builds the schedule: in step s the root sends to the rank s + 1 positions after it.
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let collective: Collective = request.collective;
     let (ranks, root) = (collective.ranks(), collective.root());

@@ -1,20 +1,23 @@
-//! Local link first: a scatter or broadcast on a dragonfly in four phases. The root sends to one
-//! leader per router of its group (in a scatter, the blocks of that router and of every group to
-//! which the router has a cable). These leaders send to one leader per such group, which sends to
-//! one leader per router, which sends to the router's ranks.
+//! Local link first: a scatter or broadcast on a dragonfly in four phases.
+//! 1. The root sends to one leader per router of its group.
+//! 2. Each of these leaders sends to one leader per group to which its router has a cable.
+//! 3. The leader of a group sends to one leader per router of the group.
+//! 4. The leader of a router sends to the ranks of the router.
 //!
-//! Leaders are the first ranks of their routers; in other groups, of the router at which the cable
-//! from the root's group ends. The root leads its own router. Lists continue cyclically from the
-//! root. All trees are binomial, except the second phase with `groups=flat`, in which a leader
-//! sends to one group after another. A tree among the groups of a router relays blocks between
-//! them, so blocks may cross more than one global link; sent straight they cross one global link.
+//! The leader of the root's router is the root. The leader of another group is the first rank of
+//! the router at which the cable from the root's group ends. The leaders of other routers are their
+//! first ranks. All lists are cyclic from the root. All trees are binomial, except for the second
+//! phase with `groups=flat`, in which a leader sends to one group after another. A binomial tree
+//! among groups relays blocks, which may then cross more than one global link. With `groups=flat`
+//! every block crosses at most one global link.
 //!
 //! With G groups of A routers of T ranks, a router of the root's group has cables to at most Q =
-//! ceil((G - 1) / A) groups. The phases take ceil(log2 A), ceil(log2 (1 + Q)) (flat: Q), ceil(log2
-//! A) if there is another group, and ceil(log2 T) steps.
+//! ceil((G - 1) / A) groups. The first phase takes ceil(log2 A) steps, the second ceil(log2 (1 +
+//! Q)) steps (Q steps with `groups=flat`), the third ceil(log2 A) steps if G > 1, and the fourth
+//! ceil(log2 T) steps.
 //!
-//! The source (Cherièvre and Dorier) describes the scatter; leaders and the order of lists are ours
-//! where the source does not state them.
+//! The source (Cherièvre and Dorier) describes the scatter. Where the source does not state leaders
+//! or the order of lists, opticoll chooses them.
 
 use super::scatter_tree::{DragonflyShape, Member, TreePhases, depth};
 use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, tar};
@@ -33,7 +36,7 @@ const OPTIONS: &[OptionRecord] = &[OptionRecord::new(
 .default("tree")
 .tries(&["flat"])];
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Send the vector down trees among the routers of the root's group, then among \
@@ -107,7 +110,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(phases.schedule(request.collective, claims(&shape, is_flat, request)))
 }
 
-/// Returns the leaders of the groups to which a leader's router in the root's group has cables.
+/// Returns the leader and the blocks of every group to which the router of `leader`, a rank of the
+/// root's group, has a cable.
 fn cabled_groups(
     machine: &dyn Groups,
     shape: &DragonflyShape,

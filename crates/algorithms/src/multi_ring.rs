@@ -2,17 +2,16 @@
 //! time.
 //!
 //! A block is cut into D parts, one for each of the D dimensions. Part d travels around the rings
-//! of dimension d first, then around those of dimension d + 1, and so on, cyclically: in any step
-//! on a torus with equal sides, each part is in a different dimension. In a dimension of n ranks
-//! the part travels in both directions, in floor(n / 2) steps: in step s a rank forwards to both
-//! neighbours the part that started s - 1 places away. If n is even, the last step brings the block
-//! of the opposite rank, one half from each side.
+//! of dimension d first, then around the rings of dimensions d + 1, d + 2, ..., cyclically. On a
+//! torus with equal sides, the parts are in different dimensions in every step. In a dimension of n
+//! ranks a part travels in both directions, in floor(n / 2) steps. In step s a rank forwards to
+//! both neighbours the data that started s - 1 positions away. If n is even, the block of the
+//! opposite rank arrives in the last step, one half from each neighbour.
 //!
-//! An all_gather takes sum floor(n_d / 2) steps, the number of hops between the farthest ranks,
-//! which is the minimum. Every rank sends (N - 1) blocks. If all sides are equal and larger than 2,
-//! the blocks load all of the rank's 2 D links evenly, so that no link waits for another: (N - 1) /
-//! (2 D) blocks per link, which is the lower bound. all_reduce is the reversed all_gather, with
-//! sums, followed by the all_gather.
+//! An all_gather takes sum floor(n_d / 2) steps. This is the number of hops between the most
+//! distant ranks, and therefore the minimum. Every rank sends N - 1 blocks. If all sides are equal
+//! and larger than 2, all 2 D links of a rank carry (N - 1) / (2 D) blocks each, which is the lower
+//! bound. The all_reduce is the reversed all_gather, with sums, followed by the all_gather.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, all_pairs, make_room_for};
 use opticoll_base::interrupt;
@@ -30,7 +29,7 @@ const CITATION: &str = "Jain and Sabharwal, Optimal Bucket Algorithms for Large 
 
 const TORUS: &[&str] = &["torus", "ocs_torus"];
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         aliases: &["bucket"],
@@ -59,16 +58,16 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// A dimension of the torus with more than one rank.
+/// Dimension of the torus with more than one rank.
 #[derive(Clone, Copy)]
 struct Side {
     ranks: u32,
-    /// Difference of the rank numbers of neighbours along this dimension.
+    /// Difference between the rank numbers of neighbours along this dimension.
     stride: u32,
 }
 
 impl Side {
-    /// Returns the rank `places` places further along the ring of this dimension.
+    /// Returns the rank `places` positions after `rank` along its ring of this dimension.
     fn moved(self, rank: u32, places: u32) -> u32 {
         let coordinate = rank / self.stride % self.ranks;
         rank - coordinate * self.stride + (coordinate + places) % self.ranks * self.stride
@@ -101,7 +100,6 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// Returns the dimensions with more than one rank.
 fn sides(request: &Request<'_>) -> Result<Vec<Side>, AlgorithmError> {
     let network = request.fabric.network();
     let grid = network.and_then(|network| network.translations());
@@ -130,10 +128,9 @@ fn sides(request: &Request<'_>) -> Result<Vec<Side>, AlgorithmError> {
     Ok(sides)
 }
 
-/// Builds the all_gather on a torus with these sides.
 fn gather_schedule(collective: Collective, sides: &[Side]) -> Result<Schedule, AlgorithmError> {
     let (ranks, parts) = (collective.ranks(), sides.len() as u32);
-    // Number of subdivisions of a part: 2 if the last steps around rings of even length send
+    // Number of subdivisions of a part: 2 if a ring has even length, because its last step sends
     // halves.
     let halves = 1 + u32::from(sides.iter().any(|side| side.ranks % 2 == 0));
     let pieces = (parts * halves).max(1);
@@ -145,8 +142,8 @@ fn gather_schedule(collective: Collective, sides: &[Side]) -> Result<Schedule, A
         interrupt::check();
         schedule.begin_step();
         for part in 0..parts {
-            // The dimensions that the part has completed, its current dimension, and its step
-            // there.
+            // Determine the dimensions that the part has completed, its current dimension, and the
+            // number of steps that the part has made in this dimension (`places`).
             let (mut completed, mut places) = (Vec::new(), step);
             let mut order = (part..parts)
                 .chain(0..part)
@@ -189,7 +186,7 @@ fn gather_schedule(collective: Collective, sides: &[Side]) -> Result<Schedule, A
     Ok(schedule)
 }
 
-/// Returns the ranks whose coordinates differ only in the given dimensions.
+/// Returns the ranks that differ from `rank` at most in the coordinates of `dimensions`.
 fn gathered(rank: u32, dimensions: &[Side]) -> Vec<u32> {
     let mut members = vec![rank];
     for side in dimensions {

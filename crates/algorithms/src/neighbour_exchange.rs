@@ -1,15 +1,15 @@
-//! Neighbour exchange: ranks pair up alternately with their right and left neighbour, and forward
-//! the two blocks received last. It takes N/2 steps, for even N.
+//! Neighbour exchange: each rank exchanges with its right and its left neighbour in turn, and
+//! forwards the two blocks that it received last. The algorithm takes N/2 steps, for even N.
 //!
 //! On a ring with two or more wavelengths a step fits into one slot, because each block is a
-//! separate lightpath. The papers charge the time of one block per step, although all steps but the
-//! first carry two blocks.
+//! separate lightpath. The papers count the time of one block per step, although all steps but the
+//! first send two blocks.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room_for};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Exchange the two blocks received last with the right and left neighbour in turn",
     citation: "Chen et al., Performance Evaluation of Allgather Algorithms on Terascale Linux \
@@ -35,13 +35,14 @@ fn even_ranks(ranks: u32) -> Result<(), String> {
     )
 }
 
-/// Builds the schedule: even ranks turn right in the first step, left in the second, and so on; odd
-/// ranks do the opposite. After the first step blocks travel in pairs (2 b, 2 b + 1).
+/// Builds the schedule. Even ranks exchange with their right neighbour in the first step, with
+/// their left neighbour in the second step, and so on; odd ranks do the opposite. From the second
+/// step on, each rank sends a pair of blocks (2 b, 2 b + 1).
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let mut schedule = Schedule::new(request.collective);
     make_room_for(&mut schedule, u64::from(ranks) * u64::from(ranks / 2))?;
-    // Pair of blocks that each rank received last.
+    // Index b of the pair of blocks that each rank received last; indexed by rank.
     let mut latest: Vec<u32> = (0..ranks).map(|rank| rank / 2).collect();
     for step in 0..ranks / 2 {
         schedule.begin_step();

@@ -1,12 +1,11 @@
-//! All_gather in a single stage: every rank sends its block straight to every other rank, in one
-//! step.
+//! All_gather in a single step: every rank sends its block to every other rank without relays.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, Request, make_room};
 use opticoll_fabric::fabric::circuits::RingShape;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Send each rank's block directly to every other rank",
     citation: "Dai et al., OpTree, section III.B, Lemma 1; after Liang and Shen, ToN 2006",
@@ -15,33 +14,32 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     ..Algorithm::new("one_stage", "One-stage", CollectiveKind::AllGather, build)
 }];
 
-/// Returns the number of wavelengths of a one-stage all-to-all on a line of n = `ranks` ranks:
-/// floor(n^2 / 4), the load of the middle link (Lemma 1 of the OpTree paper; exact).
+/// Returns the number of wavelengths of a one-stage all-to-all on a line of n = `ranks` ranks. The
+/// exact number is floor(n^2 / 4), the load of the middle link (Lemma 1 of the OpTree paper).
 pub fn line_wavelengths(ranks: u32) -> u64 {
     let ranks = u64::from(ranks);
     ranks * ranks / 4
 }
 
 /// Returns the number of wavelengths per direction of a one-stage all-to-all on a ring of n =
-/// `ranks` ranks: ceil(floor(n^2 / 4) / 2), exact (Opatrny 2003).
+/// `ranks` ranks. The exact number is ceil(floor(n^2 / 4) / 2) (Opatrny 2003).
 pub fn ring_wavelengths(ranks: u32) -> u64 {
     line_wavelengths(ranks).div_ceil(2)
 }
 
 /// Returns the number of wavelengths that Lemma 1 of the OpTree paper states for a ring of n =
-/// `ranks` ranks: ceil(n^2 / 8), which is one too many for odd n.
+/// `ranks` ranks: ceil(n^2 / 8). For odd n this is one more than necessary.
 pub fn paper_ring_wavelengths(ranks: u32) -> u64 {
     let ranks = u64::from(ranks);
     (ranks * ranks).div_ceil(8)
 }
 
-/// Returns the loads of `steps` consecutive all-to-alls, or `None` if lightpaths do not reach
-/// half-way around the ring.
+/// Returns the bound for `steps` consecutive all-to-alls, or `None` if the maximum length of a
+/// lightpath is less than half the ring.
 pub(super) fn link_load_bound(ring: RingShape, steps: u64) -> Option<LinkLoadBound> {
     let chunks = ring_wavelengths(ring.ranks);
     let loads = LinkLoadBound {
-        // Mean over all links.
-        busiest: (steps * line_wavelengths(ring.ranks)).div_ceil(2),
+        busiest_link: (steps * line_wavelengths(ring.ranks)).div_ceil(2),
         pairs: line_wavelengths(ring.ranks) / 2,
         ..LinkLoadBound::uniform(steps, chunks, ring.channels)
     };

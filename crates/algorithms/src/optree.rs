@@ -2,21 +2,22 @@
 //!
 //! The whole ring is the group of level 0. Stage j cuts each group of level j - 1 into at most m_j
 //! contiguous children, whose sizes differ by at most one. The rank at position i of a child sends
-//! all blocks that it holds to the rank at position i of each sibling, one block per wavelength and
-//! slot. After stage j the ranks of any group of level j together hold every block exactly once;
-//! when groups have one rank, every rank holds all blocks. Stage 1 uses the whole ring; the later
-//! stages stay on the segment of their group, which is shorter than half the ring.
+//! all blocks that it has to the rank at position i of each sibling, one block per wavelength and
+//! slot. After stage j, the ranks of any group of level j together have every block exactly once.
+//! When all groups have one rank, every rank has all blocks. Stage 1 uses the whole ring.
+//! Lightpaths of later stages stay on the segment of their group, which is shorter than half the
+//! ring.
 //!
-//! If children differ in size, position i of a child of size a is matched with position floor(i b /
-//! a) of a sibling of size b. This map stays within the sibling's positions and sends each block
-//! once.
+//! If two siblings have different sizes a and b, position i of the child of size a sends to
+//! position floor(i b / a) of the child of size b. This position is always valid, and each block is
+//! sent once.
 //!
-//! On a fabric without lightpaths along a ring the stages are the same, and the ranks of a child
-//! send to their siblings over any connection. There the default is to halve groups, which
-//! minimises the number of messages that a rank starts.
+//! On a fabric that is not a ring of lightpaths the stages are the same, and ranks send to their
+//! siblings over any connection. The default there is to halve groups, which minimises the number
+//! of messages per rank.
 //!
-//! Link loads for N = m^k: (N/m) ceil(m^2/8) in stage 1 (a ring; exact for even m), (N/m)
-//! floor(m^2/4) in each later stage (a line).
+//! If N = m^k, the load of the busiest link is (N/m) ceil(m^2/8) blocks in stage 1 (a ring; exact
+//! for even m) and (N/m) floor(m^2/4) blocks in each later stage (a line).
 
 pub mod tree;
 
@@ -28,7 +29,7 @@ use opticoll_fabric::fabric::circuits::RingShape;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Exchange among equal positions of sibling groups, level by level of an m-ary tree",
     citation: "Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical \
@@ -36,8 +37,8 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     options: &[
         OptionRecord::new(
             "depth",
-            "number of stages: auto, the fewest slots on a ring, elsewhere ceil(log2 N) stages \
-             that halve each group; paper, the number of Eq. 2",
+            "number of stages: auto, the number with the fewest slots on a ring, and ceil(log2 N) \
+             on other fabrics; paper, the number of Eq. 2 of the paper",
         )
         .range("auto, paper, 1 or more")
         .default("auto"),
@@ -55,11 +56,11 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     ..Algorithm::new("optree", "OpTree", CollectiveKind::AllGather, build)
 }];
 
-/// Returns the number of steps of Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)) for N ranks, depth k
-/// and w channels; for k = 1 the one-stage value ceil(N^2 / (8w)).
+/// Returns the number of steps of Theorem 1 for N ranks, depth k and w channels: ceil((2k - 1)
+/// N^(1 + 1/k) / (8w)), or the one-stage value ceil(N^2 / (8w)) if k = 1.
 ///
-/// The formula is continuous in m = N^(1/k) and is a bound for no particular tree. A result that
-/// exceeds a whole number only by rounding errors (1 part in 10^13) counts as that number.
+/// The formula is continuous in m = N^(1/k) and bounds no particular tree. A value that exceeds a
+/// whole number by less than 1 part in 10^13, a rounding error, counts as this number.
 pub fn paper_steps(ranks: u32, channels: u32, depth: u32) -> u64 {
     if depth <= 1 {
         return one_stage::paper_ring_wavelengths(ranks).div_ceil(u64::from(channels));
@@ -69,8 +70,8 @@ pub fn paper_steps(ranks: u32, channels: u32, depth: u32) -> u64 {
     (steps - 1e-13 * steps).ceil() as u64
 }
 
-/// Returns the depth of Theorem 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2 for N ranks, rounded up
-/// as for the paper's Table I. `None` for N <= 7, for which the root is not real.
+/// Returns the depth of Theorem 2 for N ranks: k* = (ln N + sqrt(ln N (ln N - 2))) / 2, rounded up
+/// as in Table I of the paper. `None` for N <= 7, because the square root is then not real.
 pub fn paper_depth(ranks: u32) -> Option<u32> {
     let log = f64::from(ranks).ln();
     if log < 2.0 {
@@ -80,7 +81,8 @@ pub fn paper_depth(ranks: u32) -> Option<u32> {
     Some(depth.ceil() as u32)
 }
 
-/// Returns the requested tree, and the depth for which the paper's claim is evaluated.
+/// Returns the radices of the requested tree, and the depth for which to evaluate the paper's
+/// formula. The depth is `None` on a fabric without a ring.
 fn choose_tree(
     spec: &Spec,
     ranks: u32,
@@ -138,12 +140,13 @@ fn choose_tree(
     }
 }
 
-/// Maximum number of pairs of ranks in the stages of a tree for which loads are counted: beyond
-/// that, counting takes longer than the bound saves.
+/// Maximum number of pairs of ranks, summed over the stages, for which the link loads are counted.
+/// For more pairs, counting takes longer than the bound saves.
 const MAX_COUNTED_PAIRS: u64 = 1 << 25;
 
-/// Returns the loads of the tree. `None` for the default tree if it needs no fewer slots than
-/// `one_stage`, whose bound is then as tight.
+/// Returns the bound of the requested tree. `None` if the tree has too many pairs of ranks to
+/// count, or if the default tree needs at least as many slots as `one_stage`, whose bound is then
+/// as tight.
 fn link_load_bound(spec: &Spec, ring: RingShape) -> Result<Option<LinkLoadBound>, AlgorithmError> {
     let channels = ring.channels;
     let (radices, _) = choose_tree(spec, ring.ranks, Some(ring))?;
@@ -155,16 +158,16 @@ fn link_load_bound(spec: &Spec, ring: RingShape) -> Result<Option<LinkLoadBound>
     }
     let mut loads = tree::stage_loads(ring.ranks, &radices);
     for load in &mut loads {
-        // Other choices among the two routes of opposite ranks may lower the load by one.
+        // Other routes of the pairs of opposite ranks may lower the load by one.
         *load = load.saturating_sub(1);
     }
     let slots = loads.iter().map(|load| load.div_ceil(channels.into()));
     let max_load = loads.iter().copied().max().unwrap_or(0);
     let loads = LinkLoadBound {
         slots: slots.sum(),
-        by_step: loads.iter().sum(),
-        busiest: max_load,
-        most: max_load,
+        step_maxima: loads.iter().sum(),
+        busiest_link: max_load,
+        max_step_load: max_load,
         pairs: 0,
     };
     let is_default = spec.options().next().is_none();

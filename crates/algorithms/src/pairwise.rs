@@ -1,8 +1,8 @@
-//! Pairwise exchange: N - 1 steps, in each of which every rank sends one block straight to one rank
-//! and receives one block.
+//! Pairwise exchange: in each of N - 1 steps, every rank sends one block to one rank and receives
+//! one block, without relays.
 //!
-//! With order `shift`, rank r sends to rank r + s + 1 in step s and receives from rank r - s - 1.
-//! With order `xor`, for powers of two, it exchanges with rank r xor (s + 1).
+//! In step s, rank r sends to rank r + s + 1 and receives from rank r - s - 1 (order `shift`), or
+//! exchanges with rank r xor (s + 1) (order `xor`, for powers of two).
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, MPICH, OptionRecord, Request, choice, make_room,
@@ -18,7 +18,7 @@ const SHIFT_OR_XOR: &[OptionRecord] = &[OptionRecord::new(
 .default("xor if N is a power of two, otherwise shift")
 .tries(&["shift"])];
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Exchange blocks with one rank in each step",
@@ -38,12 +38,11 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// Assignment of partners to steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pairing {
-    /// Partners at a distance that grows by one in each step.
+    /// Rank r sends to rank r + s + 1 in step s.
     Shift,
-    /// Partners by exclusive or, for powers of two.
+    /// Rank r exchanges with rank r xor (s + 1) in step s; for powers of two.
     Xor,
 }
 
@@ -70,8 +69,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     exchange(request.collective, order)
 }
 
-/// Builds the schedule that sends each block of an all_gather or an all_to_all straight to its
-/// destination.
+/// Builds the schedule that sends each block of an all_gather or an all_to_all to its destination
+/// without relays.
 pub(super) fn exchange(collective: Collective, order: Pairing) -> Result<Schedule, AlgorithmError> {
     let ranks = collective.ranks();
     let mut schedule = Schedule::new(collective);

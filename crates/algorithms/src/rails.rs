@@ -1,17 +1,17 @@
 //! Rails: collectives of two levels, within groups of ranks and along rails across the groups.
 //!
-//! The ranks form b groups of g ranks, such as servers of GPUs; a rail connects the ranks with the
-//! same number in all groups. Data between groups travel along rails, so each rank uses its own
-//! network interface, and each block crosses once to every group.
+//! The ranks form b groups of g ranks, such as servers of GPUs. A rail consists of the ranks with
+//! the same number in all groups. Data between groups travel along rails, so each rank uses its own
+//! network interface, and each block is sent once to every group.
 //!
-//! * all_gather: a rank sends its block along its rail and to its group, and then forwards to its
-//!   group the blocks that came along the rail: two steps.
-//! * all_reduce: each rank of a group sums up one g-th of the vector; rails sum up these sums; and
-//!   every rank hands its part to its group. On a rail, either each rank sums up one b-th and hands
-//!   it to the others (two steps), or each rank sends its sums to all others (one step, but b / 2
-//!   times the bytes).
+//! * all_gather, in two steps: a rank sends its block along its rail and to its group; then it
+//!   forwards to its group the blocks that it received along the rail.
+//! * all_reduce: each rank of a group sums up one g-th of the vector. Then each rail sums up these
+//!   sums. Finally every rank sends its part of the result to its group. There are two ways to sum
+//!   up on a rail. Either each rank sums up one b-th and sends the result to the others (two
+//!   steps), or each rank sends its whole sum to all others (one step, but b / 2 times the bytes).
 //!
-//! In K segments, the steps of a segment overlap with those of the previous segments: K - 1
+//! With K segments, the steps of consecutive segments overlap, so the collective needs K - 1
 //! additional steps.
 
 use super::{
@@ -32,7 +32,6 @@ const CITATION: &str = "Cho et al., BlueConnect: Decomposing All-Reduce for Deep
     Heterogeneous Network Hierarchy, MLSys 2019; Ueno and Yokota, Exhaustive Study of \
     Hierarchical AllReduce Patterns for Large Messages Between GPUs, CCGRID 2019";
 
-/// Families whose ranks form groups.
 const FAMILIES: &[&str] = &["gpu_servers", "fat_tree", "dragonfly"];
 
 const SEGMENTS: OptionRecord = OptionRecord {
@@ -43,7 +42,7 @@ const SEGMENTS: OptionRecord = OptionRecord {
         .default("1")
 };
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         aliases: &["hierarchical"],
@@ -81,11 +80,10 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// Ranks in groups of equal size.
 #[derive(Clone, Copy)]
 struct Rails {
     groups: u32,
-    /// Number of ranks of a group.
+    /// Number of ranks per group.
     size: u32,
     segments: u32,
 }
@@ -110,14 +108,14 @@ impl Rails {
         })
     }
 
-    /// Returns the other ranks of a rank's rail.
+    /// Returns the other ranks of the rail of `rank`.
     fn rail(self, rank: u32) -> impl Iterator<Item = u32> {
         let number = rank % self.size;
         let ranks = (0..self.groups).map(move |group| group * self.size + number);
         ranks.filter(move |&other| other != rank)
     }
 
-    /// Returns the other ranks of a rank's group.
+    /// Returns the other ranks of the group of `rank`.
     fn group(self, rank: u32) -> impl Iterator<Item = u32> {
         let first = rank / self.size * self.size;
         (first..first + self.size).filter(move |&other| other != rank)
@@ -156,14 +154,14 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// Phases of a segment, in order.
 #[derive(Clone, Copy)]
 enum Phase {
     SumGroup,
-    /// Each rank sums up its part of the rail's share, or the whole share.
+    /// Sum along a rail: each rank sums up one part of the rail's share of the segment, or the
+    /// whole share.
     SumRail,
-    HandOutRail,
-    HandOutGroup,
+    DistributeInRail,
+    DistributeInGroup,
 }
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
@@ -174,19 +172,19 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         &[("bytes", false), ("steps", true)],
     )?;
     let (ranks, segments, size) = (request.ranks(), rails.segments, rails.size);
-    // Number of chunks of a rail's share of a segment.
+    // Number of chunks in a rail's share of a segment.
     let chunks_per_share = if whole { 1 } else { rails.groups };
     let pieces = size
         .saturating_mul(segments)
         .saturating_mul(chunks_per_share);
     let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
     let phases: &[Phase] = match whole {
-        true => &[Phase::SumGroup, Phase::SumRail, Phase::HandOutGroup],
+        true => &[Phase::SumGroup, Phase::SumRail, Phase::DistributeInGroup],
         false => &[
             Phase::SumGroup,
             Phase::SumRail,
-            Phase::HandOutRail,
-            Phase::HandOutGroup,
+            Phase::DistributeInRail,
+            Phase::DistributeInGroup,
         ],
     };
     let within = 2 * u64::from(ranks) * u64::from(size - 1);
@@ -210,18 +208,22 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             };
             let action = match phase {
                 Phase::SumGroup | Phase::SumRail => Action::Reduce,
-                Phase::HandOutRail | Phase::HandOutGroup => Action::Copy,
+                Phase::DistributeInRail | Phase::DistributeInGroup => Action::Copy,
             };
             for rank in 0..ranks {
                 match phase {
-                    Phase::SumGroup | Phase::HandOutGroup => rails.group(rank).for_each(|other| {
-                        let kept = |rank| (share(rank), chunks_per_share);
-                        schedule.push(Transfer::for_kept_chunks(action, rank, other, kept));
-                    }),
-                    Phase::SumRail | Phase::HandOutRail => rails.rail(rank).for_each(|other| {
-                        let kept = |rank| (own_part(rank), 1);
-                        schedule.push(Transfer::for_kept_chunks(action, rank, other, kept));
-                    }),
+                    Phase::SumGroup | Phase::DistributeInGroup => {
+                        rails.group(rank).for_each(|other| {
+                            let kept = |rank| (share(rank), chunks_per_share);
+                            schedule.push(Transfer::for_kept_chunks(action, rank, other, kept));
+                        })
+                    }
+                    Phase::SumRail | Phase::DistributeInRail => {
+                        rails.rail(rank).for_each(|other| {
+                            let kept = |rank| (own_part(rank), 1);
+                            schedule.push(Transfer::for_kept_chunks(action, rank, other, kept));
+                        })
+                    }
                 }
             }
         }

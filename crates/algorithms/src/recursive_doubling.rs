@@ -1,17 +1,18 @@
-//! Recursive doubling: exchange of all data with the partner at distance 1, 2, 4, ...
+//! Recursive doubling: in each step a rank exchanges all its data with the partner at distance 1,
+//! 2, 4, ...
 //!
-//! The algorithm takes log2 P steps, where P is the largest power of two up to N, and two more if
-//! the other ranks fold in (see `fold.rs`).
+//! The algorithm takes log2 P steps, where P is the largest power of two that is at most N. If P <
+//! N, the other ranks fold (see `fold.rs`), which takes two more steps.
 
 use super::fold::Fold;
 use super::{Algorithm, AlgorithmError, CostFormulas, MPICH, Request, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Exchange all blocks held with the partner at distance 1, 2, 4, ...",
+        summary: "Exchange all blocks with the partner at distance 1, 2, 4, ...",
         citation: MPICH,
         costs: CostFormulas::new("log2 P + 2 F", "<= N - 1 + 2 F (P - 1)", "N - 1"),
         short_messages: &[CollectiveKind::AllGather],
@@ -48,12 +49,12 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// Builds the all_gather. The blocks that a rank holds are always those of contiguous ranks.
+/// Builds the all_gather. At any time, the blocks that a rank has belong to contiguous ranks.
 pub(super) fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let fold = Fold::new(ranks);
     let mut schedule = Schedule::new(request.collective);
-    if fold.folded > 0 {
+    if fold.waiting > 0 {
         schedule.begin_step();
         for (waiting, partner) in fold.pairs() {
             schedule.push(Transfer::copy(waiting, waiting, partner));
@@ -69,17 +70,17 @@ pub(super) fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmErr
             });
         }
     }
-    if fold.folded > 0 {
+    if fold.waiting > 0 {
         schedule.begin_step();
         for (waiting, partner) in fold.pairs() {
             push_cyclic(&mut schedule, (waiting + 1, ranks - 1), partner, waiting);
         }
     }
-    // The first rank that exchanges sends the most blocks: its own and, with a fold, those of a
-    // second rank.
+    // The first rank that exchanges sends the most blocks. If ranks fold, it sends its own blocks
+    // and the blocks of a waiting rank.
     let exchanged: u32 = fold
         .distances()
-        .map(|distance| distance + distance.min(fold.folded))
+        .map(|distance| distance + distance.min(fold.waiting))
         .sum();
     schedule.claims = Claims {
         schedule_steps: Some(fold.core.ilog2() + 2 * fold.waits()),
@@ -89,11 +90,11 @@ pub(super) fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmErr
     Ok(schedule)
 }
 
-/// Builds the all_reduce of whole vectors, and the barrier, which sends signals.
+/// Builds the all_reduce of whole vectors, and the barrier, whose signals replace the vectors.
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let fold = Fold::new(request.ranks());
     let mut schedule = Schedule::new(request.collective);
-    if fold.folded > 0 {
+    if fold.waiting > 0 {
         schedule.begin_step();
         for (waiting, partner) in fold.pairs() {
             schedule.push(Transfer::reduce(0, waiting, partner));
@@ -106,7 +107,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             schedule.push(Transfer::reduce(0, fold.rank(index), partner));
         }
     }
-    if fold.folded > 0 {
+    if fold.waiting > 0 {
         schedule.begin_step();
         for (waiting, partner) in fold.pairs() {
             schedule.push(Transfer::copy(0, partner, waiting));

@@ -1,14 +1,14 @@
-//! Recursive halving: reduce_scatter as the reversed recursive doubling, with the farthest partner
-//! first.
+//! Recursive halving: the reduce_scatter that reverses recursive doubling, with the most distant
+//! partner first.
 //!
-//! In each step a rank hands its partner, at distance N/2, N/4, ..., 1, the sums of the half of its
-//! blocks that belong to the partner's side.
+//! The partners are at distances N/2, N/4, ..., 1. In each step a rank divides its blocks into two
+//! halves, and sends its partner the sums of the half that contains the partner's block.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, MPICH, Request, recursive_doubling};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::Schedule;
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Send the partner the sums of its half of the blocks, at distance N/2, N/4, ..., 1",
     citation: MPICH,

@@ -1,17 +1,17 @@
 //! Ring: every rank passes the block that it received last to the next rank.
 //!
-//! The all_gather takes N - 1 steps of one block; the reduce_scatter is its reverse. The all_reduce
-//! passes partial sums around the ring and then results, both in the same direction, in 2 (N - 1)
-//! steps of one N-th of the vector (Patarasuk and Yuan 2009).
+//! The all_gather takes N - 1 steps of one block; the reduce_scatter is its time reversal. The
+//! all_reduce first passes partial sums around the ring and then results in the same direction. It
+//! takes 2 (N - 1) steps of one N-th of the vector (Patarasuk and Yuan 2009).
 //!
-//! The ring visits the ranks in any order. The rank at place i sends to the rank at place i + 1: in
-//! step s of an all_gather, the block of the rank at place i - s.
+//! The ring may visit the ranks in any order. The rank at position i sends to the rank at position
+//! i + 1. In step s of an all_gather, it sends the block of the rank at position i - s.
 //!
-//! In k **channels**, as in NCCL, each block is cut into k parts, and each part travels around its
-//! own ring. The ring of channel c enters the even groups of ranks (such as servers) at their rank
-//! c and leaves them at rank c - 1; it enters an odd group at the number at which it left the
-//! previous group, so it stays on one rail. So data leave a group at k ranks, through k network
-//! interfaces.
+//! In k **channels**, as in NCCL, each block is cut into k parts, and each part travels around a
+//! ring of its own. Let the ranks of each group (such as a server) have numbers within their group.
+//! The ring of channel c enters the even groups at number c and leaves them at number c - 1. It
+//! enters an odd group at the number at which it left the previous group, so it stays on one rail.
+//! So data leave a group at k ranks, through k network interfaces.
 
 use super::grid::RankGrid;
 use super::{
@@ -36,7 +36,7 @@ const OPTIONS: &[OptionRecord] = &[
     CHANNELS,
 ];
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Pass the block received last to the clockwise neighbour, N-1 times",
@@ -55,10 +55,10 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// Costs of a ring all_gather, in any order.
+/// Costs of a ring all_gather, for any order of the ranks.
 pub(super) const GATHERING: CostFormulas = CostFormulas::new("N - 1", "N - 1", "N - 1");
 
-/// Costs of a ring all_reduce, whatever the order of the ranks.
+/// Costs of a ring all_reduce, for any order of the ranks.
 pub(super) const REDUCING: CostFormulas =
     CostFormulas::new("2 (N - 1)", "2 (N - 1) / N", "2 (N - 1) / N");
 
@@ -85,9 +85,9 @@ fn orders(request: &Request<'_>) -> Result<Vec<Vec<u32>>, SpecError> {
     Ok((0..channels).map(channel_order).collect())
 }
 
-/// Returns the ring of a channel through groups of `size` ranks. The ring leaves each group at the
-/// number at which it enters the next group. If the number of groups is odd, the last group is
-/// entered at a third number.
+/// Returns the ring of channel `channel` through groups of `size` ranks. The ring enters each group
+/// at the rank number at which it left the previous group. If the number of groups is odd, the ring
+/// enters the last group at a third number.
 fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<u32> {
     let groups = ranks / size;
     let entry = |group: u32| match group % groups {
@@ -98,8 +98,8 @@ fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<u32> {
     let mut order = Vec::with_capacity(ranks as usize);
     for group in 0..groups {
         let first = entry(group);
-        // If there is only one group, or groups have fewer than three ranks, the ring leaves at the
-        // rank before the first.
+        // If there is only one group, or if groups have fewer than three ranks, the ring leaves a
+        // group at the number before its entry.
         let last = match entry(group + 1) {
             next if next == first => (first + size - 1) % size,
             next => next,
@@ -112,8 +112,8 @@ fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<u32> {
     order
 }
 
-/// Returns the ranks in the requested order. By default this is the natural order; on a grid of
-/// tunable circuits it is an order whose neighbours are one hop apart.
+/// Returns the ranks in the requested order, by default in ascending order. On a grid of tunable
+/// circuits, the neighbours in the default order are one hop apart.
 fn order(request: &Request<'_>) -> Result<Vec<u32>, SpecError> {
     let (spec, ranks) = (request.spec, request.ranks());
     if spec.option("order").is_none()
@@ -140,7 +140,7 @@ fn order(request: &Request<'_>) -> Result<Vec<u32>, SpecError> {
     }
 }
 
-/// Parses a list that names each rank once, or returns `None`.
+/// Parses a list of ranks such as `0-2-1`. Returns `None` unless the list contains each rank once.
 fn parse_order(list: &str, ranks: u32) -> Option<Vec<u32>> {
     let numbers = list.split(['-', 'x']).map(|number| number.parse().ok());
     let order: Vec<u32> = numbers.collect::<Option<_>>()?;
@@ -149,8 +149,8 @@ fn parse_order(list: &str, ranks: u32) -> Option<Vec<u32>> {
     sorted.into_iter().eq(0..ranks).then_some(order)
 }
 
-/// Builds the all_gather around rings, each for a part of every block. An order contains every rank
-/// once.
+/// Builds the all_gather around several rings, each for one part of every block. Each of `orders`
+/// contains every rank once.
 pub(super) fn all_gather_along(
     request: &Request<'_>,
     orders: &[Vec<u32>],
@@ -158,8 +158,7 @@ pub(super) fn all_gather_along(
     pass_around(request.collective, orders)
 }
 
-/// Builds the all_reduce around rings, each for a part of the vector. An order contains every rank
-/// once.
+/// Builds the all_reduce around several rings, each for one part of the vector.
 pub(super) fn all_reduce_along(
     request: &Request<'_>,
     orders: &[Vec<u32>],
@@ -169,8 +168,8 @@ pub(super) fn all_reduce_along(
     let pieces = gathering.collective.chunks();
     let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
     make_room_for(&mut schedule, 2 * gathering.len() as u64)?;
-    // In step s, the rank at place i sends its sum for the part of the rank at place i - s - 1, so
-    // the sum for a rank's part ends at that rank.
+    // In step s, the rank at position i sends its sum for the part of the rank at position i - s -
+    // 1. The sum for a rank's part therefore ends at this rank.
     for step in 0..ranks - 1 {
         schedule.begin_step();
         for_each_hop(orders, step + 1, |part, rank, next| {
@@ -188,7 +187,6 @@ pub(super) fn all_reduce_along(
     Ok(schedule)
 }
 
-/// Builds the all_gather around rings.
 fn pass_around(collective: Collective, orders: &[Vec<u32>]) -> Result<Schedule, AlgorithmError> {
     let (ranks, channels) = (collective.ranks(), orders.len() as u32);
     let mut schedule = Schedule::new(collective.with_pieces(channels)?);
@@ -210,8 +208,9 @@ fn pass_around(collective: Collective, orders: &[Vec<u32>]) -> Result<Schedule, 
     Ok(schedule)
 }
 
-/// Calls `hop(chunk, rank, next)` for every rank along each ring: `chunk` is the ring's part of the
-/// block of the rank `before` places earlier, and `next` is the following rank.
+/// Calls `hop(chunk, rank, next)` for every rank of each ring. `next` is the rank after `rank` on
+/// the ring, and `chunk` is the ring's part of the block of the rank `before` positions before
+/// `rank`.
 fn for_each_hop(orders: &[Vec<u32>], before: u32, mut hop: impl FnMut(u32, u32, u32)) {
     for (channel, order) in (0..).zip(orders) {
         let ranks = order.len();
@@ -223,7 +222,6 @@ fn for_each_hop(orders: &[Vec<u32>], before: u32, mut hop: impl FnMut(u32, u32, 
     }
 }
 
-/// Returns whether the ring visits the ranks by number.
 fn is_natural(order: &[u32]) -> bool {
     order.iter().copied().eq(0..order.len() as u32)
 }

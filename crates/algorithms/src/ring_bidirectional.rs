@@ -1,11 +1,11 @@
-//! Bidirectional ring: the ring algorithm in both directions at the same time, with half of the
-//! blocks in each direction.
+//! Bidirectional ring: every block travels in both directions around the ring at the same time,
+//! half-way in each direction.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, Request, make_room};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Pass blocks to both neighbours in each step, ceil((N-1)/2) times",
     citation: "Folklore; the two-way form of Patarasuk and Yuan's ring, JPDC 2009",

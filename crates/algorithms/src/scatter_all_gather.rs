@@ -1,9 +1,10 @@
-//! Scatter and all_gather: a broadcast of long vectors. The N parts of the vector are scattered and
-//! then collected, by default along a binomial tree and around a ring.
+//! Scatter and all_gather: a broadcast of long vectors. The root scatters the N parts of the
+//! vector, and an all_gather collects them at every rank. By default the scatter follows a binomial
+//! tree and the all_gather follows a ring.
 //!
 //! Ranks that relayed parts in the scatter keep them, and the all_gather leaves out parts that a
-//! rank already has. By default the rank at distance v from the root, where v has the lowest set
-//! bit D, keeps the parts v .. min(v + D, N); the root has all parts.
+//! rank already has. By default, the rank at distance v from the root has the parts v, ..., min(v +
+//! D, N) - 1, where D is the lowest set bit of v. The root has all parts.
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, OptionRecord, Request, all_pairs,
@@ -14,7 +15,7 @@ use opticoll_fabric::fabric::circuits::RingShape;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Scatter the parts of the vector along a binomial tree, then all_gather them around \
         a ring",
@@ -46,12 +47,12 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     )
 }];
 
-/// Returns the loads of the all_gather alone, reduced by the parts that ranks keep from the
-/// scatter: at most N / 2 ceil(log2 N) parts in total, and N parts at the root. Around a ring, some
-/// rank keeps nothing. Otherwise the parts take at least N^2 / 4 links to each rank, hence N^3 / 4
-/// links in total; each part that is left out saves at most N / 2 links, and there are 2 N links
-/// with c channels each. Sent over distances 1, 2, 4, ... the parts take more links, at least if N
-/// is a power of two.
+/// Returns the bound of the all_gather alone, without the parts that ranks have from the scatter:
+/// at most N / 2 ceil(log2 N) parts at all ranks together, and N parts at the root. Around a ring,
+/// some rank has no such part. Otherwise all parts together cross at least N^2 / 4 links on their
+/// way to one rank, hence N^3 / 4 links in total. Each part that is left out saves at most N / 2
+/// links. There are 2 N links with c channels each. Over distances 1, 2, 4, ... the parts cross
+/// more links, at least if N is a power of two.
 fn link_load_bound(spec: &Spec, ring: RingShape) -> Result<Option<LinkLoadBound>, AlgorithmError> {
     let ranks = u64::from(ring.ranks);
     let ring_steps = ranks.saturating_sub(1);
@@ -85,13 +86,12 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let all_gather = Collective::new(CollectiveKind::AllGather, ranks)?;
     let gathering = half(request, "all_gather", "ring", all_gather)?;
     let mut schedule = composed(request.collective, &scattering, &gathering)?;
-    // On a grid of tunable circuits the ring has another order, in which the root's neighbour may
-    // keep more parts.
+    // On a grid of tunable circuits, the neighbour of the root on the ring may have more parts.
     let is_default = request.fabric.planes().is_none() && request.spec.options().next().is_none();
     schedule.claims = Claims {
-        // Steps without new parts for any rank are left out.
+        // Steps that send no new part to any rank are left out.
         schedule_steps: Some(schedule.steps() as u32),
-        // The root sends N - 1 parts in either phase, because its neighbour on the ring keeps only
+        // The root sends N - 1 parts in either phase, because its neighbour on the ring has only
         // one part.
         chunks_sent_per_rank: is_default.then_some(2 * u64::from(ranks - 1)),
         ..Claims::default()
@@ -99,9 +99,9 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// Builds the broadcast that scatters the parts of the vector by one schedule and collects them by
-/// another, without transfers of parts that the receiver already has. Both schedules must be of
-/// whole parts.
+/// Builds the broadcast that scatters the parts of the vector by the schedule `scattering` and
+/// collects them by the schedule `gathering`, without parts that the receiver already has. Neither
+/// schedule may cut parts into pieces.
 pub fn composed(
     collective: Collective,
     scattering: &Schedule,
@@ -117,7 +117,7 @@ pub fn composed(
         for index in gathering.step(step) {
             let transfer = gathering.transfer(index);
             for chunk in transfer.chunk..transfer.chunk + transfer.count {
-                if !held.take(transfer.destination, chunk) {
+                if !held.insert(transfer.destination, chunk) {
                     continue;
                 }
                 if schedule.len() == begun {
@@ -130,7 +130,7 @@ pub fn composed(
     Ok(schedule)
 }
 
-/// Builds one half of the broadcast by the requested algorithm.
+/// Builds one half of the broadcast by the algorithm that option `key` names.
 fn half(
     request: &Request<'_>,
     key: &'static str,
@@ -146,15 +146,15 @@ fn half(
     Ok(schedule)
 }
 
-/// Parts that each rank holds, as a bit set.
+/// Parts that each rank has, as a bit set per rank.
 struct HeldParts {
     words_per_rank: usize,
     words: Vec<u64>,
 }
 
 impl HeldParts {
-    /// Returns the parts after a scatter: the root has all parts, other ranks the parts that they
-    /// received.
+    /// Returns the parts of each rank after a scatter: the root has all parts, and the other ranks
+    /// have the parts that they received.
     fn after(scattering: &Schedule) -> HeldParts {
         let ranks = scattering.collective.ranks();
         let words_per_rank = (ranks as usize).div_ceil(64);
@@ -163,18 +163,18 @@ impl HeldParts {
             words: vec![0; words_per_rank * ranks as usize],
         };
         for part in 0..ranks {
-            held.take(scattering.collective.root(), part);
+            held.insert(scattering.collective.root(), part);
         }
         for transfer in scattering.transfers() {
             for part in transfer.chunk..transfer.chunk + transfer.count {
-                held.take(transfer.destination, part);
+                held.insert(transfer.destination, part);
             }
         }
         held
     }
 
-    /// Gives a part to a rank, and returns whether the part is new to the rank.
-    fn take(&mut self, rank: u32, part: u32) -> bool {
+    /// Adds a part to a rank. Returns whether the rank did not have the part before.
+    fn insert(&mut self, rank: u32, part: u32) -> bool {
         let word = rank as usize * self.words_per_rank + part as usize / 64;
         let bit = 1 << (part % 64);
         let new = self.words[word] & bit == 0;

@@ -1,26 +1,27 @@
-//! Common parts of scatters and broadcasts along trees of leaders.
+//! Common code of scatters and broadcasts along trees of leaders.
 //!
-//! In each phase some ranks forward data along binomial trees that run concurrently. Member v of a
-//! list receives, from the member v without its lowest set bit D, the data for the members v .. v +
-//! D; senders serve the farthest member first. The data are blocks in a scatter and the vector in a
-//! broadcast.
+//! In each phase some ranks forward data along binomial trees that run concurrently. Let D be the
+//! lowest set bit of v. Member v of a list of members receives the data of the members v, ..., v +
+//! D - 1 from member v - D. Senders send to their most distant receiver first. The data are blocks
+//! in a scatter and the vector in a broadcast.
 
 use opticoll_fabric::fabric::Groups;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// A rank that receives in a phase, with the blocks for itself and for the members below it.
+/// Leader of a group, a router or a rank, which receives in a phase; and the blocks that it
+/// receives for itself and for the ranks to which it forwards.
 pub(super) struct Member {
     pub(super) leader: u32,
     pub(super) blocks: Vec<u32>,
 }
 
-/// Returns the number of steps of a binomial tree with the given number of members.
+/// Returns the number of steps of a binomial tree with `members` members.
 pub(super) fn depth(members: u32) -> u32 {
     members.next_power_of_two().ilog2()
 }
 
-/// A scatter or broadcast, phase by phase.
+/// The transfers of a scatter or broadcast, phase by phase.
 pub(super) struct TreePhases {
     kind: CollectiveKind,
     steps: Vec<Vec<Transfer>>,
@@ -36,12 +37,12 @@ impl TreePhases {
         }
     }
 
-    /// Starts the next phase, whose trees start after all steps so far.
+    /// Starts the next phase, whose trees start after all steps of earlier phases.
     pub(super) fn next(&mut self) {
         self.first = self.steps.len();
     }
 
-    /// Adds a tree to the current phase. Its root is the first member.
+    /// Adds a binomial tree to the current phase. The first member is the root of the tree.
     pub(super) fn tree(&mut self, members: &[Member]) {
         let depth = depth(members.len() as u32) as usize;
         for level in 0..depth {
@@ -56,15 +57,15 @@ impl TreePhases {
         }
     }
 
-    /// Adds a tree in which the first member sends to the others one after another.
+    /// Adds a star to the current phase: the first member sends to the others one after another.
     pub(super) fn star(&mut self, members: &[Member]) {
         for place in 1..members.len() {
             self.forward(place - 1, members[0].leader, &members[place..=place]);
         }
     }
 
-    /// Adds transfers to a step of the current phase: `source` sends the data of all `receivers` to
-    /// the first of them.
+    /// Adds a transfer to step `level` of the current phase: `source` sends the data of all
+    /// `receivers` to the first of the receivers.
     fn forward(&mut self, level: usize, source: u32, receivers: &[Member]) {
         let needed = self.first + level + 1;
         if self.steps.len() < needed {
@@ -76,7 +77,6 @@ impl TreePhases {
             step.push(Transfer::copy(0, source, destination));
             return;
         }
-        // Ascending blocks form one transfer.
         let first = step.len();
         for &block in receivers.iter().flat_map(|member| &member.blocks) {
             match step[first..].last_mut() {
@@ -86,7 +86,6 @@ impl TreePhases {
         }
     }
 
-    /// Returns the schedule of all phases.
     pub(super) fn schedule(self, collective: Collective, claims: Claims) -> Schedule {
         let mut schedule = Schedule::new(collective);
         for step in self.steps {
@@ -100,7 +99,7 @@ impl TreePhases {
     }
 }
 
-/// Numbers of groups, routers and ranks of a dragonfly.
+/// Numbers of groups, of routers per group, and of ranks per router of a dragonfly.
 pub(super) struct DragonflyShape {
     pub(super) groups: u32,
     pub(super) routers: u32,
@@ -124,24 +123,23 @@ impl DragonflyShape {
         rank / self.terminals / self.routers
     }
 
-    /// Returns the first rank of a router.
+    /// Returns the first rank of a router, given the router's number within its group.
     pub(super) fn first_of(&self, group: u32, router: u32) -> u32 {
         (group * self.routers + router) * self.terminals
     }
 
-    /// Returns the ranks of a group.
     pub(super) fn group(&self, group: u32) -> Vec<u32> {
         let first = self.first_of(group, 0);
         (first..first + self.routers * self.terminals).collect()
     }
 
-    /// Returns the other groups in cyclic order, starting after `group`.
+    /// Returns the other groups in cyclic order, starting with the group after `group`.
     pub(super) fn groups_after(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
         (1..self.groups).map(move |place| (group + place) % self.groups)
     }
 
-    /// Returns a leader for each router of a group, with the ranks of the router. The first leader
-    /// is `leader`; the others are the first ranks of their routers.
+    /// Returns a leader for each router of the group of `leader`, with the ranks of the router.
+    /// `leader` comes first; the other leaders are the first ranks of their routers.
     pub(super) fn routers_from(&self, leader: u32) -> Vec<Member> {
         let (group, leader_router) = (
             self.group_of(leader),
@@ -158,7 +156,7 @@ impl DragonflyShape {
             .collect()
     }
 
-    /// Returns the ranks of the leader's router, starting with the leader.
+    /// Returns the ranks of the router of `leader`, in cyclic order from `leader`.
     pub(super) fn ranks_from(&self, leader: u32) -> Vec<Member> {
         let first = leader / self.terminals * self.terminals;
         (0..self.terminals)

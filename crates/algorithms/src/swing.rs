@@ -1,5 +1,5 @@
-//! Swing: halving and doubling whose partners alternate between both sides of a ring, which keeps
-//! them near.
+//! Swing: halving and doubling with partners alternately on both sides along a ring. This keeps
+//! partners close to each other.
 //!
 //! Let N = 2^k. In step s = 0, 1, ... of a reduce_scatter, rank r exchanges with rank
 //!
@@ -7,20 +7,20 @@
 //! d(s) = 1 - 2 + 4 - ... + (-2)^s = (1 - (-2)^(s + 1)) / 3,
 //!
 //! and sends the sums of the blocks of all ranks that p(r, s) reaches in the steps after s. The
-//! distances 1, 1, 3, 5, 11, ... are about two thirds of those of recursive halving.
+//! distances 1, 1, 3, 5, 11, ... are about two thirds of the distances of recursive halving.
 //!
-//! **Reached ranks.** All d are odd, so p(., s) is its own inverse and changes parity, and
-//! d(s + 1) - d(s) = (-2)^(s + 1). For even r let C(r, s) contain the ranks r + i 2^(s + 1) and
-//! r + d(s) + i 2^(s + 1); for odd r let C(r, s) = C(r - d(s), s). Then C(r, s) is the set of ranks
-//! that r reaches in the steps from s on, including r, each exactly once. For s = k - 1 the set is
-//! r and its partner. For smaller s and even r, rank r reaches C(r, s + 1) in the later steps, and
-//! rank r + d(s) reaches C(r + d(s) - d(s + 1), s + 1). The even ranks of the two sets differ by
-//! 2^(s + 1) modulo 2^(s + 2), and so do the odd ranks; hence the sets are disjoint, and their
-//! union is C(r, s).
+//! **Reached ranks.** All d are odd, so p(., s) is its own inverse and changes parity, and d(s +
+//! 1) - d(s) = (-2)^(s + 1). For even r let C(r, s) contain the ranks r + i 2^(s + 1) and r +
+//! d(s) + i 2^(s + 1); for odd r let C(r, s) = C(r - d(s), s). Then C(r, s) is the set of ranks
+//! that r reaches in the steps from s on, including r, each exactly once. For s = k - 1 the set
+//! consists of r and its partner. For smaller s and even r, rank r reaches C(r, s + 1) in the later
+//! steps, and rank r + d(s) reaches C(r + d(s) - d(s + 1), s + 1). The even ranks of the two sets
+//! differ by 2^(s + 1) modulo 2^(s + 2), and so do the odd ranks. Hence the sets are disjoint, and
+//! their union is C(r, s).
 //!
-//! C(r, s) is determined by an even number modulo 2^(s + 1): r, or r - d(k - 1) for odd r. In the
-//! order of this number's reversed bits, each C is a range: all_reduce cuts its vector in this
-//! order and sends one range per message.
+//! Let e(r) be r for even r, and r - d(k - 1) for odd r. The even number e(r) modulo 2^(s + 1)
+//! determines C(r, s). If the ranks are sorted by e(r) with reversed bits, each C is a range. The
+//! all_reduce cuts its vector in this order and sends one range per message.
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room,
@@ -32,7 +32,7 @@ use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
 const CITATION: &str = "De Sensi, Bonato, Saam and Hoefler, Swing: Short-cutting Rings for Higher \
     Bandwidth Allreduce, NSDI 2024";
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Exchange blocks with partners at distance ..., 11, 5, 3, 1, 1, to the left and \
@@ -60,11 +60,9 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// 2^k ranks and their partners.
 #[derive(Clone, Copy)]
 struct Swing {
     ranks: u32,
-    /// Number of steps of a reduce_scatter, k.
     steps: u32,
 }
 
@@ -76,18 +74,20 @@ impl Swing {
         }
     }
 
-    /// Returns r + sign d(s) modulo N.
+    /// Returns the rank at the distance of step `step` after `rank` if `sign` is 1, or before if it
+    /// is -1.
     fn moved(self, rank: u32, step: u32, sign: i64) -> u32 {
         let distance = (1 - (-2i64).pow(step + 1)) / 3;
         (i64::from(rank) + sign * distance).rem_euclid(self.ranks.into()) as u32
     }
 
-    /// Returns p(r, s).
+    /// Returns the rank with which `rank` exchanges in step `step`.
     fn partner(self, rank: u32, step: u32) -> u32 {
         self.moved(rank, step, if rank % 2 == 0 { 1 } else { -1 })
     }
 
-    /// Returns the place of a rank in the order in which all sets of reached ranks are ranges.
+    /// Returns the position of `rank` in the order in which the ranks that any rank reaches in
+    /// later steps are consecutive.
     fn place(self, rank: u32) -> u32 {
         if self.steps == 0 {
             return 0;
@@ -96,20 +96,19 @@ impl Swing {
             0 => rank,
             _ => self.moved(rank, self.steps - 1, -1),
         };
-        // The lowest k - 1 bits of half the even number, in reverse order.
+        // The lowest k - 1 bits of half of e(r), in reverse order.
         let reversed = (even / 2).reverse_bits().checked_shr(33 - self.steps);
         2 * reversed.unwrap_or(0) + rank % 2
     }
 
-    /// Returns the range of places, in the order of `place`, of `rank` and of the ranks that it
-    /// reaches in the steps after `step`: the first place and the number of places.
+    /// Returns the ranks that `rank` reaches in the steps after `step`, including `rank`, as a
+    /// range of positions: first position and number of positions.
     fn reached(self, rank: u32, step: u32) -> (u32, u32) {
         let count = self.ranks >> (step + 1);
         (self.place(rank) & !(count - 1), count)
     }
 }
 
-/// Builds the all_gather, which is a reversed reduce_scatter.
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let swing = Swing::new(ranks);

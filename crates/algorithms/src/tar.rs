@@ -1,14 +1,15 @@
 //! Topology-aware ring: a ring on a dragonfly that crosses each boundary between groups once,
 //! without local hops before or after the global hop.
 //!
-//! The ring visits the groups in order. It enters a group at the router where the cable from the
-//! previous group ends, and leaves the group at the router with the cable to the next group; the
-//! other routers come in between, in cyclic order from the entry. The ranks of a router are
-//! consecutive. So every edge of the ring is at most one hop between routers, and no link between
-//! routers carries two edges if entry and exit differ (in the absolute arrangement: if a group has
-//! more than two routers). Data move along this ring as along any other ring.
+//! The ring visits the groups in order. The ring enters a group at the router where the cable from
+//! the previous group ends, and leaves the group at the router with the cable to the next group.
+//! Between these two it visits the other routers, in cyclic order from the entry. The ranks of a
+//! router are consecutive. So every edge of the ring is at most one hop between routers. If entry
+//! and exit differ, no link between routers carries two edges. (In the absolute arrangement, they
+//! differ if a group has more than two routers.) Data move along this ring as along any other ring.
 //!
-//! The source (Cherièvre and Dorier) states the goal; the order of the routers in between is ours.
+//! The source (Cherièvre and Dorier) states the goal. opticoll chooses the order of the other
+//! routers.
 
 use super::{Algorithm, AlgorithmError, Request, all_pairs, ring};
 use opticoll_fabric::fabric::Groups;
@@ -19,10 +20,10 @@ pub(super) const CITATION: &str = "Cherièvre and Dorier, Design and Evaluation 
                                    Scatter and AllGather Algorithms for Dragonfly Networks, SC \
                                    2016";
 
-/// Families with the groups and routers that the ring and the trees of dragonflies need.
+/// Families with groups and routers, which the algorithms for dragonflies need.
 pub(super) const FAMILIES: &[&str] = &["dragonfly"];
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Ring that enters and leaves each group at the routers with the group's cables",
@@ -60,7 +61,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     ring::all_reduce_along(request, &[order(request.groups()?)])
 }
 
-/// Returns the ranks in the order of the ring.
+/// Returns the ranks of a dragonfly in the order of the ring.
 pub fn order(machine: &dyn Groups) -> Vec<u32> {
     let groups = machine.groups();
     let (routers, terminals) = (machine.routers_per_group(), machine.terminals_per_router());

@@ -1,11 +1,13 @@
-//! WRHT (Wavelength Reused Hierarchical Tree): levels of groups, each around a middle rank.
+//! WRHT (Wavelength Reused Hierarchical Tree): levels of groups, each with its middle rank as
+//! representative.
 //!
-//! Collection: the representatives, at first all ranks, are cut in ring order into groups of m; the
-//! middle rank of each group collects from the others and becomes the group's representative. As
-//! soon as r representatives can perform a one-stage all-to-all, that is if ceil(r^2 / 8) <= w for
-//! w wavelengths, they do so. Then the groups are served in reverse order. With m = 2w + 1 each
-//! group needs floor(m / 2) = w wavelengths per direction. The all_reduce moves the whole vector in
-//! every step; the all_gather is the same tree with blocks, as the OpTree paper extends it.
+//! At first all ranks are representatives. On each level, the representatives are cut in ring order
+//! into groups of m; the middle rank of each group collects from the other members and becomes a
+//! representative of the next level. The levels end when r representatives can perform a one-stage
+//! all-to-all, that is if ceil(r^2 / 8) <= w for w wavelengths. Then the representatives return the
+//! data to their groups, level by level in reverse order. With m = 2w + 1 each group needs
+//! floor(m / 2) = w wavelengths per direction. The all_reduce sends the whole vector in every step.
+//! The all_gather uses the same tree with blocks, as in the OpTree paper.
 //!
 //! *Striping* (all_reduce): a group of m uses floor(m / 2) of the w wavelengths per direction, so
 //! the vector can be cut into floor(w / floor(m / 2)) pieces on separate wavelengths.
@@ -21,7 +23,7 @@ const GROUP_SIZE: OptionRecord = OptionRecord::new("group_size", "ranks of a gro
     .default("2w + 1 at w wavelengths")
     .tries(&["3", "5", "9", "17", "33", "65"]);
 
-/// The records of this file.
+/// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Gather blocks group by group, exchange among the last representatives, then \
@@ -50,13 +52,14 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// Returns the size of the largest groups that w = `channels` wavelengths per direction serve in
-/// one step: 2w + 1.
+/// Returns the maximum group size for which w = `channels` wavelengths per direction suffice to
+/// collect from a group in one step: 2w + 1.
 pub fn default_group_size(channels: u32) -> u32 {
     2 * channels + 1
 }
 
-/// Returns L = ceil(log_m N) for N = `ranks` and m = `group_size`, and m^(L - 1).
+/// Returns the number of levels L = ceil(log_m N), for N = `ranks` and m = `group_size`, and m^(L -
+/// 1).
 fn levels(ranks: u32, group_size: u32) -> (u32, u64) {
     let (mut levels, mut power) = (0, 1u64);
     let mut below = 1;
@@ -68,9 +71,9 @@ fn levels(ranks: u32, group_size: u32) -> (u32, u64) {
     (levels, below)
 }
 
-/// Returns the number of steps of the WRHT all_reduce: 2L - 1 if the ceil(N / m^(L - 1))
-/// representatives of the last level can perform an all-to-all, otherwise 2L, with L = ceil(log_m
-/// N) (WRHT poster, section 2).
+/// Returns the number of steps of the WRHT all_reduce, where L = ceil(log_m N) (WRHT poster,
+/// section 2). The number is 2L - 1 if the ceil(N / m^(L - 1)) representatives of the last level
+/// can perform an all-to-all, otherwise 2L.
 pub fn paper_all_reduce_steps(ranks: u32, channels: u32, group_size: u32) -> u64 {
     let (levels, below) = levels(ranks, group_size);
     let last = u64::from(ranks).div_ceil(below) as u32;
@@ -79,11 +82,11 @@ pub fn paper_all_reduce_steps(ranks: u32, channels: u32, group_size: u32) -> u64
 }
 
 /// Returns the number of steps of the WRHT all_gather as the OpTree paper evaluates it: 1 +
-/// p(p^(t-1) - 1)/(p - 1) + (t - 1) p^(t-1), with p = 2w + 1 for w = `channels` wavelengths and t =
-/// ceil(log_p N).
+/// p(p^(t-1) - 1)/(p - 1) + (t - 1) p^(t-1). Here p = 2w + 1 for w = `channels` wavelengths, and t
+/// = ceil(log_p N).
 ///
-/// Table I of that paper prints another formula; only this formula gives the table's 259 steps and
-/// the paper's percentages.
+/// Table I of the OpTree paper prints another formula. Only the formula above gives the table's 259
+/// steps and the paper's percentages.
 pub fn paper_all_gather_steps(ranks: u32, channels: u32) -> u64 {
     let base = u64::from(default_group_size(channels));
     let (levels, _) = levels(ranks, default_group_size(channels));
@@ -97,16 +100,16 @@ pub fn paper_all_gather_steps(ranks: u32, channels: u32) -> u64 {
     steps + u64::from(levels.saturating_sub(1)) * power
 }
 
-/// Hierarchy of groups.
 struct Hierarchy {
-    /// Groups of each collection level, as (representative, other members).
+    /// Groups of each level, as (representative, other members).
     levels: Vec<Vec<(u32, Vec<u32>)>>,
-    /// Representatives that exchange after the collection; a single rank if there is nothing to
+    /// Representatives that exchange after the last level; a single rank if there is nothing to
     /// exchange.
     last: Vec<u32>,
 }
 
-/// Cuts ranks into groups until `exchanges` holds for the number of representatives.
+/// Cuts `ranks` ranks into levels of groups until `exchanges` is true for the number of
+/// representatives.
 fn hierarchy(ranks: u32, group_size: u32, exchanges: impl Fn(u32) -> bool) -> Hierarchy {
     let mut levels = Vec::new();
     let mut representatives: Vec<u32> = (0..ranks).collect();
@@ -170,7 +173,6 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             <= u64::from(channels)
     });
     let mut schedule = Schedule::new(collective);
-    // Sends each piece of the vector.
     let send = |schedule: &mut Schedule, transfer: Transfer| {
         for chunk in 0..stripes {
             schedule.push(Transfer { chunk, ..transfer });
@@ -225,8 +227,8 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             });
         }
     };
-    // Blocks that each rank holds after the collection, always a contiguous range. Members keep
-    // only the blocks that they had before their representative collected them.
+    // Range of blocks that each rank has after the collection; indexed by rank. A member of a group
+    // keeps only the blocks that it had before its representative collected them.
     let mut held: Vec<Range<u32>> = (0..ranks).map(|rank| rank..rank + 1).collect();
     for groups in &hierarchy.levels {
         schedule.begin_step();

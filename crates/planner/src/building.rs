@@ -1,4 +1,4 @@
-//! Tools with which planners build plans.
+//! Building blocks of planners: assembly of plans, striping, and reversal in time.
 
 pub(crate) mod assembly;
 pub(crate) mod striping;
@@ -6,7 +6,7 @@ pub(crate) mod time_reversal;
 
 use opticoll_plan::schedule::{Claims, Schedule};
 
-/// Returns claims that state the number of steps of a schedule.
+/// Returns claims that state the schedule's number of steps.
 pub(crate) fn claim_steps(schedule: &Schedule) -> Claims {
     Claims {
         schedule_steps: Some(schedule.steps() as u32),

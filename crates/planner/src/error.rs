@@ -11,7 +11,7 @@ use opticoll_placement::PlacementError;
 use opticoll_plan::collective::{CollectiveError, CollectiveKind};
 use opticoll_simulate::SimulationError;
 
-/// Reason why no plan was made.
+/// Reason why planning failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlannerError {
     /// The planner does not support this collective.
@@ -19,18 +19,18 @@ pub enum PlannerError {
     Collective {
         /// Requested collective.
         kind: CollectiveKind,
-        /// Supported collective or other remedy.
+        /// Supported collective, or another remedy.
         hint: &'static str,
     },
-    /// The fabric and the collective differ in their number of ranks.
+    /// The collective and the fabric have different numbers of ranks.
     #[error("the collective has {collective} ranks, but the fabric has {fabric} ranks")]
     Ranks {
-        /// Ranks of the collective.
+        /// Number of ranks of the collective.
         collective: u32,
-        /// Ranks of the fabric.
+        /// Number of ranks of the fabric.
         fabric: u32,
     },
-    /// The plan does not fit into memory.
+    /// The plan has more transfers than the limit.
     #[error(
         "a plan of {transfers} transfers is too large: the maximum is {most}; use fewer ranks or \
          pieces"
@@ -41,7 +41,7 @@ pub enum PlannerError {
         /// Maximum number of transfers.
         most: u64,
     },
-    /// Some rank cannot reach another rank.
+    /// Light cannot pass from every rank to every other rank.
     #[error(
         "the ring is disconnected: cuts, or links to the next rank that are longer than light \
          reaches, leave ranks that cannot reach others; a ring can lose links of one direction in \
@@ -49,10 +49,10 @@ pub enum PlannerError {
          as 3-4"
     )]
     CutOff,
-    /// The search found no trees.
+    /// The search found no relay trees.
     #[error("no relay trees were found for blocks of {pieces} pieces; use whole blocks (1 piece)")]
     NotFound {
-        /// Number of pieces of a block.
+        /// Number of pieces per block.
         pieces: u32,
     },
     /// Every plan exceeds the maximum number of transfers.
@@ -61,13 +61,13 @@ pub enum PlannerError {
         /// Maximum number of transfers.
         most: u64,
     },
-    /// The root of a collective is no longer part of the fabric.
+    /// The root of the collective has left the fabric.
     #[error("the root, node {node}, has left; plan a collective with another root")]
     RootLeft {
         /// Node of the root.
         node: u32,
     },
-    /// A plan could not be simulated.
+    /// The simulation of a plan failed.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
     /// A time exceeds 64 bits.
@@ -79,19 +79,19 @@ pub enum PlannerError {
     /// The collective is not valid.
     #[error(transparent)]
     CollectiveSize(#[from] CollectiveError),
-    /// An option is unknown or its value does not fit.
+    /// An option is unknown or has an invalid value.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// An algorithm failed.
+    /// The algorithm could not build a schedule.
     #[error(transparent)]
     Algorithm(#[from] AlgorithmError),
-    /// A schedule cannot be placed on the fabric.
+    /// The schedule cannot be placed on the fabric.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// The requested wavelength assignment does not fit.
+    /// The requested wavelength assignment does not fit the fabric.
     #[error(transparent)]
     Assignment(PlacementError),
-    /// The request assigns wavelengths, but the planner assigns its own.
+    /// The request names a wavelength assignment, but the planner assigns wavelengths itself.
     #[error(
         "`{planner}` assigns wavelengths itself: leave the assignment `{assignment}` out, or name \
          another algorithm"
@@ -99,7 +99,7 @@ pub enum PlannerError {
     OwnWavelengths {
         /// Name of the planner.
         planner: String,
-        /// Requested assignment.
+        /// Name of the requested assignment.
         assignment: String,
     },
     /// The plan exceeds the memory limit.

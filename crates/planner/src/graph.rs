@@ -1,4 +1,4 @@
-//! Planners for the links of any graph, and the mapping of ranks to sites.
+//! Planners for any graph of links, and the mapping of ranks to hosts.
 
 pub(super) mod concurrent_flow;
 pub(super) mod logical_links;

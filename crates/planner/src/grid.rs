@@ -1,3 +1,3 @@
-//! Planners for grids: of switches with tunable lasers, and of lightpaths.
+//! Planners for grids of switches with tunable lasers, and for grids of lightpaths.
 
 pub(super) mod pipelined;

@@ -1,9 +1,9 @@
-//! Searches for plans that come near the lower bounds of [`opticoll_bounds`], and the choice among
-//! all plans.
+//! Searches for plans whose times are close to the lower bounds of [`opticoll_bounds`], and the
+//! selection of the fastest plan.
 //!
-//! [`PLANNERS`] lists all planners. A name that no planner has is an algorithm of
-//! [`opticoll_algorithms`], with the default routes and wavelengths. The planner `auto` chooses
-//! among the candidates of all other planners and the algorithms.
+//! [`PLANNERS`] lists all planners. A name that no planner has is the name of an algorithm of
+//! [`opticoll_algorithms`], which is planned with default routes and wavelengths. The planner
+//! `auto` selects among the algorithms and the candidates of all other planners.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -56,32 +56,32 @@ pub use selection::stated_bound::{NoBound, StatedBound, stated_bound, time_bound
 
 /// Declaration of a planner.
 pub struct Planner {
-    /// Name as typed.
+    /// Name in specifications.
     pub name: &'static str,
     /// Name in figures.
     pub label: &'static str,
-    /// Collectives that it plans.
+    /// Collectives that the planner supports.
     pub collectives: &'static [CollectiveKind],
     /// Summary in one sentence.
     pub summary: &'static str,
     /// Publication that describes the method, or `opticoll`.
     pub citation: &'static str,
-    /// Options.
+    /// Options of the planner.
     pub options: &'static [OptionRecord],
-    /// True if its plans depend on the size and the policy.
+    /// True if the plan depends on the size and the policy.
     pub by_size: bool,
-    /// True if it chooses among all other planners and algorithms.
+    /// True if the planner selects among the plans of other planners and algorithms.
     pub chooses: bool,
-    /// True if it plans an all_to_all with a demand.
+    /// True if the planner supports an all_to_all with a demand.
     takes_demands: bool,
-    /// Machines with plans of this planner, and the functions that make them.
+    /// Fabrics that the planner supports, and the functions that plan on them.
     scope: Scope,
 }
 
-/// Machines with plans of a planner, and the functions of the planner.
+/// Fabrics that a planner supports, with the functions of the planner.
 enum Scope {
-    /// Any fabric for which the first function returns true; the others are those of
-    /// [`FamilyFunctions`].
+    /// Any fabric for which the first function returns true. The other two functions return the
+    /// plan of a specification and the candidates for `auto`.
     Any(
         fn(&Fabric) -> bool,
         fn(&Spec, &PlanningProblem<'_>) -> Result<Planned, PlannerError>,
@@ -91,23 +91,22 @@ enum Scope {
     Switches(FamilyFunctions<CircuitSwitch>),
 }
 
-/// Function that makes the plan of a specification; the options are declared.
+/// Function that returns the plan of a specification whose options are declared.
 type PlanOn<M> = fn(&Spec, &PlanningProblem<'_>, &M) -> Result<Planned, PlannerError>;
 
-/// Function that returns the candidates of a planner for the choice.
+/// Function that returns the planner's candidates for `auto`.
 type CandidatesOn<M> =
     for<'a> fn(&PlanningProblem<'a>, &'a M) -> Result<Vec<Candidate<'a>>, PlannerError>;
 
-/// Functions of a planner for one family.
 struct FamilyFunctions<M> {
-    /// Returns whether the planner plans on a machine.
+    /// Returns whether the planner supports a fabric of the family.
     applies: fn(&M) -> bool,
     plan: PlanOn<M>,
     candidates: CandidatesOn<M>,
 }
 
 impl<M> FamilyFunctions<M> {
-    /// Creates the functions of a planner for all machines of a family.
+    /// Creates functions that support every fabric of the family.
     const fn new(plan: PlanOn<M>, candidates: CandidatesOn<M>) -> FamilyFunctions<M> {
         FamilyFunctions {
             applies: |_| true,
@@ -118,7 +117,6 @@ impl<M> FamilyFunctions<M> {
 }
 
 impl Planner {
-    /// Creates a planner without options.
     const fn new(
         name: &'static str,
         label: &'static str,
@@ -141,7 +139,7 @@ impl Planner {
         }
     }
 
-    /// Returns whether the planner plans on a fabric.
+    /// Returns whether the planner supports a fabric.
     pub fn applies(&self, fabric: &Fabric) -> bool {
         match &self.scope {
             Scope::Any(applies, ..) => applies(fabric),
@@ -150,7 +148,6 @@ impl Planner {
         }
     }
 
-    /// Makes the plan of a specification; the options are declared.
     fn plan(&self, spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
         let fabric = problem.fabric;
         let refused = |reason: &str| AlgorithmError::Refused {
@@ -169,7 +166,6 @@ impl Planner {
         }
     }
 
-    /// Returns the candidates of the planner on a fabric to which it applies.
     fn candidates<'a>(
         &self,
         problem: &PlanningProblem<'a>,
@@ -183,7 +179,7 @@ impl Planner {
     }
 }
 
-/// Returns an error with a reason unless a condition holds.
+/// Returns an error with `reason` unless `holds` is true.
 fn ensure(
     holds: bool,
     name: &'static str,
@@ -201,7 +197,7 @@ fn ensure(
     }
 }
 
-/// Returns the WDM ring of a fabric; `None` for other families.
+/// Returns the fabric as a WDM ring, or `None` for another family.
 fn ring_of(fabric: &Fabric) -> Option<&WdmRing> {
     match fabric.circuit_machine() {
         Some(CircuitMachine::WdmRing(ring)) => Some(ring),
@@ -231,25 +227,25 @@ pub const PLANNERS: &[Planner] = &[
     selection::auto::PLANNER,
 ];
 
-/// Collectives that consist of an all_gather, of its reverse, or of both.
+/// Collectives that consist of an all_gather, of a reversed all_gather, or of both.
 const ALL_GATHER_KINDS: &[CollectiveKind] = &[
     CollectiveKind::AllGather,
     CollectiveKind::ReduceScatter,
     CollectiveKind::AllReduce,
 ];
 
-/// Returns the planner with a name; `None` if there is none for the collective.
+/// Returns the planner with this name that supports a collective, or `None`.
 pub fn find(kind: CollectiveKind, name: &str) -> Option<&'static Planner> {
     PLANNERS
         .iter()
         .find(|planner| same_name(planner.name, name) && planner.collectives.contains(&kind))
 }
 
-/// Checks that an algorithm or a planner of the collective has a name.
+/// Checks that an algorithm or a planner for the collective has this name.
 ///
 /// # Errors
-/// [`AlgorithmError::Unknown`] with the nearest name or all names, or
-/// [`AlgorithmError::OtherCollective`] with the collectives that the name is for.
+/// Returns [`AlgorithmError::Unknown`] with similar names if no collective has the name, or
+/// [`AlgorithmError::OtherCollective`] with the collectives that have it.
 pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError> {
     if find(kind, name).is_some() || opticoll_algorithms::find(kind, name).is_ok() {
         return Ok(());
@@ -263,8 +259,8 @@ pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError
         algorithm_names.chain(planners.map(|planner| planner.name))
     };
     let others = CollectiveKind::ALL.iter().filter(|&&other| {
-        let mut known = names(other);
-        known.any(|known| same_name(known, name))
+        let mut other_names = names(other);
+        other_names.any(|other_name| same_name(other_name, name))
     });
     let others: Vec<&str> = others.map(|kind| kind.name()).collect();
     let (name, collective) = (String::from(name), kind);
@@ -282,16 +278,16 @@ pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError
     })
 }
 
-/// A plan and the reasons for its choice.
+/// A plan and the reasons for its selection.
 pub struct Planned {
     /// The plan.
     pub plan: Plan,
-    /// Plans compared, the chosen plan first; empty without a comparison.
+    /// Results of all candidates, the selected plan first; empty if no candidates were compared.
     pub candidates: Vec<CandidateResult>,
-    /// Reasons for the choice in sentences; empty without a comparison.
+    /// Reasons for the selection, in sentences; empty if no candidates were compared.
     pub reasons: Vec<String>,
-    /// Outcome of the simulation on circuits, for the size and the method of the request; `None` if
-    /// the plan was not simulated on circuits.
+    /// Outcome of the simulation of the plan's circuits with the requested size and method. `None`
+    /// if no such simulation was run.
     pub outcome: Option<Box<Outcome>>,
 }
 
@@ -306,45 +302,45 @@ impl From<Plan> for Planned {
     }
 }
 
-/// A request to plan a collective, for a size and a timing method.
+/// A request for a plan of a collective on a fabric.
 #[derive(Clone, Copy)]
 pub struct PlanningTask<'a> {
-    /// Fabric.
+    /// Fabric on which to plan.
     pub fabric: &'a Fabric,
-    /// Collective.
+    /// Collective to plan.
     pub collective: Collective,
-    /// Size; `None` for [`DEFAULT_SIZE`], which the plan of an algorithm does not record.
+    /// Size in bytes. If `None`, planners use [`DEFAULT_SIZE`], and the plan of an algorithm
+    /// records no size.
     pub size: Option<Bytes>,
-    /// Timing method.
+    /// Simulator and its settings, which time the plans.
     pub method: &'a Method,
-    /// Wavelength assignment of an algorithm's schedule.
+    /// Name of the wavelength assignment for the schedule of an algorithm.
     pub assignment: &'a str,
-    /// Function that receives the name of each candidate before it is made.
+    /// Function that receives the name of each candidate before the candidate is built.
     pub watch: &'a dyn Fn(&str),
 }
 
-/// Size without a request for one: 4 MiB.
+/// Size of a request that states none: 4 MiB.
 pub const DEFAULT_SIZE: Bytes = Bytes::new(4 << 20);
 
-/// Default of the maximum number of transfers of a plan: about 400 MB at 25 bytes for each
-/// transfer.
+/// Default maximum number of transfers of a plan: about 400 MB at 25 bytes per transfer.
 const DEFAULT_MAX_TRANSFERS: u64 = 1 << 24;
 
-/// Default of the maximum number of transfers built and timed for a choice: about one minute at
+/// Default maximum number of transfers that `auto` builds and simulates: about one minute at
 /// 1,000,000 transfers per second.
 pub const DEFAULT_WORK: u64 = 60_000_000;
 
-/// Maximum number of transfers built and timed for the plan of one group of a program, on a part of
-/// the fabric: about one second at 1,000,000 transfers per second.
+/// Maximum number of transfers built and simulated to plan for one process group of a program:
+/// about one second at 1,000,000 transfers per second.
 pub const PART_WORK: u64 = 1_000_000;
 
-/// Makes the plan that `spec` names, for a size and a timing method. A planner of this name comes
-/// first; otherwise an algorithm with the default routes and wavelengths. Of the method, plans on a
-/// ring depend on the policy only.
+/// Returns the plan that `spec` names, for a size and a method of timing. If no planner has the
+/// name, an algorithm of this name is planned with default routes and wavelengths. On a ring, only
+/// the policy of the method affects the plan.
 ///
 /// # Errors
-/// An unknown name or option, a collective that the planner does not carry out, or no plan that
-/// fits.
+/// Fails for an unknown name or option, for a collective that the planner does not support, and if
+/// no plan fits.
 pub fn plan(
     spec: &Spec,
     fabric: &Fabric,
@@ -358,12 +354,12 @@ pub fn plan(
     Ok(planned)
 }
 
-/// Makes a plan as [`plan`] does for one group of a program. Groups with the same number of ranks
-/// share the plan, so the plan uses the routes of the fabric only. The search takes at most
-/// [`PART_WORK`].
+/// Returns the plan that `spec` names for one process group of a program, as [`plan`] does. Groups
+/// with equally many ranks share the plan, so the plan uses the default routes of the fabric only.
+/// The search builds and simulates at most [`PART_WORK`] transfers.
 ///
 /// # Errors
-/// The errors of [`plan`].
+/// Fails as [`plan`] does.
 pub fn plan_of_group(
     spec: &Spec,
     fabric: &Fabric,
@@ -379,10 +375,10 @@ pub fn plan_of_group(
     problem.solve(&spec.at(size))
 }
 
-/// Makes the plan that `spec` names for a task and its size.
+/// Returns the plan that `spec` names for a task.
 ///
 /// # Errors
-/// The errors of [`plan`], and an assignment that does not fit.
+/// Fails as [`plan`] does, and for a wavelength assignment that does not fit.
 pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, PlannerError> {
     let (fabric, collective, assignment) = (task.fabric, task.collective, task.assignment);
     let spec = &spec.at(task.size.unwrap_or(DEFAULT_SIZE));
@@ -408,12 +404,12 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
     Ok(planned)
 }
 
-/// Plans that a search tries.
+/// Criterion for which candidates a search tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effort {
-    /// Plans that could save enough time for their number of transfers.
+    /// Candidates that could save enough time for their number of transfers.
     Enough,
-    /// All plans that could be faster.
+    /// All candidates that could be faster.
     Full,
 }
 
@@ -421,7 +417,7 @@ impl Effort {
     const ALL: [(&'static str, Effort); 2] = [("enough", Effort::Enough), ("full", Effort::Full)];
 }
 
-/// A collective to plan on a fabric, and limits of the search.
+/// A collective to plan on a fabric, with the limits of the search.
 #[derive(Clone, Copy)]
 struct PlanningProblem<'a> {
     fabric: &'a Fabric,
@@ -429,31 +425,28 @@ struct PlanningProblem<'a> {
     size: Bytes,
     method: &'a Method,
     /// Maximum number of transfers of a plan, or of representatives if the plan is
-    /// rotation-symmetric. Each takes about 25 bytes.
+    /// rotation-symmetric. A transfer takes about 25 bytes of memory.
     max_transfers: u64,
-    /// True if a rotation-symmetric plan keeps representatives only; false if it will be joined
-    /// with a plan that has no symmetry.
+    /// True if a rotation-symmetric plan is stored as representatives. False if it will be joined
+    /// with a plan without symmetry.
     keeps_representatives: bool,
-    /// Maximum number of transfers built and timed in the whole search.
+    /// Maximum number of transfers built and simulated in the whole search.
     max_work: u64,
     effort: Effort,
-    /// True if a plan may name routes other than the fabric's.
+    /// True if a plan may use routes that differ from the default routes of the fabric.
     may_name_routes: bool,
-    /// Time at which a plan is no longer of use.
+    /// Time that a plan must not reach; `None` without a limit.
     limit: Option<Time>,
-    /// Limit on a plan that will be joined with another plan.
+    /// Limit on the time of a plan that will be joined with another plan.
     joined: Option<combined::two_phases::JoinedLimit>,
-    /// Number of fastest plans to return.
+    /// Number of fastest plans whose exact times are needed.
     wanted: usize,
-    /// Function that receives the name of each candidate before it is made.
+    /// Function that receives the name of each candidate before the candidate is built.
     watch: &'a dyn Fn(&str),
 }
 
 impl<'a> PlanningProblem<'a> {
-    /// Creates a problem with the default limits.
-    ///
-    /// # Errors
-    /// Ranks that cannot reach each other.
+    /// Creates a problem with default limits. Fails if some ranks cannot reach each other.
     fn new(
         fabric: &'a Fabric,
         collective: Collective,
@@ -481,7 +474,6 @@ impl<'a> PlanningProblem<'a> {
         })
     }
 
-    /// Makes the plan that a specification names.
     fn solve(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let planning_alternatives = self.fabric.planning_alternatives();
         if !planning_alternatives.is_empty() {
@@ -490,7 +482,8 @@ impl<'a> PlanningProblem<'a> {
         self.solve_undegraded(spec)
     }
 
-    /// Makes the plan that a specification names, as if all parts of the fabric had the same rates.
+    /// Returns the plan that a specification names. All parts of the fabric are assumed to have
+    /// full rates.
     fn solve_undegraded(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let Some(planner) = find(self.collective.kind(), spec.name()) else {
             return selection::named::plan(spec, self.fabric, self.collective, AUTO)
@@ -509,7 +502,7 @@ impl<'a> PlanningProblem<'a> {
         planner.plan(spec, self)
     }
 
-    /// Returns a lower bound on the time of all plans.
+    /// Returns a lower bound on the time of any plan of the collective.
     fn least(&self) -> Result<Time, PlannerError> {
         selection::candidate_bound::collective_bound(
             self.fabric,
@@ -519,12 +512,11 @@ impl<'a> PlanningProblem<'a> {
         )
     }
 
-    /// Returns the fastest plan found.
+    /// Returns the fastest plan that `auto` finds.
     fn fastest(&self) -> Result<Planned, PlannerError> {
         selection::auto::choose(self)
     }
 
-    /// Returns the planners that may have candidates.
     fn planners(&self) -> impl Iterator<Item = &'static Planner> {
         let (fabric, kind) = (self.fabric, self.collective.kind());
         let has_demand = self.collective.demand().is_some();
@@ -542,8 +534,9 @@ impl<'a> PlanningProblem<'a> {
         ring::slot_cost::SlotCost::new(ring, self.policy())
     }
 
-    /// Returns the reconfiguration time in picoseconds that the policy charges for every slot of a
-    /// circuit switch, and for every change of its setting; at most one of them is not 0.
+    /// Returns two reconfiguration times of a circuit switch in picoseconds: the time that the
+    /// policy charges for every slot, and the time that it charges for every change of the switch's
+    /// configuration. At least one of the two is 0.
     fn switch_cost(&self, switch: &CircuitSwitch) -> Result<(u64, u64), PlannerError> {
         let set_up = switch.reconfiguration.time()?.ps();
         Ok(match switch.charge(self.policy().name()) {
@@ -553,9 +546,10 @@ impl<'a> PlanningProblem<'a> {
         })
     }
 
-    /// Returns the work of building and timing a number of transfers, in transfers of a fabric
-    /// without tunable circuits. On a grid of tunable circuits a transfer counts as 8, and as 32 if
-    /// ranks do not wait for the end of a slot, because each transfer is then a chain of events.
+    /// Returns the work of building and simulating `transfers` transfers, in units of one transfer
+    /// on a fabric without tunable circuits. On a grid of tunable circuits a transfer counts 8
+    /// times, and 32 times if ranks do not wait for the end of a slot, because each transfer is
+    /// then a chain of events.
     fn work(&self, transfers: u64) -> u64 {
         match self.fabric.planes() {
             Some(_) if self.policy() == Policy::TwoTier => transfers.saturating_mul(32),
@@ -564,7 +558,7 @@ impl<'a> PlanningProblem<'a> {
         }
     }
 
-    /// Refuses a plan with too many transfers.
+    /// Fails if `transfers` exceeds the maximum number of transfers of a plan.
     fn fits(&self, transfers: u64) -> Result<(), PlannerError> {
         let most = self.max_transfers;
         match transfers > most {
@@ -573,27 +567,27 @@ impl<'a> PlanningProblem<'a> {
         }
     }
 
-    /// Returns the plan of a single rank.
+    /// Returns the plan of a single rank, which has nothing to send.
     fn nothing_to_do(&self, spec: &Spec) -> Planned {
         empty_plan(self.fabric.clone(), self.collective, spec.to_string(), 0).into()
     }
 }
 
-/// Maximum number of transfers or representatives of any plan: 16 GiB at about 25 bytes for each.
+/// Maximum number of transfers, or of representatives, of any plan: 16 GiB at about 25 bytes each.
 const MAX_TRANSFERS: u64 = 1 << 29;
 
 /// Forms in which a plan may be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Representatives under rotation only.
+    /// Representatives only, for a rotation-symmetric plan.
     Representatives,
-    /// Representatives, or all transfers.
+    /// Representatives or all transfers.
     Any,
 }
 
 impl Form {
-    /// Returns the forms possible for a plan of `transfers` transfers, of which at most
-    /// `max_transfers` fit.
+    /// Returns the permitted forms of a plan with `transfers` transfers if at most `max_transfers`
+    /// transfers can be stored.
     fn of(transfers: u64, max_transfers: u64) -> Form {
         if transfers > max_transfers {
             Form::Representatives
@@ -603,7 +597,7 @@ impl Form {
     }
 }
 
-/// Returns a plan of `steps` steps of one slot each, without lightpaths.
+/// Returns a plan without lightpaths that has `steps` steps of one slot each.
 fn empty_plan(fabric: Fabric, collective: Collective, algorithm: String, steps: u32) -> Plan {
     let mut schedule = Schedule::new(collective);
     schedule.claims = Claims {

@@ -1,5 +1,5 @@
-//! The choice among plans: candidates, lower bounds, and the fastest plan; new plans after a
-//! failure.
+//! Selection of the fastest plan: candidates, their lower bounds, and their simulation. Also new
+//! plans after a failure.
 
 pub(super) mod auto;
 pub(super) mod candidate_bound;

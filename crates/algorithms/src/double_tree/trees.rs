@@ -1,46 +1,45 @@
 //! The two trees of [`super`], and the steps in which their edges are used.
 //!
-//! **Trees.** The n = N - 1 ranks other than the root stand at the places 1..n of a binary tree in
-//! in-order: a place x with lowest set bit L > 1 has the children x - L/2 and x + L/2 (x + L/4, ...
-//! if that exceeds n), and the top is the largest power of two up to n. Odd places are leaves. In
-//! the first tree rank v (counted from the root) stands at place v, in the second tree at place v +
-//! 1, and rank n at place 1. A rank at an even place of the first tree is therefore at an odd place
-//! of the second tree (or at place 1): it has children in at most one of the two trees. The root
-//! feeds both tops.
+//! **Trees.** The n = N - 1 ranks other than the root occupy the positions 1..n of a binary tree in
+//! in-order. Let L be the lowest set bit of position x. If L > 1, x has the children x - L/2 and
+//! x + L/2; if x + L/2 exceeds n, the second child is x + L/4, and so on. The top is the largest
+//! power of two that is at most n. Odd positions are leaves. In the first tree, rank v (counted
+//! from the root) occupies position v. In the second tree, rank v occupies position v + 1, and rank
+//! n position 1. A rank at an even position of the first tree is therefore a leaf of the second
+//! tree, so every rank has children in at most one tree. The root sends to the tops of both trees.
 //!
 //! **Colours.** Every rank sends along at most two edges and receives along at most two edges. The
-//! bipartite graph of senders and receivers therefore has degree at most two: it consists of paths
-//! and even cycles, and its edges can be coloured with two colours such that edges of one colour
-//! share no sender and no receiver. Edges of colour 0 are used in even steps, edges of colour 1 in
-//! odd steps. So each rank sends at most once and receives at most once in a step, and does both in
-//! every step while the pipeline is full.
+//! bipartite graph of senders and receivers therefore has degree at most two. Such a graph consists
+//! of paths and even cycles, and two colours suffice such that edges of one colour share no sender
+//! and no receiver. Edges of colour 0 are used in even steps, edges of colour 1 in odd steps. So
+//! each rank sends at most once and receives at most once per step.
 //!
-//! **Groups.** The trees of a channel connect one rank of each group, and from this rank a chain
-//! passes through the rest of the group. Each edge of a chain is used one step after its
-//! predecessor. The pieces of the two trees reach a group in steps of different parity, so each
-//! rank of a chain still sends once and receives once in a step.
+//! **Groups.** The trees of a channel connect one rank of each group. From this rank a chain visits
+//! the other ranks of the group. Each edge of a chain is used one step after the previous edge. The
+//! pieces of the two trees reach a group in steps of different parity, so each rank of a chain
+//! still sends once and receives once per step.
 
 use std::array;
 
-/// An edge of a tree. Ranks are counted from the root, which is 0.
+/// Edge of a tree. Ranks are counted from the collective's root, which is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DoubleTreeEdge {
     /// Index of the tree: 0 or 1.
     pub(super) tree: usize,
     pub(super) parent: u32,
     pub(super) child: u32,
-    /// Step in which the first piece of the tree travels down this edge; the next piece follows two
+    /// Step in which the tree's first piece travels down this edge. The next piece follows two
     /// steps later.
     pub(super) step: u32,
 }
 
-/// Returns the edges of both trees on `ranks` ranks, parents before children. The step of an edge
-/// is the first step of the edge's colour after its parent received the piece.
+/// Returns the edges of both trees on `ranks` ranks, parents before children. Each edge's step is
+/// the first step of the edge's colour after the step in which its parent received the piece.
 pub(super) fn edges(ranks: u32) -> Vec<DoubleTreeEdge> {
     let mut edges: Vec<DoubleTreeEdge> = (0..2).flat_map(|tree| tree_edges(ranks, tree)).collect();
     let colours = colours(ranks, &edges);
-    // Step in which the first piece of each tree reaches a rank; `None` for the root, which holds
-    // all pieces from the start.
+    // Step in which each tree's first piece reaches a rank, by tree and rank. `None` for the root,
+    // which has all pieces from the start.
     let mut reached: [Vec<Option<u32>>; 2] = array::from_fn(|_| vec![None; ranks as usize]);
     for (edge, colour) in edges.iter_mut().zip(colours) {
         let ready = reached[edge.tree][edge.parent as usize].map_or(0, |step| step + 1);
@@ -50,13 +49,12 @@ pub(super) fn edges(ranks: u32) -> Vec<DoubleTreeEdge> {
     edges
 }
 
-/// Returns the edges of a channel on `ranks` ranks in groups of `size`: trees among the ranks
-/// number `channel` of all groups, and chains from there through each group.
+/// Returns the edges of channel `channel` on `ranks` ranks in groups of `size` ranks: two trees
+/// that connect rank number `channel` of every group, and chains from this rank through each group.
 pub(super) fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<DoubleTreeEdge> {
     let rank = |group: u32, place: u32| group * size + (channel + place) % size;
     let between = edges(ranks / size);
-    // Step from which the first piece of each tree is available in each group, starting with the
-    // root's group.
+    // (group, tree, first step in which the tree's first piece is available in the group).
     let at_root = (0..2).map(|tree| (0, tree, tree as u32));
     let at_child = |edge: &DoubleTreeEdge| (edge.child, edge.tree, edge.step + 1);
     let reached = at_root.chain(between.iter().map(at_child));
@@ -76,7 +74,7 @@ pub(super) fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<DoubleT
     between.chain(chains).collect()
 }
 
-/// Returns the edges of one tree, from the top down.
+/// Returns the edges of one tree, parents before children.
 fn tree_edges(ranks: u32, tree: usize) -> Vec<DoubleTreeEdge> {
     let places = ranks - 1;
     if places == 0 {
@@ -107,7 +105,7 @@ fn tree_edges(ranks: u32, tree: usize) -> Vec<DoubleTreeEdge> {
     edges
 }
 
-/// Returns the children of a place: at most two.
+/// Returns the children, at most two, of position `place` in a tree of `places` positions.
 fn children(place: u32, places: u32) -> impl Iterator<Item = u32> {
     let lowest = 1 << place.trailing_zeros();
     let left = (lowest > 1).then(|| place - lowest / 2);
@@ -196,7 +194,7 @@ mod tests {
     #[test]
     fn trees_are_as_deep_as_the_logarithm() {
         for ranks in 2..400u32 {
-            // The first hop waits at most one step, and each of floor(log2 n) further hops takes at
+            // The first hop waits at most one step. Each of the floor(log2 n) further hops takes at
             // most two steps.
             let max_step = 1 + 2 * (ranks - 1).ilog2();
             let last = edges(ranks).iter().map(|edge| edge.step).max();

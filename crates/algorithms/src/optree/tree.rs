@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::one_stage;
 use opticoll_base::interrupt;
 
-/// Contiguous ranks `start .. start + len`.
+/// The contiguous ranks `start .. start + len`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
     /// First rank.
@@ -24,8 +24,9 @@ pub struct Group {
 }
 
 impl Group {
-    /// Returns the `radix` contiguous children of the group, the larger ones first; their sizes
-    /// differ by at most one. A group with fewer than `radix` ranks is cut into single ranks.
+    /// Returns the `radix` contiguous children of the group. Their sizes differ by at most one, and
+    /// the larger children come first. A group with fewer than `radix` ranks is cut into single
+    /// ranks.
     pub fn children(self, radix: u32) -> impl Iterator<Item = Group> {
         let parts = radix.min(self.len);
         let (size, larger) = (self.len / parts, self.len % parts);
@@ -36,8 +37,8 @@ impl Group {
     }
 }
 
-/// Calls `visit(source, destination)` for every ordered pair of children of `group` and each
-/// position of the sending child.
+/// Calls `visit(source, destination)` for every transfer of a stage that cuts `group` into `radix`
+/// children: each rank of a child sends to one rank of every other child.
 pub fn for_each_pair(group: Group, radix: u32, mut visit: impl FnMut(u32, u32)) {
     let children: Vec<Group> = group.children(radix).collect();
     for (index, from) in children.iter().enumerate() {
@@ -53,7 +54,7 @@ pub fn for_each_pair(group: Group, radix: u32, mut visit: impl FnMut(u32, u32)) 
     }
 }
 
-/// Parses radices such as `4x4x4`, whose product must be at least the number of ranks.
+/// Parses radices such as `4x4x4`. Fails if their product is less than the number of ranks.
 pub fn parse_radices(text: &str, ranks: u32) -> Result<Vec<u32>, String> {
     let radices: Vec<u32> = text
         .split('x')
@@ -82,8 +83,9 @@ pub fn deepest(ranks: u32) -> u32 {
     ranks.next_power_of_two().ilog2()
 }
 
-/// Returns the tree for the paper's depth k: k stages of the smallest radix m with m^k >= N. If
-/// fewer than k stages of radix m suffice, some radices are reduced so that all k stages are used.
+/// Returns the radices of the paper's tree of depth k: k times the smallest radix m with m^k >= N.
+/// If fewer than k stages of radix m suffice, some radices are reduced so that all k stages are
+/// used.
 pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
     let leaves = |radices: &[u32]| {
         radices
@@ -93,8 +95,8 @@ pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
     let reaches = |radices: &[u32]| leaves(radices) >= u64::from(ranks);
     let radix = (2..=ranks.max(2)).find(|&radix| reaches(&vec![radix; depth as usize]));
     let mut radices = vec![radix.unwrap_or(2); depth as usize];
-    // Whenever the first k - 1 stages reach N, all k stages reach 2 N; reducing one radix by one,
-    // to at least 2, keeps at least two thirds of that.
+    // If the first k - 1 stages have at least N leaves, all k stages have at least 2 N leaves.
+    // Reducing a radix by one, to at least 2, keeps at least two thirds of the leaves.
     while let Some((_, first)) = radices.split_last() {
         let Some(last_reducible) = radices.iter().rposition(|&radix| radix > 2) else {
             break;
@@ -107,9 +109,10 @@ pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
     radices
 }
 
-/// Returns the maximum link load of each stage, in lightpaths of one block: a lower bound on the
-/// wavelengths per direction that the stage needs. Opposite ranks are routed by parity here, so the
-/// value may differ by one from the routes of a finished plan.
+/// Returns the load of the busiest link in each stage, in lightpaths of one block. The load is a
+/// lower bound on the number of wavelengths per direction that the stage needs. Pairs of opposite
+/// ranks choose their direction by parity here, so a load may differ by one from the load of a
+/// finished plan.
 pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
     let mut groups = vec![Group {
         start: 0,
@@ -122,7 +125,7 @@ pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
             break;
         }
         let mut received = held.clone();
-        // Changes of the load from one link to the next, clockwise and counter-clockwise.
+        // Difference between the loads of consecutive links, clockwise and counter-clockwise.
         let mut change = [
             vec![0i64; ranks as usize + 1],
             vec![0i64; ranks as usize + 1],
@@ -150,8 +153,9 @@ pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
     loads
 }
 
-/// Adds the load of a lightpath on the shorter route. Pairs of opposite ranks alternate by the
-/// parity of their lower rank.
+/// Adds `load` along the shorter route from `source` to `destination` to the load differences
+/// `change` of that direction. Pairs of opposite ranks use the direction that the parity of their
+/// lower rank determines.
 fn add_arc(change: &mut [Vec<i64>; 2], ranks: u32, source: u32, destination: u32, load: i64) {
     let clockwise = (destination + ranks - source) % ranks;
     let is_clockwise = match (2 * clockwise).cmp(&ranks) {
@@ -159,7 +163,6 @@ fn add_arc(change: &mut [Vec<i64>; 2], ranks: u32, source: u32, destination: u32
         Ordering::Greater => false,
         Ordering::Equal => source.min(destination) % 2 == 0,
     };
-    // Link i connects ranks i and i + 1.
     let (direction, from, to) = if is_clockwise {
         (0, source, destination)
     } else {
@@ -168,7 +171,7 @@ fn add_arc(change: &mut [Vec<i64>; 2], ranks: u32, source: u32, destination: u32
     add_links(&mut change[direction], from, to, load);
 }
 
-/// Adds a load to the links from `from` to the link before `to`.
+/// Adds `load` to the links from `from` to `to - 1`, given as differences of consecutive links.
 fn add_links(change: &mut [i64], from: u32, to: u32, load: i64) {
     change[from as usize] += load;
     change[to as usize] -= load;
@@ -186,13 +189,12 @@ fn max_load(change: &[i64]) -> u64 {
     loads.max().unwrap_or(0) as u64
 }
 
-/// Returns the tree with the fewest slots for `channels` wavelengths per direction; among equal
-/// trees the one with the lowest load, then the fewest stages, then the fewest children.
+/// Returns the radices of the tree with the fewest slots for `channels` wavelengths per direction.
+/// Ties are resolved by the lowest load, then the fewest stages, then the fewest children.
 ///
-/// A stage needs as many wavelengths as its maximum link load, stage 1 as many as first-fit takes
-/// around the ring. No tree is better than the returned tree, for the reasons given at `Search`,
-/// unless the search reaches `MAX_WORK`: then the best tree found so far is returned, which may
-/// not be optimal.
+/// A stage needs as many wavelengths as the load of its busiest link; stage 1 needs as many
+/// wavelengths as first-fit assigns around the ring. The result is optimal (see `Search`) unless
+/// the search reaches `MAX_WORK`. In this case the result is the best tree of the visited trees.
 pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     let mut search = Search {
         ranks: ranks.into(),
@@ -206,46 +208,47 @@ pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     search.best.1
 }
 
-/// Maximum number of visited positions, of groups or along the ring, before a search ends. No ring
-/// of up to 65,536 ranks with at most one wavelength per rank is known to need that many positions.
+/// Maximum number of positions (of groups, or along the ring) that a search visits. No known search
+/// for up to 65,536 ranks with at most one wavelength per rank visits as many positions.
 const MAX_WORK: u64 = 1 << 27;
 
-/// Number of slots, sum of the stages' loads, number of stages and sum of radices, compared in this
-/// order.
+/// Number of slots, sum of the stages' loads in blocks, number of stages, and sum of radices. Costs
+/// are compared in this order.
 type Cost = [u64; 4];
 
-/// Size of the smallest group of a level, and whether other groups have one more rank.
+/// Size of the smallest group of a level, and whether some groups of the level have one more rank.
 type Sizes = (u32, bool);
 
-/// Number of blocks that the first i ranks of a group hold together, for i from 0 to the group's
-/// size.
+/// Number of blocks that the first i ranks of a group have together, for i from 0 to the number of
+/// ranks.
 type Holdings = Vec<u32>;
 
-/// A depth-first search over all lists of radices, in the order of their lower bounds.
+/// Depth-first search over all lists of radices, in ascending order of their lower bounds.
 ///
-/// Groups of a level differ in size by at most one. Groups whose positions hold equal numbers of
-/// blocks load their links equally in all later stages. So the distinct holdings of a level
-/// determine the cost of all later stages.
+/// Groups of a level differ in size by at most one. If the positions of two groups have equal
+/// numbers of blocks, the groups cause equal link loads in all later stages. So the distinct
+/// holdings of a level determine the cost of all later stages.
 ///
-/// The search abandons a list if its cost so far plus a bound for the rest reaches the best known
-/// cost. The bound depends on the sizes only. No position of a group holds more blocks than the
-/// position before it. This holds at first, and every stage preserves it: position i of a child
-/// receives the blocks of one position of each sibling, position i or the next; only position 0 of
-/// a smaller child receives from two positions, and the last position of a larger child receives
-/// nothing from smaller children. So the first o of s ranks hold at least o / s of the N blocks. If
-/// they form the first k of r children, they send all their blocks to r - k children across one
-/// link, which therefore carries at least N o (r - k) / s blocks.
+/// The search abandons a list of radices if its cost so far plus a bound on the later stages is not
+/// below the best cost. The bound depends only on the sizes of groups. No position of a group has
+/// more blocks than the position before it. This is true before stage 1, and every stage preserves
+/// it. Position i of a child receives the blocks of one position of each sibling, i or i + 1, with
+/// two exceptions: position 0 of a smaller child receives from two positions, and the last position
+/// of a larger child receives nothing from smaller children. So the first o of s ranks have at
+/// least o / s of the N blocks. If these o ranks form the first k of r children, they send all
+/// their blocks to r - k children across one link, which therefore carries at least N o (r - k) / s
+/// blocks.
 ///
-/// In stage 1, k of r children with o ranks send o (r - k) blocks to the others and receive (N - o)
-/// k blocks, over two links and in two directions, so a link carries at least a quarter of the sum.
-/// Equal children need exactly this load, unequal children the number of wavelengths that
-/// [`first_fit`] takes.
+/// In stage 1, the first k of r children, with o ranks together, send o (r - k) blocks to the other
+/// children and receive (N - o) k blocks. These blocks cross two links in two directions, so some
+/// link carries at least a quarter of the sum. Children of equal size need exactly this load.
+/// Children of different sizes need the number of wavelengths that [`first_fit`] assigns.
 struct Search {
     ranks: u64,
     channels: u64,
-    /// Lower bound on the cost of the stages after the first, by sizes of the groups.
+    /// Lower bound on the cost of all later stages, by the sizes of the current groups.
     bounds: FxHashMap<Sizes, Cost>,
-    /// The current list.
+    /// Radices of the stages chosen so far.
     radices: Vec<u32>,
     best: (Cost, Vec<u32>),
     work: u64,
@@ -256,7 +259,8 @@ impl Search {
         [load.div_ceil(self.channels), load, 1, radix.into()]
     }
 
-    /// Returns a lower bound on the cost of a stage after the first.
+    /// Returns a lower bound on the cost of a stage after stage 1, which cuts groups of these sizes
+    /// into `radix` children.
     fn stage_bound(&self, (size, uneven): Sizes, radix: u32) -> Cost {
         let load = |size: u32| {
             let (size, radix) = (u64::from(size), u64::from(radix.min(size)));
@@ -267,8 +271,8 @@ impl Search {
         self.cost(load(size.max(1)).max(load(size + u32::from(uneven))), radix)
     }
 
-    /// Returns a lower bound on the cost of all later stages for groups of these sizes, without
-    /// stage 1.
+    /// Returns a lower bound on the cost of all remaining stages after stage 1, for these group
+    /// sizes.
     fn bound(&mut self, sizes: Sizes) -> Cost {
         if let Some(&bound) = self.bounds.get(&sizes) {
             return bound;
@@ -276,7 +280,7 @@ impl Search {
         let largest = sizes.0 + u32::from(sizes.1);
         let mut bound = [if largest > 1 { u64::MAX } else { 0 }; 4];
         for radix in 2..=largest {
-            // The lower bound on the load grows with the radix, whatever the sizes.
+            // For any sizes, the lower bound on the load grows with the radix.
             let lowest_load = self.ranks * one_stage::line_wavelengths(radix) / u64::from(radix);
             if self.cost(lowest_load, radix) >= bound {
                 break;
@@ -288,7 +292,8 @@ impl Search {
         bound
     }
 
-    /// Tries all radices for the next stage of groups with these holdings.
+    /// Tries all radices for the next stage. `groups` are the distinct holdings of the current
+    /// groups, and `cost` is the cost of the stages so far.
     fn extend(&mut self, sizes: Sizes, groups: &[Holdings], cost: Cost) {
         let largest = sizes.0 + u32::from(sizes.1);
         if largest <= 1 {
@@ -331,31 +336,31 @@ impl Search {
             }
             children.sort_unstable();
             children.dedup();
-            let known = self.best.clone();
+            let best_before = self.best.clone();
             self.radices.push(radix);
             self.extend(sizes, &children, sum(cost, stage));
             self.radices.pop();
-            // The best later stages do not depend on the wavelengths of the first stage, which are
-            // counted only if the later stages can lead to a better tree.
-            if is_first && self.ranks % u64::from(radix) != 0 && self.best.0 < known.0 {
+            // The best later stages do not depend on the number of wavelengths of stage 1. This
+            // number is therefore computed only if the later stages can improve the best tree.
+            if is_first && self.ranks % u64::from(radix) != 0 && self.best.0 < best_before.0 {
                 let rest: Cost = std::array::from_fn(|part| self.best.0[part] - stage[part]);
-                // A better tree needs fewer slots, or equally many slots with no more load.
-                let fewer = (known.0[0] - rest[0] - 1).saturating_mul(self.channels);
-                let with_equal_slots = known.0[1].saturating_sub(rest[1]);
+                // A better tree needs fewer slots, or equally many slots and at most the same load.
+                let fewer = (best_before.0[0] - rest[0] - 1).saturating_mul(self.channels);
+                let with_equal_slots = best_before.0[1].saturating_sub(rest[1]);
                 let max_wavelengths =
                     fewer.max(with_equal_slots.min(fewer.saturating_add(self.channels)));
                 let first = self.first_fit(radix, max_wavelengths);
                 self.best.0 = sum(self.cost(first, radix), rest);
-                if self.best.0 >= known.0 {
-                    self.best = known;
+                if self.best.0 >= best_before.0 {
+                    self.best = best_before;
                 }
             }
         }
     }
 
-    /// Returns the number of wavelengths that [`first_fit`] takes for stage 1, the maximum of both
-    /// directions. If it exceeds `max_wavelengths`, the result is some number above
-    /// `max_wavelengths`; if the search is over, the result is the lower bound.
+    /// Returns the number of wavelengths that [`first_fit`] assigns in stage 1, the maximum of both
+    /// directions. If this number exceeds `max_wavelengths`, the result is some number above
+    /// `max_wavelengths`. If the search exceeds `MAX_WORK`, the result is the lower bound.
     fn first_fit(&mut self, radix: u32, max_wavelengths: u64) -> u64 {
         self.work += 2 * self.ranks * u64::from(radix).pow(2);
         if self.work > MAX_WORK {
@@ -388,21 +393,21 @@ fn cut_sizes((size, uneven): Sizes, radix: u32) -> Sizes {
     (size / radix, uneven || size % radix != 0)
 }
 
-/// Returns a lower bound on the maximum link load of stage 1.
+/// Returns a lower bound on the load of the busiest link in stage 1.
 fn first_bound(ranks: u64, radix: u64) -> u64 {
     let half = radix / 2;
     let first = half * (ranks / radix) + half.min(ranks % radix);
     (first * (radix - half) + (ranks - first) * half).div_ceil(4)
 }
 
-/// Appends the holdings of the children of a group, one child of each size, and returns the maximum
-/// load of the links between its ranks, as [`stage_loads`] counts it pair by pair.
+/// Appends the holdings of the children of `group`, one child of each size, to `children`. Returns
+/// the load of the busiest link between ranks of the group, as in [`stage_loads`].
 fn cut(group: &[u32], radix: u32, children: &mut Vec<Holdings>) -> u64 {
     let size = group.len() - 1;
     let parts = size.min(radix as usize);
     let (smaller_size, larger) = (size / parts, size % parts);
-    // The first ranks of a child hold their own blocks and those of the same positions of all
-    // siblings; position 0 of a smaller child gets positions 0 and 1 of a larger child.
+    // The first ranks of a child receive the blocks of the same positions of all siblings. Position
+    // 0 of a smaller child receives from positions 0 and 1 of a larger child.
     let child = |part: usize| {
         let start = part * smaller_size + part.min(larger);
         &group[start..=start + smaller_size + usize::from(part < larger)]
@@ -419,7 +424,7 @@ fn cut(group: &[u32], radix: u32, children: &mut Vec<Holdings>) -> u64 {
     };
     let larger_holdings = held(0..larger, smaller_size + 1);
     let smaller_holdings = held(larger..parts, smaller_size);
-    // Blocks that larger children send to the first ranks of a smaller child.
+    // Number of blocks that the larger children send to the first `ranks` ranks of a smaller child.
     let to_smaller = |ranks: usize| {
         if ranks > 0 {
             larger_holdings[ranks + 1]
@@ -435,7 +440,7 @@ fn cut(group: &[u32], radix: u32, children: &mut Vec<Holdings>) -> u64 {
             .map(|ranks| smaller_holdings[ranks] + to_smaller(ranks))
             .collect::<Holdings>(),
     ];
-    // The same sums over the siblings before the current child.
+    // The sums of `received`, restricted to the siblings before the current child.
     let mut earlier: [Holdings; 2] = [
         vec![0; smaller_size + 2],
         (0..=smaller_size).map(to_smaller).collect(),
@@ -460,8 +465,8 @@ fn cut(group: &[u32], radix: u32, children: &mut Vec<Holdings>) -> u64 {
     load
 }
 
-/// Returns the lightpaths of stage 1 in each direction, each as its number of links and its first
-/// link.
+/// Returns the lightpaths of stage 1 in each direction, as (number of links, index of the first
+/// link).
 fn shorter_arcs(ranks: u32, radix: u32) -> [Vec<(u32, u32)>; 2] {
     let (mut directions, mut opposite) = ([Vec::new(), Vec::new()], Vec::new());
     let ring = Group {
@@ -476,7 +481,6 @@ fn shorter_arcs(ranks: u32, radix: u32) -> [Vec<(u32, u32)>; 2] {
             Ordering::Equal => opposite.push((source.min(destination), source, destination)),
         }
     });
-    // Pairs of opposite ranks use the two directions alternately.
     opposite.sort_unstable();
     for (couple, pair) in opposite
         .chunk_by(|pair, other| pair.0 == other.0)
@@ -490,18 +494,20 @@ fn shorter_arcs(ranks: u32, radix: u32) -> [Vec<(u32, u32)>; 2] {
     directions
 }
 
-/// Returns the number of wavelengths that first-fit takes in one direction, with the longest
-/// lightpaths first as in a plan, or `max_wavelengths + 1` if it takes more than `max_wavelengths`.
+/// Returns the number of wavelengths that first-fit assigns to `lightpaths` in one direction, in
+/// descending order of their lengths. If the number exceeds `max_wavelengths`, returns
+/// `max_wavelengths + 1`.
 fn first_fit(ranks: u32, mut lightpaths: Vec<(u32, u32)>, max_wavelengths: u64) -> u64 {
     lightpaths.sort_unstable_by_key(|&(links, first)| (Reverse(links), first));
-    // Wavelengths of the lightpaths that start and end at each link.
+    // Wavelengths of the lightpaths that start at each link and that end at each link; indexed by
+    // link.
     let mut ring = vec![[const { Vec::<usize>::new() }; 2]; ranks as usize];
     // First and last link of the next lightpath. An earlier lightpath that shares a link with the
-    // next one is at least as long, so it covers at least one of these two links. Per wavelength,
-    // `covered` counts the covered links.
+    // next lightpath is at least as long, so it covers at least one of these two links. `covered`
+    // counts, per wavelength, how many of the two links are covered.
     let mut ends = [0; 2];
     let mut covered: Vec<u8> = Vec::new();
-    // Wavelengths without blocking lightpaths, and perhaps others.
+    // Queue that contains every usable wavelength and possibly blocked wavelengths.
     let mut free = BinaryHeap::new();
     let mut is_queued: Vec<bool> = Vec::new();
     for (links, first) in lightpaths {

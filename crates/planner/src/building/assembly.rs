@@ -1,10 +1,11 @@
-//! Plans assembled from parts: steps with wavelengths assigned step by step, and plans for smaller
-//! rings embedded in some of the ranks.
+//! Assembly of plans from parts: steps whose wavelengths are assigned step by step, and plans for
+//! smaller rings that are embedded in some of the ranks.
 //!
-//! Ranks r_0 < r_1 < ... < r_(n-1) of a ring form a ring of n ranks: its link i consists of the
-//! links from r_i to r_(i+1), and these stretches share no link. Lightpaths that do not collide on
-//! the ring of n ranks therefore do not collide when each runs from r_a to r_b in the same
-//! direction. Several such plans run at the same time on disjoint channels.
+//! The ranks r_0 < r_1 < ... < r_(n-1) of a ring form a smaller ring of n ranks. Link i of the
+//! smaller ring consists of the links from r_i to r_(i+1), and these stretches share no link. If
+//! lightpaths do not collide on the smaller ring, they therefore do not collide on the large ring
+//! if the lightpath from a to b runs from r_a to r_b in the same direction. Several such plans can
+//! run at the same time on disjoint channels.
 
 use std::ops::Range;
 
@@ -19,10 +20,9 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
 use rustc_hash::FxHashMap;
 
-/// A transfer and its direction on the ring.
 pub(crate) type Move = (Transfer, Direction);
 
-/// Ranges of chunks that share a lightpath, in order.
+/// A lightpath that carries several ranges of chunks. `chunks` lists the ranges in order.
 pub(crate) struct SharedMove {
     pub(crate) source: u32,
     pub(crate) destination: u32,
@@ -30,8 +30,8 @@ pub(crate) struct SharedMove {
 }
 
 impl SharedMove {
-    /// Divides ranges of chunks evenly among `stripes` lightpaths, or among as many lightpaths as
-    /// there are chunks if these are fewer.
+    /// Divides `chunks` evenly among `stripes` lightpaths. If there are fewer chunks than
+    /// `stripes`, every lightpath carries one chunk.
     pub(crate) fn cut(
         source: u32,
         destination: u32,
@@ -40,19 +40,19 @@ impl SharedMove {
     ) -> Vec<SharedMove> {
         let count = chunks.iter().map(|range| range.end - range.start).sum();
         let mut ranges = chunks.into_iter();
-        let mut rest = 0..0;
+        let mut current_range = 0..0;
         let mut take_part = |part: Range<u32>| {
             let mut remaining = part.end - part.start;
             let mut chunks = Vec::new();
             while remaining > 0 {
-                if rest.is_empty() {
+                if current_range.is_empty() {
                     let Some(next) = ranges.next() else { break };
-                    rest = next;
+                    current_range = next;
                 }
-                let end = rest.end.min(rest.start + remaining);
-                remaining -= end - rest.start;
-                chunks.extend((end > rest.start).then_some(rest.start..end));
-                rest.start = end;
+                let end = current_range.end.min(current_range.start + remaining);
+                remaining -= end - current_range.start;
+                chunks.extend((end > current_range.start).then_some(current_range.start..end));
+                current_range.start = end;
             }
             SharedMove {
                 source,
@@ -63,7 +63,6 @@ impl SharedMove {
         cut(0..count, stripes).map(&mut take_part).collect()
     }
 
-    /// Returns one transfer for each range.
     pub(crate) fn transfers(&self) -> impl Iterator<Item = Transfer> + '_ {
         self.chunks.iter().map(|chunks| Transfer {
             chunk: chunks.start,
@@ -75,15 +74,16 @@ impl SharedMove {
     }
 }
 
-/// A lightpath with its light and its slot.
+/// A lightpath with its wavelength and direction, and its slot.
 pub(crate) type Placed<'a> = (&'a SharedMove, Light, u32);
 
-/// Returns the number of slots up to the last slot in use.
+/// Returns the number of slots up to the last slot that `placed` uses.
 fn slots(placed: &[Placed<'_>]) -> u32 {
     placed.iter().map(|(.., slot)| slot + 1).max().unwrap_or(0)
 }
 
-/// Returns the largest number of lightpaths that a rank sends or receives in a slot.
+/// Returns the maximum number of lightpaths that a rank sends, or receives, in a slot. `moves` are
+/// pairs of a lightpath and its slot.
 pub(crate) fn max_lightpaths_of_rank<'a>(
     moves: impl Iterator<Item = (&'a SharedMove, u32)>,
 ) -> u32 {
@@ -96,33 +96,32 @@ pub(crate) fn max_lightpaths_of_rank<'a>(
     counts.into_values().max().unwrap_or(0)
 }
 
-/// Ranks, channels and chunks for a plan of a smaller ring.
+/// Position of a smaller ring's plan in a large ring: ranks, channels and chunks.
 pub(crate) struct Embedding {
-    /// Rank in the large ring for each rank of the smaller ring, in ascending order.
+    /// Rank of the large ring for each rank of the smaller ring, in ascending order.
     pub(crate) members: Vec<u32>,
-    /// Channel in the large ring for channel 0 of the smaller ring.
+    /// Channel of the large ring that replaces channel 0 of the smaller ring.
     pub(crate) first_channel: u32,
-    /// Edges of chunk ranges: chunk i of the smaller plan stands for the chunks from
-    /// `edges[i]` to `edges[i + 1]`, exclusive.
+    /// Boundaries of chunk ranges: chunk i of the smaller plan becomes the chunks from `edges[i]`
+    /// on and before `edges[i + 1]`.
     pub(crate) edges: Vec<u32>,
 }
 
-/// Part of a transfer that a plan keeps.
+/// The part of a transfer that [`Assembly::append_parts`] copies.
 pub(crate) enum PartOf {
     Nothing,
-    /// A single range of chunks.
+    /// Consecutive chunks of the transfer.
     Range(Transfer),
     Several,
 }
 
-/// A plan that grows step by step.
+/// A plan to which steps are appended.
 pub(crate) struct Assembly {
     plan: Plan,
     ring: WdmRing,
 }
 
 impl Assembly {
-    /// Creates a plan without steps.
     pub(crate) fn new(ring: &WdmRing, collective: Collective) -> Assembly {
         Assembly {
             ring: ring.clone(),
@@ -130,8 +129,8 @@ impl Assembly {
         }
     }
 
-    /// Adds a step of transfers and assigns the wavelengths and slots; adds nothing if there are no
-    /// transfers.
+    /// Appends a step with these transfers, and assigns wavelengths and slots to its lightpaths.
+    /// Without transfers, no step is appended.
     pub(crate) fn step(&mut self, moves: &[Move]) -> Result<(), PlannerError> {
         if moves.is_empty() {
             return Ok(());
@@ -152,11 +151,12 @@ impl Assembly {
         Ok(())
     }
 
-    /// Adds a step of lightpaths along the line from rank 0 to the last rank. If some rank has more
-    /// lightpaths than ports, a second assignment is tried: lightpaths are divided into shares by
-    /// the sum of their ends modulo the number of shares, and the shares follow one another. Every
-    /// rank and every link has nearly the same number of lightpaths in each share. The assignment
-    /// with fewer slots is added.
+    /// Appends a step of lightpaths along the line from rank 0 to the last rank. If some rank has
+    /// more lightpaths than ports, two assignments are tried, and the assignment with fewer slots
+    /// is appended. The second assignment divides the lightpaths into groups that use the ports one
+    /// group after another. Lightpaths with equal sums of their ranks, modulo the number of groups,
+    /// form a group, so every rank and every link has nearly the same number of lightpaths in each
+    /// group.
     pub(crate) fn add_line(&mut self, moves: &[SharedMove]) -> Result<(), PlannerError> {
         let towards = |moved: &SharedMove| match moved.destination > moved.source {
             true => Direction::Clockwise,
@@ -185,7 +185,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// Assigns wavelengths and slots to lightpaths.
+    /// Assigns wavelengths and slots, counted from 0, to lightpaths.
     pub(crate) fn placed<'a>(
         &self,
         moves: &[(&'a SharedMove, Direction)],
@@ -194,7 +194,7 @@ impl Assembly {
         schedule.begin_step();
         let mut lit = Vec::with_capacity(moves.len());
         let mut light = Vec::with_capacity(moves.len());
-        // The first transfer stands for all transfers of its lightpath.
+        // All transfers of a lightpath have the wavelength and the slot of its first transfer.
         for &(moved, direction) in moves {
             if let Some(first) = moved.transfers().next() {
                 schedule.push(first);
@@ -211,8 +211,8 @@ impl Assembly {
             .collect())
     }
 
-    /// Adds a step of lightpaths with their light and their slots, which count from 0; adds nothing
-    /// if there are no lightpaths.
+    /// Appends a step of lightpaths whose wavelengths and slots, counted from 0, are assigned.
+    /// Without lightpaths, no step is appended.
     pub(crate) fn add_placed<'a>(&mut self, moves: impl Iterator<Item = Placed<'a>>) {
         let before = self.plan.slots();
         let mut slots = 0;
@@ -233,7 +233,8 @@ impl Assembly {
         }
     }
 
-    /// Adds the steps of a plan for the same fabric; each of its chunks becomes `factor` chunks.
+    /// Appends the steps of `part`, a plan for the same fabric. Each chunk of `part` becomes
+    /// `factor` chunks.
     pub(crate) fn append_with_factor(&mut self, part: &Plan, factor: u32) {
         let before = self.plan.slots();
         let plan = &mut self.plan;
@@ -255,9 +256,9 @@ impl Assembly {
             .extend(ranges.map(|range| before + range.start..before + range.end));
     }
 
-    /// Adds the steps of a plan for the same fabric, with the part of each transfer that `part_of`
-    /// returns. Returns false, with only some steps added, if such a part has several ranges of
-    /// chunks.
+    /// Appends the steps of `whole`, a plan for the same fabric. Of each transfer, only the chunks
+    /// that `part_of` returns are sent. If `part_of` returns `PartOf::Several` for a transfer, the
+    /// function stops with some steps appended and returns false.
     pub(crate) fn append_parts(
         &mut self,
         whole: &Plan,
@@ -287,7 +288,8 @@ impl Assembly {
         true
     }
 
-    /// Adds the steps of a plan for a smaller ring in several places at the same time.
+    /// Appends the steps of `inner`, a plan for a smaller ring, at several positions at the same
+    /// time.
     pub(crate) fn embed(&mut self, inner: &Plan, places: &[Embedding]) {
         let before = self.plan.slots();
         for (step, slots) in inner.step_slots.iter().enumerate() {
@@ -307,7 +309,7 @@ impl Assembly {
     fn embed_transfer(&mut self, inner: &Plan, index: usize, place: &Embedding, before: u32) {
         let transfer = inner.schedule.transfer(index);
         let light = WdmLight::from(inner.light[index]);
-        // A smaller ring has one fibre.
+        // A smaller ring has a single fibre.
         let channel = place.first_channel + u32::from(light.wavelength);
         let first = place.edges[transfer.chunk as usize];
         let end = place.edges[(transfer.chunk + transfer.count) as usize];
@@ -324,7 +326,6 @@ impl Assembly {
         self.plan.slot.push(before + inner.slot[index]);
     }
 
-    /// Returns the assembled plan under the name `algorithm`.
     pub(crate) fn finish(mut self, algorithm: String) -> Plan {
         self.plan.algorithm = algorithm;
         self.plan.schedule.claims = claim_steps(&self.plan.schedule);
@@ -332,8 +333,9 @@ impl Assembly {
     }
 }
 
-/// Returns the ring that `ranks` ranks of a ring form on `channels` of its channels. The smaller
-/// ring has no converters: a plan with fixed wavelengths is also valid on a ring with converters.
+/// Returns the smaller ring that `ranks` ranks of a ring form with `channels` of its channels. The
+/// smaller ring has no converters, because a plan with fixed wavelengths is also valid on a ring
+/// with converters.
 pub(crate) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> WdmRing {
     WdmRing {
         ranks,
@@ -347,8 +349,8 @@ pub(crate) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> WdmRing {
     }
 }
 
-/// Divides a range into `parts` ranges of nearly equal length, in order; into fewer if the range is
-/// shorter.
+/// Divides a range into `parts` consecutive ranges of nearly equal length, or into single elements
+/// if the range has fewer than `parts` elements.
 pub(crate) fn cut(range: Range<u32>, parts: u32) -> impl Iterator<Item = Range<u32>> {
     let length = u64::from(range.end - range.start);
     let parts = u64::from(parts).min(length);

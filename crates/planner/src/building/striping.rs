@@ -1,13 +1,14 @@
-//! Plans whose chunks are divided into stripes that travel on several wavelengths at the same time.
+//! Plans whose chunks are divided into stripes, which are sent on several wavelengths at the same
+//! time.
 //!
-//! Let a plan use the channels 0..u of each direction, of c usable channels. Divide each of its
-//! chunks into k <= c / u stripes; stripe i travels where the chunk did, i u channels further. Two
-//! lightpaths that shared no link and channel in a slot do not share any now: the stripes with the
-//! same i are a copy of the plan on channels of their own. The number of slots is the same, and
-//! transmission in each slot takes a k-th of the time. Cuts, limits of reach and light trees are
-//! the same for every copy. If ranks have p ports and at most s lightpaths in a slot, k <= p / s.
-//! On rings with converters, the plan is first placed on fixed wavelengths if this takes no more
-//! slots.
+//! Let a plan use the channels 0..u of each direction, and let each direction have c usable
+//! channels. Divide each chunk into k <= c / u stripes. Stripe i follows the route of its chunk on
+//! the channel with a number that is larger by i u. All stripes with the same i form a copy of the
+//! plan on channels of its own, so lightpaths of different copies do not collide. The number of
+//! slots is unchanged, and each slot needs a k-th of the transmission time. Cuts, limits of reach
+//! and light trees affect every copy in the same way. If ranks have p ports and at most s
+//! lightpaths per slot, k <= p / s. On a ring with converters, the plan is first placed on fixed
+//! wavelengths if this needs no more slots.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -20,7 +21,7 @@ use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::plan::{Lightpath, Plan, fold};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// Option of every algorithm on a WDM ring: number of stripes.
+/// Option `stripes`, the number of stripes, of every algorithm on a WDM ring.
 pub(crate) const STRIPES: OptionRecord = OptionRecord::new(
     "stripes",
     "number of wavelengths of a wdm_ring that carry parts of each chunk in parallel",
@@ -28,11 +29,11 @@ pub(crate) const STRIPES: OptionRecord = OptionRecord::new(
 .range("1 to the number that the plan leaves free, all")
 .default("1");
 
-/// Maximum number of lightpaths of a striped plan that has no rotation symmetry: 3.4 GB at about 25
-/// bytes for each.
+/// Maximum number of lightpaths of a striped plan without rotation symmetry. At about 25 bytes per
+/// lightpath, they need 3.4 GB.
 const MAX_LIGHTPATHS: u64 = 1 << 27;
 
-/// Returns the number u of channels 0..u that a plan uses in each direction; `None` if its light
+/// Returns the number u of channels 0..u that a plan uses in each direction. `None` if the plan
 /// cannot be striped.
 fn used_channels(plan: &Plan) -> Option<u32> {
     let ring = ring_of(&plan.fabric)?;
@@ -46,7 +47,7 @@ fn used_channels(plan: &Plan) -> Option<u32> {
     (!plan.is_empty()).then_some(used_channels + 1)
 }
 
-/// Returns the largest number of lightpaths that a rank sends or receives in a slot.
+/// Returns the maximum number of lightpaths that a rank sends, or receives, in a slot.
 fn max_lightpaths_of_rank(plan: &Plan) -> u32 {
     let mut lightpaths = FxHashSet::default();
     let mut ends: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
@@ -61,7 +62,7 @@ fn max_lightpaths_of_rank(plan: &Plan) -> u32 {
     ends.into_values().max().unwrap_or(1)
 }
 
-/// Returns the maximum number of stripes of a plan, at least 1.
+/// Returns the maximum number of stripes per chunk.
 fn max_stripes(plan: &Plan) -> u32 {
     let (Some(ring), Some(used_channels)) = (ring_of(&plan.fabric), used_channels(plan)) else {
         return 1;
@@ -73,7 +74,7 @@ fn max_stripes(plan: &Plan) -> u32 {
     }
 }
 
-/// Returns the plan with fixed wavelengths if this takes no more slots, else the plan unchanged.
+/// Replaces converted wavelengths by fixed wavelengths if the plan then has no more slots.
 fn with_fixed_wavelengths(plan: Plan) -> Plan {
     let Some(ring) = ring_of(&plan.fabric).filter(|ring| ring.converters) else {
         return plan;
@@ -93,7 +94,7 @@ fn with_fixed_wavelengths(plan: Plan) -> Plan {
 }
 
 /// Returns an upper bound on the number of stripes that [`Striping::widest`] chooses for a plan of
-/// at least `lightpaths` lightpaths, due to the maximum number of transfers.
+/// at least `lightpaths` lightpaths. The bound follows from the maximum number of transfers.
 pub(crate) fn max_by_transfers(lightpaths: u64, problem: &PlanningProblem<'_>) -> u64 {
     let written = match problem.keeps_representatives {
         true => lightpaths / u64::from(problem.fabric.ranks()).max(1),
@@ -102,22 +103,19 @@ pub(crate) fn max_by_transfers(lightpaths: u64, problem: &PlanningProblem<'_>) -
     (problem.max_transfers.min(MAX_LIGHTPATHS) / written.max(1)).max(1)
 }
 
-/// A plan and the number of stripes of its chunks.
 pub(crate) struct Striping {
-    /// Plan of whole chunks.
+    /// The plan of undivided chunks.
     pub(crate) whole: Plan,
-    /// Lightpaths of rank 0 if the plan is rotation-symmetric.
-    folded: Option<Plan>,
+    /// Representatives of the plan, all with source 0, if the plan is rotation-symmetric.
+    representatives: Option<Plan>,
     stripes: u32,
 }
 
 impl Striping {
-    /// Chooses the maximum number of stripes.
-    ///
-    /// # Errors
-    /// The plan, unchanged, if there is no room for two stripes, if the striped plan would have too
-    /// many transfers, or if ports are limited: stripes then share the ports, and the time of one
-    /// stripe is not the time of the striped plan.
+    /// Chooses the maximum number of stripes for a plan. Returns the plan as the error if it has no
+    /// free channels for two stripes, if the striped plan would have too many transfers, or if
+    /// ports are limited. With limited ports, stripes share the ports, so the time of one stripe is
+    /// not the time of the striped plan.
     pub(crate) fn widest(
         whole: Plan,
         problem: &PlanningProblem<'_>,
@@ -132,34 +130,36 @@ impl Striping {
         if stripes == 1 || collective.with_pieces(pieces).is_err() {
             return Err(whole.into());
         }
-        let folded = fold(&whole);
-        let written = folded.as_ref().filter(|_| problem.keeps_representatives);
+        let representatives = fold(&whole);
+        let written = representatives
+            .as_ref()
+            .filter(|_| problem.keeps_representatives);
         let transfers = written.map_or(whole.len(), Plan::len) as u64;
         if transfers * u64::from(stripes) > problem.max_transfers.min(MAX_LIGHTPATHS) {
             return Err(whole.into());
         }
         Ok(Striping {
             whole,
-            folded,
+            representatives,
             stripes,
         })
     }
 
-    /// Returns the number of slots of the striped plan.
     pub(crate) fn slots(&self) -> u32 {
         self.whole.slots()
     }
 
-    /// Returns two sizes whose times with the plan of whole chunks are a lower and an upper bound
-    /// on the time of the striped plan with `size`. The two sizes are equal if all stripes have the
-    /// same bytes, if slots last as long as their longest stripe, or if one stripe has the longest
-    /// part of every chunk.
+    /// Returns two sizes whose times with the plan of undivided chunks are a lower and an upper
+    /// bound on the time of the striped plan with size `size`.
+    ///
+    /// The two sizes are equal in three cases: all stripes have equal bytes; slots last as long as
+    /// their longest stripe; or one stripe contains the longest part of every chunk.
     pub(crate) fn sizes(&self, size: Bytes, has_barriers: bool) -> [Bytes; 2] {
         let collective = &self.whole.schedule.collective;
         let stripes = u64::from(self.stripes);
         let (parts, bytes) = (collective.parts(), collective.payload(size).get());
         let (shortest, longer) = (bytes / (parts * stripes), bytes % (parts * stripes));
-        // Chunk k of this size has as many bytes as the longest part of chunk k.
+        // At size `upper`, chunk k has as many bytes as the longest stripe of chunk k.
         let upper = parts * shortest + longer.min(parts);
         let has_longest_parts = |stripe: u64| {
             let edge =
@@ -177,14 +177,10 @@ impl Striping {
         [Bytes::new(lower), Bytes::new(upper)]
     }
 
-    /// Builds the striped plan.
-    ///
-    /// # Errors
-    /// More than 2^32 chunks.
     pub(crate) fn plan(&self) -> Result<Plan, PlannerError> {
         let stripes = self.stripes;
         let used_channels = used_channels(&self.whole).unwrap_or(1);
-        let mut plan = match &self.folded {
+        let mut plan = match &self.representatives {
             Some(rows) => cut(rows, stripes, used_channels)?,
             None => cut(&self.whole, stripes, used_channels)?,
         };
@@ -192,21 +188,15 @@ impl Striping {
         Ok(plan)
     }
 
-    /// Returns the name of the striped plan.
-    ///
-    /// # Errors
-    /// A plan whose algorithm is not a specification.
     pub(crate) fn name(&self) -> Result<String, PlannerError> {
         let spec: Spec = self.whole.algorithm.parse()?;
         Ok(spec.with(STRIPES.name, self.stripes).to_string())
     }
 }
 
-/// Divides each chunk of a plan into `stripes` stripes, or into the maximum number if `None`. The
-/// result of a rotation-symmetric plan keeps its representatives only.
-///
-/// # Errors
-/// More stripes than the channels allow, or more lightpaths than fit into memory.
+/// Divides each chunk of a plan into `stripes` stripes, or into as many as possible if `stripes` is
+/// `None`. Fails if there are too few channels or too many lightpaths. If the plan is
+/// rotation-symmetric, the result contains representatives only.
 pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<Plan, PlannerError> {
     if stripes == Some(1) {
         return Ok(plan);
@@ -223,8 +213,8 @@ pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<Plan, PlannerErro
     let Some(used_channels) = used_channels(&plan).filter(|_| stripes > 1) else {
         return Ok(plan);
     };
-    if let Some(folded) = fold(&plan) {
-        return cut(&folded, stripes, used_channels);
+    if let Some(representatives) = fold(&plan) {
+        return cut(&representatives, stripes, used_channels);
     }
     let transfers = plan.len() as u64 * u64::from(stripes);
     if transfers > MAX_LIGHTPATHS {
@@ -340,7 +330,7 @@ mod tests {
                 }
             }
         }
-        // The bounds differ only under policies in which ports do not wait for each other.
+        // The two bounds differ only if ports do not wait for each other between slots.
         let doubts: Vec<_> = seen.keys().filter(|(_, exact)| !exact).collect();
         assert_eq!(doubts, [&(false, false)]);
         assert!(seen[&(false, true)] > seen[&(false, false)], "{seen:?}");

@@ -1,10 +1,12 @@
-//! Reversal in time: an all_gather plan as a reduce_scatter, and both as an all_reduce.
+//! Reversal in time: turns an all_gather plan into a reduce_scatter plan, and both into an
+//! all_reduce plan.
 //!
-//! Every lightpath is reversed: from its destination to its source, in the opposite direction, on
-//! the same links, fibre and wavelength, in the mirrored slot. Lightpaths that did not collide do
-//! not collide afterwards. The tree along which a block spread gathers every rank's contribution to
-//! the block, each exactly once: a reduce_scatter. The reduce_scatter followed by the all_gather is
-//! an all_reduce of a vector with one chunk for every chunk of the all_gather (Rabenseifner 2004).
+//! The reversal of a lightpath leads from its destination to its source, in the opposite direction,
+//! on the same links, fibre and wavelength. The order of the slots is reversed as well. Lightpaths
+//! that do not collide before the reversal do not collide afterwards. In an all_gather, each block
+//! spreads along a tree. The reversed tree sums up every rank's contribution to the block, each
+//! exactly once, which is a reduce_scatter. The reduce_scatter followed by the all_gather is an
+//! all_reduce of a vector that has as many chunks as the all_gather (Rabenseifner 2004).
 
 use crate::PlannerError;
 use crate::building::claim_steps;
@@ -14,11 +16,11 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// Returns the reduce_scatter that reverses an all_gather plan; it has the same number of slots, of
-/// the same lengths.
+/// Returns the reduce_scatter plan that reverses an all_gather plan. Both plans have the same
+/// number of slots, with the same lengths in reverse order.
 ///
 /// # Errors
-/// A plan of another collective.
+/// Fails if the plan is not an all_gather plan.
 pub fn reduce_scatter(gather: &Plan) -> Result<Plan, PlannerError> {
     let collective = check_all_gather(gather, "reduce_scatter is an all_gather reversed")?;
     let reversed = Collective::new(CollectiveKind::ReduceScatter, collective.ranks())?
@@ -31,23 +33,23 @@ pub fn reduce_scatter(gather: &Plan) -> Result<Plan, PlannerError> {
     Ok(rows.with_all_rotations())
 }
 
-/// Returns the all_reduce that runs an all_gather plan in reverse and then forwards, in twice the
-/// slots. A chunk is 1 / (N P) of the vector, for N ranks and P pieces of a block in the
-/// all_gather.
+/// Returns the all_reduce plan that consists of the reversed all_gather plan `gather` and then of
+/// `gather` itself. If a block of `gather` has P pieces, each chunk is 1 / (N P) of the vector of N
+/// ranks.
 ///
 /// # Errors
-/// A plan of another collective, or more than 2^32 chunks.
+/// Fails if the plan is not an all_gather plan, or if the result has more than 2^32 chunks.
 pub fn all_reduce(gather: &Plan) -> Result<Plan, PlannerError> {
     joined(reduce_scatter(gather)?, gather.clone())
 }
 
-/// Joins a reduce_scatter and an all_gather with the same number of pieces into an all_reduce.
+/// Joins a reduce_scatter plan and an all_gather plan with equally many pieces per block into an
+/// all_reduce plan.
 pub(crate) fn joined(scatter: Plan, gather: Plan) -> Result<Plan, PlannerError> {
     let hint = "an all_reduce is a reduce_scatter and an all_gather";
     let collective = check_all_gather(&gather, hint)?;
     let whole = Collective::new(CollectiveKind::AllReduce, collective.ranks())?
         .with_pieces(collective.chunks())?;
-    // Both halves number the chunks in the same way, and rotate them by the same number of ranks.
     Ok(
         match [&scatter, &gather].map(|half| half.repetition.is_rotation_symmetric()) {
             [true, true] => appended(scatter, &gather, whole),
@@ -56,7 +58,7 @@ pub(crate) fn joined(scatter: Plan, gather: Plan) -> Result<Plan, PlannerError> 
     )
 }
 
-/// Appends the rows of one plan to the rows of another, for a given collective.
+/// Returns a plan of `whole` with the transfers of `first` followed by the transfers of `second`.
 fn appended(mut first: Plan, second: &Plan, whole: Collective) -> Plan {
     let first_slots = first.slots();
     let mut schedule = Schedule::new(whole);
@@ -76,8 +78,8 @@ fn appended(mut first: Plan, second: &Plan, whole: Collective) -> Plan {
     first
 }
 
-/// Returns the collective that copies data along the reverse of the transfers that combine or
-/// collect them; other collectives unchanged.
+/// Returns the collective whose time reversal is `kind`: all_gather for reduce_scatter, broadcast
+/// for reduce, scatter for gather. Other collectives are returned unchanged.
 pub(crate) fn copying(kind: CollectiveKind) -> CollectiveKind {
     match kind {
         CollectiveKind::ReduceScatter => CollectiveKind::AllGather,
@@ -87,11 +89,8 @@ pub(crate) fn copying(kind: CollectiveKind) -> CollectiveKind {
     }
 }
 
-/// Converts a plan of the copying collective to a plan of `collective` with the same number of
-/// pieces; reverses the plan if the collective combines or collects.
-///
-/// # Errors
-/// More than 2^32 chunks.
+/// Returns a plan of `collective`, given a plan of the collective of which it is the time reversal
+/// (see [`copying`]). If `collective` is no time reversal, returns the plan unchanged.
 pub(crate) fn reversed_for(copying: Plan, collective: Collective) -> Result<Plan, PlannerError> {
     if copying.schedule.collective.kind() == collective.kind() {
         return Ok(copying);
@@ -100,11 +99,11 @@ pub(crate) fn reversed_for(copying: Plan, collective: Collective) -> Result<Plan
     Ok(backwards(&copying, collective.with_pieces(pieces)?))
 }
 
-/// Reverses a plan: every lightpath is reversed, in the mirrored slot. The plan must deliver every
-/// chunk at most once to each rank; `reversed` is the collective that the result carries out.
+/// Reverses a plan: every lightpath is reversed, and so is the order of the slots. The plan must
+/// deliver every chunk at most once to each rank. `reversed` is the collective of the result.
 pub(crate) fn backwards(forward: &Plan, reversed: Collective) -> Plan {
     let slots = forward.slots();
-    // `Schedule::reversed` takes the steps from the last to the first, each in its own order.
+    // `Schedule::reversed` keeps the order of the transfers within a step.
     let order: Vec<usize> = (0..forward.schedule.steps())
         .rev()
         .flat_map(|step| forward.schedule.step(step))
@@ -134,8 +133,8 @@ pub(crate) fn backwards(forward: &Plan, reversed: Collective) -> Plan {
     }
 }
 
-/// Rotates lightpaths so that each starts at rank 0. The rotation advances a lightpath by its
-/// length, so its channel among the representatives stays the same.
+/// Rotates all representatives so that each has source 0. A rotation moves a lightpath by its own
+/// length, so each representative keeps its channel.
 fn rotate_to_rank_0(representatives: &mut Plan) {
     let collective = representatives.schedule.collective;
     let (ranks, pieces) = (collective.ranks(), collective.pieces());

@@ -1,11 +1,12 @@
-//! Plans of an all_to_all, scatter or gather near the maximum concurrent flow of any graph.
+//! Plans of an all_to_all, scatter or gather on any graph, with a link load near the maximum
+//! concurrent flow.
 //!
-//! Each block is divided into chunks, and each chunk travels end to end along a route of its own,
+//! Each block is divided into chunks. Each chunk travels without relays along a route of its own,
 //! which the plan names ([`concurrent_flow`](opticoll_bounds::concurrent_flow), theorem E10). All
-//! chunks start in one step; no rank stores and forwards. Let T be the load of the busiest link
-//! divided by its rate. Under max-min fair sharing of messages of one size, this link is full from
-//! the first of its messages to the last, unless other links delay all of them; the plan then takes
-//! T and the latency of a route.
+//! chunks start in the same step. Let T be the load of the busiest link in bits, divided by its
+//! rate. If messages of equal size share links by max-min fairness, the busiest link is fully used
+//! from its first message to its last, unless other links delay all its messages. The plan then
+//! takes T plus the latency of a route.
 
 use std::rc::Rc;
 
@@ -22,7 +23,6 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// Declaration of the planner of concurrent flows.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("chunks", "number of chunks of each block")
@@ -50,46 +50,45 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "concurrent_flow";
 
-/// Maximum number of chunks of a block.
+/// Maximum number of chunks per block.
 const MAX_CHUNKS: u32 = 64;
 
-/// Numbers of chunks to try without the option `chunks`.
+/// Numbers of chunks per block to try if the option `chunks` is not set.
 const CHUNK_NUMBERS: [u32; 5] = [1, 2, 3, 4, 8];
 
-/// Maximum number of transfers for plans of divided blocks without the option `chunks`. With many
-/// blocks, each block is small compared with the load of a link, so dividing blocks saves little.
+/// Maximum number of transfers of a plan with several chunks per block if the option `chunks` is
+/// not set. If there are many blocks, each block is small compared to the load of a link, so
+/// dividing blocks saves little.
 const MAX_DIVIDED_TRANSFERS: u64 = 1 << 13;
 
-/// Work of building and timing a link of a route, in transfers: the simulator computes the rates of
-/// flows link by link, many times.
+/// Work of building and simulating one link of a route, in transfers. The simulator computes the
+/// rates of flows link by link, many times.
 const WORK_PER_LINK: u64 = 16;
 
-/// Maximum number of steps over links in the search for routes of a candidate; the search returns
-/// the best routes found until then.
+/// Maximum work of the search for a candidate's routes, in steps over links. When it is reached,
+/// the search returns the best routes found so far.
 const MAX_SEARCH: u64 = 50_000_000;
 
-/// Maximum number of steps over links in the search for routes of a plan requested by name.
+/// Maximum work of the search for the routes of a plan requested by name, in steps over links.
 const MAX_SEARCH_NAMED: u64 = 1_000_000_000;
 
-/// Maximum number of ranks times links for candidates: the search for shortest routes takes this
-/// number of steps.
+/// Maximum number of ranks times number of links for which the planner has candidates. The search
+/// for shortest routes needs as many steps.
 const MAX_SHORTEST_PATHS: u64 = 1 << 26;
 
-/// Pairs of ranks that need routes.
+/// Routing problem of a collective: the pairs of ranks that need routes, and their concurrent flow.
 struct Demands<'a> {
     flow: ConcurrentFlow<'a>,
     pairs: Vec<Pair>,
-    /// Lower bound on the time of all routes.
+    /// Lower bound on the time per block, for any routes.
     bound: BlockTime,
-    /// Number of links of the shortest routes of all pairs.
+    /// Total number of links on shortest routes of all pairs.
     hops: u64,
 }
 
 impl<'a> Demands<'a> {
-    /// Collects the pairs of a problem.
-    ///
-    /// # Errors
-    /// Links with unknown ends or links that flows do not share; ranks that cannot be reached.
+    /// Collects the pairs of a collective. Fails if a rank is unreachable, or if flows do not share
+    /// a link.
     fn of(problem: &PlanningProblem<'a>) -> Result<Demands<'a>, PlannerError> {
         let collective = problem.collective;
         let flow = problem.fabric.network().and_then(ConcurrentFlow::of);
@@ -120,7 +119,6 @@ impl<'a> Demands<'a> {
         })
     }
 
-    /// Builds the plan with `chunks` chunks of each block.
     fn plan(
         &self,
         chunks: u32,
@@ -132,23 +130,23 @@ impl<'a> Demands<'a> {
         let collective = problem.collective.with_pieces(chunks)?;
         let mut schedule = Schedule::new(collective);
         schedule.begin_step();
-        // The chunks of a block on the same route are one transfer.
+        // All chunks of a block on the same route form one transfer.
         let mut routes: Vec<Box<[u32]>> = Vec::new();
         let pair_routes = flow_routes.routes.chunks(chunks as usize);
-        for (&pair, ways) in self.pairs.iter().zip(pair_routes) {
+        for (&pair, chunk_routes) in self.pairs.iter().zip(pair_routes) {
             interrupt::check();
             let (source, destination) = pair;
-            let mut ways = ways.to_vec();
-            ways.sort_unstable();
+            let mut chunk_routes = chunk_routes.to_vec();
+            chunk_routes.sort_unstable();
             let mut chunk = block(&problem.collective, pair) * chunks;
-            for alike in ways.chunk_by(|one, other| one == other) {
-                let count = alike.len() as u32;
+            for equal_routes in chunk_routes.chunk_by(|one, other| one == other) {
+                let count = equal_routes.len() as u32;
                 schedule.push(Transfer {
                     count,
                     ..Transfer::copy(chunk, source, destination)
                 });
                 chunk += count;
-                routes.push(alike[0].clone());
+                routes.push(equal_routes[0].clone());
             }
         }
         schedule.claims = claim_steps(&schedule);
@@ -156,13 +154,13 @@ impl<'a> Demands<'a> {
         let mut plan = Plan::without_light(problem.fabric, schedule, name);
         if let Some(network) = problem.fabric.network() {
             let mut route = Vec::new();
-            for (transfer, way) in routes.iter().enumerate() {
+            for (transfer, named_route) in routes.iter().enumerate() {
                 interrupt::check();
                 let (source, destination) = plan.schedule.ends(transfer);
                 route.clear();
                 network.route(source, destination, &mut route);
-                if route[..] != way[..] {
-                    plan.routes.assign(transfer, way);
+                if route[..] != named_route[..] {
+                    plan.routes.assign(transfer, named_route);
                 }
             }
         }
@@ -175,7 +173,7 @@ fn unreachable_ranks() -> PlannerError {
     PlacementError::new(PlacementProblem::Unfit, sentence).into()
 }
 
-/// Returns the number of the block that a pair exchanges.
+/// Returns the index of the block that the source of a pair sends to the destination.
 fn block(collective: &Collective, (source, destination): Pair) -> u32 {
     match collective.kind() {
         CollectiveKind::AllToAll => source * collective.ranks() + destination,
@@ -200,7 +198,6 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     Ok(fastest?.0.into())
 }
 
-/// Refuses a plan that may not name routes.
 fn check_may_name_routes(problem: &PlanningProblem<'_>) -> Result<(), PlannerError> {
     if problem.may_name_routes {
         return Ok(());
@@ -209,7 +206,6 @@ fn check_may_name_routes(problem: &PlanningProblem<'_>) -> Result<(), PlannerErr
     Err(PlacementError::new(PlacementProblem::Unfit, sentence).into())
 }
 
-/// Returns the plans as candidates of a choice.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let ranks = u64::from(problem.collective.ranks());
     let links = problem

@@ -1,8 +1,8 @@
-//! Logical links: pairs of ranks that exchange messages without another rank on the route.
+//! Logical links: pairs of ranks with a route that does not cross other ranks.
 //!
-//! A *logical link* leads from a rank to another rank; its route in the fabric passes switches
-//! only. Without switches, logical links join neighbours. Logical links whose routes have a link in
-//! common share the link.
+//! The route of a *logical link* in the fabric crosses switches only. In a fabric without switches,
+//! the logical links are the pairs of neighbours. If the routes of two logical links have a link in
+//! common, they share the rate of this link.
 
 use std::collections::VecDeque;
 
@@ -12,41 +12,41 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::translations::Translations;
 use opticoll_fabric::network::{Network, Sharing};
 
-/// Maximum number of logical links into a rank; logical links with the longest routes are left out,
-/// because a rank needs few sources.
-const MAX_CHANNELS_INTO_RANK: usize = 64;
+/// Maximum number of logical links into a rank. A rank needs few sources, so the logical links with
+/// the longest routes are left out.
+const MAX_LINKS_INTO_RANK: usize = 64;
 
-/// A route from a rank to another rank.
+/// A pair of ranks whose route crosses no other rank.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogicalLink {
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// Sum of the latencies of its links, in picoseconds.
+    /// Sum of the latencies of the links on the route, in picoseconds.
     pub(crate) latency: u64,
-    /// Rate of its slowest link, in bits per second.
+    /// Rate of the slowest link on the route, in bits per second.
     pub(crate) rate: u64,
     first_link: u32,
     links: u32,
 }
 
-/// All logical links of a fabric, grouped by destination.
+/// All logical links of a fabric, sorted by destination.
 pub(crate) struct LogicalLinks {
     pub(crate) ranks: u32,
-    /// True if some link leads to a switch.
+    /// True if the fabric has a switch.
     pub(crate) has_switches: bool,
     pub(crate) all: Vec<LogicalLink>,
-    /// Index of the first logical link of each rank, then the number of logical links.
+    /// Index in `all` of the first logical link into each rank, then the length of `all`.
     starts: Vec<u32>,
     routes: Vec<u32>,
-    /// Rate of each link, in bits per second.
+    /// Rate of each physical link, in bits per second.
     pub(crate) rates: Vec<u64>,
-    /// Translations that map every logical link to a logical link.
+    /// Translations of the fabric, if they map every logical link to a logical link.
     pub(crate) translations: Option<Translations>,
 }
 
 impl LogicalLinks {
-    /// Returns the logical links; `None` if the ends of links are unknown or flows do not share the
-    /// links. `backwards` reverses all links, for plans that are reversed in time.
+    /// Returns the logical links. `None` if the ends of a link are unknown or if flows do not share
+    /// links. If `backwards`, all links are reversed, for plans that are reversed in time.
     pub(crate) fn of(fabric: &Fabric, backwards: bool) -> Option<LogicalLinks> {
         let network = fabric.network()?;
         let ranks = network.ranks();
@@ -94,8 +94,8 @@ impl LogicalLinks {
                 .filter(|&from| from != to)
                 .filter_map(|from| logical_links.logical_link(network, from, to, backwards))
                 .collect();
-            // The order starts with the next rank, so that different ranks leave out different
-            // logical links.
+            // On a tie, the first rank after `to` comes first, so that different ranks leave out
+            // different logical links.
             into_rank.sort_by_key(|logical_link| {
                 (
                     logical_link.latency,
@@ -103,7 +103,7 @@ impl LogicalLinks {
                     (logical_link.from + ranks - to) % ranks,
                 )
             });
-            into_rank.truncate(MAX_CHANNELS_INTO_RANK);
+            into_rank.truncate(MAX_LINKS_INTO_RANK);
             logical_links.all.append(&mut into_rank);
             logical_links.starts.push(logical_links.all.len() as u32);
         }
@@ -125,11 +125,11 @@ impl LogicalLinks {
         let route = &self.routes[first..];
         let ends = [from, to];
         let is_relay = |vertex: u32| vertex < self.ranks && !ends.contains(&vertex);
-        let passes = route.iter().any(|&link| {
+        let has_relay = route.iter().any(|&link| {
             let ends = network.ends(link);
             ends.is_none_or(|(one, other)| is_relay(one) || is_relay(other))
         });
-        if passes || route.is_empty() {
+        if has_relay || route.is_empty() {
             self.routes.truncate(first);
             return None;
         }
@@ -144,12 +144,12 @@ impl LogicalLinks {
         })
     }
 
-    /// Returns the numbers of the logical links to a rank.
+    /// Returns the indices of the logical links into a rank.
     pub(crate) fn into(&self, rank: u32) -> std::ops::Range<u32> {
         self.starts[rank as usize]..self.starts[rank as usize + 1]
     }
 
-    /// Returns the links of a logical link.
+    /// Returns the physical links on the route of a logical link.
     pub(crate) fn route(&self, logical_link: u32) -> &[u32] {
         let LogicalLink {
             first_link, links, ..
@@ -163,14 +163,15 @@ impl LogicalLinks {
         rates.min().unwrap_or(1).max(1)
     }
 
-    /// Returns the rate of each link as a whole multiple of the slowest rate.
+    /// Returns the rate of each physical link as a multiple of the slowest logical link's rate,
+    /// rounded down.
     pub(crate) fn shares(&self) -> Vec<u64> {
         let slowest = self.slowest_rate();
         self.rates.iter().map(|rate| rate / slowest).collect()
     }
 
-    /// Returns the least number of logical links on a route from each rank to all ranks, row by
-    /// row; `None` if some rank cannot be reached.
+    /// Returns the minimum number of logical links on a path between any two ranks, indexed by
+    /// source times ranks plus destination. `None` if some rank cannot reach another rank.
     pub(crate) fn distances(&self) -> Option<Vec<u16>> {
         let ranks = self.ranks as usize;
         let mut next: Vec<Vec<u32>> = vec![Vec::new(); ranks];

@@ -1,24 +1,25 @@
-//! Greedy matching of links and chunks on the time-expanded graph.
+//! Greedy matching of links with chunks on the time-expanded graph.
 //!
-//! Data spread from rank to rank. At each instant `search` matches free links with chunks that the
-//! rank at one end has and the rank at the other end lacks. The chunk of each link is decided once,
-//! so the work grows with the number of deliveries times the logical links into a rank. (TACOS, Won
-//! et al., MICRO 2024, introduced the method for all_gathers; here the logical links of a rank are
-//! matched by augmenting paths, and on a torus rank 0 represents all ranks.)
+//! At each point in time, `search` matches idle links with chunks that the source of the link has
+//! and the destination lacks. Every delivery is decided once, so the work grows with the number of
+//! deliveries times the number of logical links per rank. (TACOS, Won et al., MICRO 2024,
+//! introduced the method for all_gathers. Here augmenting paths match the logical links of a rank,
+//! and on a torus rank 0 represents all ranks.)
 //!
-//! An all_gather spreads all blocks, a broadcast the block of the root. A reduce_scatter or a
-//! reduce is the reverse of such a spread with all links reversed; an all_reduce is both in
-//! sequence.
+//! In an all_gather all blocks spread; in a broadcast the root's block spreads. A reduce_scatter or
+//! a reduce is the time reversal of such a spread over reversed links. An all_reduce is a
+//! reduce_scatter followed by an all_gather.
 //!
-//! **Time.** Under the start rule `link` the matching follows the clock: a link is busy for its
-//! latency and the bytes of a chunk. Under the other rules ranks proceed in steps, and a link that
-//! is n times as fast as the slowest link carries n chunks in a step.
+//! **Time.** Under the start rule `link` the search simulates a clock: a chunk occupies a link for
+//! its transmission time and the latency. Under the other rules ranks proceed in steps, and a link
+//! that is n times as fast as the slowest link carries n chunks per step.
 //!
-//! **Few steps**, for sizes at which latencies dominate. A spread takes at least as many steps as
-//! the largest distance between two ranks. A step costs its latency and the chunks of its busiest
-//! link. If the number of steps is given, links carry in each step only as many chunks as needed if
-//! the remaining chunks arrive evenly in the remaining steps; chunks that have come farthest go
-//! first. If some rank does not receive all chunks in time, links carry more in each step.
+//! **Few steps**, for sizes at which latencies dominate. A spread needs at least as many steps as
+//! the largest distance between two ranks. A step takes its latency plus the time of the chunks on
+//! its busiest link. If the number of steps is given, links carry only as many chunks per step as
+//! are needed if the remaining chunks arrive evenly in the remaining steps. Chunks that have
+//! travelled the longest distance go first. If some rank does not receive all chunks in time, the
+//! search is repeated with more chunks per link and step.
 
 mod search;
 
@@ -40,7 +41,6 @@ use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::fluid::StartRule;
 use search::{ChunkOrder, Matching, Spread, Timing, search, slots_into, translations};
 
-/// Declaration of the planner that matches links and chunks.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
@@ -58,8 +58,8 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("the fastest of a few seeds"),
         OptionRecord::new(
             "steps",
-            "number of steps in which each block spreads, with few chunks on each link: a number, \
-             or the hops between the farthest ranks (fewest)",
+            "number of steps in which each block reaches all ranks, with few chunks per link: a \
+             number, or fewest, the number of hops between the most distant ranks",
         )
         .range("1 to 4294967295, fewest")
         .default(
@@ -91,33 +91,33 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "matching";
 
-/// Maximum number of chunks of a block.
+/// Maximum number of chunks per block.
 const MAX_CHUNKS: u32 = 4096;
 
-/// Numbers of chunks to try without the option `chunks`.
+/// Numbers of chunks per block to try if the option `chunks` is not set.
 const CHUNK_NUMBERS: [u32; 16] = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024];
 
-/// Minimum part of the time that a larger number of chunks must save.
+/// Minimum fraction of the estimated time that a larger number of chunks must save.
 const MIN_RELATIVE_GAIN: f64 = 0.03;
 
-/// Maximum number of plans with different numbers of chunks.
+/// Maximum number of candidates with different numbers of chunks.
 const MAX_CHUNK_NUMBERS: usize = 3;
 
-/// Maximum work of a search without options, in deliveries times logical links times logical links
-/// into a rank.
+/// Maximum work of a search if no option is set: number of deliveries, times number of logical
+/// links, times mean number of logical links into a rank.
 const MAX_WORK: u64 = 1 << 29;
-/// Maximum work of all searches for one plan, in deliveries times logical links.
+/// Maximum work of all searches for one plan: number of deliveries times number of logical links.
 const SEARCHES_WORK: u64 = 1 << 20;
 
 /// Maximum number of searches with different seeds for one plan.
 const MAX_SEARCHES: u64 = 24;
 
-/// Factors on the number of chunks that links carry in a step if the number of steps is given,
-/// relative to the number needed on average. The first factor with which all ranks receive all
-/// chunks is taken.
+/// Factors on the number of chunks per link and step if the number of steps is given, relative to
+/// the number that is needed on average. The search uses the first factor with which all ranks
+/// receive all chunks.
 const LOAD_FACTORS: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 1e9];
 
-/// Options of a search.
+/// Values of the planner's options.
 #[derive(Debug, Clone, Copy)]
 struct Variant {
     chunks: u32,
@@ -137,17 +137,16 @@ impl Variant {
     }
 }
 
-/// A spread that is a part of a collective.
+/// A spread of data from rank to rank: one half of an all_reduce, or the whole of another
+/// collective. If `backwards`, the spread is found on reversed links and then reversed in time.
 struct Part {
     logical_links: LogicalLinks,
     distances: Vec<u16>,
     backwards: bool,
 }
 
-/// Returns the spreads of a collective, in the order in which they run.
-///
-/// # Errors
-/// A fabric without links that flows share, or ranks that cannot be reached.
+/// Returns the spreads of a collective, in the order of their execution. Fails if a rank is
+/// unreachable, or if flows do not share links.
 fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerError> {
     let directions: &[bool] = match kind {
         CollectiveKind::AllReduce => &[true, false],
@@ -176,11 +175,8 @@ fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerErro
     directions.iter().map(part).collect()
 }
 
-/// Returns the spread of each part of a collective whose blocks are divided into `chunks` chunks,
-/// and the collective with these chunks.
-///
-/// # Errors
-/// Too many chunks.
+/// Divides the blocks of a collective into `chunks` chunks each. Returns the data that each part
+/// must deliver, and the collective with these chunks.
 fn divide(collective: Collective, chunks: u32) -> Result<(Spread, Collective), PlannerError> {
     let (root, blocks) = match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Reduce => (Some(collective.root()), 1),
@@ -195,19 +191,20 @@ fn divide(collective: Collective, chunks: u32) -> Result<(Spread, Collective), P
     Ok((spread, collective.with_pieces(pieces)?))
 }
 
-/// Builds the plan from the deliveries of each part.
+/// Builds the plan from the deliveries of each part, which `matchings` lists in the order of
+/// `parts`.
 fn assemble(
     fabric: &Fabric,
     collective: Collective,
     spread: &Spread,
     parts: &[Part],
-    found: &[Matching],
+    matchings: &[Matching],
     name: String,
 ) -> Plan {
     let mut schedule = Schedule::new(collective);
-    for (part, found) in parts.iter().zip(found) {
+    for (part, matching) in parts.iter().zip(matchings) {
         interrupt::check();
-        let forwards = write_schedule(collective, spread, part, found);
+        let forwards = write_schedule(collective, spread, part, matching);
         match part.backwards {
             true => schedule.append(&forwards.reversed(collective), 1),
             false => schedule.append(&forwards, 1),
@@ -221,7 +218,7 @@ fn write_schedule(
     collective: Collective,
     spread: &Spread,
     part: &Part,
-    found: &Matching,
+    matching: &Matching,
 ) -> Schedule {
     let logical_links = &part.logical_links;
     let grid = translations(logical_links, spread);
@@ -231,9 +228,9 @@ fn write_schedule(
     } else {
         1
     };
-    schedule.reserve(found.deliveries.len() * times);
-    let mut deliveries = found.deliveries.iter().peekable();
-    for step in 0..found.steps {
+    schedule.reserve(matching.deliveries.len() * times);
+    let mut deliveries = matching.deliveries.iter().peekable();
+    for step in 0..matching.steps {
         schedule.begin_step();
         while let Some(delivery) = deliveries.next_if(|delivery| delivery.step == step) {
             let logical_link = &logical_links.all[delivery.logical_link as usize];
@@ -263,7 +260,8 @@ fn write_schedule(
     schedule
 }
 
-/// Returns the least number of steps in which all chunks can cross the links into each rank.
+/// Returns a lower bound on the number of steps of a part, from the chunks that each rank must
+/// receive and the hops between the most distant ranks.
 fn least_steps(part: &Part, spread: &Spread) -> u64 {
     let logical_links = &part.logical_links;
     let shares = logical_links.shares();
@@ -289,7 +287,7 @@ fn least_steps(part: &Part, spread: &Spread) -> u64 {
     steps.max().unwrap_or(0).max(farthest)
 }
 
-/// Returns the work of a search, in deliveries times logical links.
+/// Returns the work of a search: number of deliveries times number of logical links.
 fn work(part: &Part, spread: &Spread) -> u64 {
     let ranks = u64::from(part.logical_links.ranks);
     let blocks = if spread.root.is_some() { 1 } else { ranks };
@@ -298,15 +296,21 @@ fn work(part: &Part, spread: &Spread) -> u64 {
     blocks * u64::from(spread.pieces) * logical_links
 }
 
-/// Returns whether a search takes too long. The time to assign chunks to the logical links of a
-/// rank grows with the square of their number.
+/// Returns whether a search takes too long. The time to assign chunks to a rank's logical links
+/// grows with the square of their number.
 fn is_large(part: &Part, spread: &Spread) -> bool {
     let into = part.logical_links.all.len() as u64 / u64::from(part.logical_links.ranks);
     work(part, spread).saturating_mul(into) > MAX_WORK
 }
 
-/// Returns the best of a few searches; `None` if no search delivers all chunks.
-fn best(part: &Part, spread: Spread, timing: Timing, variant: Variant) -> Option<Matching> {
+/// Returns the matching with the lowest cost of several searches with different seeds. `None` if no
+/// search delivers all chunks.
+fn cheapest_matching(
+    part: &Part,
+    spread: Spread,
+    timing: Timing,
+    variant: Variant,
+) -> Option<Matching> {
     let searches = (SEARCHES_WORK / work(part, &spread).max(1)).clamp(2, MAX_SEARCHES);
     let seeds = match variant.seed {
         Some(seed) => u64::from(seed)..u64::from(seed) + 1,
@@ -322,35 +326,37 @@ fn best(part: &Part, spread: Spread, timing: Timing, variant: Variant) -> Option
             seed,
         )
     };
-    let order = |found: &Matching| (found.cost, found.steps);
+    let order = |matching: &Matching| (matching.cost, matching.steps);
     if let Some(steps) = variant.steps {
         return LOAD_FACTORS.into_iter().find_map(|factor| {
             let limit = Some((steps, factor));
             let timing = Timing::Steps { limit };
-            let found = seeds.clone();
-            let found = found.filter_map(|seed| run(timing, ChunkOrder::Farthest, seed));
-            found.min_by_key(order)
+            let matchings = seeds.clone();
+            let matchings = matchings.filter_map(|seed| run(timing, ChunkOrder::Farthest, seed));
+            matchings.min_by_key(order)
         });
     }
     let enough = match timing {
         Timing::Steps { .. } => least_steps(part, &spread),
         Timing::Clock { .. } => 0,
     };
-    let mut best: Option<Matching> = None;
+    let mut cheapest: Option<Matching> = None;
     for seed in seeds {
-        let found = run(timing, ChunkOrder::Rarest, seed)?;
-        let is_enough = u64::from(found.steps) <= enough;
-        if best.as_ref().is_none_or(|best| order(&found) < order(best)) {
-            best = Some(found);
+        let matching = run(timing, ChunkOrder::Rarest, seed)?;
+        let is_enough = u64::from(matching.steps) <= enough;
+        if cheapest
+            .as_ref()
+            .is_none_or(|cheapest| order(&matching) < order(cheapest))
+        {
+            cheapest = Some(matching);
         }
         if is_enough {
             break;
         }
     }
-    best
+    cheapest
 }
 
-/// Builds the plan of a variant.
 fn build(
     problem: &PlanningProblem<'_>,
     parts: &[Part],
@@ -367,9 +373,11 @@ fn build(
         }
         _ => Timing::Steps { limit: None },
     };
-    let found = parts.iter().map(|part| best(part, spread, timing, variant));
-    let found: Option<Vec<Matching>> = found.collect();
-    let found = found.ok_or_else(|| {
+    let matchings = parts
+        .iter()
+        .map(|part| cheapest_matching(part, spread, timing, variant));
+    let matchings: Option<Vec<Matching>> = matchings.collect();
+    let matchings = matchings.ok_or_else(|| {
         let sentence = match variant.steps {
             Some(steps) => format!("some ranks are more than {steps} steps apart"),
             None => "some ranks cannot be reached from others".into(),
@@ -381,12 +389,12 @@ fn build(
         collective,
         &spread,
         parts,
-        &found,
+        &matchings,
         variant.spec().to_string(),
     ))
 }
 
-/// Returns the largest number of hops between ranks of a spread.
+/// Returns the maximum number of hops that a chunk travels.
 fn hops_apart(problem: &PlanningProblem<'_>, parts: &[Part]) -> u32 {
     let root = divide(problem.collective, 1)
         .ok()
@@ -402,7 +410,6 @@ fn hops_apart(problem: &PlanningProblem<'_>, parts: &[Part]) -> u32 {
     farthest.max().copied().unwrap_or(0).into()
 }
 
-/// Returns the number of transfers of a plan.
 fn transfers(problem: &PlanningProblem<'_>, chunks: u32) -> u64 {
     let ranks = u64::from(problem.collective.ranks());
     let blocks = match problem.collective.kind() {
@@ -415,7 +422,7 @@ fn transfers(problem: &PlanningProblem<'_>, chunks: u32) -> u64 {
         .saturating_mul(chunks.into())
 }
 
-/// Returns the numbers of chunks to try with their estimated times, the least time first.
+/// Returns the numbers of chunks to try with their estimated times, in ascending order of time.
 fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
     let mut numbers = Vec::new();
     for chunks in CHUNK_NUMBERS {
@@ -447,7 +454,7 @@ fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Tim
             }
             time += steps * step;
         }
-        // More chunks make larger plans.
+        // Plans with more chunks are larger, so they must save time.
         let is_no_gain =
             |&(_, before): &(u32, Time)| time >= before.ps() as f64 * (1.0 - MIN_RELATIVE_GAIN);
         if !numbers.iter().any(is_no_gain) {
@@ -459,8 +466,8 @@ fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Tim
     numbers
 }
 
-/// Returns plans of a few numbers of chunks; on fabrics without switches also of a few numbers of
-/// steps. Through switches one step reaches all ranks.
+/// Returns candidates with several numbers of chunks. On fabrics without switches, where data need
+/// several hops, there are also candidates with several numbers of steps.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     if problem.fabric.ranks() < 2 {
         return Ok(Vec::new());
@@ -492,7 +499,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             farthest + farthest.div_ceil(2),
         ];
         numbers.dedup();
-        // In more steps links are as busy as without a given number.
+        // With more steps, links would be as busy as without a given number of steps.
         numbers.retain(|steps| {
             *steps == farthest || busy.is_some_and(|busy| u64::from(*steps) < busy)
         });

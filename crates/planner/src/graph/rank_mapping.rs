@@ -1,33 +1,33 @@
-//! Mapping of ranks to sites: pairs of ranks with much traffic on short routes.
+//! Mapping of ranks to hosts (*sites*) such that pairs of ranks with much traffic have short
+//! routes.
 //!
 //! # The problem
 //!
 //! Let f(a, b) be the bytes that rank a sends to rank b in a whole collective, and d(x, y) the
-//! number of links from site x to site y. Find different sites p(a) with the least
+//! number of links from site x to site y. The problem is to find different sites p(a) with minimum
 //!
 //! cost(p) = sum over a and b of f(a, b) d(p(a), p(b)),
 //!
-//! the bytes times hops that the network carries. This is Koopmans and Beckmann's quadratic
-//! assignment problem (Assignment Problems and the Location of Economic Activities, 1957), which is
-//! NP-hard.
+//! the total of bytes times hops. This is Koopmans and Beckmann's quadratic assignment problem
+//! (Assignment Problems and the Location of Economic Activities, 1957), which is NP-hard.
 //!
-//! **Heuristic.** The greedy start: the rank with the most bytes to and from placed ranks takes the
-//! free site that adds the least cost. This start and the given starts are improved by exchanging
-//! the sites of two ranks, or moving a rank to a free site, as long as this lowers the cost. The
-//! result costs no more than any given start.
+//! **Heuristic.** The greedy start repeatedly selects the rank that exchanges the most bytes with
+//! the ranks that have a site, and assigns the free site that increases the cost least. The greedy
+//! start and the given starts are then improved: two ranks exchange their sites, or a rank moves to
+//! a free site, as long as this lowers the cost. The result costs no more than any given start.
 //!
 //! **Lower bound** (Gilmore, Optimal and Suboptimal Algorithms for the Quadratic Assignment
 //! Problem, 1962; Lawler, The Quadratic Assignment Problem, 1963). For any p, the bytes of rank a
-//! travel different distances from its site: sum over b of f(a, b) d(p(a), p(b)) >= l(a, p(a)),
-//! where l(a, x) multiplies the greatest of f(a, .) with the least of d(x, .), the next greatest
-//! with the next least, and so on. Of all pairings of two lists of numbers this one has the least
-//! sum of products. The sites p(a) are all different, so cost(p) is at least the least sum of l(a,
-//! x_a) over different x_a, which is a linear assignment problem (`linear`).
+//! travel different distances: sum over b of f(a, b) d(p(a), p(b)) >= l(a, p(a)). Here l(a, x)
+//! multiplies the largest of f(a, .) by the smallest of d(x, .), the second largest by the second
+//! smallest, and so on. Of all pairings of two lists of numbers, this pairing has the smallest sum
+//! of products. The sites p(a) are all different. Hence cost(p) is at least the minimum of the sum
+//! of l(a, x_a) over different x_a, which is a linear assignment problem (`linear`).
 //!
-//! **Exact search.** Up to [`MAX_EXACT_RANKS`] ranks are placed one by one, heaviest first, on all
-//! sites that differ, as long as the bound of the remaining ranks, with the bytes to and from
-//! placed ranks as linear costs, is less than the best cost known. Sites that can be exchanged
-//! without changing a distance count as one. The number of partial placements is limited;
+//! **Exact search.** Up to [`MAX_EXACT_RANKS`] ranks are placed one by one, the rank with the most
+//! traffic first. A branch is abandoned if its lower bound reaches the lowest known cost; the bound
+//! counts the traffic with placed ranks as linear costs. If two sites can be exchanged without
+//! changing a distance, only one of them is tried. The number of partial placements is limited;
 //! [`Placement::is_best`] is false if the search was stopped.
 //!
 //! ```
@@ -50,17 +50,18 @@ use opticoll_base::units::{Bytes, UnitError};
 use opticoll_plan::schedule::Schedule;
 use opticoll_simulate::burst::BurstNetwork;
 
-/// Maximum number of ranks that are placed exactly: 10! = 3,628,800 placements on 10 sites.
+/// Maximum number of ranks that are placed exactly. On 10 sites there are 10! = 3,628,800
+/// placements.
 pub const MAX_EXACT_RANKS: usize = 10;
 
-/// Maximum number of hosts in a network for the mapping of ranks: the table of hops has 1 MiB for
-/// 512 hosts.
+/// Maximum number of hosts of a network to which ranks are mapped. For 512 hosts, the table of hops
+/// takes 1 MiB.
 pub const MAX_SITES: u32 = 512;
 
-/// Reason why ranks cannot be placed.
+/// Reason why ranks cannot be mapped to hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SiteError {
-    /// More ranks than hosts.
+    /// There are more ranks than hosts.
     #[error("{ranks} ranks do not fit on {hosts} hosts; request fewer ranks or collectives")]
     Ranks {
         /// Number of ranks of all collectives.
@@ -68,13 +69,13 @@ pub enum SiteError {
         /// Number of hosts of the network.
         hosts: u32,
     },
-    /// Too many hosts.
+    /// The network has too many hosts.
     #[error("ranks are placed at one of at most {MAX_SITES} hosts, not {hosts}; give fewer")]
     Sites {
         /// Number of hosts of the network.
         hosts: u32,
     },
-    /// Sites that do not exist, too few sites, or the same site twice.
+    /// The sites are not different sites of the network, one per rank.
     #[error("{ranks} ranks need {ranks} different sites below {sites}")]
     Start {
         /// Number of ranks of all collectives.
@@ -82,38 +83,38 @@ pub enum SiteError {
         /// Number of sites.
         sites: usize,
     },
-    /// More than 2^64 bytes.
+    /// The traffic between two ranks exceeds 2^64 bytes.
     #[error(transparent)]
     Unit(#[from] UnitError),
 }
 
-/// Bytes between ranks and distances between sites.
+/// Bytes between pairs of ranks, and hops between pairs of sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     ranks: usize,
     sites: usize,
-    /// Bytes from rank a to rank b, at a * ranks + b.
+    /// Number of bytes from rank a to rank b; indexed by a times `ranks` plus b.
     bytes: Vec<u64>,
-    /// Hops from site x to site y, at x * sites + y.
+    /// Number of hops from site x to site y; indexed by x times `sites` plus y.
     hops: Vec<u32>,
 }
 
-/// Sites of ranks and their cost.
+/// Mapping of ranks to sites, with its cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// Site of each rank; all sites are different.
+    /// Site of each rank, indexed by rank; all sites are different.
     pub sites: Vec<u32>,
-    /// Sum of bytes times hops.
+    /// Sum of bytes times hops over all pairs of ranks.
     pub cost: u128,
-    /// Lower bound on the cost of all placements.
+    /// Lower bound on the cost of any mapping, in bytes times hops.
     pub bound: u128,
-    /// True if no placement costs less.
+    /// True if it is proved that no mapping costs less.
     pub is_best: bool,
 }
 
 impl Problem {
-    /// Creates a problem from the bytes of each pair of ranks and the hops of each pair of sites,
-    /// row by row; missing entries are 0.
+    /// Creates a problem. `bytes` lists the bytes of each pair of ranks, sender by sender. `hops`
+    /// lists the hops of each pair of sites, source by source. Missing entries are 0.
     pub fn new(ranks: usize, mut bytes: Vec<u64>, sites: usize, mut hops: Vec<u32>) -> Problem {
         bytes.resize(ranks * ranks, 0);
         hops.resize(sites * sites, 0);
@@ -125,11 +126,12 @@ impl Problem {
         }
     }
 
-    /// Creates the problem of placing the ranks of several schedules, one after the other, on the
-    /// hosts of a network.
+    /// Creates the problem of mapping the ranks of several schedules to the hosts of a network. The
+    /// ranks of the schedules are numbered one schedule after another.
     ///
     /// # Errors
-    /// More ranks than hosts, too many hosts, or more than 2^64 bytes.
+    /// Fails if there are more ranks than hosts, more hosts than [`MAX_SITES`], or more than 2^64
+    /// bytes.
     pub fn on_network(
         network: &BurstNetwork,
         jobs: &[(&Schedule, Bytes)],
@@ -167,10 +169,11 @@ impl Problem {
         Ok(Problem::new(ranks, bytes, hosts as usize, hops))
     }
 
-    /// Checks that sites are a placement.
+    /// Checks that `sites` lists a site for each rank.
     ///
     /// # Errors
-    /// Sites that do not exist, too few or too many sites, or a site twice.
+    /// Fails with [`SiteError::Start`] if a site does not exist or occurs twice, and if the number
+    /// of sites is not the number of ranks.
     pub fn check(&self, sites: &[u32]) -> Result<(), SiteError> {
         let mut different = sites.to_vec();
         different.sort_unstable();
@@ -187,10 +190,10 @@ impl Problem {
         }
     }
 
-    /// Returns the cost of a placement, in bytes times hops.
+    /// Returns the cost of a mapping, in bytes times hops.
     pub fn cost(&self, sites: &[u32]) -> u128 {
         let ranks = 0..self.ranks;
-        let rank_cost = |rank| self.among(sites, rank, &mut (0..self.ranks));
+        let rank_cost = |rank| self.rank_cost_with(sites, rank, &mut (0..self.ranks));
         ranks.map(rank_cost).sum::<u128>() / 2
     }
 
@@ -202,21 +205,26 @@ impl Problem {
         self.hops[from as usize * self.sites + to as usize].into()
     }
 
-    /// Returns the cost, in bytes times hops, of the traffic in both directions between rank `a` at
-    /// site `at` and rank `b` at site `there`.
-    fn between(&self, a: usize, at: u32, b: usize, there: u32) -> u128 {
-        self.bytes(a, b) * self.hops(at, there) + self.bytes(b, a) * self.hops(there, at)
+    /// Returns the bytes that ranks `a` and `b` send each other, times the hops between `site_a`
+    /// and `site_b`.
+    fn pair_cost(&self, a: usize, site_a: u32, b: usize, site_b: u32) -> u128 {
+        self.bytes(a, b) * self.hops(site_a, site_b) + self.bytes(b, a) * self.hops(site_b, site_a)
     }
 
-    /// Returns the cost of both directions between a rank and others, without the rank itself.
-    fn among(&self, sites: &[u32], rank: usize, others: &mut dyn Iterator<Item = usize>) -> u128 {
+    /// Returns the bytes that `rank` exchanges with `others`, times the hops between their sites.
+    fn rank_cost_with(
+        &self,
+        sites: &[u32],
+        rank: usize,
+        others: &mut dyn Iterator<Item = usize>,
+    ) -> u128 {
         others
             .filter(|other| *other != rank)
-            .map(|other| self.between(rank, sites[rank], other, sites[other]))
+            .map(|other| self.pair_cost(rank, sites[rank], other, sites[other]))
             .sum()
     }
 
-    /// Returns all bytes to and from a rank.
+    /// Returns the total bytes that a rank sends and receives.
     fn weight(&self, rank: usize) -> u128 {
         let others = 0..self.ranks;
         others
@@ -225,9 +233,9 @@ impl Problem {
     }
 }
 
-/// Places ranks; there must not be more ranks than sites. `starts` are placements of all ranks on
-/// different sites, from which the search begins in addition to its own start; the result costs no
-/// more than any of them.
+/// Maps ranks to sites, of which there must be at least as many. `starts` are mappings of all ranks
+/// to different sites, from which the search begins in addition to its own start. The result costs
+/// no more than any start.
 pub fn place(problem: &Problem, starts: &[Vec<u32>]) -> Placement {
     let mut placement = judge(problem, &heuristic(problem, starts));
     if !placement.is_best && problem.ranks <= MAX_EXACT_RANKS {
@@ -239,7 +247,7 @@ pub fn place(problem: &Problem, starts: &[Vec<u32>]) -> Placement {
     placement
 }
 
-/// Returns a placement of all ranks on different sites, with its cost and the bound.
+/// Returns the mapping that `sites` describes, with its cost and a lower bound on any cost.
 pub fn judge(problem: &Problem, sites: &[u32]) -> Placement {
     let (cost, bound) = (problem.cost(sites), lower_bound(problem));
     Placement {
@@ -250,8 +258,8 @@ pub fn judge(problem: &Problem, sites: &[u32]) -> Placement {
     }
 }
 
-/// Returns the best of the given starts and the greedy start, each improved by exchanges and moves;
-/// the first one of equals.
+/// Returns the mapping with the lowest cost of the given starts and the greedy start, after
+/// improvement by exchanges and moves. On a tie the first start wins.
 pub fn heuristic(problem: &Problem, starts: &[Vec<u32>]) -> Vec<u32> {
     let starts = starts.iter().cloned().chain([greedy(problem)]);
     let improved = starts.map(|start| improve(problem, start));
@@ -260,7 +268,7 @@ pub fn heuristic(problem: &Problem, starts: &[Vec<u32>]) -> Vec<u32> {
         .unwrap_or_default()
 }
 
-/// Returns Gilmore and Lawler's lower bound on the cost of all placements.
+/// Returns Gilmore and Lawler's lower bound on the cost of any mapping, in bytes times hops.
 pub fn lower_bound(problem: &Problem) -> u128 {
     let ranks: Vec<usize> = (0..problem.ranks).collect();
     let sites: Vec<u32> = (0..problem.sites as u32).collect();
@@ -286,7 +294,7 @@ fn greedy(problem: &Problem) -> Vec<u32> {
         let heaviest = (0..unplaced.len()).max_by_key(|place| priority(unplaced[*place]));
         let rank = unplaced.remove(heaviest.unwrap_or(0));
         let added = |site: u32| -> (u128, u128) {
-            let between = |other: &usize| problem.between(rank, site, *other, sites[*other]);
+            let between = |other: &usize| problem.pair_cost(rank, site, *other, sites[*other]);
             let to_all = free.iter().map(|&other| problem.hops(site, other)).sum();
             (placed.iter().map(between).sum(), to_all)
         };
@@ -298,12 +306,12 @@ fn greedy(problem: &Problem) -> Vec<u32> {
     sites
 }
 
-/// Improves a placement by exchanges and moves as long as one lowers the cost.
 fn improve(problem: &Problem, mut sites: Vec<u32>) -> Vec<u32> {
     let mut free: Vec<u32> = (0..problem.sites as u32)
         .filter(|site| !sites.contains(site))
         .collect();
-    let rank_cost = |sites: &[u32], rank| problem.among(sites, rank, &mut (0..problem.ranks));
+    let rank_cost =
+        |sites: &[u32], rank| problem.rank_cost_with(sites, rank, &mut (0..problem.ranks));
     let mut changed = true;
     while changed {
         changed = false;
@@ -311,7 +319,7 @@ fn improve(problem: &Problem, mut sites: Vec<u32>) -> Vec<u32> {
             for b in a + 1..problem.ranks {
                 interrupt::check();
                 let pair_cost = |sites: &[u32]| {
-                    let between = problem.between(a, sites[a], b, sites[b]);
+                    let between = problem.pair_cost(a, sites[a], b, sites[b]);
                     rank_cost(sites, a) + rank_cost(sites, b) - between
                 };
                 let before = pair_cost(&sites);

@@ -1,29 +1,29 @@
-//! Plans on any graph of links with the optimum bandwidth term: packed spanning trees.
+//! Plans with the optimum bandwidth term on any graph of links: packed spanning trees.
 //!
-//! The optimum is 1 / x* = p / q seconds for a block of one bit
-//! ([`throughput`](opticoll_bounds::throughput), theorem E8). With g the greatest common divisor of
-//! all rates, U = p / gcd(q, g) makes all capacities U b whole for the rates b, and k = U x* is a
-//! whole number of trees for every root. [`edge_splitting`] removes switches, [`packing`] finds the
-//! trees, and [`timetable`] sends pieces along them, one k-th of a block on each tree, so that
-//! links are busy and pieces with the longest way go first.
+//! The optimum time is 1 / x* = p / q seconds for a block of one bit
+//! ([`throughput`](opticoll_bounds::throughput), theorem E8). Let g be the greatest common divisor
+//! of all rates b. With U = p / gcd(q, g), all capacities U b are whole numbers, and k = U x* is a
+//! whole number of trees per root. [`edge_splitting`] removes switches, and [`packing`] determines
+//! the trees. [`timetable`] sends pieces along the trees, one k-th of a block on each tree, such
+//! that links are busy and pieces with the longest remaining path go first.
 //!
-//! A given number k of trees does not reach the optimum in general: the plan then uses the least U
-//! for which floor(U b) has room for k trees of every root. With b the rate of the slowest link, a
-//! block takes at most 1 / x* + 1 / (k b) (ForestColl, arXiv 2402.06787, section on fixed k), which
-//! is 1 + 1 / k of the optimum if 1 / x* >= 1 / b.
+//! If the number k of trees is given, the plan generally does not reach the optimum. It then uses
+//! the smallest U for which the capacities floor(U b) have room for k trees per root. Let b be the
+//! rate of the slowest link. A block then takes at most 1 / x* + 1 / (k b) (ForestColl, arXiv
+//! 2402.06787, section on fixed k), which is 1 + 1 / k times the optimum if 1 / x* >= 1 / b.
 //!
-//! An all_gather uses a forest of all roots; a broadcast uses shallow trees of one root
+//! An all_gather uses a forest with trees of every root. A broadcast uses shallow trees of one root
 //! ([`edge_exchange`]), along which chunks follow one another ([`pipeline`]). A reduce_scatter or a
-//! reduce is the reverse of a plan found with all links reversed, and an all_reduce is a
-//! reduce_scatter and then an all_gather.
+//! reduce is planned on reversed links and then reversed in time. An all_reduce is a reduce_scatter
+//! followed by an all_gather.
 //!
-//! If ranks are joined directly, an all_reduce may also use trees of one root, along which pieces
-//! are summed up and spread at the same time: cables used by x trees carry a vector in 1 / x, and
-//! there are such trees if each partition of the ranks has room for them
-//! ([`spanning`](opticoll_bounds::throughput::spanning), theorem E9).
+//! If ranks are connected directly, an all_reduce may also use trees of one root, along which
+//! pieces are summed up and sent back at the same time. If each cable is in at most one of x trees,
+//! each tree handles 1 / x of the vector. Such trees exist if every partition of the ranks has room
+//! for them ([`spanning`](opticoll_bounds::throughput::spanning), theorem E9).
 //!
-//! An edge of a tree stands for a path over switches. If the path is not the route of the fabric,
-//! the plan names it ([`edge_routes`]).
+//! An edge of a tree represents a path over switches. If the path differs from the default route of
+//! the fabric, the plan names the path ([`edge_routes`]).
 
 mod chunks;
 mod edge_exchange;
@@ -55,7 +55,6 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::schedule::Schedule;
 
-/// Declaration of the planner of packed trees.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("trees", "number of trees of each root")
@@ -104,75 +103,73 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "tree_packing";
 
-/// Maximum number of trees of a root.
 const MAX_TREES: u32 = 4096;
 
-/// Maximum number of trees of a root without the option `trees`: more trees make small pieces.
+/// Maximum number of trees per root if the option `trees` is not set. More trees would have small
+/// pieces.
 const MAX_CHOSEN_TREES: u32 = 256;
 
-/// Maximum number of trees of one root to try beyond the number that the optimum needs.
+/// Maximum number of trees of one root to try, unless the optimum needs more.
 const MAX_TREES_OF_ONE_ROOT: u32 = 32;
 
-/// Maximum number of trees of every root to try beyond the number that the optimum needs. Measured:
-/// an all_gather of 64 MiB on five servers of four GPUs takes 21.56 ms, and 31.21 ms without
-/// further trees.
+/// Maximum number of trees per root to try if every rank is a root, unless the optimum needs more.
+/// Measured: an all_gather of 64 MiB on five servers of four GPUs takes 21.56 ms, and 31.21 ms
+/// without additional trees.
 const MAX_TREES_OF_EVERY_ROOT: u32 = 16;
 
-/// Numbers of chunks to try with trees of every root.
+/// Numbers of chunks per tree to try with trees of every root.
 const CHUNK_NUMBERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Number of transfers from which only one pipeline is built (2,097,152: about two seconds at
-/// 1,000,000 transfers per second). Unless full effort is requested, the pipeline has at most twice
-/// as many transfers.
+/// Maximum number of transfers for which several pipelines are built (2,097,152: about two seconds
+/// at 1,000,000 transfers per second). For more transfers one pipeline is built. Unless full effort
+/// is requested, it has at most twice as many transfers.
 const ONE_PIPELINE_TRANSFERS: u64 = 1 << 21;
 
-/// Inverse of the part of the time that a larger number of chunks must save: 1 / 100.
+/// Minimum gain of a larger number of chunks: it must save 1 / `MIN_GAIN_DIVISOR` of the time.
 const MIN_GAIN_DIVISOR: u64 = 100;
 
-/// Number of chunks assumed in the count of transfers while the number of chunks is open.
+/// Number of chunks per tree that the count of transfers assumes if the number is not yet
+/// determined.
 const ASSUMED_CHUNKS: u32 = 64;
 
-/// Maximum number of transfers of plans with more than 8 chunks, and of pipelines that are
-/// simulated, while the number of chunks is open (524,288: half a second at 1,000,000 transfers per
+/// Maximum number of transfers of plans with more than 8 chunks per tree, and of pipelines that are
+/// simulated, if the number of chunks is not set (524,288: half a second at 1,000,000 transfers per
 /// second).
 const MAX_FINE_TRANSFERS: u64 = 1 << 19;
 
-/// Inverse of the relative distance from the bound below which no further trees are searched: 1 /
-/// 1000.
+/// Distance from the lower bound at which the search for better trees ends: 1 / `BOUND_GAP_DIVISOR`
+/// of the bound.
 const BOUND_GAP_DIVISOR: u64 = 1000;
 
-/// Maximum number of steps over links in the search for the tightest cut, for candidates of a
-/// choice.
+/// Maximum work of the search for the tightest cut for candidates of `auto`, in steps over links.
 const MAX_SEARCH: u64 = 50_000_000;
 
-/// Maximum number of steps over links in the packing of a forest of every root, for candidates of a
-/// choice.
+/// Maximum work of packing trees of every root for candidates of `auto`, in steps over links.
 const MAX_PACKING_WORK: u64 = 20_000_000;
 
-/// Maximum number of steps over links in the packing of trees of one root, for candidates of a
-/// choice.
+/// Maximum work of packing trees of one root for candidates of `auto`, in steps over links.
 const MAX_PACKING_WORK_OF_ONE_ROOT: u64 = 200_000_000;
 
-/// Graphs to pack forests into, for the parts of a collective: the reversed one, the forward one,
-/// or both. Forests are stored.
+/// Graphs in which forests are packed for the parts of a collective: the reversed graph, the
+/// original graph, or both. Results are cached.
 struct PackingGraphs<'a> {
     links: Rc<Links<'a>>,
     parts: Vec<PackingGraph<'a>>,
     roots: Roots,
-    /// True if messages may take routes other than the fabric's.
+    /// True if messages may use routes that differ from the default routes of the fabric.
     may_name_routes: bool,
-    /// Forests, by the number of trees of a root.
-    forests_by_count: RefCell<BTreeMap<u32, Grown<'a>>>,
-    /// Lower bounds on the times of plans, by the numbers of trees and chunks.
+    /// Forests of all parts, by the number of trees per root.
+    forests_by_count: RefCell<BTreeMap<u32, ForestsOrError<'a>>>,
+    /// Lower bounds on the times of built plans, by the numbers of trees per root and of chunks per
+    /// tree.
     least: RefCell<BTreeMap<(u32, u32), Time>>,
 }
 
-/// Roots of the trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Roots {
-    /// Root of the collective, or all ranks.
+    /// The root of the collective; every rank, if the collective has no root.
     OfCollective,
-    /// A single root, which the planner of an all_reduce chooses.
+    /// A single root that the planner selects, for an all_reduce.
     One,
 }
 
@@ -180,8 +177,8 @@ impl Roots {
     const ALL: [(&'static str, Roots); 2] = [("every", Roots::OfCollective), ("one", Roots::One)];
 }
 
-/// A forest for each part, or the reason why there is none.
-type Grown<'a> = Result<Rc<Vec<Forest<'a>>>, PlannerError>;
+/// A forest for each part, or the reason why packing failed.
+type ForestsOrError<'a> = Result<Rc<Vec<Forest<'a>>>, PlannerError>;
 
 impl<'a> PackingGraphs<'a> {
     fn new(
@@ -220,7 +217,7 @@ impl<'a> PackingGraphs<'a> {
         })
     }
 
-    /// Returns the least number of trees of a root that reaches the optimum.
+    /// Returns the minimum number of trees per root that reaches the optimum.
     fn trees(&self) -> u128 {
         let mut trees = 1u128;
         for part in &self.parts {
@@ -230,8 +227,9 @@ impl<'a> PackingGraphs<'a> {
         trees
     }
 
-    /// Returns the numbers of trees with a relay each, if these nearly reach the optimum; empty if
-    /// there are several parts.
+    /// Returns the numbers of trees in the forests of [`scatter_trees`], in which each tree has its
+    /// own relay, if these forests nearly reach the optimum. Empty if the collective has several
+    /// parts.
     fn relay_counts(&self) -> Vec<u32> {
         let first_part = self
             .parts
@@ -242,9 +240,9 @@ impl<'a> PackingGraphs<'a> {
         counts.filter(|_| self.parts.len() == 1).collect()
     }
 
-    fn forests(&self, count: u32, max_work: u64) -> Grown<'a> {
+    fn forests(&self, count: u32, max_work: u64) -> ForestsOrError<'a> {
         let mut forests_by_count = self.forests_by_count.borrow_mut();
-        // If packing some trees takes too much work, packing more does, too.
+        // If packing fewer trees needs too much work, so does packing more trees.
         let failed = forests_by_count.range(..=count).map(|(_, forests)| forests);
         let failed = failed.into_iter().find(|forests| forests.is_err());
         let failed =
@@ -269,9 +267,9 @@ impl<'a> PackingGraphs<'a> {
         forests.clone()
     }
 
-    /// Returns whether `count` trees, in one chunk each, take at least as long as the `exact` trees
-    /// of the optimum in about the same number of pieces.
-    fn evens_out_no_more(&self, exact: u32, count: u32) -> bool {
+    /// Returns whether `count` trees per root with one chunk each take at least as long as the
+    /// `exact` trees of the optimum with about equally many pieces.
+    fn more_trees_save_nothing(&self, exact: u32, count: u32) -> bool {
         let least = self.least.borrow();
         let times = (
             least.get(&(exact, (count / exact).next_power_of_two())),
@@ -280,23 +278,23 @@ impl<'a> PackingGraphs<'a> {
         matches!(times, (Some(exact), Some(more)) if more >= exact)
     }
 
-    /// Returns whether all trees have one root.
     fn has_one_root(&self) -> bool {
         self.parts.iter().any(|part| part.root.is_some())
     }
 
-    /// Returns the number of transfers of a plan, over all parts.
+    /// Returns the number of transfers of a plan over all parts, for `count` trees per root and
+    /// `chunks` chunks per tree.
     fn transfers(&self, count: u32, chunks: u32) -> u64 {
         let roots = if self.has_one_root() {
             1
         } else {
             self.links.ranks
         };
-        let ways = match self.roots {
+        let phases = match self.roots {
             Roots::One => 2,
             Roots::OfCollective => self.parts.len() as u64,
         };
-        let trees = u64::from(count) * u64::from(roots) * ways;
+        let trees = u64::from(count) * u64::from(roots) * phases;
         (trees * u64::from(chunks)).saturating_mul(u64::from(self.links.ranks - 1))
     }
 }
@@ -349,7 +347,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     Ok(fastest?.0.into())
 }
 
-/// Returns the packings of trees as candidates; none if the graph is too large.
+/// Returns candidates with several numbers of trees. There are none if the graph is too large.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let Some(links) = Links::of(problem.fabric).filter(|links| links.ranks > 1) else {
         return Ok(Vec::new());
@@ -370,7 +368,8 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     Ok(candidates)
 }
 
-/// Returns plans with a number of trees and of chunks; several plans if a number is open.
+/// Returns candidates with the given numbers of trees per root and of chunks per tree. If a number
+/// is not given, several numbers are tried.
 fn candidates_of<'a>(
     graphs: &Rc<PackingGraphs<'a>>,
     trees: Option<u32>,
@@ -383,12 +382,12 @@ fn candidates_of<'a>(
     let relay_counts = graphs.relay_counts();
     let mut counts: Vec<u32> = match (trees, exact) {
         (Some(trees), _) => vec![trees],
-        // Such trees need no removal of switches, which takes long.
+        // Trees with relays of their own need no removal of switches, which takes long.
         (None, _) if !relay_counts.is_empty() && problem.effort == Effort::Enough => {
             relay_counts.clone()
         }
         (None, None) => vec![1, 2, 4, 8],
-        // More trees of one root are shallower.
+        // If one root has more trees, the trees are shallower.
         (None, Some(exact)) if has_one_root => {
             let more = [1, 2, 4, 8, 16].map(|times| times * exact);
             let more = more
@@ -396,7 +395,7 @@ fn candidates_of<'a>(
                 .filter(|more| *more <= MAX_TREES_OF_ONE_ROOT.max(exact));
             more.chain([1, 2, 4]).chain(relay_counts.clone()).collect()
         }
-        // More trees than the optimum needs even out the steps.
+        // With more trees than the optimum needs, the steps have more equal lengths.
         (None, Some(exact)) => {
             let more = [1, 2, 3, 4].map(|times| times * exact);
             let more = more
@@ -413,7 +412,7 @@ fn candidates_of<'a>(
         None if has_one_root => vec![None],
         None => CHUNK_NUMBERS.map(Chunks::equal).map(Some).to_vec(),
     };
-    // Pieces divide the vector, or each block.
+    // An all_reduce divides its vector into blocks only if every rank is a root.
     let blocks = match problem.collective.kind() {
         CollectiveKind::ReduceScatter | CollectiveKind::AllReduce if !has_one_root => {
             graphs.links.ranks.into()
@@ -447,8 +446,8 @@ fn candidates_of<'a>(
             let parts = graphs.parts.iter();
             let expected = parts.map(|part| part.expected(count, pieces_of_tree, bits));
             let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;
-            // Trees with a relay each come first, then the optimum with the fewest pieces, and then
-            // the plans with the fewest pieces.
+            // The order is: trees with relays of their own, then the optimum with the fewest
+            // pieces, then other plans in ascending order of their number of pieces.
             let order = match (exact == Some(count), pieces_of_part) {
                 _ if relay_counts.contains(&count) => 0,
                 (true, Some(1) | None) => 1,
@@ -461,7 +460,7 @@ fn candidates_of<'a>(
                 estimate: least.max(expected).plus(Time::from_ps(order))?,
                 transfers,
                 make: Box::new(move |limit| {
-                    // Full effort tries candidates that only seem to be slower.
+                    // Full effort also builds candidates that are only estimated to be slower.
                     let guess_limit = limit.filter(|_| problem.effort == Effort::Enough);
                     let enough =
                         Time::from_ps(least.ps().saturating_add(least.ps() / BOUND_GAP_DIVISOR));
@@ -474,13 +473,14 @@ fn candidates_of<'a>(
                     let more_than =
                         exact.filter(|exact| *exact < count && pieces_of_part != Some(1));
                     if guess_limit.is_some()
-                        && more_than.is_some_and(|exact| graphs.evens_out_no_more(exact, count))
+                        && more_than
+                            .is_some_and(|exact| graphs.more_trees_save_nothing(exact, count))
                     {
                         return Ok(Built::NotExpected("more trees do not even out the steps"));
                     }
                     let forests = graphs.forests(count, max_work)?;
-                    let known = forests.iter();
-                    let expected = known.map(|forest| forest.expected(pieces_of_tree));
+                    let forest_times = forests.iter();
+                    let expected = forest_times.map(|forest| forest.expected(pieces_of_tree));
                     let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;
                     if guess_limit.is_some_and(|limit| expected >= limit) {
                         return Ok(Built::NotExpected("its steps are longer"));
@@ -506,7 +506,6 @@ fn candidates_of<'a>(
     Ok(candidates)
 }
 
-/// Builds a plan with given chunks, and computes a lower bound on its time.
 fn build_with_bound(
     graphs: &PackingGraphs<'_>,
     forests: &[Forest<'_>],
@@ -518,7 +517,8 @@ fn build_with_bound(
     Ok((plan, least))
 }
 
-/// Builds the plan of the chunks with which a pipeline along trees of one root is fastest.
+/// Builds plans with several choices of chunks for a pipeline along trees of one root, and returns
+/// the fastest plan with a lower bound on its time.
 fn fastest_pipeline(
     graphs: &PackingGraphs<'_>,
     forests: &[Forest<'_>],
@@ -559,7 +559,7 @@ fn fastest_pipeline(
             false => evaluation.time(&plan, problem.size, limit)?,
         };
         if let Some(time) = time {
-            // Few chunks are easier to send and preferred if they take little longer.
+            // A plan with more chunks must be faster by 1 / `MIN_GAIN_DIVISOR`.
             limit = Some(Time::from_ps(time.ps() - time.ps() / MIN_GAIN_DIVISOR));
             fastest = Some((plan, least));
         }
@@ -584,7 +584,6 @@ fn spec_of(roots: Roots, trees: u32, chunks: Option<&Chunks>) -> Spec {
     }
 }
 
-/// Builds the plan that sends along forests, one after the other.
 fn build(
     graphs: &PackingGraphs<'_>,
     forests: &[Forest<'_>],

@@ -1,25 +1,25 @@
-//! Broadcasts as pipelines of pieces in which every port is busy in every slot; a reduce is the
-//! reverse.
+//! Broadcasts as pipelines of pieces in which every port is busy in every slot. A reduce is the
+//! time reversal of a broadcast.
 //!
 //! On a grid of n rows and m columns whose transceivers all work, the vector is divided into two
-//! parts of K pieces. Let the root be in row 0 and column 0. The pieces of the first part travel
-//! along row 0 (module `line`) and, D_m slots later, from there along all columns except column 0;
-//! the pieces of the second part travel along column 0 and, D_n slots later, along all rows except
-//! row 0. Pieces of the first part are then missing in column 0, pieces of the second part in row
-//! 0. In each slot one rank of a row would send to the rank in column 0 data that this rank has:
-//! the rank sends a piece of the first part instead, and after D_m + D_n slots this piece is
-//! everywhere in its row. Columns do the same. Every rank therefore receives a piece from each
-//! plane in every slot, and K + D_m + D_n slots are enough.
+//! parts of K pieces. Let the root be in row 0 and column 0. Pieces of the first part travel along
+//! row 0 (module `line`) and, D_m slots later, along all columns except column 0. Pieces of the
+//! second part travel along column 0 and, D_n slots later, along all rows except row 0. So far,
+//! column 0 lacks pieces of the first part, and row 0 lacks pieces of the second part. However, in
+//! each slot one rank of a row is free to send to the rank in column 0 (the spare rank of module
+//! `line`). This rank sends a piece of the first part, which D_m + D_n slots after its start has
+//! reached the rest of the row. Columns do the same. So every rank receives one piece from each
+//! plane in every slot, and K + D_m + D_n slots suffice.
 //!
-//! On a grid of lightpaths with k ports, the vector is divided into k parts, at most one for each
-//! dimension of the hypercube of the ranks; in slot t part i travels along dimension t + i. At the
-//! end the first rank repeats the last piece in place of the next ones, so K + d - 1 slots are
-//! enough for d dimensions (module `line`). With two or more ports, two parts may instead travel
-//! around a ring, one in each direction, over lightpaths that stay up.
+//! On a grid of lightpaths with k ports, the vector is divided into k parts, at most one per
+//! dimension of the hypercube of the ranks. In slot t, part i travels along dimension t + i. At the
+//! end the first rank repeats the last piece instead of sending new pieces, so K + d - 1 slots
+//! suffice for d dimensions (module `line`). With two or more ports, two parts may instead travel
+//! around a ring, one part in each direction, over lightpaths that stay up.
 //!
 //! Let M / B be the time of the vector over all ports of a rank, S the number of slots before the
-//! last piece, and c the cost of each slot. Then T = (K + S) (c + M / (K B)), which has its minimum
-//! at K = sqrt(S M / (B c)).
+//! last piece, and c the fixed time per slot. The plan takes T = (K + S) (c + M / (K B)), with its
+//! minimum at K = sqrt(S M / (B c)).
 
 mod line;
 
@@ -37,10 +37,8 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::Policy;
 
-/// Name of the planner.
 pub(crate) const NAME: &str = "pipelined";
 
-/// Option for the shape of a line.
 pub(crate) const SHAPE: &str = "shape";
 
 const SHAPES: [(&str, Shape); 2] = [("hypercube", Shape::Hypercube), ("ring", Shape::Ring)];
@@ -48,14 +46,14 @@ const SHAPES: [(&str, Shape); 2] = [("hypercube", Shape::Hypercube), ("ring", Sh
 const NO_HYPERCUBE: &str = "shape=hypercube needs a power of two ranks in a row or a column, on a \
      lightpath_grid in all; shape=ring takes any number";
 
-/// Maximum number of pieces of a part; the option's range states it.
+/// Maximum number of pieces per part, as in the option's range.
 const MAX_PIECES: u32 = 1 << 20;
 
-/// Maximum number of transfers of a plan: the time of the last piece is then a small part of the
-/// total time.
+/// Maximum number of transfers of a plan. If a plan has as many, the time of the last piece is a
+/// small fraction of the total time.
 const MAX_TRANSFERS: u64 = 1 << 18;
-/// Maximum number of transfers of a plan in which more than a 64th of the slots pass before the
-/// last rank has its first piece.
+/// Maximum number of transfers of a plan if more than a 64th of the slots pass before the last rank
+/// has its first piece.
 const MAX_TRANSFERS_OF_LONG_START: u64 = 1 << 20;
 
 fn is_planned(problem: &PlanningProblem<'_>) -> bool {
@@ -63,14 +61,13 @@ fn is_planned(problem: &PlanningProblem<'_>) -> bool {
     matches!(kind, CollectiveKind::Broadcast | CollectiveKind::Reduce)
 }
 
-/// Routes of the pieces.
 #[derive(Debug, Clone, Copy)]
 enum Routes {
-    /// A row and a column at the same time.
+    /// Two parts, which start along a row and along a column.
     Planes { row: Line, column: Line },
-    /// Several parts along one line of all ranks, each one slot ahead of the previous part.
+    /// Several parts along one line of all ranks, each part one slot ahead of the previous part.
     Parts { line: Line, parts: u32 },
-    /// Two parts around a ring, one in each direction.
+    /// Two parts around a ring, one part in each direction.
     BothWays { line: Line },
 }
 
@@ -123,8 +120,8 @@ impl Routes {
         }
     }
 
-    /// Returns the number of parts with routes of their own, and the number of slots of a plan in
-    /// addition to the slot of each piece.
+    /// Returns the number of parts, and the number of slots of a plan in addition to one slot per
+    /// piece.
     fn parts(self) -> (u32, u32) {
         match self {
             Routes::Planes { row, column } if row.ranks.min(column.ranks) < 2 => {
@@ -136,8 +133,8 @@ impl Routes {
         }
     }
 
-    /// Calls `send` for all hops of a slot with the part, the piece, the sender and the receiver.
-    /// Callers must skip pieces that do not exist.
+    /// Calls `send(part, piece, sender, receiver)` for every hop of slot number `slot`. Some pieces
+    /// do not exist (negative or too large numbers); callers must skip them.
     fn slot(self, slot: u32, send: &mut impl FnMut(u32, i64, u32, u32)) {
         let at = i64::from(slot);
         match self {
@@ -161,7 +158,8 @@ impl Routes {
     }
 }
 
-/// Calls `send` for the hops of a slot on a grid of switches.
+/// Calls `send(part, piece, sender, receiver)` for every hop of slot number `slot` on a grid of
+/// switches.
 fn planes(row: Line, column: Line, slot: u32, send: &mut impl FnMut(u32, i64, u32, u32)) {
     let at = i64::from(slot);
     let full_depth = i64::from(row.depth() + column.depth());
@@ -222,8 +220,8 @@ pub(crate) fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned
         Some(_) => vec![opticoll_algorithms::choice(spec, SHAPE, &SHAPES)?],
         None => SHAPES.map(|(_, shape)| shape).to_vec(),
     };
-    let given = spec.count("pieces", 1, MAX_PIECES)?;
-    let mut best: Option<(u64, Routes, Shape, u32)> = None;
+    let requested = spec.count("pieces", 1, MAX_PIECES)?;
+    let mut fastest: Option<(u64, Routes, Shape, u32)> = None;
     let mut refused = None;
     for shape in shapes {
         let routes = match Routes::of(problem, shape) {
@@ -233,19 +231,19 @@ pub(crate) fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned
                 continue;
             }
         };
-        let (pieces, time) = best_pieces(problem, routes, given)?;
-        if best.as_ref().is_none_or(|(least, ..)| time < *least) {
-            best = Some((time, routes, shape, pieces));
+        let (pieces, time) = best_pieces(problem, routes, requested)?;
+        if fastest.as_ref().is_none_or(|(least, ..)| time < *least) {
+            fastest = Some((time, routes, shape, pieces));
         }
     }
-    match (best, refused) {
+    match (fastest, refused) {
         (Some((_, routes, shape, pieces)), _) => Ok(build(problem, routes, shape, pieces)?.into()),
         (None, Some(error)) => Err(error.into()),
         (None, None) => Err(PlannerError::NotFound { pieces: 1 }),
     }
 }
 
-/// Returns a plan of each shape.
+/// Returns one candidate per shape.
 pub(crate) fn candidates<'a>(
     problem: &PlanningProblem<'a>,
 ) -> Result<Vec<Candidate<'a>>, PlannerError> {
@@ -264,8 +262,9 @@ pub(crate) fn candidates<'a>(
         if transfers > problem.max_transfers {
             continue;
         }
-        // Leaf ranks have all pieces of a reduce at the start, and request their circuits ahead of
-        // others. If changed circuits are charged, a hypercube is expected to take twice the time.
+        // In a reduce, leaf ranks have all pieces at the start and request their circuits ahead of
+        // other ranks. If changes of circuits are charged, a hypercube is therefore expected to
+        // take twice the time.
         let runs_ahead = problem.collective.kind() == CollectiveKind::Reduce
             && problem.policy() == Policy::TwoTier
             && shape == Shape::Hypercube;
@@ -297,12 +296,12 @@ fn named(shape: Shape, pieces: u32) -> Spec {
         .with(SHAPE, shape.map_or("", |(name, _)| name))
 }
 
-/// Returns the number of pieces with the least time, and this time in picoseconds, as the simulator
-/// `circuit` computes it.
+/// Returns the number of pieces, `requested` or the fastest, and the time of the plan in
+/// picoseconds, computed as the simulator `circuit` does.
 fn best_pieces(
     problem: &PlanningProblem<'_>,
     routes: Routes,
-    given: Option<u32>,
+    requested: Option<u32>,
 ) -> Result<(u32, u64), PlannerError> {
     let (parts, start_slots) = routes.parts();
     let SlotCost { per_slot, once } = slot_cost(problem, routes)?;
@@ -325,29 +324,30 @@ fn best_pieces(
         .min(MAX_TRANSFERS_OF_LONG_START / each);
     let max_pieces = (MAX_TRANSFERS / each).max(max_pieces_of_start);
     let max_pieces = max_pieces.min(size / u64::from(parts)).max(1);
-    let best = (f64::from(start_slots) * sending(1) as f64 / per_slot.max(1) as f64).sqrt();
-    let best = (best as u64).clamp(1, max_pieces);
-    // Pieces consist of whole bytes. The least number of pieces with the same bytes, or one byte
-    // more or less, wastes the least.
+    let optimum = (f64::from(start_slots) * sending(1) as f64 / per_slot.max(1) as f64).sqrt();
+    let optimum = (optimum as u64).clamp(1, max_pieces);
+    // Pieces consist of whole bytes. The fewest pieces with the same number of bytes, or with one
+    // byte more or less, waste the fewest bytes.
     let bytes = |pieces: u64| size.div_ceil(u64::from(parts) * pieces).max(1);
     let pieces_of = |bytes: u64| size.div_ceil(u64::from(parts) * bytes);
-    let near = bytes(best).saturating_sub(1).max(1)..=bytes(best) + 1;
-    let candidates = near.map(pieces_of).chain([best, best + 1]);
+    let near = bytes(optimum).saturating_sub(1).max(1)..=bytes(optimum) + 1;
+    let candidates = near.map(pieces_of).chain([optimum, optimum + 1]);
     let candidates = candidates.map(|pieces| pieces.clamp(1, max_pieces) as u32);
     let least = candidates.min_by_key(|&pieces| (time(pieces), pieces));
-    let pieces = given.or(least).unwrap_or(1);
+    let pieces = requested.or(least).unwrap_or(1);
     Ok((pieces, time(pieces)))
 }
 
-/// Costs of slots in addition to their bytes, in picoseconds: for each slot, and once.
+/// Costs of slots in addition to the transmission time, in picoseconds: per slot, and once per
+/// plan.
 #[derive(Debug, Clone, Copy, Default)]
 struct SlotCost {
     per_slot: u64,
     once: u64,
 }
 
-/// Returns the costs of slots. A ring of lightpaths stays up. If circuits are requested when there
-/// is something to send, the circuits of the first piece are set up one after another.
+/// Returns the costs of slots. Lightpaths of a ring stay up. If a circuit is set up when data are
+/// ready, the circuits of the first piece are set up one after another.
 fn slot_cost(problem: &PlanningProblem<'_>, routes: Routes) -> Result<SlotCost, PlannerError> {
     let (fabric, policy) = (problem.fabric, problem.policy());
     let Some(circuits) = fabric.circuits() else {
@@ -378,10 +378,6 @@ fn slot_cost(problem: &PlanningProblem<'_>, routes: Routes) -> Result<SlotCost, 
     })
 }
 
-/// Builds the plan with a number of pieces.
-///
-/// # Errors
-/// More transfers than allowed.
 fn build(
     problem: &PlanningProblem<'_>,
     routes: Routes,
@@ -397,7 +393,8 @@ fn build(
         .with_pieces(parts * pieces)?;
     let mut schedule = Schedule::new(whole);
     let last = i64::from(pieces) - 1;
-    // Whether the last piece, which stands for later pieces, has arrived; by part and rank.
+    // True if a rank has the last piece of a part, which is also sent instead of later pieces;
+    // indexed by part and then by rank.
     let mut has_last = vec![false; (parts * ranks) as usize];
     let repeats_last = matches!(routes, Routes::Parts { .. });
     for slot in 0..pieces + start_slots {

@@ -1,10 +1,11 @@
 //! The planner `auto`: the fastest plan among all algorithms and planners.
 //!
-//! Candidates are the algorithms, with every value that their options should be tried with (on WDM
-//! rings with the maximum number of stripes), and the candidates of all other planners.
-//! [`crate::selection::evaluation`] finds the fastest of them. Lower bounds on the time of an
-//! algorithm follow from the formulas of its record before the schedule is built, and from the
-//! loads of the schedule before it is placed and timed ([`crate::selection::candidate_bound`]).
+//! The candidates are the algorithms, with every option value that their records list for trial,
+//! and the candidates of all other planners. On WDM rings, algorithms use the maximum number of
+//! stripes. [`crate::selection::evaluation`] selects the fastest candidate. The bounds of
+//! [`crate::selection::candidate_bound`] exclude slow algorithms early: before the schedule is
+//! built, by the formulas of the record; before the schedule is placed and simulated, by its link
+//! loads.
 
 use crate::building::striping::Striping;
 use crate::selection::evaluation::{
@@ -25,7 +26,6 @@ use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_simulate::Simulator;
 
-/// Declaration of `auto`.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
@@ -64,8 +64,8 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-/// Number of transfers that count as one second of `budget`, on any machine, so that the choice
-/// does not depend on the machine.
+/// Number of transfers that count as one second of the option `budget`. The number is the same on
+/// every machine, so the selection does not depend on the machine.
 const WORK_PER_SECOND: u64 = 1_000_000;
 
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
@@ -82,10 +82,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     choose(&problem)
 }
 
-/// Chooses the fastest plan for a collective.
-///
-/// # Errors
-/// Settings unknown to the simulator, ranks that cannot reach each other, or no plan at all.
+/// Selects the fastest plan for a collective.
 pub(crate) fn choose(problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
     let (fabric, collective) = (problem.fabric, &problem.collective);
     let (size, method) = (problem.size, problem.method);
@@ -113,11 +110,11 @@ pub(crate) fn choose(problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     })
 }
 
-/// Returns all candidates and the refused ones.
+/// Returns all candidates, and the results of candidates that failed to be created.
 fn candidates<'a>(
     problem: &PlanningProblem<'a>,
 ) -> Result<(Vec<Candidate<'a>>, Refused), PlannerError> {
-    // Algorithms come first: among equal plans the simpler plan wins.
+    // Algorithms precede planners, so the simpler plan wins a tie.
     let (mut candidates, mut refused) = named_candidates(problem)?;
     for planner in problem.planners() {
         let planner_candidates = memory::attempt(|| planner.candidates(problem));
@@ -129,24 +126,23 @@ fn candidates<'a>(
     Ok((candidates, refused))
 }
 
-/// Maximum number of transfers of a schedule that is built at once to obtain a lower bound: about
-/// one second of work.
+/// Maximum number of transfers of a schedule that is built immediately to compute its lower bound:
+/// about one second at 1,000,000 transfers per second.
 const QUICK_SCHEDULE_TRANSFERS: u64 = 1 << 20;
 
-/// Number of transfers on rings from which algorithms are tried after the plans of planners.
+/// Maximum number of transfers for which an algorithm on a ring is tried before other planners.
 const LATE_TRANSFERS: u64 = 1 << 12;
 
-/// Estimate of algorithms that are tried once a good time is known: the largest time but one.
+/// Estimate for algorithms that are tried last: the second largest time.
 pub(crate) const LATE_ESTIMATE: Time = Time::from_ps(u64::MAX - 1);
 
-/// Maximum number of messages that start at the same time on shared links: about 4 GB during the
-/// simulation.
+/// Maximum number of simultaneous messages on shared links, whose simulation needs about 4 GB.
 const MAX_CONCURRENT_MESSAGES: u64 = 1 << 22;
 
 type Refused = Vec<CandidateResult>;
 
-/// Returns all algorithms of the collective with all values of their options to try, and the
-/// refused ones.
+/// Returns the candidates of all algorithms of the collective, with every option value to try, and
+/// the results of candidates that failed.
 fn named_candidates<'a>(
     problem: &PlanningProblem<'a>,
 ) -> Result<(Vec<Candidate<'a>>, Refused), PlannerError> {
@@ -173,8 +169,8 @@ fn named_candidates<'a>(
     Ok((candidates, refused))
 }
 
-/// Lower bounds of pipelines of one algorithm with growing numbers of pieces. Once the bound rises,
-/// it rises for all larger numbers.
+/// Lower bounds of one pipeline algorithm with growing numbers of pieces. If the bound rises from
+/// one number to the next, it also rises for all larger numbers.
 #[derive(Default)]
 struct PieceBounds {
     least: Option<Time>,
@@ -188,8 +184,8 @@ impl PieceBounds {
     }
 }
 
-/// Returns an algorithm with given values of its options as a candidate; `None` if it has no plan
-/// to try. Writes the best lower bound known to `least`, also for an error.
+/// Returns the candidate of an algorithm with the option values of `spec`, or `None` if there is no
+/// plan to try. Writes the largest lower bound on the time to `least`, even if the function fails.
 fn named_candidate<'a>(
     record: &'static Algorithm,
     spec: &Spec,
@@ -200,14 +196,14 @@ fn named_candidate<'a>(
     let ranks = problem.fabric.ranks();
     let typical_transfers = (record.transfers)(ranks);
     let on_ring = ring_of(problem.fabric).is_some();
-    // The formulas of records are tight enough there until a good time is known.
+    // On a grid with slots, the formulas of records are tight enough until a good time is known.
     let has_grid_slots = candidate_bound::has_grid_slots(problem)?;
     let pieces = record.pieces(spec);
-    // Half as many pieces already have at most one byte.
+    // With half as many pieces, a piece already has at most one byte.
     if pieces.is_some_and(|pieces| pieces / 2 >= problem.size.get().max(1)) {
         return Ok(None);
     }
-    // Every rank sends every piece; of a vector each piece once.
+    // Every rank sends every piece of every block, and every piece of a vector once.
     let transfers_of_piece = match record.collective {
         CollectiveKind::AllGather | CollectiveKind::ReduceScatter => typical_transfers,
         _ => ranks.into(),
@@ -229,20 +225,19 @@ fn named_candidate<'a>(
             };
     let is_known = is_quick || on_ring;
     if is_quick {
-        let known = match candidate_bound::spec_bound(spec, problem) {
-            // The algorithm is not for fabrics of this family.
+        let bound = match candidate_bound::spec_bound(spec, problem) {
             Err(PlannerError::Algorithm(AlgorithmError::WrongFamily(_))) => return Ok(None),
-            known => known?,
+            bound => bound?,
         };
-        *least = known.least.max(*least);
-        expected = expected.max(known.expected);
-        transfers = known.transfers;
+        *least = bound.least.max(*least);
+        expected = expected.max(bound.expected);
+        transfers = bound.transfers;
         if pieces.is_some() {
             piece_bounds.note(*least);
         }
     }
-    // Large algorithms are tried once a good time is known, which most of them cannot reach due to
-    // their loads; on grids, algorithms with few transfers come first.
+    // Large algorithms are tried last, because the link loads of most of them exclude the best
+    // time. On grids, algorithms with few transfers come first.
     let is_large = on_ring && transfers > LATE_TRANSFERS;
     let estimate = match (is_known, problem.fabric.network()) {
         _ if is_large => LATE_ESTIMATE,
@@ -276,7 +271,7 @@ fn named_candidate<'a>(
     }))
 }
 
-/// Returns the result of a refused candidate, or the error if it concerns all candidates.
+/// Returns the result of a candidate that failed, or the error if it concerns all candidates.
 fn left_out(
     spec: &Spec,
     least: Time,
@@ -293,8 +288,8 @@ fn left_out(
     })
 }
 
-/// Builds the plan of an algorithm, or returns a lower bound on its time if this exceeds the limit.
-/// On WDM rings the plan has the maximum number of stripes.
+/// Builds the plan of an algorithm, on WDM rings with the maximum number of stripes. If a lower
+/// bound on its time reaches `limit`, returns this bound instead.
 fn build_named(
     record: &Algorithm,
     spec: &Spec,
@@ -309,7 +304,7 @@ fn build_named(
         }
     }
     let ranges = opticoll_algorithms::build_ranges(spec, problem.collective, problem.fabric)?;
-    // A schedule of ranges has few transfers, so its bound is quick.
+    // Schedules of ranges have few transfers, so their bound is computed quickly.
     if limit.is_some() && !ranges.has_single_chunks() {
         let least = candidate_bound::ranges_bound(&ranges, problem)?;
         if is_slower(least) {
@@ -344,7 +339,7 @@ fn build_named(
     })
 }
 
-/// Returns the reasons for the choice of the first candidate, in sentences.
+/// Returns the reasons, in sentences, for the selection of the first candidate.
 fn reasons(
     candidates: &[CandidateResult],
     problem: &PlanningProblem<'_>,
@@ -362,8 +357,8 @@ fn reasons(
     let gap = bound.map_or(String::new(), |bound| {
         gap_text(best.time, bound.time, bound.name)
     });
-    let made = candidates.iter().filter(|result| result.left_out.is_none());
-    let timed = made.clone().count();
+    let simulated = candidates.iter().filter(|result| result.left_out.is_none());
+    let timed = simulated.clone().count();
     let mut reasons = vec![format!(
         "{} takes {} in {} {rule}, {}{gap}",
         best.name,
@@ -374,7 +369,7 @@ fn reasons(
             timed => format!("the shortest time of {timed} simulated plans"),
         },
     )];
-    if let Some(next) = made.clone().nth(1) {
+    if let Some(next) = simulated.clone().nth(1) {
         reasons.push(format!(
             "next is {} with {} and {} (simulated)",
             next.name,

@@ -1,36 +1,36 @@
-//! Lower bounds on the time of the plan of a schedule, computed before the schedule is placed and
-//! timed.
+//! Lower bounds on the time of a schedule's plan, computed before the schedule is placed and
+//! simulated.
 //!
-//! **On WDM rings.** Let the lightpaths of a step, routed as they will be, load some link with L
-//! chunks of b bytes each, in a direction with c channels of rate B. The step takes at least ceil(L
-//! / c) slots. Each slot costs its reconfiguration R, if charged, and a + delta (a and 1 / B as in
-//! [`opticoll_fabric::fabric::transmission`]; delta is the propagation delay). With or without
-//! stripes, L b bytes cross the link over c channels. If slots follow one another,
+//! **On WDM rings.** A channel of rate B needs at least a + b / B for b bytes
+//! ([`opticoll_fabric::fabric::transmission`]). Let delta be the propagation delay and R the
+//! reconfiguration time. In a step, let L chunks of b bytes each cross some link, which has c
+//! channels. The step needs at least ceil(L / c) slots. With or without stripes, L b bytes cross
+//! the link over c channels. If slots follow one another and each slot is charged R,
 //!
 //! ```text
 //! T >= sum over steps of ceil(L / c) (R + a + delta) + L b / (c B)
 //! ```
 //!
 //! R counts once under `on_change` and not at all under `free`. If lightpaths carry single chunks
-//! and no step loads a link with more than m chunks, a chunk is divided into at most floor(c / m)
-//! stripes, and in large schedules into no more stripes than the maximum number of transfers
-//! allows; each slot takes at least the time of a stripe over one channel. Under `per_port` slots
-//! may overlap. Then T >= R + a + delta, and T >= (D R + X / B) / c for every link with D circuits
-//! between different pairs of ranks and X bytes over all steps: a port is set to each circuit at
-//! least once while its channel is idle, and then bytes are sent.
+//! and no step loads a link with more than m chunks, a chunk has at most floor(c / m) stripes. In
+//! large schedules, the maximum number of transfers limits the stripes further. Each slot takes at
+//! least the time of a stripe over one channel. Under `per_port` slots may overlap. Then T >= R +
+//! a + delta. If circuits between D different pairs of ranks send X bytes over a link in all steps,
+//! T >= (D R + X / B) / c as well: for each pair, a port is reconfigured at least once while its
+//! channel is idle.
 //!
-//! Algorithms send single chunks on a ring. An all_gather or reduce_scatter of whole blocks, in k
-//! stripes, therefore takes S slots with C_S(N) <= 2 floor(c / k) S ([`relay_tree`], theorem R5),
-//! and in each slot a k-th of a block is sent: T >= S (R + a + delta + d / (k B)) for a block of d
-//! bytes and the k that minimizes this. In an all_to_all the blocks of a rank take floor(N^2 / 4)
-//! links (theorem R3) in place of C_S(N), whatever ranks relay them.
+//! On a ring, algorithms send single chunks. Consider an all_gather or reduce_scatter of whole
+//! blocks in k stripes. It needs S slots with C_S(N) <= 2 floor(c / k) S ([`relay_tree`], theorem
+//! R5), and sends a k-th of a block in each slot. Hence T >= S (R + a + delta + d / (k B)) for
+//! blocks of d bytes and the k that minimizes this expression. In an all_to_all, the blocks of a
+//! rank cross floor(N^2 / 4) links (theorem R3) instead of C_S(N), whatever ranks relay them.
 //!
 //! **On electrical fabrics.** See [`fluid::schedule_lower_bound`].
 //!
-//! **From the formulas of a record.** A schedule of S steps takes at least S slots, and the V bytes
-//! that a rank receives arrive over its 2 c channels, or over its cables. On a circuit switch with
-//! d ports whose slots follow one another, T >= S (alpha + delta) + V / (d B); grids are similar
-//! ([`grids`]).
+//! **From the formulas of a record.** A schedule of S steps needs at least S slots. The V bytes
+//! that a rank receives arrive over its 2 c channels or over its cables. On a circuit switch with d
+//! ports whose slots follow one another, T >= S (alpha + delta) + V / (d B). The module [`grids`]
+//! has similar bounds for grids.
 
 mod grids;
 mod loads;
@@ -57,8 +57,8 @@ use opticoll_plan::schedule::Schedule;
 use opticoll_simulate::packet::RankPlacement;
 use opticoll_simulate::{Method, Policy, SimulationError, Simulator, fluid};
 
-/// Returns the least time of `slots` slots of a ring, each with something to send, and of `bytes`
-/// bytes over `channels` channels.
+/// Returns a lower bound on the time of a ring's plan that has `slots` non-empty slots and sends
+/// `bytes` bytes over `channels` channels.
 pub(crate) fn slots_time(
     ring: &WdmRing,
     policy: Policy,
@@ -87,8 +87,8 @@ pub(crate) fn slots_time(
     Ok(setting_up.plus(hop.times(hops)?)?.plus(sending)?)
 }
 
-/// Returns a lower bound on the time of the plan of an algorithm, and on its number of slots, from
-/// the formulas of the algorithm's record; zero if the record has none.
+/// Returns lower bounds on the time and on the number of slots of an algorithm's plan, from the
+/// formulas in the algorithm's record. A bound is zero if the record has no formula for it.
 pub(crate) fn formula_bound(
     record: &Algorithm,
     spec: &Spec,
@@ -97,7 +97,7 @@ pub(crate) fn formula_bound(
     let unknown = (Time::ZERO, 0);
     let ranks = problem.fabric.ranks();
     let has_demand = problem.collective.demand().is_some();
-    // A piece has at least one byte; slots of empty pieces send nothing.
+    // A piece has at least one byte. Slots of empty pieces send nothing.
     let max_pieces = problem.size.get().max(1);
     let pieces = record.pieces(spec).map(|pieces| pieces.min(max_pieces));
     if ranks < 2 || has_demand {
@@ -108,33 +108,34 @@ pub(crate) fn formula_bound(
         Some(_) => unknown,
     };
     let load_bound = load_formula_bound(record, spec, problem)?;
-    let known = (
+    let ring_bound = (
         single_chunk_bound.0.max(load_bound.0),
         single_chunk_bound.1.max(load_bound.1),
     );
     let is_plain = spec.options().count() == usize::from(pieces.is_some());
     if !is_plain {
-        return Ok(known);
+        return Ok(ring_bound);
     }
     let mut values = formula::rank_variables(ranks);
     values.extend(pieces.map(|pieces| ('K', pieces as f64)));
     let exactly = |text: Option<&str>| text.and_then(|text| formula::value(text, &values));
     let slots = exactly(record.costs.steps).map_or(0, |steps| steps.round() as u64);
-    // Pieces that follow one another take a step each; along two trees the last two may arrive
-    // together.
+    // Each piece of a pipeline needs a step of its own. Along two trees, the last two pieces may
+    // arrive in the same step.
     let slots = slots.max(pieces.unwrap_or(1) - 1);
     let blocks = exactly(record.costs.received).unwrap_or(0.0);
     let bytes =
         blocks * formula_unit_bytes(record.collective, problem.size, ranks) as f64 * (1.0 - 1e-9);
     if let Some(CircuitMachine::CircuitSwitch(switch)) = problem.fabric.circuit_machine() {
-        // A network beside the switch carries bytes, too.
+        // The network beside a switch sends bytes as well.
         if switch.packet_rate.is_some() {
             return Ok((Time::ZERO, slots));
         }
         return Ok((port_time(switch, problem.policy(), slots, bytes)?, slots));
     }
     let Some(ring) = ring_of(problem.fabric) else {
-        // On a grid of switches some schedules differ from the schedules of the formulas.
+        // On a grid of switches, the schedules may differ from the schedules that the formulas
+        // describe.
         let slot = match problem.fabric.planes() {
             None => grids::GridSlot::of(problem)?,
             Some(_) => None,
@@ -144,11 +145,12 @@ pub(crate) fn formula_bound(
     };
     let channels = 2 * u64::from(ring.channels());
     let least = slots_time(ring, problem.policy(), slots, bytes as u64, channels)?;
-    Ok((least.max(known.0), slots.max(known.1)))
+    Ok((least.max(ring_bound.0), slots.max(ring_bound.1)))
 }
 
-/// Returns the least time and number of slots of an algorithm on a ring from the link loads of its
-/// record; zero if the record has none.
+/// Returns lower bounds on the time and on the number of slots of an algorithm's plan on a ring,
+/// from the link loads in the algorithm's record. The bounds are zero if the record has no link
+/// loads.
 fn load_formula_bound(
     record: &Algorithm,
     spec: &Spec,
@@ -169,7 +171,7 @@ fn load_formula_bound(
     Ok((time, loads.slots))
 }
 
-/// Returns the bytes of a chunk of an algorithm: a block, or a part of the vector.
+/// Returns the bytes of an algorithm's chunk: a block, or an N-th of the vector.
 fn chunk_bytes(record: &Algorithm, problem: &PlanningProblem<'_>) -> u64 {
     let ranks = problem.fabric.ranks();
     match record.collective {
@@ -180,17 +182,18 @@ fn chunk_bytes(record: &Algorithm, problem: &PlanningProblem<'_>) -> u64 {
     }
 }
 
-/// Returns the chunks over the busiest link that count. If slots overlap, steps with different
-/// busiest links may overlap.
+/// Returns the number of chunks that bound the time: the load of the busiest link, summed over the
+/// steps. If slots overlap, steps with different busiest links may overlap as well. The load of the
+/// busiest link after all steps is then used.
 fn counted_load(loads: LinkLoadBound, problem: &PlanningProblem<'_>) -> u64 {
     match problem.policy() {
-        Policy::PerPort => loads.busiest,
-        _ => loads.by_step,
+        Policy::PerPort => loads.busiest_link,
+        _ => loads.step_maxima,
     }
 }
 
-/// Returns a lower bound on [`schedule_bound`] of a schedule that has not been built; zero if
-/// nothing is known.
+/// Returns a lower bound on the time of an algorithm's plan without building the schedule; zero if
+/// no bound is known.
 pub(crate) fn record_bound(
     record: &Algorithm,
     spec: &Spec,
@@ -219,13 +222,13 @@ pub(crate) fn record_bound(
     }
     // Every rank receives at least one chunk from every other rank.
     let lightpaths = u64::from(ranks) * u64::from(ranks - 1);
-    let room = channels / loads.most.max(1);
+    let room = channels / loads.max_step_load.max(1);
     let by_slots = striped_slots_time(ring, problem, [loads.slots, room, lightpaths], chunk_bytes)?;
     Ok(by_links.max(by_slots))
 }
 
-/// Returns the least time and number of slots of whole blocks in single chunks on a ring, in any
-/// number of stripes; zero if nothing is known.
+/// Returns lower bounds on the time and the number of slots of any plan on a ring that sends whole
+/// blocks as single chunks, in any number of stripes. The bounds are zero if none is known.
 fn single_chunk_bound(problem: &PlanningProblem<'_>) -> Result<(Time, u64), PlannerError> {
     let unknown = (Time::ZERO, 0);
     let (kind, policy) = (problem.collective.kind(), problem.policy());
@@ -233,7 +236,7 @@ fn single_chunk_bound(problem: &PlanningProblem<'_>) -> Result<(Time, u64), Plan
     let Some(ring) = ring_of(problem.fabric).filter(is_simple) else {
         return Ok(unknown);
     };
-    // Least number of links that the blocks of a rank take in a number of slots.
+    // Minimum number of links that the blocks of a rank cross if there are `slots` slots.
     let links = |slots: u64| match kind {
         CollectiveKind::AllToAll => u64::from(ring.ranks).pow(2) / 4,
         _ => relay_tree::cost(ring.ranks, slots),
@@ -270,8 +273,8 @@ fn single_chunk_bound(problem: &PlanningProblem<'_>) -> Result<(Time, u64), Plan
     Ok((least.unwrap_or_default(), fewest.unwrap_or(0)))
 }
 
-/// Returns the least time of `steps` steps over the ports of a switch, in which a rank receives
-/// `bytes` bytes.
+/// Returns a lower bound on the time of `steps` steps over the ports of a switch in which a rank
+/// receives `bytes` bytes.
 fn port_time(
     switch: &CircuitSwitch,
     policy: Policy,
@@ -282,13 +285,13 @@ fn port_time(
     let sending = u64::try_from(switch.transmission().ps(bytes)).unwrap_or(u64::MAX);
     let delays = switch.startup.plus(switch.latency)?.times(steps)?;
     Ok(match policy {
-        // Steps overlap without barriers.
+        // Steps overlap, because ports do not wait for each other.
         Policy::Planes | Policy::PerPort => Time::from_ps(sending),
         _ => delays.plus(Time::from_ps(sending))?,
     })
 }
 
-/// Returns the bytes of the unit of the formulas of records: a block, or the vector.
+/// Returns the bytes of the unit in which formulas of records count: a block, or the vector.
 fn formula_unit_bytes(kind: CollectiveKind, size: Bytes, ranks: u32) -> u64 {
     match kind {
         CollectiveKind::ReduceScatter | CollectiveKind::AllToAll => size.get() / u64::from(ranks),
@@ -297,22 +300,19 @@ fn formula_unit_bytes(kind: CollectiveKind, size: Bytes, ranks: u32) -> u64 {
     }
 }
 
-/// Returns whether slots follow one another on a grid, where the formulas of records give their
-/// times.
+/// Returns whether the fabric is a grid whose slots follow one another, so that the formulas of
+/// records bound the time.
 pub(crate) fn has_grid_slots(problem: &PlanningProblem<'_>) -> Result<bool, PlannerError> {
     Ok(grids::GridSlot::of(problem)?.is_some())
 }
 
-/// Bounds of the schedule of a specification.
 pub(crate) struct SpecBound {
-    /// Lower bound on the time of its plan.
     pub(crate) least: Time,
-    /// Expected time of its plan.
     pub(crate) expected: Time,
     pub(crate) transfers: u64,
 }
 
-/// Builds the schedule of a specification and returns its bounds.
+/// Builds the schedule of a specification and returns bounds on its plan.
 pub(crate) fn spec_bound(
     spec: &Spec,
     problem: &PlanningProblem<'_>,
@@ -335,7 +335,7 @@ pub(crate) fn spec_bound(
     })
 }
 
-/// Returns the grid of a problem if circuits are charged when they change.
+/// Returns the grid of a problem in which every change of a circuit is charged, or `None`.
 fn tuned_grid<'a>(problem: &PlanningProblem<'a>) -> Option<&'a WssGrid> {
     let is_tuned = problem.policy() == Policy::TwoTier && problem.collective.demand().is_none();
     match problem.fabric.circuit_machine() {
@@ -344,7 +344,7 @@ fn tuned_grid<'a>(problem: &PlanningProblem<'a>) -> Option<&'a WssGrid> {
     }
 }
 
-/// Returns a lower bound on the time of the plan of a schedule; zero if nothing is known.
+/// Returns a lower bound on the time of a schedule's plan; zero if no bound is known.
 pub(crate) fn schedule_bound(
     schedule: &Schedule,
     problem: &PlanningProblem<'_>,
@@ -352,13 +352,13 @@ pub(crate) fn schedule_bound(
     routed_bound(schedule, &NamedRoutes::default(), problem)
 }
 
-/// Returns a lower bound on the time of a plan, which may name routes.
+/// Returns a lower bound on the time of a plan, whose routes may differ from the default routes.
 pub(crate) fn plan_bound(plan: &Plan, problem: &PlanningProblem<'_>) -> Result<Time, PlannerError> {
     routed_bound(&plan.schedule, &plan.routes, problem)
 }
 
-/// Returns a lower bound on the time of a placed plan without routes of its own, if its bursts give
-/// a better bound than its schedule; zero otherwise.
+/// Returns a lower bound on the time of a placed plan with default routes, from its bursts. Returns
+/// zero unless the fabric is a grid on which every change of a circuit is charged.
 pub(crate) fn placed_bound(
     plan: &Plan,
     problem: &PlanningProblem<'_>,
@@ -400,8 +400,9 @@ fn routed_bound(
         .map_err(|error| SimulationError::from(error).into())
 }
 
-/// Returns a lower bound for a switch whose slots follow one another. A step takes a slot for every
-/// d ranks to which a rank sends, with d ports, and the bytes of the rank pass over d ports.
+/// Returns a lower bound on the time of a schedule's plan on a switch with d ports. If slots follow
+/// one another, a step in which a rank has p partners needs at least p / d slots, and the bytes of
+/// a rank are sent over d ports. Returns zero if slots overlap.
 fn port_bound(
     schedule: &Schedule,
     switch: &CircuitSwitch,
@@ -440,8 +441,8 @@ fn port_bound(
     Ok(time)
 }
 
-/// Returns a lower bound on the time of all plans of a collective; zero if nothing is known. Ranks
-/// have their default places.
+/// Returns a lower bound on the time of any plan of a collective with default placement of the
+/// ranks; zero if no bound is known.
 pub(crate) fn collective_bound(
     fabric: &Fabric,
     collective: &Collective,
@@ -452,8 +453,8 @@ pub(crate) fn collective_bound(
     if links && method.packet.placement != RankPlacement::default() {
         return Ok(Time::ZERO);
     }
-    let best = time_bound(fabric, collective, size, method)?;
-    let time = best.map_or(Time::ZERO, |best| best.time);
+    let bound = time_bound(fabric, collective, size, method)?;
+    let time = bound.map_or(Time::ZERO, |bound| bound.time);
     // The simulator rounds times on links.
     let rounded =
         |time: Time| Time::from_ps((time.ps() as f64 * (1.0 - 1e-9) - 1.0).max(0.0) as u64);
@@ -463,8 +464,8 @@ pub(crate) fn collective_bound(
 #[cfg(test)]
 mod tests;
 
-/// Estimates the time of `steps` steps in sequence: the least latency of a link for each, and
-/// `bits` at `rate` bits per second. Plans whose steps overlap may take less.
+/// Estimates the time of `steps` steps in sequence as the minimum latency of a link per step plus
+/// the time of `bits` bits at `rate` bits per second. Plans whose steps overlap may be faster.
 pub(crate) fn estimate_transmission(
     network: &dyn Network,
     steps: u128,
@@ -476,8 +477,8 @@ pub(crate) fn estimate_transmission(
     Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }
 
-/// Estimates the time of a problem: `steps` latencies, and the bits that all ranks receive at the
-/// sum of their rates. Zero without links.
+/// Estimates the time of a problem from `steps` latencies and from the bits that all ranks receive,
+/// at the sum of the rates of their links. Returns zero on a fabric without links.
 pub(crate) fn estimate_steps(problem: &PlanningProblem<'_>, steps: u128) -> Time {
     let Some(network) = problem.fabric.network() else {
         return Time::ZERO;
@@ -498,7 +499,7 @@ pub(crate) fn estimate_steps(problem: &PlanningProblem<'_>, steps: u128) -> Time
     )
 }
 
-/// Returns the bits per second of the links to each rank.
+/// Returns the total rate of the links into each rank, in bits per second; indexed by rank.
 fn rates_into(network: &dyn Network) -> Vec<u128> {
     let mut into = vec![0u128; network.ranks() as usize];
     for (number, link) in (0u32..).zip(network.links()) {

@@ -1,12 +1,15 @@
-//! Plans for machines with slower parts: plans made as if all parts had full rates, and plans that
-//! leave the slower parts out. If a cable is broken in one direction, also plans that leave the
-//! other direction out.
+//! Plans for machines of which some parts have reduced rates or one broken direction.
 //!
-//! Planners of rings know one rate only, and some planners of graphs need the whole machine. A plan
-//! for the whole machine remains correct if a part is slower; the slowest transfer determines the
-//! length of a slot. A plan that leaves the part out has fewer resources, at their full rate. Both
-//! are timed on the machine as it is, on electrical fabrics together with the plan for the machine
-//! as it is, and the fastest plan is returned.
+//! Two kinds of plans are compared: plans made as if all parts had full rates, and plans that do
+//! not use the slower parts. If a cable is broken in one direction, plans that do not use its other
+//! direction are compared as well.
+//!
+//! Planners of rings know a single rate, and some planners of graphs need the whole machine. A plan
+//! for the whole machine remains correct if a part is slower; the slowest transfer then determines
+//! the length of a slot. A plan without the slower part has fewer resources at full rates. All
+//! plans are simulated on the actual machine, and the fastest plan is returned. On electrical
+//! fabrics, planners know links with different rates, so a plan for the actual machine is compared,
+//! too.
 
 use crate::selection::evaluation::CandidateResult;
 use crate::{Planned, PlannerError, PlanningProblem, find};
@@ -17,18 +20,14 @@ use opticoll_plan::plan::{NamedRoutes, Plan};
 
 use opticoll_base::spec::Spec;
 
-/// Returns the fastest plan of a specification on machines without degraded parts
-/// ([`opticoll_fabric::fabric::Machine::planning_alternatives`]), timed on the machine of the
-/// problem.
-///
-/// # Errors
-/// The first error, if all machines refuse.
+/// Returns the fastest plan of a specification. One plan is made for each machine without degraded
+/// parts ([`opticoll_fabric::fabric::Machine::planning_alternatives`]) and simulated on the actual
+/// machine.
 pub(crate) fn plan(
     problem: &PlanningProblem<'_>,
     spec: &Spec,
     mut planning_alternatives: Vec<Fabric>,
 ) -> Result<Planned, PlannerError> {
-    // Planners of electrical fabrics handle links of different rates.
     if problem.fabric.network().is_some() {
         planning_alternatives.push(problem.fabric.clone());
     }
@@ -50,7 +49,7 @@ pub(crate) fn plan(
             .unwrap_or_default();
         let mut outcome = opticoll_simulate::run(&plan, problem.size, problem.method);
         if outcome.is_err() && !plan.routes.is_empty() {
-            // Some simulators only know the routes of the fabric.
+            // Some simulators support only the default routes of the fabric.
             plan.routes = NamedRoutes::default();
             outcome = opticoll_simulate::run(&plan, problem.size, problem.method);
         }
@@ -87,9 +86,9 @@ pub(crate) fn plan(
     })
 }
 
-/// Returns the routes of a plan on a part of its fabric; a route is named if it differs from the
-/// route of the part. `None` on fabrics without links, and if a route uses a link that the part has
-/// lost.
+/// Returns the routes of a plan, made for the whole machine, in terms of the links of the fabric
+/// `part`. A route is named if it differs from the default route of `part`. Returns `None` on
+/// fabrics without links, and if `part` lacks a link that a route uses.
 fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {
     let (part_network, network) = (part.network()?, plan.fabric.network()?);
     let mut routes = NamedRoutes::default();

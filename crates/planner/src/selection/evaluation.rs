@@ -1,17 +1,20 @@
-//! Search for the fastest of many candidates without timing all of them.
+//! Search for the fastest of many candidates without simulating all of them.
 //!
-//! Every candidate has a lower bound on its time and an estimate of its time. The candidate with
-//! the least estimate is built and timed first. A candidate whose bound reaches the limit (the time
-//! of the fastest plan so far, or of the slowest of the plans requested) is left out, and a
-//! simulation that passes the limit is stopped; neither changes the result.
+//! Every candidate has a lower bound on its time and an estimate of its time. Candidates are built
+//! and simulated in the order of their estimates. The *limit* is the time of the fastest plan so
+//! far or, if several plans are wanted, of the slowest of these plans. A candidate whose bound
+//! reaches the limit is left out, and a simulation that passes the limit is stopped. Neither
+//! changes the result.
 //!
-//! Work is counted in transfers built or timed, at the same rate on every machine. When the budget
-//! is spent, the remaining candidates are left out and reported. A candidate with many transfers
-//! that could save little time is left out, too, unless full effort is requested, and a candidate
-//! may report that it is not expected to be faster. A striped plan is timed by one of its stripes,
-//! and built only if it may be the fastest ([`crate::building::striping`]).
+//! Work is counted in transfers built or simulated, at the same rate on every machine. When the
+//! budget is spent, the remaining candidates are left out and reported. Unless full effort is
+//! requested, a candidate with many transfers that could save little time is left out as well, and
+//! a candidate may report that it is not expected to be faster. A striped plan is timed by
+//! simulating one of its stripes, and is built only if it may be the fastest plan
+//! ([`crate::building::striping`]).
 //!
-//! Of plans with the same time the plan with fewer slots wins, then the plan that was given first.
+//! If two plans have equal times, the plan with fewer slots wins, then the candidate that was
+//! listed first.
 
 use thiserror::Error;
 
@@ -23,69 +26,69 @@ use opticoll_plan::plan::Plan;
 use opticoll_simulate::outcome::Outcome;
 use opticoll_simulate::{Policy, SimulationError, Simulator};
 
-/// A plan considered and its time, or the reason why it was left out.
+/// A candidate with its time, or with the reason why it was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CandidateResult {
     /// Specification, such as `relay_tree:pieces=2`.
     pub name: String,
-    /// Number of slots; a lower bound, or 0, if no plan was built.
+    /// Number of slots; if no plan was built, a lower bound on this number, or 0.
     pub slots: u64,
-    /// Simulated time; a lower bound if the plan was left out.
+    /// Simulated time; if the candidate was left out, a lower bound on the time.
     pub time: Time,
-    /// Reason for leaving the plan out; `None` if it was built and timed.
+    /// Reason for leaving the candidate out; `None` if its plan was built and simulated.
     pub left_out: Option<LeftOut>,
 }
 
 /// Reason why a candidate was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LeftOut {
-    /// The lower bound is at least the time of the plan chosen.
+    /// The lower bound is at least the time of the selected plan.
     #[error("cannot be faster than the plan chosen")]
     Slower,
-    /// Even its lower bound would save next to no time.
+    /// Even a plan with a time equal to the lower bound would save too little time.
     #[error("could save too little time for its number of transfers (auto:effort=full tries it)")]
     LittleGain,
-    /// The simulation was stopped at the time of the plan chosen.
+    /// The simulation was stopped when it reached the time of the selected plan.
     #[error("takes longer than the plan chosen")]
     Longer,
-    /// The work exceeds the budget.
+    /// The work would exceed the budget.
     #[error("its {transfers} transfers exceed the budget")]
     Budget {
-        /// Number of transfers built and timed.
+        /// Number of transfers to build and simulate.
         transfers: u64,
     },
-    /// The plan is not expected to be faster.
+    /// The plan is not expected to be faster, for the given reason.
     #[error("{0}")]
     NotExpected(&'static str),
-    /// The plan is impossible for this collective on this fabric.
+    /// The candidate has no plan for this collective on this fabric.
     #[error(transparent)]
     Refused(PlannerError),
 }
 
-/// A plan that has not been built yet.
+/// A plan that may be built.
 pub(crate) struct Candidate<'a> {
     pub(crate) name: String,
     /// Lower bound on the number of slots; 0 if unknown.
     pub(crate) slots: u64,
-    /// Lower bound on the time, by an argument for this candidate; zero if there is none. The
-    /// evaluation adds the bound of the collective.
+    /// Lower bound on the time of this candidate; zero if none is known. The evaluation also
+    /// applies the lower bound of the collective.
     pub(crate) least: Time,
-    /// Estimate of the time; candidates with small estimates are built first. An estimate below the
-    /// lower bound is only a rank in this order.
+    /// Estimate of the time. Candidates with low estimates are built first. An estimate below the
+    /// lower bound only determines this order.
     pub(crate) estimate: Time,
-    /// Approximate number of transfers to build and time.
+    /// Approximate number of transfers to build and simulate.
     pub(crate) transfers: u64,
-    /// Builds the plan. Given the time of the fastest plan so far, the function may report instead
-    /// that the plan cannot be faster.
+    /// Builds the plan. The argument is the time that the plan must not reach, if there is such a
+    /// limit. The function may return a lower bound that reaches the limit instead of a plan.
     pub(crate) make: Box<dyn FnOnce(Option<Time>) -> Result<Built, PlannerError> + 'a>,
 }
 
 /// Result of building a candidate.
 pub(crate) enum Built {
     Plan(Box<Plan>),
-    /// A striped plan, to be timed by one of its stripes. Only the winner is built.
+    /// A striped plan, which is timed by one of its stripes and built only if it wins.
     Striped(Box<Striping>),
-    /// No plan: it cannot be faster than this time.
+    /// No plan: its time would be at least this time.
     AtLeast(Time),
     /// No plan, for this reason.
     NotExpected(&'static str),
@@ -97,29 +100,27 @@ impl From<Plan> for Built {
     }
 }
 
-/// Result of building and timing a candidate.
 enum Timed {
     Plan(Box<Plan>, Box<Outcome>),
     /// A striped plan with a lower and an upper bound on its time.
     Striped(Box<Striping>, [Time; 2]),
-    /// A plan, with this number of slots, that takes longer than the limit.
+    /// A plan whose time exceeds the limit, represented by its number of slots.
     Longer(u32),
     AtLeast(Time),
     NotExpected(&'static str),
 }
 
-/// Fastest plan so far.
 struct Best {
     plan: Plan,
     time: Time,
-    /// Outcome, if all stripes of the plan were simulated.
+    /// Outcome of the simulation, if all stripes of the plan were simulated.
     outcome: Option<Box<Outcome>>,
     place: usize,
 }
 
-/// A striped plan that may be the fastest, to be built when all candidates are timed.
+/// A striped plan that may be the fastest plan. It is built when all candidates are timed.
 struct TimedStripes {
-    /// Index of its result.
+    /// Index of the plan in the list of results.
     result: usize,
     place: usize,
     striping: Box<Striping>,
@@ -137,8 +138,8 @@ impl Best {
         (self.time, self.plan.slots(), self.place)
     }
 
-    /// Returns the faster plan; of plans with the same time the plan with fewer slots, then the
-    /// plan given first.
+    /// Returns the better of two plans: the faster plan; on a tie the plan with fewer slots, then
+    /// the plan that was listed first.
     fn or(self, before: Option<Best>) -> Best {
         match before {
             Some(before) if before.order() < self.order() => before,
@@ -147,43 +148,41 @@ impl Best {
     }
 }
 
-/// The evaluation of candidates for a problem.
 pub(crate) struct Evaluation<'a> {
     pub(crate) problem: &'a PlanningProblem<'a>,
-    /// Lower bound on the time of all plans of the collective.
+    /// Lower bound on the time of any plan of the collective.
     pub(crate) least: Time,
 }
 
-/// The fastest plan with its time, and the results of all candidates, the fastest first.
+/// Result of an evaluation: the fastest plan with its time, and the results of all candidates in
+/// order of their times.
 pub(crate) struct EvaluationOutcome {
     pub(crate) fastest: Result<(Plan, Time), PlannerError>,
-    /// Outcome of the simulation on circuits, or of flows on them, if the whole plan was simulated.
+    /// Outcome of the simulation of circuits, or of flows over circuits, if the whole plan was
+    /// simulated.
     pub(crate) outcome: Option<Box<Outcome>>,
     pub(crate) candidates: Vec<CandidateResult>,
 }
 
-/// Number of transfers up to which building and timing a plan is quick: 65,536, or 0.07 s at
+/// Maximum number of transfers of a plan that is quick to build and simulate: 65,536, or 0.07 s at
 /// 1,000,000 transfers per second.
 pub(crate) const QUICK_TRANSFERS: u64 = 1 << 16;
 
-/// Number of transfers from which a plan must save at least 1 % of the time to be built: 4,096, or
-/// 4 ms at 1,000,000 transfers per second. Full effort sets no such condition. Measured: an
-/// all_reduce of 1 MB on a crossbar of 64 ranks is planned in 0.6 s, and in 19.5 s without the two
-/// conditions.
+/// Minimum number of transfers for which a plan must save at least 1 % of the time to be built,
+/// unless full effort is requested: 4,096, or 4 ms at 1,000,000 transfers per second. Measured:
+/// this condition and the next reduce the time to plan an all_reduce of 1 MB on a crossbar of 64
+/// ranks from 19.5 s to 0.6 s.
 const TRANSFERS_FOR_1_PERCENT: u64 = 1 << 12;
-/// Number of transfers from which a plan must save at least 5 % of the time to be built: 1,048,576,
-/// or about one second at 1,000,000 transfers per second.
+/// Minimum number of transfers for which a plan must save at least 5 % of the time to be built:
+/// 1,048,576, or about one second at 1,000,000 transfers per second.
 const TRANSFERS_FOR_5_PERCENT: u64 = 1 << 20;
 
-/// Ratio of the limit to the expected time from which a simulation has no limit, because checking
-/// the limit costs more than it saves.
+/// Minimum ratio of the limit to the expected time at which a simulation ignores the limit, because
+/// checking the limit would cost more than it saves.
 const UNLIMITED_RATIO: u64 = 4;
 
 impl<'a> Evaluation<'a> {
-    /// Creates the evaluation of a problem; computes the lower bound of the collective.
-    ///
-    /// # Errors
-    /// A time that exceeds 64 bits.
+    /// Creates the evaluation of a problem, and computes the lower bound of the collective.
     pub(crate) fn new(problem: &'a PlanningProblem<'a>) -> Result<Evaluation<'a>, PlannerError> {
         Ok(Evaluation {
             problem,
@@ -191,8 +190,9 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    /// Returns the time of the slowest of the plans requested, once all of them exist, or the limit
-    /// of the problem if this is less. Sorts and truncates `fastest`, the times of plans built.
+    /// Returns the time that a plan must not reach: the time of the slowest of the `wanted` fastest
+    /// plans, or the limit of the problem if this is less. Sorts `fastest`, the times of all plans,
+    /// and truncates it to the `wanted` fastest.
     fn limit(&self, fastest: &mut Vec<Time>) -> Option<Time> {
         let wanted = self.problem.wanted.max(1);
         fastest.sort_unstable();
@@ -201,7 +201,8 @@ impl<'a> Evaluation<'a> {
         slowest.into_iter().chain(self.problem.limit).min()
     }
 
-    /// Returns whether a candidate can save next to none of a time.
+    /// Returns whether a candidate with the lower bound `least` could save too little time,
+    /// compared to `limit`, for its number of transfers.
     fn gains_little(&self, least: Time, transfers: u64, limit: Time) -> bool {
         // A rotation-symmetric plan has the same lightpaths at every rank.
         let ranks = u64::from(self.problem.fabric.ranks());
@@ -216,11 +217,9 @@ impl<'a> Evaluation<'a> {
         limit.ps().saturating_sub(least.ps()) <= min_gain
     }
 
-    /// Returns the fastest of the candidates; `refused` are results of candidates that were left
-    /// out before.
-    ///
-    /// # Errors
-    /// Errors that do not concern one candidate only, such as an unknown setting.
+    /// Returns the fastest candidate and the results of all candidates. `refused` contains the
+    /// results of candidates that could not be created. Fails on errors that concern all
+    /// candidates.
     pub(crate) fn run(
         &self,
         candidates: Vec<Candidate<'_>>,
@@ -228,9 +227,9 @@ impl<'a> Evaluation<'a> {
     ) -> Result<EvaluationOutcome, PlannerError> {
         let mut numbered: Vec<(usize, Candidate<'_>)> =
             candidates.into_iter().enumerate().collect();
-        // On links, estimates are lower bounds or expected sums of steps. Of large plans that may
-        // all be close to the bound, the plan with the fewest transfers comes first. Candidates
-        // that exceed the budget alone come last.
+        // On links, estimates are lower bounds or expected sums of steps. Many large plans may be
+        // close to the bound; of these, the plan with the fewest transfers comes first. Candidates
+        // that exceed the budget by themselves come last.
         let has_links = self.problem.fabric.network().is_some();
         let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
         numbered.sort_by_key(|(_, candidate)| {
@@ -247,7 +246,7 @@ impl<'a> Evaluation<'a> {
                 false => (is_too_large, candidate.estimate, 0, promise),
             }
         });
-        let mut best: Option<Best> = None;
+        let mut best_plan: Option<Best> = None;
         let mut striped: Vec<TimedStripes> = Vec::new();
         let mut first_refusal = None;
         let mut results = Vec::with_capacity(numbered.len() + refused.len());
@@ -286,7 +285,8 @@ impl<'a> Evaluation<'a> {
                     let timed = memory::attempt(|| {
                         self.time_built((candidate.make)(limit)?, expected, limit)
                     });
-                    // A refused or unexpected candidate is rarely built.
+                    // A candidate that is refused or not expected to be faster has rarely built a
+                    // plan, so it does not count as work.
                     if !matches!(timed, Err(_) | Ok(Err(_) | Ok(Timed::NotExpected(_)))) {
                         work = work.saturating_add(transfers);
                     }
@@ -310,7 +310,7 @@ impl<'a> Evaluation<'a> {
                                 outcome: Some(outcome),
                                 place,
                             };
-                            best = Some(plan_found.or(best));
+                            best_plan = Some(plan_found.or(best_plan));
                         }
                         Ok(Timed::Striped(striping, times)) => {
                             let [least, most] = times;
@@ -343,8 +343,10 @@ impl<'a> Evaluation<'a> {
         striped.sort_by_key(TimedStripes::order);
         for stripes in striped {
             let (_, result) = &mut results[stripes.result];
-            match self.build_stripes(stripes, best.as_ref(), result) {
-                Ok(built) => best = built.map(|built| built.or(best.take())).or(best),
+            match self.build_stripes(stripes, best_plan.as_ref(), result) {
+                Ok(built) => {
+                    best_plan = built.map(|built| built.or(best_plan.take())).or(best_plan)
+                }
                 Err(error) if concerns_one_candidate(&error) => {
                     first_refusal.get_or_insert(error.clone());
                     result.left_out = Some(LeftOut::Refused(error));
@@ -357,11 +359,11 @@ impl<'a> Evaluation<'a> {
             (result.left_out.is_some(), result.time, result.slots, place)
         });
         let candidates = results.into_iter().map(|(_, result)| result).collect();
-        let (best, outcome) = match best {
-            Some(best) => (Some((best.plan, best.time)), best.outcome),
+        let (best_plan, outcome) = match best_plan {
+            Some(best_plan) => (Some((best_plan.plan, best_plan.time)), best_plan.outcome),
             None => (None, None),
         };
-        let fastest = best.ok_or_else(|| match first_refusal {
+        let fastest = best_plan.ok_or_else(|| match first_refusal {
             Some(PlannerError::Memory(much)) => memory::refuse(much),
             Some(other)
                 if self.problem.limit.is_none()
@@ -380,10 +382,7 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    /// Returns the fastest of the candidates, with the results of all.
-    ///
-    /// # Errors
-    /// The errors of [`Evaluation::run`], or the reason why there is no plan.
+    /// Returns the plan of the fastest candidate, with the results of all candidates.
     pub(crate) fn choose(&self, candidates: Vec<Candidate<'_>>) -> Result<Planned, PlannerError> {
         let outcome = self.run(candidates, Vec::new())?;
         Ok(Planned {
@@ -392,7 +391,8 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    /// Times a plan built.
+    /// Simulates the plan of a candidate. If `built` reports that the plan is too slow, returns
+    /// this report. `expected` is the estimate of the plan's time.
     fn time_built(
         &self,
         built: Built,
@@ -412,9 +412,9 @@ impl<'a> Evaluation<'a> {
                 }
             }
         };
-        // Without barriers, the simulator scans all messages before it can stop a plan early. This
-        // is too slow if the plan is expected to take a small part of the limit. (An estimate below
-        // the bound only gives an order.)
+        // Without barriers, the simulator scans all messages before it can stop early. This scan is
+        // too slow if the plan is expected to take a small fraction of the limit. (An estimate
+        // below the bound only determines an order.)
         let has_no_limit =
             |limit: Time| expected >= self.least && expected.ps() <= limit.ps() / UNLIMITED_RATIO;
         let has_no_limit =
@@ -429,8 +429,8 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    /// Times one stripe, for two sizes that give a lower and an upper bound on the time of the
-    /// striped plan.
+    /// Simulates the plan of undivided chunks for two sizes, whose times bound the time of the
+    /// striped plan from below and above.
     fn time_stripe(
         &self,
         striping: Box<Striping>,
@@ -450,16 +450,16 @@ impl<'a> Evaluation<'a> {
         Ok(Timed::Striped(striping, [least, most.unwrap_or(least)]))
     }
 
-    /// Builds a striped plan if it may be faster than the fastest of the others.
+    /// Builds a striped plan if it may be faster than `best_plan`, and returns it.
     fn build_stripes(
         &self,
         stripes: TimedStripes,
-        best: Option<&Best>,
+        best_plan: Option<&Best>,
         result: &mut CandidateResult,
     ) -> Result<Option<Best>, PlannerError> {
         let (place, [least, most]) = (stripes.place, stripes.times);
         let is_exact = least == most;
-        if best.is_some_and(|best| best.order() < stripes.order()) {
+        if best_plan.is_some_and(|best_plan| best_plan.order() < stripes.order()) {
             result.left_out = (!is_exact).then_some(LeftOut::Slower);
             return Ok(None);
         }
@@ -481,14 +481,14 @@ impl<'a> Evaluation<'a> {
         Ok(Some(built))
     }
 
-    /// Returns whether plans are timed on circuits, slot by slot or flow by flow. Such an outcome
-    /// is the same whenever the plan is simulated.
+    /// Returns whether plans are timed on circuits, slot by slot or flow by flow. Every such
+    /// simulation of a plan has the same outcome.
     fn has_circuits(&self) -> bool {
         let fabric = self.problem.fabric;
         self.is_timed_by_circuits() || (fabric.has_light() && fabric.network().is_none())
     }
 
-    /// Returns whether the loads of circuits determine the time of a slot.
+    /// Returns whether the link loads of circuits determine the time of a slot.
     fn is_timed_by_circuits(&self) -> bool {
         let (fabric, method) = (self.problem.fabric, self.problem.method);
         fabric.has_light() && Simulator::selected(fabric, method).bounded_by_loads
@@ -499,7 +499,7 @@ impl<'a> Evaluation<'a> {
         !matches!(self.problem.policy(), Policy::PerPort | Policy::Planes)
     }
 
-    /// Returns the time of a plan; `None` if it exceeds the limit.
+    /// Returns the time of a plan, or `None` if it exceeds `limit`.
     pub(crate) fn time(
         &self,
         plan: &Plan,
@@ -510,7 +510,7 @@ impl<'a> Evaluation<'a> {
         Ok(outcome.map(|outcome| outcome.time))
     }
 
-    /// Simulates a plan; returns `None` if its time exceeds the limit.
+    /// Simulates a plan. Returns `None` if its time exceeds `limit`.
     fn outcome(
         &self,
         plan: &Plan,
@@ -519,7 +519,7 @@ impl<'a> Evaluation<'a> {
     ) -> Result<Option<Outcome>, PlannerError> {
         let mut method = self.problem.method.clone();
         method.fluid.record_flows = false;
-        // The exact times of small plans that are not the fastest are of interest if they are
+        // The exact times of small plans are computed even if they are not the fastest, if this is
         // quick.
         let is_small = plan.len() as u64 <= QUICK_TRANSFERS;
         let is_quick = self.is_timed_by_circuits() && self.has_barriers() && is_small;

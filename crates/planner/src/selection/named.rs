@@ -1,4 +1,4 @@
-//! Plans of algorithms by name, and the text of a specification inside another specification.
+//! Plans of algorithms by name, and specifications inside option values of other specifications.
 
 use crate::building::striping::{self, STRIPES};
 use crate::{PlannerError, ring_of};
@@ -10,12 +10,12 @@ use opticoll_placement::AUTO;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 
-/// Returns the all_gather algorithm with the fewest slots according to its link loads, and a lower
-/// bound on its number of slots.
+/// Returns the all_gather algorithm with the fewest slots according to the link loads in its
+/// record, with a lower bound on its number of slots.
 ///
-/// The lightpaths of Bruck's algorithm and of recursive doubling are at least as long as those of a
-/// single stage, and WRHT's all_gather sends every block to half of a group over single channels;
-/// none of them is ever the first.
+/// No record without link loads has the fewest slots. In Bruck's algorithm and in recursive
+/// doubling, lightpaths are at least as long as in `one_stage`. WRHT's all_gather sends every block
+/// to half of a group over single channels.
 pub(crate) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
     let gathering = opticoll_algorithms::records()
         .iter()
@@ -29,19 +29,16 @@ pub(crate) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
     Some((record.name, u32::try_from(slots).unwrap_or(u32::MAX)))
 }
 
-/// Returns the options of an algorithm in a request for a plan: the options of its record, and
-/// `stripes` if WDM rings run the algorithm.
+/// Returns the options of an algorithm that a request may name: the options of its record, and
+/// `stripes` if the algorithm runs on WDM rings.
 pub fn options(record: &Algorithm) -> Vec<OptionRecord> {
     let stripes = record.families.is_empty().then_some(STRIPES);
     record.options.iter().copied().chain(stripes).collect()
 }
 
-/// Returns the plan of an algorithm with an assignment of wavelengths; on an electrical fabric the
-/// plan has no light. On a WDM ring the option `stripes` divides each chunk over several
+/// Returns the plan of an algorithm with the wavelength assignment `assignment`, or without light
+/// on an electrical fabric. On a WDM ring, the option `stripes` divides each chunk among several
 /// wavelengths.
-///
-/// # Errors
-/// The errors of the algorithm, and [`PlannerError::Assignment`] if the assignment does not fit.
 pub(crate) fn plan(
     spec: &Spec,
     fabric: &Fabric,
@@ -74,13 +71,13 @@ pub(crate) fn plan(
     striping::plan(plan, stripes)
 }
 
-/// Returns a specification as the value of an option: `ring:order=natural,seed=1` becomes
-/// `ring/order=natural/seed=1`. A stroke in the specification is doubled.
+/// Converts a specification to the value of an option: `ring:order=natural,seed=1` becomes
+/// `ring/order=natural/seed=1`. Any slash in the specification is doubled.
 pub(crate) fn flat(spec: &str) -> String {
     spec.replace('/', "//").replace([':', ','], "/")
 }
 
-/// Parses a specification that is the value of an option; the inverse of [`flat`].
+/// Parses a specification that [`flat`] converted to the value of an option.
 pub(crate) fn nested(text: &str) -> Result<Spec, PlannerError> {
     let levels = text.split("//").map(|level| level.replace('/', ","));
     let spec: Vec<String> = levels.collect();

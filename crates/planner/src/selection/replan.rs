@@ -1,4 +1,4 @@
-//! Plans after the failure of a part of the fabric.
+//! New plans after the failure of a part of the fabric.
 
 use crate::{Planned, PlannerError};
 use opticoll_base::spec::Spec;
@@ -17,16 +17,16 @@ fn has_root(kind: CollectiveKind) -> bool {
     matches!(kind, Broadcast | Reduce | Gather | Scatter)
 }
 
-/// A new plan on the rest of the fabric.
+/// Result of planning a collective again after a failure.
 pub struct Replanned {
-    /// The plan, and the candidates if `auto` chose it. Its fabric names the wavelength plan in
-    /// use.
+    /// The plan, with all candidates if `auto` selected it. The fabric of the plan names the
+    /// wavelength plan in use.
     pub planned: Planned,
-    /// Findings of the verifier; empty for a correct plan.
+    /// Findings of the verifier for the new plan; empty for a correct plan.
     pub violations: Vec<Violation>,
-    /// Time on the fabric before the failure.
+    /// Time of the old plan on the fabric before the failure.
     pub before: Time,
-    /// Time on the rest of the fabric.
+    /// Time of the new plan on the remaining fabric.
     pub after: Time,
 }
 
@@ -37,35 +37,36 @@ impl Replanned {
     }
 }
 
-/// Makes a plan by `algorithm` on the rest of a fabric after failures. A grid of tunable circuits
-/// keeps its wavelength plan if it can, else it gets a wavelength plan that connects any two ports.
-/// Ranks keep their data, so the root stays the same.
+/// Plans a collective again after failures, on the fabric `remaining`. `before` is the plan before
+/// the failures. A grid of tunable circuits keeps its wavelength plan if possible; otherwise
+/// it uses a wavelength plan that connects any two ports. Ranks keep their data, so the root stays
+/// on its node.
 ///
 /// # Errors
-/// A root that has left, ranks that cannot reach each other, wavelengths that the lasers lack, or
-/// the errors of a simulation.
+/// Fails if the root has left, if ranks cannot reach each other, if lasers lack a wavelength, and
+/// if a simulation fails.
 pub fn replan(
     before: &Plan,
-    rest: &Fabric,
+    remaining: &Fabric,
     algorithm: &Spec,
     size: Bytes,
     method: &Method,
 ) -> Result<Replanned, PlannerError> {
     let collective = before.schedule.collective;
     let node = before.fabric.node(collective.root());
-    let mut ranks = 0..rest.ranks();
-    let root = match ranks.find(|rank| rest.node(*rank) == node) {
+    let mut ranks = 0..remaining.ranks();
+    let root = match ranks.find(|rank| remaining.node(*rank) == node) {
         Some(root) => root,
         None if has_root(collective.kind()) => return Err(PlannerError::RootLeft { node }),
         None => 0,
     };
-    let mut collective = Collective::new(collective.kind(), rest.ranks())?.with_root(root)?;
+    let mut collective = Collective::new(collective.kind(), remaining.ranks())?.with_root(root)?;
     if let Some(demand) = before.schedule.collective.demand() {
         collective = collective.with_demand(demand.whole_blocks())?;
     }
     let on = |fabric: &Fabric| crate::plan(algorithm, fabric, collective, size, method);
-    let mut planned = on(rest);
-    if let Some(CircuitMachine::WssGrid(grid)) = rest.circuit_machine() {
+    let mut planned = on(remaining);
+    if let Some(CircuitMachine::WssGrid(grid)) = remaining.circuit_machine() {
         for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {
             let is_unfit = matches!(
                 &planned,

@@ -1,4 +1,4 @@
-//! Lower bounds stated beside the time of a plan, for any fabric and method.
+//! Lower bounds that are printed beside the time of a plan, for any fabric and method.
 
 use thiserror::Error;
 
@@ -12,27 +12,27 @@ use opticoll_fabric::network::Network;
 use opticoll_plan::collective::Collective;
 use opticoll_simulate::{Method, default_policy};
 
-/// A lower bound on the time of all plans, in words.
+/// A lower bound on the time of any plan, with its assumptions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatedBound {
-    /// The time.
+    /// Minimum time of any plan.
     pub time: Time,
     /// Name of the bound, such as `bandwidth`.
     pub name: &'static str,
-    /// Conditions under which the bound holds.
+    /// Conditions under which the bound is valid.
     pub assumption: String,
 }
 
-/// Reason why a time has no bound beside it.
+/// Reason why no bound is printed beside a time.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoBound {
-    /// The cables are not shared.
+    /// Every message uses the whole rate of its cable, regardless of other messages.
     #[error(
         "none: a cable of a rank gives each message its whole rate, regardless of the number of \
          messages"
     )]
     Unshared,
-    /// No bound is known.
+    /// No bound is known for the fabric.
     #[error("no bound is known for this fabric")]
     Unknown,
     /// A time exceeds 64 bits.
@@ -40,11 +40,12 @@ pub enum NoBound {
     Unit(#[from] UnitError),
 }
 
-/// Returns a quickly computed lower bound on the time of all plans of a collective, for planners;
-/// `None` if none is known. [`stated_bound`] returns the bound to print.
+/// Returns a lower bound on the time of any plan of a collective that is quick to compute, or
+/// `None` if no bound is known. Planners use this bound; [`stated_bound`] returns the bound to
+/// print.
 ///
 /// # Errors
-/// A time that exceeds 64 bits.
+/// Fails if a time exceeds 64 bits.
 pub fn time_bound(
     fabric: &Fabric,
     collective: &Collective,
@@ -61,11 +62,12 @@ pub fn time_bound(
     }
 }
 
-/// Returns every known lower bound on the time of all plans of a collective, with its witness; for
-/// an all_to_all with a demand over circuits also the bound on plans in which no rank relays.
+/// Returns every known lower bound on the time of any plan of a collective, with a witness that
+/// proves it. For an all_to_all with a demand over circuits, the list also contains the bound on
+/// plans without relays.
 ///
 /// # Errors
-/// A time that exceeds 64 bits.
+/// Fails if a time exceeds 64 bits.
 pub fn time_bounds(
     fabric: &Fabric,
     collective: &Collective,
@@ -74,13 +76,13 @@ pub fn time_bounds(
 ) -> Result<Vec<WitnessedBound>, UnitError> {
     if fabric.circuits().is_some() {
         let bound = |bound| circuit_bound(fabric, collective, size, method, bound);
-        let best = bound(opticoll_bounds::time_bound)?;
+        let general = bound(opticoll_bounds::time_bound)?;
         let direct = bound(opticoll_bounds::direct_bound)?;
         let bare = |bound| WitnessedBound {
             bound,
             witness: None,
         };
-        return Ok(best.into_iter().chain(direct).map(bare).collect());
+        return Ok(general.into_iter().chain(direct).map(bare).collect());
     }
     match placed_on_links(fabric, collective, method) {
         Some((network, placed)) => electrical::bounds(network, &placed, size, MAX_THOROUGH_STEPS),
@@ -88,8 +90,8 @@ pub fn time_bounds(
     }
 }
 
-/// Returns the network of a fabric, and the collective with its ranks at their places in the
-/// network.
+/// Returns the network of a fabric, and the collective with its ranks renumbered by their positions
+/// in the network.
 fn placed_on_links<'a>(
     fabric: &'a Fabric,
     collective: &Collective,
@@ -100,7 +102,6 @@ fn placed_on_links<'a>(
     Some((fabric.network()?, placed))
 }
 
-/// A bound of a family with circuits.
 type CircuitBound = fn(&Fabric, &CircuitProblem<'_>) -> Result<Option<TimeBound>, UnitError>;
 
 fn circuit_bound(
@@ -112,7 +113,7 @@ fn circuit_bound(
 ) -> Result<Option<TimeBound>, UnitError> {
     let policy = method.policy.unwrap_or(default_policy(fabric));
     let circuits = fabric.circuits();
-    // Nothing runs under a policy that the fabric does not know.
+    // A fabric has no plans under a policy that it does not support.
     let Some(Ok(charge)) = circuits.map(|circuits| circuits.charge(policy.name())) else {
         return Ok(None);
     };
@@ -125,11 +126,11 @@ fn circuit_bound(
     bound(fabric, &charged)
 }
 
-/// Returns the bound to print beside the times of a method: the greatest of [`time_bounds`] that
-/// holds for all plans.
+/// Returns the bound to print beside a time: the largest of [`time_bounds`] that applies to all
+/// plans.
 ///
 /// # Errors
-/// The reason why there is none.
+/// Returns the reason if there is no bound to print.
 pub fn stated_bound(
     fabric: &Fabric,
     collective: &Collective,

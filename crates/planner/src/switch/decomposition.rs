@@ -1,21 +1,21 @@
-//! All_to_alls whose blocks differ, over a circuit switch without relays: the demand as a sum of
-//! settings, each for a duration.
+//! All_to_alls with blocks of different sizes over a circuit switch without relays. The demand is
+//! decomposed into configurations of the switch with durations.
 //!
 //! A *matching* is a set of pairs of ranks in which each rank is the source of at most one pair and
-//! the destination of at most one pair. Ports with the same number connect the pairs of one
-//! matching. If all ports of a setting change together, the largest chunk of a matching determines
-//! its duration; [`matchings`] builds as few matchings as the busiest rank has pairs and puts
-//! chunks of similar size together. Blocks above a length are divided, so that they fill matchings
-//! of their own: more settings, and less idle time. The planner tries a few lengths and returns the
-//! fastest plan.
+//! the destination of at most one pair. The ports with one number connect the pairs of one
+//! matching. If all ports change at the same time, the largest chunk of a matching determines its
+//! duration. [`matchings`] builds as few matchings as the busiest rank has chunks, and combines
+//! chunks of similar size. Large blocks are divided into chunks of limited size, which adds
+//! configurations and reduces idle time. The planner tries several maximum chunk sizes and returns
+//! the fastest plan.
 //!
-//! If the whole switch changes at once (`all_stop`), a slot has one matching of similar length for
-//! each port. Under `planes` the matchings are distributed over planes, each to the plane that is
-//! free first. Under `per_port` no port needs to wait for another: pairs are also started one by
-//! one ([`list_scheduling`]), and the faster result is taken.
+//! If the whole switch changes at once (`all_stop`), each slot has one matching per port, all of
+//! similar duration. Under `planes` the matchings are distributed over the planes, each to the
+//! plane that is idle first. Under `per_port` no port waits for another port. In this case the
+//! planner also starts pairs one by one ([`list_scheduling`]), and uses the faster result.
 //!
-//! On a WDM ring chunks are lightpaths from source to destination, so a large block uses many
-//! channels, and the wavelength assignment chooses the slots.
+//! On a WDM ring each chunk is a lightpath from its source to its destination, so a large block
+//! uses many channels. The wavelength assignment determines the slots.
 
 mod list_scheduling;
 mod matchings;
@@ -35,7 +35,6 @@ use opticoll_plan::collective::{CollectiveKind, DemandMatrix};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// Declaration of the planner of demands.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[OptionRecord::new(
         "max_chunk",
@@ -51,7 +50,7 @@ pub(crate) const PLANNER: Planner = Planner {
         "Decomposition",
         &[CollectiveKind::AllToAll],
         "Blocks of different sizes over circuits without relays: chunks of similar size in one \
-         setting, on parallel planes",
+         configuration, on parallel planes",
         "opticoll; decompositions of Birkhoff and von Neumann as in Spectra, arXiv 2603.07373",
         Scope::Any(
             |fabric| {
@@ -67,17 +66,18 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "decomposition";
 
-/// Maximum number of times that the length of chunks is halved: 4,096 chunks in the largest block.
+/// Maximum number of times that the maximum chunk size is halved. The largest block then has 4,096
+/// chunks.
 const MAX_HALVINGS: u32 = 12;
 
-/// Maximum ratio of the time with shorter chunks to the best time so far. Without a cost of
-/// settings, ever shorter chunks would save ever less time: on 8 ranks with 6 ports the search took
-/// more than 40 s without this condition.
+/// Maximum ratio of the time with smaller chunks to the best time so far. If a configuration cost
+/// nothing, smaller and smaller chunks would save less and less time: on 8 ranks with 6 ports the
+/// search took more than 40 s without this condition.
 const MAX_TIME_RATIO: f64 = 1.0 - 1.0 / 300.0;
-/// Number of lengths without sufficient gain after which the search stops.
+/// Number of consecutive chunk sizes without sufficient gain after which the search ends.
 const MAX_LENGTHS_WITHOUT_GAIN: u32 = 5;
 
-/// A chunk that a circuit carries in a slot.
+/// Chunk with its slot and port. `amount` is its size in units of the demand.
 #[derive(Debug, Clone, Copy)]
 struct PlacedChunk {
     source: u32,
@@ -87,16 +87,17 @@ struct PlacedChunk {
     port: u8,
 }
 
-/// Ports and costs under a policy.
+/// Ports of a switch, and times that the policy charges.
 #[derive(Debug, Clone)]
 struct SwitchCosts {
-    /// Ports that work at all ranks, grouped by lanes: the ports of a lane change together.
+    /// Ports that work at all ranks, by lane. The ports of a lane change at the same time.
     lanes: Vec<Vec<u8>>,
-    /// Picoseconds per unit of amount.
+    /// Transmission time per unit of the demand, in picoseconds.
     per_amount: f64,
-    /// Picoseconds of each slot.
+    /// Fixed time per slot, in picoseconds.
     per_slot: f64,
-    /// Picoseconds of each slot of a lane after the first.
+    /// Time per change of a lane's configuration, in picoseconds: charged for each slot of the lane
+    /// but the first.
     change: f64,
     changes_port_by_port: bool,
 }
@@ -139,13 +140,13 @@ impl SwitchCosts {
         self.lanes.concat()
     }
 
-    /// Returns the cost of a matching of a lane in addition to its chunks, in picoseconds.
+    /// Returns the time of a matching in addition to the transmission time, in picoseconds.
     fn overhead(&self) -> f64 {
         self.per_slot + self.change
     }
 }
 
-/// Chunks with slots and ports, and their time in picoseconds.
+/// Chunks with slots and ports, and the time of the plan in picoseconds.
 struct Decomposition {
     chunks: Vec<PlacedChunk>,
     time: f64,
@@ -178,7 +179,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     Ok(build(problem, decomposition.chunks, spec.to_string())?.into())
 }
 
-/// Builds the plan on a ring with chunks of at most `longest`.
+/// Builds the plan on a ring with chunks of at most `longest` units of the demand.
 fn plan_on_ring(
     problem: &PlanningProblem<'_>,
     amounts: &Amounts,
@@ -194,7 +195,7 @@ fn plan_on_ring(
     )?)
 }
 
-/// Builds the fastest plan on a ring among a few lengths of chunks.
+/// Builds plans on a ring with several maximum chunk sizes, and returns the fastest plan.
 fn fastest_on_ring(problem: &PlanningProblem<'_>, amounts: &Amounts) -> Result<Plan, PlannerError> {
     let evaluation = Evaluation {
         problem,
@@ -237,13 +238,13 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         _ => return Ok(Vec::new()),
     };
     let equal_blocks_fill = match switch {
-        // Equal blocks fill all ports except in the last setting.
+        // Equal blocks use all ports except in the last configuration.
         Some(switch) => {
             let (ports, others) = (shifts::ports_of_all(switch).len() as u64, switch.ranks - 1);
             let idle = ports - 1 - (u64::from(others) + ports - 1) % ports;
             idle * 300 < u64::from(others)
         }
-        // Many equal blocks fill the channels of a ring in the algorithm `direct`.
+        // With many equal blocks, the algorithm `direct` uses all channels of a ring.
         None => u64::from(collective.chunks()) > QUICK_TRANSFERS,
     };
     if collective.demand().is_none() && equal_blocks_fill {
@@ -261,12 +262,12 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             if let Some(switch) = switch {
                 let amounts = Amounts::of(&problem);
                 let costs = SwitchCosts::of(&problem, switch, amounts.largest)?;
-                let least = amounts.least(&amounts.lines(), &costs, u64::MAX);
+                let least = amounts.least(&amounts.rank_amounts(), &costs, u64::MAX);
                 if limit
                     .is_some_and(|limit| !costs.changes_port_by_port && least >= limit.ps() as f64)
                 {
                     return Ok(Built::NotExpected(
-                        "its minimum number of settings takes longer",
+                        "its minimum number of configurations takes longer",
                     ));
                 }
             }
@@ -275,16 +276,17 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     }])
 }
 
-/// Amount that each rank sends to each other rank, in the units of the demand.
+/// Amounts that each rank sends to each other rank, in units of the demand.
 struct Amounts {
     ranks: u32,
     largest: u64,
-    /// Amounts row by row; zero from a rank to itself.
+    /// Amounts, indexed by source times `ranks` plus destination; zero from a rank to itself.
     matrix: Vec<u64>,
 }
 
 impl Amounts {
-    /// Returns the amounts of a problem; without a demand, equal blocks in bytes.
+    /// Returns the amounts of a problem. Without a demand, all blocks have the same size and the
+    /// unit is a byte.
     fn of(problem: &PlanningProblem<'_>) -> Amounts {
         let collective = &problem.collective;
         let ranks = collective.ranks();
@@ -305,8 +307,8 @@ impl Amounts {
         }
     }
 
-    /// Returns the largest chunk that the option requests, in the units of the demand; `None`
-    /// without the option.
+    /// Returns the maximum chunk size that the option `longest` requests, in units of the demand,
+    /// or `None` without the option.
     fn longest(&self, spec: &Spec, size: Bytes) -> Result<Option<u64>, PlannerError> {
         let text = match spec.option("max_chunk") {
             None => return Ok(None),
@@ -325,8 +327,8 @@ impl Amounts {
         Ok(Some(longest))
     }
 
-    /// Returns an amount for a number of bytes; `None` if the largest block would have more than
-    /// 4,096 chunks of this length.
+    /// Converts a number of bytes to units of the demand. `None` if the largest block would have
+    /// more than 4,096 chunks of this size.
     fn amount_of_bytes(&self, bytes: Bytes, size: Bytes) -> Option<u64> {
         let amount =
             u128::from(bytes.get()) * u128::from(self.largest) / u128::from(size.get().max(1));
@@ -335,7 +337,7 @@ impl Amounts {
             .then_some(amount.min(u64::MAX.into()) as u64)
     }
 
-    /// Returns the pairs with their amounts, divided into chunks of at most `longest`.
+    /// Returns (source, destination, amount) of all chunks of at most `longest` units.
     fn chunks(&self, longest: u64) -> Vec<(u32, u32, u64)> {
         let mut chunks = Vec::new();
         for (place, &amount) in (0u64..).zip(&self.matrix) {
@@ -351,18 +353,18 @@ impl Amounts {
         chunks
     }
 
-    /// Returns the fastest decomposition among a few lengths of chunks.
+    /// Returns the fastest decomposition of several maximum chunk sizes.
     fn fastest(&self, costs: &SwitchCosts) -> Decomposition {
         let mut work = matchings::MAX_WORK;
-        let mut best = self.decompose(costs, u64::MAX, &mut work);
+        let mut fastest = self.decompose(costs, u64::MAX, &mut work);
         let largest_block = self.matrix.iter().max().copied().unwrap_or(0);
-        let lines = self.lines();
+        let rank_amounts = self.rank_amounts();
         let mut lengths_without_gain = 0;
         for halvings in 1..=MAX_HALVINGS {
             interrupt::check();
             let longest = largest_block.div_ceil(1 << halvings);
-            let enough = best.time * MAX_TIME_RATIO;
-            let least = self.least(&lines, costs, longest);
+            let enough = fastest.time * MAX_TIME_RATIO;
+            let least = self.least(&rank_amounts, costs, longest);
             if longest < 2
                 || least >= enough
                 || lengths_without_gain == MAX_LENGTHS_WITHOUT_GAIN
@@ -376,44 +378,46 @@ impl Amounts {
             } else {
                 lengths_without_gain + 1
             };
-            if cut.time < best.time {
-                best = cut;
+            if cut.time < fastest.time {
+                fastest = cut;
             }
         }
-        best
+        fastest
     }
 
-    /// Returns the amounts of each rank's pairs, sent and received.
-    fn lines(&self) -> Vec<Vec<u64>> {
+    /// Returns the nonzero amounts that each rank sends, followed by the nonzero amounts that each
+    /// rank receives.
+    fn rank_amounts(&self) -> Vec<Vec<u64>> {
         let ranks = self.ranks as usize;
         let of = |start: usize, step: usize, count: usize| {
-            let line = self.matrix[start..].iter().step_by(step).take(count);
-            line.copied().filter(|amount| *amount > 0).collect()
+            let amounts = self.matrix[start..].iter().step_by(step).take(count);
+            amounts.copied().filter(|amount| *amount > 0).collect()
         };
         let rows = (0..ranks).map(|rank| of(rank * ranks, 1, ranks));
         rows.chain((0..ranks).map(|rank| of(rank, ranks, ranks)))
             .collect()
     }
 
-    /// Returns a lower bound in picoseconds on the time of decompositions into chunks of at most
-    /// `longest`.
-    fn least(&self, lines: &[Vec<u64>], costs: &SwitchCosts, longest: u64) -> f64 {
+    /// Returns a lower bound in picoseconds on the time of any decomposition into chunks of at most
+    /// `longest` units. `rank_amounts` is the result of [`Amounts::rank_amounts`].
+    fn least(&self, rank_amounts: &[Vec<u64>], costs: &SwitchCosts, longest: u64) -> f64 {
         let ports = costs.ports().len() as u64;
-        let line_time = |line: &Vec<u64>| {
-            let pieces: u64 = line.iter().map(|amount| amount.div_ceil(longest)).sum();
-            let sending = line.iter().sum::<u64>() as f64 * costs.per_amount;
-            let settings = pieces.div_ceil(ports) as f64;
-            sending / ports as f64 + settings * costs.overhead() - costs.change
+        let rank_time = |amounts: &Vec<u64>| {
+            let pieces: u64 = amounts.iter().map(|amount| amount.div_ceil(longest)).sum();
+            let sending = amounts.iter().sum::<u64>() as f64 * costs.per_amount;
+            let configurations = pieces.div_ceil(ports) as f64;
+            sending / ports as f64 + configurations * costs.overhead() - costs.change
         };
-        lines.iter().map(line_time).fold(0.0, f64::max)
+        rank_amounts.iter().map(rank_time).fold(0.0, f64::max)
     }
 
-    /// Returns the chunks of at most `longest` in slots; exchanges between matchings reduce `work`.
+    /// Assigns slots and ports to chunks of at most `longest` units of the demand. `work` is the
+    /// remaining work limit of exchanges between matchings.
     fn decompose(&self, costs: &SwitchCosts, longest: u64, work: &mut u64) -> Decomposition {
         let chunks = self.chunks(longest);
         let matchings = matchings::similar_sizes(self.ranks, &chunks, work);
         let joint = assign_lanes(costs, matchings);
-        // If ports change one by one, it may still be faster if all ports wait for one another.
+        // Even if ports may change one by one, it may be faster if all ports wait for each other.
         let separate = costs
             .changes_port_by_port
             .then(|| list_scheduling::schedule(self.ranks, costs, &chunks));
@@ -424,8 +428,8 @@ impl Amounts {
     }
 }
 
-/// Assigns slots and ports to matchings: the matchings of a slot have similar lengths, and each
-/// slot goes to the lane that is free first.
+/// Assigns slots and ports to matchings. Matchings of similar duration share a slot, and each slot
+/// uses the lane that is idle first.
 fn assign_lanes(costs: &SwitchCosts, mut matchings: Vec<Matching>) -> Decomposition {
     matchings.sort_by_key(|matching| std::cmp::Reverse(matching.longest()));
     let mut lanes: Vec<(f64, u32, &[u8])> = Vec::new();
@@ -463,7 +467,6 @@ fn assign_lanes(costs: &SwitchCosts, mut matchings: Vec<Matching>) -> Decomposit
     }
 }
 
-/// Builds the plan of chunks in slots.
 fn build(
     problem: &PlanningProblem<'_>,
     mut chunks: Vec<PlacedChunk>,
@@ -493,8 +496,8 @@ fn build(
     Ok(plan)
 }
 
-/// Returns a schedule with all chunks in one step; the chunks have a source, a destination and an
-/// amount, in the order of pairs.
+/// Returns a schedule that sends all chunks in one step. `chunks` lists (source, destination,
+/// amount), sorted by source and then by destination.
 fn schedule(
     problem: &PlanningProblem<'_>,
     chunks: &[(u32, u32, u64)],
@@ -504,7 +507,6 @@ fn schedule(
         Some(demand) => requested
             .without_demand()
             .with_demand(cut(demand, chunks)?)?,
-        // All blocks have the same number of chunks.
         None => {
             let blocks = requested.blocks() - u64::from(requested.ranks());
             requested.with_pieces((chunks.len() as u64 / blocks.max(1)).max(1) as u32)?
@@ -526,8 +528,8 @@ fn schedule(
     Ok(schedule)
 }
 
-/// Returns a demand with the given chunks, which are in the order of pairs; the block that a rank
-/// keeps is one chunk.
+/// Returns the demand divided into the given chunks, sorted by source and then by destination. The
+/// block that a rank keeps is a single chunk.
 fn cut(demand: &DemandMatrix, chunks: &[(u32, u32, u64)]) -> Result<DemandMatrix, PlannerError> {
     let ranks = demand.ranks();
     let matrix = demand.matrix();

@@ -1,11 +1,11 @@
-//! Plans with a single setting of a circuit switch, kept for the whole collective.
+//! Plans with a single configuration of a circuit switch for the whole collective.
 //!
-//! Every rank has d outgoing and d incoming circuits, and the setting is a graph of degree d
+//! Every rank has d outgoing and d incoming circuits, so the configuration is a graph of degree d
 //! ([`graphs`]). All_to_all, scatter and gather use shortest routes ([`shortest_routes`]). The
-//! other collectives are planned by the planners of any graph, on a fabric with a link for each
-//! circuit at the rate of the ports, with the start-up time and latency of a circuit; each of their
-//! steps is a slot of the switch, in which each circuit carries the data of its link. The circuit
-//! simulator times the result.
+//! other collectives are planned by planners for any graph, on a fabric that has a link per
+//! circuit. A link has the rate of a port, and the startup time and latency of a circuit. Each step
+//! of such a plan is a slot of the switch, in which each circuit sends the data of its link. The
+//! circuit simulator determines the time of the result.
 
 mod graphs;
 mod shortest_routes;
@@ -30,7 +30,6 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::Method;
 
-/// Declaration of the planner of static topologies.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("topology", "graph of the circuits")
@@ -58,7 +57,7 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Gather,
             CollectiveKind::AllToAll,
         ],
-        "One setting of circuits for the whole collective: rings of shifts, Kautz graphs, \
+        "One configuration for the whole collective: rings of shifts, Kautz graphs, \
          hypercubes, tori",
         "Imase and Itoh, A Design for Directed Graphs with Minimum Diameter, IEEE Transactions on \
          Computers 1983; planners of any graph",
@@ -68,18 +67,18 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "static";
 
-/// Planners of links to use on the graph.
+/// Planners for any graph that are applied to the graph of circuits.
 const ON_LINKS: [&str; 2] = ["matching", "tree_packing"];
 
-/// Maximum number of plans of a planner of links to try on a graph without the option `on_links`.
+/// Maximum number of plans per planner to try on a graph if the option `on_links` is not set.
 const MAX_PLANS: usize = 3;
 
-/// Maximum number of transfers of each such plan (131,072: 0.13 s at 1,000,000 transfers per
-/// second).
+/// Maximum number of transfers of a plan for the graph of circuits (131,072: 0.13 s at 1,000,000
+/// transfers per second).
 const MAX_TRANSFERS: u64 = 1 << 17;
 
-/// Maximum number of ranks of an all_to_all for which static topologies are candidates of a choice:
-/// finding shortest routes takes too long for more ranks.
+/// Maximum number of ranks of an all_to_all for which there are candidates. For more ranks, the
+/// search for shortest routes takes too long.
 const MAX_ROUTED_RANKS: u32 = 512;
 
 fn plan(
@@ -132,15 +131,15 @@ fn uses_shortest_routes(problem: &PlanningProblem<'_>) -> bool {
     matches!(problem.collective.kind(), AllToAll | Scatter | Gather)
 }
 
-/// Refuses a switch with several planes or with dead ports.
+/// Fails if the switch has several planes or dead ports.
 fn check(switch: &CircuitSwitch) -> Result<(), AlgorithmError> {
     let reason = "it sets the ports of a circuit_switch with planes=1 and without dead ports";
     let fits = switch.planes == 1 && switch.dead_ports.is_empty();
     ensure(fits, NAME, switch.ranks, reason)
 }
 
-/// Returns the graphs that the ports allow as candidates of a choice. With one port the only graph
-/// is a ring, for which there are other planners.
+/// Returns one candidate per graph that the ports permit. With one port the only graph is a ring,
+/// for which there are other planners.
 fn candidates<'a>(
     problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
@@ -163,7 +162,7 @@ fn candidates<'a>(
     Ok(offers.flatten().collect())
 }
 
-/// Returns the fastest plan on a graph as a candidate.
+/// Returns the candidate that builds the fastest plan on a graph.
 fn offer<'a>(
     problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
@@ -187,7 +186,7 @@ fn offer<'a>(
         name: graph.spec().to_string(),
         slots: 1,
         least,
-        // Shortest routes take long to find: other candidates come first.
+        // The search for shortest routes takes long, so other candidates are tried first.
         estimate: match is_all_to_all {
             true => Time::from_ps(u64::MAX - 2),
             false => least,
@@ -212,7 +211,7 @@ fn offer<'a>(
     })
 }
 
-/// Returns the plan of the graph's links that takes the least time over circuits.
+/// Returns the plan on the fabric `links` that is fastest when circuits replace its links.
 fn fastest_on_links(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
@@ -238,7 +237,7 @@ fn fastest_on_links(
         let first_small = offers
             .iter()
             .position(|offer| offer.transfers <= MAX_TRANSFERS);
-        // If each plan is larger, the first plan is tried.
+        // If all plans are too large, the first plan is tried.
         let first = first_small.unwrap_or(0);
         let offers = offers.into_iter().enumerate();
         let offers =
@@ -263,7 +262,7 @@ fn fastest_on_links(
     Ok(plan.into_expanded())
 }
 
-/// Replaces the links of a plan by the circuits of the graph: a slot for each step.
+/// Replaces the links of a plan by the circuits of the graph, with one slot per step.
 fn over_circuits(
     links_plan: Plan,
     problem: &PlanningProblem<'_>,
@@ -287,7 +286,7 @@ fn over_circuits(
     Ok(plan)
 }
 
-/// Returns the ports of each circuit, by its ends.
+/// Returns the ports of each circuit, by the two ranks of the circuit.
 fn lights(switch: &CircuitSwitch, graph: &Graph) -> BTreeMap<[u32; 2], Light> {
     let ends: Vec<(u32, [u32; 2])> = graph.circuits().map(|ends| (0, ends)).collect();
     let lights = HeldCircuits::new(switch).enter(0, &ends);
@@ -295,7 +294,6 @@ fn lights(switch: &CircuitSwitch, graph: &Graph) -> BTreeMap<[u32; 2], Light> {
 }
 
 impl Graph {
-    /// Returns a fabric with a link for each circuit.
     fn links(&self, switch: &CircuitSwitch) -> Result<Fabric, PlannerError> {
         let links: Vec<String> = self
             .circuits()

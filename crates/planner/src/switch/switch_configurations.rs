@@ -1,24 +1,27 @@
-//! Steps of an algorithm over a circuit switch, with changes of the setting where they pay.
+//! Steps of an algorithm over a circuit switch, which changes its configuration when a change saves
+//! time.
 //!
-//! A message of a step passes one circuit if the current setting connects its ranks, or several
-//! circuits if not; or the setting is changed first. The cheapest choice depends on all steps. Let
-//! T(i, g) be the time of step i on setting g, and R the time of a change. The least time C(i, g)
-//! up to step i with setting g at its end is
+//! A message of a step uses one circuit if the current configuration connects its ranks, and
+//! several circuits otherwise. Alternatively, the configuration is changed before the step. The
+//! cheapest choice depends on all steps. Let T(i, g) be the time of step i with configuration g,
+//! and R the time of a change. The minimum time C(i, g) of all steps up to step i, if step i uses
+//! configuration g, is
 //!
 //! C(i, g) = T(i, g) + min(C(i - 1, g), R + min over h of C(i - 1, h)),
 //!
-//! a shortest path over steps and settings. The settings to try ([`graphs`]) hold the circuits of
-//! runs of steps as long as the ports suffice, and a cycle through all ranks. [`routes`] computes
-//! the time of a step on a setting and the circuits of its messages.
+//! which is a shortest path over steps and configurations. The configurations to try ([`graphs`])
+//! contain the circuits of as many consecutive steps as the ports permit; one configuration is a
+//! cycle through all ranks. [`routes`] computes the time of a step with a configuration and the
+//! circuits of the step's messages.
 //!
-//! With a network beside the switch, a step may use the network instead, while the setting stays:
-//! T(i, g) is then the lesser of both times.
+//! If there is a packet network beside the switch (`packet_rate`), a step may use it while the
+//! configuration stays up. T(i, g) is then the minimum of both times.
 //!
-//! With cut-through, all messages of a step share a slot and the circuits.
+//! With cut-through, all messages of a step share the circuits in a single slot.
 //!
-//! Halving and doubling along a cycle is the algorithm `cyclic_doubling`; on 64 ranks with one port
-//! of 800 Gb/s, alpha = delta = 100 ns and R = 1 us the plan changes the setting six times for 1
-//! MiB, and takes 31,082.24 ns.
+//! The algorithm `cyclic_doubling` is halving and doubling along a cycle. For 1 MiB on 64 ranks
+//! with one port of 800 Gb/s, alpha = delta = 100 ns and R = 1 us, its plan changes the
+//! configuration six times and takes 31,082.24 ns.
 
 mod graphs;
 mod routes;
@@ -31,7 +34,7 @@ use crate::{
     FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
     selection::candidate_bound,
 };
-use graphs::Setting;
+use graphs::Configuration;
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -46,7 +49,6 @@ use opticoll_plan::schedule::Schedule;
 use routes::Route;
 use steps::Step;
 
-/// Declaration of the planner of settings.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("algorithm", "algorithm whose steps are executed")
@@ -54,9 +56,10 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("the fastest"),
         OptionRecord::new(
             "configurations",
-            "settings of the steps: best, those with the least cost for all steps together; one, \
-             the same setting for all steps; each, circuits for all messages of each step; packet, \
-             the network beside the switch, without circuits",
+            "configurations of the steps: best, the configurations with the lowest cost for all \
+             steps together; one, the same configuration for all steps; each, circuits for all \
+             messages of each step; beside, the network beside the switch (packet_rate), without \
+             circuits",
         )
         .range("best, one, each, packet")
         .default("best"),
@@ -67,8 +70,8 @@ pub(crate) const PLANNER: Planner = Planner {
         NAME,
         "Settings",
         &CollectiveKind::ALL,
-        "Steps of an algorithm over a circuit switch, which changes its setting where a change \
-         saves time, and otherwise relays messages over several circuits",
+        "Steps of an algorithm over a circuit switch, which changes its configuration when a \
+         change saves time, and otherwise relays messages over several circuits",
         "opticoll; for halving and doubling as in Short-circuiting Rings, arXiv 2510.03491",
         Scope::Switches(FamilyFunctions {
             applies: |switch| switch.planes == 1 || switch.packet_rate.is_some(),
@@ -79,7 +82,7 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "switch_configurations";
 
-/// Settings to use.
+/// Choice of the configurations: the value of the option `settings`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
     Best,
@@ -123,8 +126,8 @@ fn candidates<'a>(
     let is_charged = switch.planes > 1 || switch.first_configuration == FirstConfiguration::Charged;
     let mut candidates = Vec::new();
     for choice in [Choice::Best, Choice::Beside] {
-        // The best steps use the network beside the switch where this is cheaper, except if the
-        // first setting is charged.
+        // `Choice::Best` also uses the network beside the switch where this is cheaper, unless the
+        // first configuration is charged.
         let is_candidate = match choice {
             Choice::Best => switch.planes == 1,
             _ => switch.packet_rate.is_some() && is_charged,
@@ -136,7 +139,6 @@ fn candidates<'a>(
     Ok(candidates)
 }
 
-/// Returns the plans of all algorithms as candidates.
 fn offers<'a>(
     problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
@@ -159,7 +161,8 @@ fn offers<'a>(
             name: spec_of(record.name, choice).to_string(),
             slots: slots.max(1),
             least,
-            // Among plans with the same bound the smallest comes first.
+            // Among candidates with equal bounds, the candidate with the fewest transfers comes
+            // first.
             estimate: least.plus(Time::from_ps(transfers))?,
             transfers,
             make: Box::new(move |_| {
@@ -179,8 +182,8 @@ fn spec_of(algorithm: &str, choice: Choice) -> Spec {
     }
 }
 
-/// Refuses a switch with several planes; for steps beside the switch, a switch without such a
-/// network.
+/// Fails if the switch has several planes or, with `Choice::Beside`, if there is no network beside
+/// the switch.
 fn check(switch: &CircuitSwitch, choice: Choice) -> Result<(), AlgorithmError> {
     let (fits, reason) = match choice {
         Choice::Beside => (
@@ -195,7 +198,6 @@ fn check(switch: &CircuitSwitch, choice: Choice) -> Result<(), AlgorithmError> {
     ensure(fits, NAME, switch.ranks, reason)
 }
 
-/// Builds the plan of the steps of an algorithm.
 fn build(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
@@ -220,14 +222,12 @@ fn build(
     ))
 }
 
-/// Routes of a step, in the order of its messages.
+/// Routes of a step's messages, in the order of the messages.
 struct RoutedStep {
-    /// True if the routes use the network beside the switch.
-    is_beside: bool,
+    uses_side_network: bool,
     routes: Vec<Route>,
 }
 
-/// Returns the routes of all steps.
 fn route_steps(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
@@ -235,26 +235,28 @@ fn route_steps(
     name: &str,
     choice: Choice,
 ) -> Result<Vec<RoutedStep>, PlannerError> {
-    let beside_switch = |step: &Step| RoutedStep {
-        is_beside: true,
+    let over_side_network = |step: &Step| RoutedStep {
+        uses_side_network: true,
         routes: routes::direct(step),
     };
     if choice == Choice::Beside {
-        return Ok(steps.iter().map(beside_switch).collect());
+        return Ok(steps.iter().map(over_side_network).collect());
     }
     let unfit = |sentence: String| PlacementError::new(PlacementProblem::Unfit, sentence);
-    let settings = graphs::settings(switch, steps);
-    let chosen = cheapest(problem, switch, steps, &settings, choice)?.ok_or_else(|| {
+    let configurations = graphs::configurations(switch, steps);
+    let chosen = cheapest(problem, switch, steps, &configurations, choice)?.ok_or_else(|| {
         let spec = problem.fabric.spec();
-        unfit(format!("no setting of {spec} can carry a step of {name}"))
+        unfit(format!(
+            "no configuration of {spec} can carry a step of {name}"
+        ))
     })?;
-    let route_step = |(step, setting): (&Step, Option<usize>)| {
-        let Some(setting) = setting else {
-            return Some(beside_switch(step));
+    let route_step = |(step, configuration): (&Step, Option<usize>)| {
+        let Some(configuration) = configuration else {
+            return Some(over_side_network(step));
         };
         Some(RoutedStep {
-            is_beside: false,
-            routes: routes::routes(step, &settings[setting], switch)?,
+            uses_side_network: false,
+            routes: routes::routes(step, &configurations[configuration], switch)?,
         })
     };
     let routed: Option<Vec<RoutedStep>> = steps.iter().zip(chosen).map(route_step).collect();
@@ -264,13 +266,14 @@ fn route_steps(
     )
 }
 
-/// Returns the settings of all steps that take the least time together; `None` for a step beside
-/// the switch. Returns `None` if neither is possible for some step.
+/// Returns the fastest sequence of configurations: for each step the index of its configuration, or
+/// `None` if the step uses the network beside the switch. Returns `None` if neither is possible for
+/// some step.
 fn cheapest(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     steps: &[Step],
-    settings: &[Setting],
+    configurations: &[Configuration],
     choice: Choice,
 ) -> Result<Option<Vec<Option<usize>>>, PlannerError> {
     let (per_slot, change) = problem.switch_cost(switch)?;
@@ -278,64 +281,74 @@ fn cheapest(
         FirstConfiguration::Free => 0,
         FirstConfiguration::Charged => change,
     };
-    // Time of the step on each setting, and whether it uses the network beside the switch.
+    // Time of the step with each configuration in picoseconds, and whether the step uses the
+    // network beside the switch.
     let times = |step: &Step| -> Vec<Option<(u64, bool)>> {
-        let beside = match choice {
-            Choice::Best => routes::beside(step, switch, per_slot),
+        let side_network_time = match choice {
+            Choice::Best => routes::side_network_time(step, switch, per_slot),
             _ => None,
         };
-        let time = |setting: &Setting| {
-            let direct = choice != Choice::Each || setting.joins_all(step);
-            let time = direct.then(|| routes::time(step, setting, switch, per_slot));
-            let options = [time.flatten().zip(Some(false)), beside.zip(Some(true))];
+        let time = |configuration: &Configuration| {
+            let direct = choice != Choice::Each || configuration.joins_all(step);
+            let time = direct.then(|| routes::time(step, configuration, switch, per_slot));
+            let options = [
+                time.flatten().zip(Some(false)),
+                side_network_time.zip(Some(true)),
+            ];
             options.into_iter().flatten().min()
         };
-        settings.iter().map(time).collect()
+        configurations.iter().map(time).collect()
     };
     let change = match choice {
         Choice::One => None,
         _ => Some(change),
     };
-    // Least time up to a step for each setting; the setting of the step before, and whether the
-    // step uses the network beside the switch.
-    let mut least: Vec<Option<u64>> = vec![Some(first); settings.len()];
+    // `least` is the minimum time up to a step that uses each configuration. `before` has, for each
+    // step and configuration, the configuration of the previous step, and whether the step uses the
+    // network beside the switch.
+    let mut least: Vec<Option<u64>> = vec![Some(first); configurations.len()];
     let mut before = Vec::with_capacity(steps.len());
     for step in steps {
         interrupt::check();
-        let cheapest = (0..settings.len()).filter_map(|setting| Some((least[setting]?, setting)));
+        let cheapest = (0..configurations.len())
+            .filter_map(|configuration| Some((least[configuration]?, configuration)));
         let changed = cheapest.min().filter(|_| !before.is_empty());
-        let changed =
-            changed.and_then(|(time, setting)| Some((time.saturating_add(change?), setting)));
-        let mut next = Vec::with_capacity(settings.len());
-        let mut previous = Vec::with_capacity(settings.len());
-        for (setting, time) in times(step).into_iter().enumerate() {
-            let kept = least[setting].map(|time| (time, setting));
-            let best = [kept, changed]
+        let changed = changed
+            .and_then(|(time, configuration)| Some((time.saturating_add(change?), configuration)));
+        let mut next = Vec::with_capacity(configurations.len());
+        let mut previous = Vec::with_capacity(configurations.len());
+        for (configuration, time) in times(step).into_iter().enumerate() {
+            let kept = least[configuration].map(|time| (time, configuration));
+            let cheaper = [kept, changed]
                 .into_iter()
                 .flatten()
-                .min_by_key(|best| best.0);
-            next.push(best.and_then(|(least, _)| Some(least.saturating_add(time?.0))));
-            let is_beside = time.is_some_and(|(_, is_beside)| is_beside);
-            previous.push((best.map_or(setting, |(_, from)| from), is_beside));
+                .min_by_key(|cheaper| cheaper.0);
+            next.push(cheaper.and_then(|(least, _)| Some(least.saturating_add(time?.0))));
+            let uses_side_network = time.is_some_and(|(_, uses_side_network)| uses_side_network);
+            previous.push((
+                cheaper.map_or(configuration, |(_, from)| from),
+                uses_side_network,
+            ));
         }
         least = next;
         before.push(previous);
     }
-    let end = (0..settings.len()).filter_map(|setting| Some((least[setting]?, setting)));
+    let end = (0..configurations.len())
+        .filter_map(|configuration| Some((least[configuration]?, configuration)));
     let Some((_, mut at)) = end.min() else {
         return Ok(None);
     };
     let mut chosen = Vec::with_capacity(steps.len());
     for previous in before.iter().rev() {
-        let (from, is_beside) = previous[at];
-        chosen.push((!is_beside).then_some(at));
+        let (from, uses_side_network) = previous[at];
+        chosen.push((!uses_side_network).then_some(at));
         at = from;
     }
     chosen.reverse();
     Ok(Some(chosen))
 }
 
-/// Builds the plan of steps whose messages have their routes.
+/// Builds the plan of steps whose messages have routes.
 fn place(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
@@ -349,7 +362,10 @@ fn place(
     let mut circuits = HeldCircuits::new(switch);
     let mut start = 0;
     for (number, (step, routed_step)) in steps.iter().zip(routed_steps).enumerate() {
-        let RoutedStep { is_beside, routes } = routed_step;
+        let RoutedStep {
+            uses_side_network,
+            routes,
+        } = routed_step;
         let mut used: BTreeMap<u32, BTreeMap<[u32; 2], Light>> = BTreeMap::new();
         for route in routes {
             interrupt::check();
@@ -359,7 +375,7 @@ fn place(
             }
         }
         for (slot, lights) in &mut used {
-            if *is_beside {
+            if *uses_side_network {
                 lights
                     .values_mut()
                     .for_each(|light| *light = SwitchedLight::BESIDE);

@@ -1,14 +1,15 @@
-//! Matching of chunks with logical links, instant by instant.
+//! Matching of chunks with logical links, one point in time after another.
 //!
-//! Whenever links are free, every rank receives over its logical links chunks that their sources
-//! have and that the rank lacks, no chunk twice. For one rank this is a bipartite matching of
-//! logical links and chunks; augmenting paths make it as large as possible. Among the chunks that a
-//! logical link could carry, the chunk with the fewest copies is taken, or the chunk that has come
-//! farthest; a seed breaks ties.
+//! Whenever links are idle, every rank receives chunks over its logical links. The source of the
+//! logical link must have the chunk, the rank must lack it, and no chunk arrives twice. For one
+//! rank this is a bipartite matching of logical links with chunks, which augmenting paths make as
+//! large as possible. If a logical link can carry several chunks, it carries the chunk with the
+//! fewest copies or, with `ChunkOrder::Farthest`, the chunk that has travelled the longest
+//! distance. A seed breaks ties.
 //!
-//! *Symmetry:* if the translations of a grid map logical links to logical links, the blocks of rank
-//! r are the blocks of rank 0, translated by r. The search then handles rank 0 only: a neighbour u
-//! has block b if rank 0 has block b - u.
+//! *Symmetry:* if the translations of a grid map logical links to logical links, a translation by r
+//! maps the blocks that rank 0 has to the blocks that rank r has. The search then handles rank 0
+//! only: a neighbour u has block b if rank 0 has block b - u.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +21,8 @@ use crate::graph::logical_links::LogicalLinks;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::translations::Translations;
 
-/// Blocks to spread: the blocks of all ranks or of one rank, each in a number of pieces.
+/// Blocks that all ranks must receive: the blocks of all ranks or of one rank, each divided into
+/// `pieces` pieces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spread {
     pub(super) pieces: u32,
@@ -28,32 +30,31 @@ pub(super) struct Spread {
     pub(super) root: Option<u32>,
 }
 
-/// Times at which logical links carry chunks.
+/// Rule that determines when logical links carry chunks.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Timing {
-    /// Steps of all logical links. A link carries in a step as many chunks as its rate is a
-    /// multiple of the slowest rate; if the number of steps is given, a multiple of this number, as
-    /// the remaining chunks require.
+    /// All logical links proceed in steps. In a step the slowest link carries one chunk, and a link
+    /// that is n times as fast carries n chunks. If the number of steps is limited, links carry as
+    /// many times these numbers as the remaining chunks require.
     Steps {
-        /// Number of steps, and factor on the number of chunks needed on average in each step.
+        /// Number of steps, and factor on the number of chunks that is needed on average per step.
         limit: Option<(u32, f64)>,
     },
-    /// A clock: each logical link starts when its links are free, and is busy for its latency and
-    /// the bytes of a chunk.
+    /// Logical links follow a clock. A logical link starts when its links are idle, and occupies
+    /// them for its latency and the transmission time of a chunk.
     Clock {
-        /// Bytes of a chunk.
+        /// Number of bytes per chunk.
         bytes: u64,
     },
 }
 
-/// Order in which chunks are taken.
+/// Rule that determines which of several chunks a logical link carries first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkOrder {
     Rarest,
     Farthest,
 }
 
-/// A chunk over a logical link in a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delivery {
     pub(super) step: u32,
@@ -61,17 +62,16 @@ pub(super) struct Delivery {
     pub(super) chunk: u32,
 }
 
-/// Result of a search.
 pub(super) struct Matching {
     /// Deliveries, sorted by step.
     pub(super) deliveries: Vec<Delivery>,
     pub(super) steps: u32,
-    /// Number of chunks that the slowest links carry in total (steps), or time in picoseconds
-    /// (clock).
+    /// Cost of the matching: in steps, the number of chunks that the slowest links carry in total;
+    /// on the clock, the time in picoseconds.
     pub(super) cost: u64,
 }
 
-/// Maximum number of chunks to compare for a logical link.
+/// Maximum number of chunks that are compared for a logical link.
 const SAMPLES: usize = 16;
 
 struct Search<'a> {
@@ -80,29 +80,32 @@ struct Search<'a> {
     spread: Spread,
     first: ChunkOrder,
     random: Pcg64Mcg,
-    /// Number of ranks that the search handles.
+    /// Number of ranks in the tables: 1 if the spread is symmetric, otherwise all ranks.
     rows: u32,
     words: usize,
-    /// A bit for each rank and chunk: the rank has the chunk; the rank has it or receives it.
+    /// A bit per rank and chunk: the rank has the chunk (`present`); the rank has it or will
+    /// receive it (`coming`).
     present: Vec<u64>,
     coming: Vec<u64>,
-    /// Chunks that each rank has, and chunks that it may still lack.
+    /// Chunks that each rank has (`held`), and chunks that each rank may lack (`missing`).
     held: Vec<Vec<u32>>,
     missing: Vec<Vec<u32>>,
     lacking: Vec<u32>,
     copies: Vec<u32>,
-    /// Block numbers from the point of view of the source of each logical link to rank 0, and the
-    /// inverse; empty without symmetry.
+    /// `source_blocks` maps the number of a block at rank 0 to its number at the source of a
+    /// logical link; `own_blocks` is the inverse map. Both are indexed by logical link and then by
+    /// block, and empty if the spread is not symmetric.
     source_blocks: Vec<Vec<u32>>,
     own_blocks: Vec<Vec<u32>>,
-    /// Assignments of this instant to the current rank: logical link and chunk.
+    /// (logical link, chunk) that were assigned to the current rank at the current time.
     assigned: Vec<(u32, u32)>,
-    /// Last change of assignments for which each logical link was tried, and the number of changes.
+    /// Number of the last augmentation in which each logical link was visited, and number of
+    /// augmentations.
     tried: Vec<u64>,
     changes: u64,
 }
 
-/// Returns the translations of blocks if a spread is symmetric.
+/// Returns the translations of the fabric, or `None` if the spread is not symmetric under them.
 pub(super) fn translations<'a>(
     logical_links: &'a LogicalLinks,
     spread: &Spread,
@@ -111,8 +114,8 @@ pub(super) fn translations<'a>(
     grid.filter(|_| spread.root.is_none())
 }
 
-/// Matches until every rank has every chunk; `None` if this is impossible, or impossible in the
-/// steps given.
+/// Returns a matching that delivers every chunk to every rank. `None` if this is impossible, or
+/// impossible within the given number of steps.
 pub(super) fn search(
     logical_links: &LogicalLinks,
     distances: &[u16],
@@ -202,7 +205,7 @@ impl<'a> Search<'a> {
         self.held[rank as usize].push(chunk);
     }
 
-    /// Returns the row of the source of a logical link.
+    /// Returns the rank that represents the source of a logical link.
     fn source(&self, logical_link: u32) -> u32 {
         match self.source_blocks.is_empty() {
             true => self.logical_links.all[logical_link as usize].from,
@@ -210,7 +213,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn moved(&self, table: &[Vec<u32>], logical_link: u32, chunk: u32) -> u32 {
+    fn translated(&self, table: &[Vec<u32>], logical_link: u32, chunk: u32) -> u32 {
         let Some(blocks) = table.get(logical_link as usize) else {
             return chunk;
         };
@@ -219,11 +222,11 @@ impl<'a> Search<'a> {
     }
 
     fn source_has(&self, logical_link: u32, chunk: u32) -> bool {
-        let chunk = self.moved(&self.source_blocks, logical_link, chunk);
+        let chunk = self.translated(&self.source_blocks, logical_link, chunk);
         is_set(&self.present, self.words, self.source(logical_link), chunk)
     }
 
-    /// Returns the priority of a chunk for a rank; smaller numbers go first.
+    /// Returns the priority of a chunk for rank `to`. Chunks with smaller numbers go first.
     fn key(&self, to: u32, chunk: u32) -> u32 {
         match self.first {
             ChunkOrder::Rarest => self.copies[chunk as usize],
@@ -235,15 +238,16 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Picks a chunk for a logical link whose destination neither has nor receives it.
+    /// Selects a chunk for a logical link. The source has the chunk, and the destination neither
+    /// has nor will receive it.
     fn pick(&mut self, logical_link: u32) -> Option<u32> {
         let to = self.logical_links.all[logical_link as usize].to;
         let source = self.source(logical_link) as usize;
-        let mut best: Option<(u32, u32)> = None;
+        let mut selected: Option<(u32, u32)> = None;
         let mut samples = 0;
-        let take = |best: &mut Option<(u32, u32)>, key: u32, chunk: u32| {
-            if best.is_none_or(|(least, _)| key < least) {
-                *best = Some((key, chunk));
+        let take = |selected: &mut Option<(u32, u32)>, key: u32, chunk: u32| {
+            if selected.is_none_or(|(least, _)| key < least) {
+                *selected = Some((key, chunk));
             }
         };
         if self.held[source].len() <= self.missing[to as usize].len() {
@@ -255,9 +259,9 @@ impl<'a> Search<'a> {
             };
             for at in 0..held {
                 let chunk = self.held[source][(start + at) % held];
-                let chunk = self.moved(&self.own_blocks, logical_link, chunk);
+                let chunk = self.translated(&self.own_blocks, logical_link, chunk);
                 if !is_set(&self.coming, self.words, to, chunk) {
-                    take(&mut best, self.key(to, chunk), chunk);
+                    take(&mut selected, self.key(to, chunk), chunk);
                     samples += 1;
                     if samples == SAMPLES {
                         break;
@@ -284,7 +288,7 @@ impl<'a> Search<'a> {
                 }
                 at += 1;
                 if self.source_has(logical_link, chunk) {
-                    take(&mut best, self.key(to, chunk), chunk);
+                    take(&mut selected, self.key(to, chunk), chunk);
                     samples += 1;
                     if samples == SAMPLES {
                         break;
@@ -292,11 +296,11 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        best.map(|(_, chunk)| chunk)
+        selected.map(|(_, chunk)| chunk)
     }
 
-    /// Assigns a chunk to a logical link. If necessary, another logical link of this instant gives
-    /// up its chunk and takes another one.
+    /// Assigns a chunk to a logical link. If necessary, other logical links into the same rank are
+    /// reassigned at the current time. Returns whether a chunk was assigned.
     fn assign(&mut self, logical_link: u32) -> bool {
         let to = self.logical_links.all[logical_link as usize].to;
         if let Some(chunk) = self.pick(logical_link) {
@@ -318,7 +322,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             self.assigned[at].0 = logical_link;
-            let found = match self.pick(other) {
+            let is_assigned = match self.pick(other) {
                 Some(chunk) => {
                     let to = self.logical_links.all[logical_link as usize].to;
                     set(&mut self.coming, self.words, to, chunk);
@@ -329,7 +333,7 @@ impl<'a> Search<'a> {
                 }
                 None => self.augment(other),
             };
-            if found {
+            if is_assigned {
                 return true;
             }
             self.assigned[at].0 = other;
@@ -337,7 +341,6 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Shuffles an order at random.
     fn shuffle(&mut self, order: &mut [u32]) {
         for at in (1..order.len()).rev() {
             let other = self.random.random_range(0..=at);
@@ -379,8 +382,8 @@ impl<'a> Search<'a> {
                 interrupt::check();
                 let mut into_rank: Vec<u32> = logical_links.into(to).collect();
                 self.assigned.clear();
-                // Logical links take turns, so that no logical link takes the chunks that others
-                // need.
+                // Logical links take turns, so that none takes the chunks that only another one
+                // could carry.
                 while self.lacking[to as usize] > 0 && !into_rank.is_empty() {
                     self.shuffle(&mut into_rank);
                     into_rank.retain(|&logical_link| {
@@ -437,7 +440,8 @@ impl<'a> Search<'a> {
         };
         let links = logical_links.rates.len();
         let mut free = vec![0u64; links];
-        // Step of the last flow of each link, from 1 on, and of each chunk that a rank has.
+        // Step of the last message on each link, and step in which each rank received each chunk;
+        // counted from 1.
         let mut link_steps = vec![0u32; links];
         let chunks = self.copies.len();
         let mut held_steps = vec![0u32; self.rows as usize * chunks];
@@ -463,8 +467,8 @@ impl<'a> Search<'a> {
                 let mut into_rank: Vec<u32> = logical_links.into(to).collect();
                 self.shuffle(&mut into_rank);
                 self.assigned.clear();
-                // The fastest logical link goes first: slower logical links then need not carry its
-                // chunks.
+                // Fast logical links go first, so that slower ones do not carry chunks that fast
+                // ones could.
                 into_rank.sort_by_key(|&logical_link| duration(logical_link));
                 for logical_link in into_rank {
                     let route = logical_links.route(logical_link);
@@ -479,7 +483,7 @@ impl<'a> Search<'a> {
                 }
                 for at in 0..self.assigned.len() {
                     let (logical_link, chunk) = self.assigned[at];
-                    let source_chunk = self.moved(&self.source_blocks, logical_link, chunk);
+                    let source_chunk = self.translated(&self.source_blocks, logical_link, chunk);
                     let held = held_steps
                         [self.source(logical_link) as usize * chunks + source_chunk as usize];
                     let route = logical_links.route(logical_link);
@@ -515,7 +519,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the number of chunks that a rank can receive in one step at the rates of its links.
+/// Returns the number of chunks per step that the rates of the links into a rank permit.
 pub(super) fn slots_into(logical_links: &LogicalLinks, shares: &[u64], rank: u32) -> u64 {
     let into_rank = logical_links.into(rank);
     let mut last: Vec<u32> = into_rank

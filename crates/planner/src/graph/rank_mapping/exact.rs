@@ -3,24 +3,23 @@
 use super::{Placement, Problem, linear};
 use opticoll_base::interrupt;
 
-/// Maximum work of a search, in partial placements times ranks times sites; takes about one second.
+/// Maximum work of a search, in partial mappings times ranks times sites: about one second.
 const MAX_WORK: u64 = 20_000_000;
 
 struct ExactSearch<'a> {
     problem: &'a Problem,
-    /// Ranks, the heaviest first.
     order: Vec<usize>,
-    /// Lowest site that each site can be exchanged with.
+    /// Equivalent site with the lowest number, indexed by site (see [`equivalent_sites`]).
     equivalent_sites: Vec<u32>,
     sites: Vec<u32>,
     free: Vec<u32>,
-    /// Number of partial placements, and its maximum.
+    /// Number of partial mappings tried so far, and its maximum.
     tried: u64,
     max_tried: u64,
     best: &'a mut Placement,
 }
 
-/// Improves a placement to one with the least cost; returns false if the search was stopped.
+/// Improves `best` to a mapping with minimum cost. Returns false if the search was stopped.
 pub(super) fn search(problem: &Problem, best: &mut Placement) -> bool {
     let mut order: Vec<usize> = (0..problem.ranks).collect();
     order.sort_by_key(|&rank| std::cmp::Reverse(problem.weight(rank)));
@@ -38,9 +37,9 @@ pub(super) fn search(problem: &Problem, best: &mut Placement) -> bool {
     search.tried <= search.max_tried
 }
 
-/// Returns the lowest equivalent site of each site. Two sites are equivalent if exchanging them
-/// changes no distance. This is an equivalence relation: exchanging x and z is exchanging x and y,
-/// y and z, and x and y again.
+/// Returns, for each site, the equivalent site with the lowest number. Two sites are equivalent if
+/// exchanging them changes no distance. This is an equivalence relation, because exchanging x and z
+/// equals exchanging x and y, then y and z, then x and y again.
 fn equivalent_sites(problem: &Problem) -> Vec<u32> {
     let sites = 0..problem.sites as u32;
     let are_equivalent = |one: u32, other: u32| {
@@ -62,7 +61,8 @@ fn equivalent_sites(problem: &Problem) -> Vec<u32> {
 }
 
 impl ExactSearch<'_> {
-    /// Places the rank of a depth and all later ranks; `fixed` is the cost among the earlier ranks.
+    /// Places the rank at index `depth` of `order` and all later ranks. `fixed` is the cost of the
+    /// traffic among earlier ranks.
     fn branch(&mut self, depth: usize, fixed: u128) {
         self.tried += 1;
         if self.tried > self.max_tried {
@@ -80,11 +80,11 @@ impl ExactSearch<'_> {
         let to_placed = |rank: usize, site: u32| -> u128 {
             let placed = placed.iter();
             placed
-                .map(|&other| problem.between(rank, site, other, self.sites[other]))
+                .map(|&other| problem.pair_cost(rank, site, other, self.sites[other]))
                 .sum()
         };
-        let rest = linear::bound(problem, unplaced, &self.free, to_placed);
-        if fixed + rest >= self.best.cost {
+        let remaining_bound = linear::bound(problem, unplaced, &self.free, to_placed);
+        if fixed + remaining_bound >= self.best.cost {
             return;
         }
         let mut choices: Vec<(u128, u32)> = Vec::new();

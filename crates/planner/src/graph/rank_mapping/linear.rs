@@ -1,17 +1,19 @@
-//! The linear assignment problem, and Gilmore and Lawler's bound derived from it.
+//! The linear assignment problem, and Gilmore and Lawler's bound, which uses it.
 //!
-//! Rows receive columns one after another, each by a shortest augmenting path under reduced costs
-//! c(i, j) - u(i) - v(j) >= 0, which are 0 along the assignment (Kuhn, The Hungarian Method for the
-//! Assignment Problem, 1955, in the form of Jonker and Volgenant, 1987). The potentials u and v are
-//! an optimal dual solution, so the assignment is optimal; the time is O(rows^2 columns).
+//! Columns are assigned to one row after another, each by a shortest augmenting path under the
+//! reduced costs c(i, j) - u(i) - v(j) >= 0, which are 0 for assigned pairs (Kuhn, The Hungarian
+//! Method for the Assignment Problem, 1955, in the form of Jonker and Volgenant, 1987). The
+//! potentials u and v are an optimal dual solution, so the assignment is optimal. The time is
+//! O(rows^2 columns).
 
 use super::Problem;
 use opticoll_base::interrupt;
 
-/// Returns the least sum of a cost for each row, in different columns; there are at least as many
-/// columns as rows. `costs` are given row by row.
+/// Returns the minimum total cost of an assignment of a different column to each row. There are at
+/// least as many columns as rows. `costs` is indexed by row times `columns` plus column.
 pub(super) fn least_sum(rows: usize, columns: usize, costs: &[i128]) -> i128 {
-    // Row and column 0 do not exist; `row_of[0]` is the row that receives a column next.
+    // Rows and columns count from 1. `row_of[column]` is the row of a column; `row_of[0]` is the
+    // row that is assigned next.
     let mut row_potential = vec![0i128; rows + 1];
     let mut column_potential = vec![0i128; columns + 1];
     let mut row_of = vec![0usize; columns + 1];
@@ -62,8 +64,8 @@ pub(super) fn least_sum(rows: usize, columns: usize, costs: &[i128]) -> i128 {
         .sum()
 }
 
-/// Returns a lower bound on the cost of placing some ranks on some sites: the cost among the ranks,
-/// and a cost `linear_cost` of each rank at each site.
+/// Returns a lower bound on the cost of mapping `ranks` to `sites`: the cost of the traffic among
+/// these ranks, plus `linear_cost(rank, site)` for each rank at its site.
 pub(super) fn bound(
     problem: &Problem,
     ranks: &[usize],
@@ -102,7 +104,7 @@ pub(super) fn bound(
 mod tests {
     use super::*;
 
-    /// Returns the least sum over all assignments of different columns to rows.
+    /// Returns the minimum total cost by trying all assignments.
     fn least_of_all(rows: usize, columns: usize, costs: &[i128], taken: &mut Vec<usize>) -> i128 {
         let row = taken.len();
         if row == rows {
@@ -112,9 +114,9 @@ mod tests {
         for column in 0..columns {
             if !taken.contains(&column) {
                 taken.push(column);
-                let rest = least_of_all(rows, columns, costs, taken);
+                let other_rows = least_of_all(rows, columns, costs, taken);
                 taken.pop();
-                least = least.min(costs[row * columns + column] + rest);
+                least = least.min(costs[row * columns + column] + other_rows);
             }
         }
         least

@@ -1,19 +1,18 @@
-//! Sizes of the chunks of a pipeline.
+//! Sizes of the chunks of a pipeline, in pieces.
 
 use std::fmt;
 use std::str::FromStr;
 
 use opticoll_base::spec;
 
-/// Maximum number of chunks, and of pieces of all chunks.
+/// Maximum number of chunks per tree, and maximum number of pieces per tree.
 pub(super) const MAX_PIECES: u32 = 4096;
 
-/// Sizes of chunks that follow one another, in pieces.
+/// Sizes of consecutive chunks, in pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunks(Vec<u32>);
 
 impl Chunks {
-    /// Creates chunks of given sizes, in pieces.
     pub(super) fn with_sizes(sizes: Vec<u32>) -> Chunks {
         Chunks(sizes)
     }
@@ -23,7 +22,7 @@ impl Chunks {
         Chunks(vec![1; count as usize])
     }
 
-    /// Returns the number of chunks if all have the same size.
+    /// Returns the number of chunks, or `None` if a chunk has several pieces.
     pub(super) fn count(&self) -> Option<u32> {
         let equal = self.0.iter().all(|pieces| *pieces == 1);
         equal.then_some(self.0.len() as u32)

@@ -1,16 +1,17 @@
-//! Exchanges of edges that improve trees of one root.
+//! Improvement of trees of one root by exchanges of edges.
 //!
-//! **Shallow trees.** Packed trees ([`Packing`]) of one root grow one after another, so the last
-//! trees use the edges that are left and are higher than the first. An edge to a rank is therefore
-//! exchanged with an edge of another tree to the same rank, or with an unused edge, as long as this
-//! shortens the longest way over the rank.
+//! **Shallow trees.** Packed trees ([`Packing`]) of one root grow one after another. The last trees
+//! must use the remaining edges, so they are higher than the first trees. An edge to a rank is
+//! therefore exchanged with an edge of another tree to the same rank, or with an unused edge, as
+//! long as this shortens the longest path through the rank.
 //!
-//! **Balanced loads.** Shallow trees use the links that exist. If trees of the same height load the
-//! links before and after the bottleneck less, chunks of unequal sizes ([`chunks`](super::chunks))
-//! shorten the first and the last steps. An edge to a rank is replaced by an edge from another rank
-//! if the busiest of the links that it leaves was busier than each of its new links will be, if no
-//! tree becomes higher than the highest tree, and if the latency of the message does not grow. Each
-//! exchange evens out the loads of links, so the search ends.
+//! **Balanced loads.** Among trees of equal height, lower loads on the links before and after the
+//! busiest link are better: then chunks of unequal sizes ([`chunks`](super::chunks)) shorten the
+//! first and the last steps. An edge to a rank is replaced by an edge from another rank under three
+//! conditions. The busiest link that the old edge uses must have been busier than every link that
+//! only the new edge uses will be. No tree may become higher than the highest tree. The latency of
+//! the message must not increase. Each replacement evens out the loads of links, so the search
+//! ends.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +22,14 @@ use super::packing::{Packing, Tree};
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 
-/// Maximum number of rounds of exchanges over all ranks.
 const MAX_ROUNDS: usize = 20;
 
-/// Maximum number of edges to balance, as trees times the square of the number of ranks.
+/// Maximum product of the number of trees and the squared number of ranks for which loads are
+/// balanced.
 const MAX_BALANCED_EDGES: usize = 1 << 24;
 
-/// Returns `count` shallow trees of a root; `None` if the graph has no room for them, or if packing
-/// takes more than `max_work` steps over links.
+/// Returns `count` shallow trees of a root. `None` if the graph has no room for them, or if packing
+/// needs more than `max_work` steps over links.
 pub(super) fn shallow_trees(
     capacities: &[(u32, u32, u128)],
     (ranks, root, count): (u32, u32, u32),
@@ -44,7 +45,7 @@ pub(super) fn shallow_trees(
     for edge in trees.iter().flat_map(|tree| &tree.edges) {
         room.entry(*edge).and_modify(|room| *room -= 1);
     }
-    // Sources of the unused edges to each rank.
+    // Sources of the unused edges into each rank; indexed by destination.
     let mut free = vec![Vec::new(); ranks as usize];
     for ((from, to), room) in room {
         free[to as usize].extend((0..room.min(count.into())).map(|_| from));
@@ -53,8 +54,8 @@ pub(super) fn shallow_trees(
     Some(trees)
 }
 
-/// Moves edges of trees, with their routes, to links that are less busy. The messages run
-/// backwards if `reversed`.
+/// Replaces edges of trees, with their routes, by edges over links with lower loads. If `reversed`,
+/// messages travel against the direction of the edges.
 pub(super) fn balance_loads(
     network: &dyn Network,
     trees: &mut [Tree],
@@ -70,7 +71,7 @@ pub(super) fn balance_loads(
     }
     let links = network.links();
     let mut load = vec![0u32; links.len()];
-    // Route to each rank, by tree and rank.
+    // Route of the edge into each rank; indexed by tree and then by rank.
     let mut to: Vec<Vec<u32>> = vec![vec![0; ranks as usize]; trees.len()];
     for ((tree, routes_of_tree), into) in trees.iter().zip(&edge_routes.of).zip(&mut to) {
         for (edge, edge_route) in tree.edges.iter().zip(routes_of_tree) {
@@ -101,7 +102,7 @@ pub(super) fn balance_loads(
             for rank in (0..ranks).filter(|rank| *rank != root) {
                 let old = &edge_routes.all[into[rank as usize] as usize].route;
                 let (old, max_latency) = (old.clone(), latency(old));
-                let mut best: Option<(f64, u32, Vec<u32>)> = None;
+                let mut replacement: Option<(f64, u32, Vec<u32>)> = None;
                 for parent in (0..ranks).filter(|parent| *parent != rank) {
                     if tables.longest(tree, rank, parent) > highest
                         || parent == tables.parent[tree][rank as usize]
@@ -126,14 +127,14 @@ pub(super) fn balance_loads(
                     };
                     let will_be = only(&route, &old, 1);
                     if will_be
-                        < best
+                        < replacement
                             .as_ref()
-                            .map_or_else(|| only(&old, &route, 0), |best| best.0)
+                            .map_or_else(|| only(&old, &route, 0), |replacement| replacement.0)
                     {
-                        best = Some((will_be, parent, route.clone()));
+                        replacement = Some((will_be, parent, route.clone()));
                     }
                 }
-                let Some((_, parent, new)) = best else {
+                let Some((_, parent, new)) = replacement else {
                     continue;
                 };
                 changed = true;
@@ -165,17 +166,17 @@ pub(super) fn balance_loads(
     }
 }
 
-/// Trees with tables that are used while edges are exchanged.
 struct TreeTables {
     root: u32,
-    /// Parent of each rank, number of edges from the root, and number of edges on the longest way
-    /// below; by tree and rank.
+    /// Parent of each rank; number of edges from the root to the rank (`depth`); number of edges on
+    /// the longest path below the rank (`below`). All are indexed by tree and then by rank.
     parent: Vec<Vec<u32>>,
     depth: Vec<Vec<u32>>,
     below: Vec<Vec<u32>>,
 }
 
-/// Exchanges edges to the same rank between two trees, or for an unused edge in `free`.
+/// Makes trees shallower by exchanges: of the edges of two trees into the same rank, or of an edge
+/// of a tree and an unused edge in `free`.
 fn make_shallow(trees: &mut [Tree], free: &mut [Vec<u32>]) {
     let Some(root) = trees.first().map(|tree| tree.root) else {
         return;
@@ -232,7 +233,7 @@ impl TreeTables {
         tables
     }
 
-    /// Returns whether the way in a tree from the root to rank `to` passes rank `from`.
+    /// Returns whether the path of a tree from the root to rank `to` contains rank `from`.
     fn leads_to(&self, tree: usize, from: u32, to: u32) -> bool {
         let mut at = to;
         while at != self.root && at != from {
@@ -241,13 +242,13 @@ impl TreeTables {
         at == from
     }
 
-    /// Returns the number of edges of the longest way over a rank, if `parent` were its parent.
+    /// Returns the number of edges of the longest path through a rank if its parent were `parent`.
     fn longest(&self, tree: usize, rank: u32, parent: u32) -> u32 {
         self.depth[tree][parent as usize] + 1 + self.below[tree][rank as usize]
     }
 
-    /// Exchanges the edges of two trees to a rank if this shortens the longest ways; returns
-    /// whether it did.
+    /// Exchanges the edges of trees `one` and `other` into a rank if this shortens the longest
+    /// paths. Returns whether it exchanged them.
     fn exchange(&mut self, one: usize, other: usize, rank: u32) -> bool {
         let (first, second) = (
             self.parent[one][rank as usize],
@@ -275,7 +276,6 @@ impl TreeTables {
         true
     }
 
-    /// Sets the parent of a rank in a tree, and updates depths and heights of all ranks.
     fn set_parent(&mut self, tree: usize, rank: u32, parent: u32) {
         self.parent[tree][rank as usize] = parent;
         let ranks = self.parent[tree].len() as u32;
@@ -301,7 +301,7 @@ impl TreeTables {
         }
     }
 
-    /// Writes the edges of the trees, edges near the root first.
+    /// Writes the edges back into the trees, edges near the root first.
     fn write_to(&self, trees: &mut [Tree]) {
         for (number, tree) in trees.iter_mut().enumerate() {
             let (parent, depth) = (&self.parent[number], &self.depth[number]);

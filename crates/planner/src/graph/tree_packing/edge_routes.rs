@@ -1,9 +1,9 @@
 //! Links of the messages of a forest.
 //!
-//! An edge of a tree stands for one unit of the capacity between two ranks, and therefore for a
-//! path over switches that edge splitting has joined. Each edge takes the path with the most
-//! capacity left, and of several cables between two vertices the cable with the least load relative
-//! to its rate.
+//! An edge of a tree represents one unit of the capacity between two ranks, and therefore a path
+//! over the switches that edge splitting has removed. Each edge uses the path with the most
+//! remaining capacity. If several cables connect two vertices of the path, the cable with the
+//! lowest load relative to its rate is used.
 
 use rustc_hash::FxHashMap;
 
@@ -11,28 +11,26 @@ use super::edge_splitting::Paths;
 use super::packing::Tree;
 use opticoll_fabric::network::Network;
 
-/// A route from one rank to another rank.
 pub(super) struct EdgeRoute {
-    /// Ends of the edge in its tree.
+    /// Ranks that the edge connects, the parent first.
     pub(super) ends: (u32, u32),
-    /// Links of a message, in the order in which the message passes them.
+    /// Links of the route, in the order in which a message crosses them.
     pub(super) route: Vec<u32>,
-    /// True if the route is not the route of the fabric.
+    /// True if the route differs from the default route of the fabric.
     pub(super) is_named: bool,
 }
 
-/// All routes of the edges of a forest.
 pub(super) struct EdgeRoutes {
-    /// Routes, without duplicates.
+    /// Routes without duplicates.
     pub(super) all: Vec<EdgeRoute>,
-    /// Route of each edge, by tree and edge.
+    /// Index in `all` of the route of each edge; indexed by tree and then by edge.
     pub(super) of: Vec<Vec<u32>>,
 }
 
 impl EdgeRoutes {
-    /// Chooses the routes of trees; the messages run backwards if `reversed`. Without paths, all
-    /// messages use the routes of the fabric. `load` is the number of messages of each link; the
-    /// function adds the messages of these trees.
+    /// Assigns routes to the edges of trees. If `reversed`, messages travel against the direction
+    /// of the edges. If `paths` is `None`, all messages use the default routes of the fabric.
+    /// `load` is the number of messages on each link; the messages of these trees are added.
     pub(super) fn new(
         network: &dyn Network,
         trees: &[Tree],
@@ -64,7 +62,7 @@ impl EdgeRoutes {
                 let (from, to) = if reversed { (ends.1, ends.0) } else { ends };
                 let mut fabric_route = Vec::new();
                 network.route(from, to, &mut fabric_route);
-                let switches = paths.as_mut().and_then(|paths| take(paths, ends));
+                let switches = paths.as_mut().and_then(|paths| use_path(paths, ends));
                 let route = switches.and_then(|mut switches| {
                     if reversed {
                         switches.reverse();
@@ -101,8 +99,8 @@ impl EdgeRoutes {
     }
 }
 
-/// Takes one unit of the paths between two ranks and returns its switches.
-fn take(paths: &mut Paths, ends: (u32, u32)) -> Option<Vec<u32>> {
+/// Uses one unit of the paths between two ranks, and returns the switches on this path.
+fn use_path(paths: &mut Paths, ends: (u32, u32)) -> Option<Vec<u32>> {
     let switches = paths.get_mut(&ends)?.iter_mut();
     let path = switches.rev().max_by_key(|path| path.1)?;
     path.1 = path.1.checked_sub(1)?;

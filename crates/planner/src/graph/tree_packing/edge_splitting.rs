@@ -1,9 +1,9 @@
-//! Edge splitting: removal of switches from a graph, so that links lead from rank to rank.
+//! Edge splitting: removal of switches from a graph, such that links connect ranks directly.
 //!
-//! To *split off* a unit at switch w is to replace a unit of u -> w and a unit of w -> t by a link
-//! u -> t. If the capacities into w and out of w are equal, units can be split off one after
-//! another until w has no link left, while the condition of the packing holds: every set X with a
-//! rank in it has
+//! *Splitting off* a unit at switch w replaces a unit of u -> w and a unit of w -> t by a unit of a
+//! link u -> t. If the capacities into w and out of w are equal, units can be split off one after
+//! another until w has no link left, while the condition of the packing remains true: every set X
+//! with a rank in it satisfies
 //!
 //! ```text
 //! in(X) + k (ranks in X) >= k N
@@ -11,31 +11,33 @@
 //!
 //! (Bang-Jensen, Frank and Jackson, Preserving and increasing local edge-connectivity in mixed
 //! graphs, SIAM Journal on Discrete Mathematics 8, 1995; Jackson, Journal of Graph Theory 12,
-//! 1988). Any pair (u, t) whose unit keeps the condition may be split off. The search first tries
-//! pairs that make shallow trees and whose path is a shortest path from u to t that never leads
-//! down to the ranks and up again. Each u spreads its units over as many t as possible, in an order
-//! whose first elements are spread over all ranks (van der Corput's sequence).
+//! 1988). Any pair (u, t) may be split off if the condition remains true. The search first tries
+//! pairs that lead to shallow trees: their path is a shortest path from u to t that never descends
+//! to the ranks and ascends again. Each u divides its units among as many t as possible, in the
+//! order of van der Corput's sequence, whose first elements are spread over all ranks.
 //!
-//! A switch may lead to another switch; units split off there are split off again.
+//! If a switch is connected to another switch, the units are split off again at the other switch.
 
 use rustc_hash::FxHashMap;
 
 use opticoll_base::interrupt;
 use opticoll_bounds::throughput::flow::Flow;
 
-/// Links between vertices with whole capacities.
+/// Capacity of the link between each pair of vertices, in whole units.
 pub(super) type Capacities = FxHashMap<(u32, u32), u128>;
 
-/// Paths between two vertices: the switches on each path, and its share of the capacity.
+/// Paths between each pair of vertices, as (switches on the path, capacity).
 pub(super) type Paths = FxHashMap<(u32, u32), Vec<(Vec<u32>, u128)>>;
 
-/// Work of splitting off the units from one vertex over a switch to another, in steps over links.
+/// Work of splitting off the units from one vertex over a switch to another vertex, in steps over
+/// links.
 const WORK_PER_PAIR: u64 = 256;
 
-/// Returns the graph of ranks alone, and the paths that its links stand for. `None` if capacity is
-/// lost because a switch does not balance, or if flows take more steps over links than `work` has
-/// left. `supply` is the number of trees of each rank; `is_route(from, switch, to)` returns whether
-/// messages between two ranks may pass a switch.
+/// Returns the capacities between ranks after removal of all switches, and the paths that these
+/// links replace. `None` if capacity is lost because the capacities into and out of a switch
+/// differ, or if the flows need more than `work` steps over links. `supply` is the number of trees
+/// per root, indexed by rank. `is_route(from, switch, to)` returns whether messages between two
+/// ranks may use a switch.
 pub(super) fn without_switches(
     vertices: u32,
     rates: &Capacities,
@@ -65,8 +67,8 @@ pub(super) fn without_switches(
         for (from, to, amount) in
             remove(switch, vertices, &mut capacities, supply, &is_direct, work)?
         {
-            let into = take(&mut paths, (from, switch), amount);
-            let out = take(&mut paths, (switch, to), amount);
+            let into = remove_units(&mut paths, (from, switch), amount);
+            let out = remove_units(&mut paths, (switch, to), amount);
             let joined = join(into, switch, out);
             paths.entry((from, to)).or_default().extend(joined);
         }
@@ -76,7 +78,8 @@ pub(super) fn without_switches(
     Some((capacities, paths))
 }
 
-/// Numbers of links between any two vertices, and to the nearest rank.
+/// Number of links between any two vertices (`all`), and from each vertex to the nearest rank
+/// (`to_rank`).
 struct Distances {
     all: Vec<Vec<u32>>,
     to_rank: Vec<u32>,
@@ -119,36 +122,35 @@ impl Distances {
         self.all[from as usize][to as usize]
     }
 
-    /// Returns whether a switch is nearer to ranks than its two neighbours, so that a path over it
-    /// goes down and up again.
+    /// Returns whether a switch is closer to a rank than both its neighbours `from` and `to`, so
+    /// that the path over the switch descends and ascends again.
     fn is_valley(&self, from: u32, switch: u32, to: u32) -> bool {
         let distance = self.to_rank[switch as usize];
         self.to_rank[from as usize] > distance && self.to_rank[to as usize] > distance
     }
 }
 
-/// Takes `amount` of the capacity of the paths between two vertices away, and returns these paths.
-fn take(paths: &mut Paths, ends: (u32, u32), mut amount: u128) -> Vec<(Vec<u32>, u128)> {
-    let mut taken = Vec::new();
+/// Removes `amount` units from the paths between two vertices, and returns the removed paths.
+fn remove_units(paths: &mut Paths, ends: (u32, u32), mut amount: u128) -> Vec<(Vec<u32>, u128)> {
+    let mut removed = Vec::new();
     let Some(between) = paths.get_mut(&ends) else {
-        return taken;
+        return removed;
     };
     while amount > 0 {
         let Some((path, remaining)) = between.last_mut() else {
             break;
         };
         let part = amount.min(*remaining);
-        taken.push((path.clone(), part));
+        removed.push((path.clone(), part));
         amount -= part;
         *remaining -= part;
         if *remaining == 0 {
             between.pop();
         }
     }
-    taken
+    removed
 }
 
-/// Joins paths into a switch with paths out of it.
 fn join(
     into: Vec<(Vec<u32>, u128)>,
     switch: u32,
@@ -157,7 +159,7 @@ fn join(
     let mut joined = Vec::new();
     for (path, mut amount) in into {
         while amount > 0 {
-            let Some((rest, remaining)) = out.last_mut() else {
+            let Some((rest_of_path, remaining)) = out.last_mut() else {
                 break;
             };
             let part = amount.min(*remaining);
@@ -165,7 +167,7 @@ fn join(
                 .iter()
                 .copied()
                 .chain([switch])
-                .chain(rest.iter().copied());
+                .chain(rest_of_path.iter().copied());
             joined.push((whole.collect(), part));
             amount -= part;
             *remaining -= part;
@@ -177,8 +179,8 @@ fn join(
     joined
 }
 
-/// Returns whether the condition holds, so that there is room for all trees. `None` if `work` has
-/// too few steps left.
+/// Returns whether the capacities have room for `supply[r]` trees of each root r. `None` if more
+/// than `work` steps over links would be needed.
 pub(super) fn has_room(
     vertices: u32,
     capacities: &Capacities,
@@ -201,9 +203,10 @@ pub(super) fn has_room(
     (!flow.gave_up()).then_some(!is_lacking)
 }
 
-/// Splits off all units over a switch, in even shares. Units that direct paths leave, and that lead
-/// back and forth, are dropped if there is room without them; if there is too little room, each
-/// pair is checked. Returns the links that replace paths over the switch.
+/// Splits off all units over a switch, and returns the links that replace paths over the switch.
+/// Three attempts are made until there is room for all trees. The first attempt removes units that
+/// direct paths do not need. The second attempt keeps them. The third attempt also checks every
+/// pair.
 fn remove(
     switch: u32,
     vertices: u32,
@@ -228,7 +231,7 @@ fn remove(
         targets: side(|ends| (ends.0, ends.1)),
     };
     if links_at.targets.is_empty() || links_at.sources.is_empty() {
-        // Links that end at the switch carry nothing.
+        // Links that only enter or only leave the switch are of no use.
         capacities.retain(|ends, _| ends.0 != switch && ends.1 != switch);
         return Some(Vec::new());
     }
@@ -265,7 +268,7 @@ fn remove(
     None
 }
 
-/// A switch with the vertices that have links to it, and those that it has links to.
+/// A switch, the vertices with links to the switch, and the vertices with links from the switch.
 struct SwitchLinks {
     switch: u32,
     sources: Vec<u32>,
@@ -273,8 +276,8 @@ struct SwitchLinks {
 }
 
 impl SwitchLinks {
-    /// Replaces paths over the switch by links, as long as `lacking` returns that no capacity is
-    /// lacking.
+    /// Replaces paths over the switch by links, and returns these links. If `lacking` returns a
+    /// missing capacity after a replacement, the replacement is reduced by this capacity.
     fn split_off(
         &self,
         flow: &mut Flow,
@@ -296,7 +299,7 @@ impl SwitchLinks {
         let direct: FxHashMap<u32, u128> = direct.collect();
         for (limited, all_pairs) in [(true, false), (false, false), (true, true), (false, true)] {
             if spares && limited && all_pairs {
-                // A link back to its source is not needed.
+                // No link is needed from a vertex over the switch back to this vertex.
                 for &beside in &self.sources {
                     let (into, out) = (flow.room(beside, switch), flow.room(switch, beside));
                     if into.min(out) > 0 {
@@ -317,7 +320,7 @@ impl SwitchLinks {
                     if from == to || available == 0 || (!all_pairs && !is_direct(from, to)) {
                         continue;
                     }
-                    // An even share of the capacity into the switch.
+                    // The equal share of the capacity into the switch.
                     let total = capacities[&(from, switch)];
                     let share = (total / direct[&from].max(1)).max(1);
                     let mut amount = if limited {
@@ -344,15 +347,14 @@ impl SwitchLinks {
     }
 }
 
-/// Replaces `amount` of a path over a switch by a link.
 fn change(flow: &mut Flow, (from, switch, to): (u32, u32, u32), amount: i128) {
     flow.change(from, switch, -amount);
     flow.change(switch, to, -amount);
     flow.change(from, to, amount);
 }
 
-/// Returns the numbers below `count` in an order whose first elements are far apart: by their
-/// binary digits in reverse.
+/// Returns the numbers below `count` in van der Corput's order, by reversed binary digits: the
+/// first elements are far apart.
 fn spread(count: usize) -> Vec<usize> {
     let bits = count.next_power_of_two().trailing_zeros();
     let reversed = (0..count.next_power_of_two()).map(|number| match bits {

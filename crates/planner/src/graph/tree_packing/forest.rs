@@ -1,4 +1,4 @@
-//! Links of a fabric, and the forests packed into them.
+//! Links of a fabric, and forests that are packed into them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -22,16 +22,17 @@ use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::NamedRoutes;
 
-/// Maximum number of ranks that a sentence names.
+/// Maximum number of ranks that an error message names.
 const MAX_NAMED_RANKS: usize = 16;
 
 /// Maximum number of ranks to try as the root of an all_reduce.
 const MAX_ROOTS: u32 = 1024;
 
-/// Number of steps of the search for U, as parts of the least U that may have room for one tree.
+/// Number of steps of the search for U between 0 and the smallest U that may have room for one
+/// tree.
 const SEARCH_STEPS: u128 = 1024;
 
-/// Links of a fabric; each direction of a half-duplex cable has half its rate.
+/// Links of a fabric. Each direction of a half-duplex cable has half of the cable's rate.
 #[derive(Clone)]
 pub(super) struct Links<'a> {
     pub(super) network: &'a dyn Network,
@@ -41,7 +42,8 @@ pub(super) struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    /// Returns the links; `None` if their ends are unknown, or if flows do not share them.
+    /// Returns the links, or `None` if the ends of a link are unknown or if flows do not share
+    /// links.
     pub(super) fn of(fabric: &'a Fabric) -> Option<Links<'a>> {
         let network = fabric.network()?;
         let mut rates = Vec::new();
@@ -67,7 +69,8 @@ impl<'a> Links<'a> {
         })
     }
 
-    /// Returns the cables between ranks, each with the rate of its slower direction.
+    /// Returns the cables between ranks, with the rate of their slower direction in bits per
+    /// second.
     fn cables(&self) -> Vec<Cable> {
         let mut directions: BTreeMap<(u32, u32), [u128; 2]> = BTreeMap::new();
         for &(from, to, rate) in &self.rates {
@@ -82,8 +85,8 @@ impl<'a> Links<'a> {
             .collect()
     }
 
-    /// Returns the rank with the fewest cables to the farthest rank; on large graphs only some
-    /// ranks are tried.
+    /// Returns a centre of the graph: a rank whose distance to the most distant rank, in cables, is
+    /// minimal. On a large graph only some ranks are tried.
     fn central_rank(&self, cables: &[Cable]) -> Option<u32> {
         let mut beside = vec![Vec::new(); self.ranks as usize];
         for &(one, other, _) in cables {
@@ -120,26 +123,25 @@ impl<'a> Links<'a> {
     }
 }
 
-/// Trees of every root, or of one root.
 pub(super) struct Forest<'a> {
     links: Rc<Links<'a>>,
-    /// Number of trees of a root.
+    /// Number of trees per root.
     pub(super) count: u32,
     trees: Trees,
-    /// True if links were reversed, so that the forest gathers.
+    /// True if the trees were packed on reversed links, so that data flow towards the roots.
     reversed: bool,
 }
 
 enum Trees {
     EveryRoot(Vec<Tree>, EdgeRoutes),
     OneRoot(Vec<Tree>, EdgeRoutes),
-    /// Trees of one root with routes away from the root, and routes back to the root.
+    /// Trees of one root, with routes away from the root and routes towards the root.
     UpAndDown(Vec<Tree>, EdgeRoutes, EdgeRoutes),
 }
 
 impl Forest<'_> {
-    /// Returns the steps of the forest's part of a collective; `chunks` are the chunks of each
-    /// tree. Trees of every root use chunks of one size.
+    /// Returns the steps of the part of a collective that this forest carries out. `chunks` are the
+    /// chunks per tree, all of one size if every rank is a root.
     pub(super) fn timed(&self, collective: Collective, chunks: &Chunks) -> TimedSchedule {
         let count = chunks.pieces();
         let timed = match &self.trees {
@@ -149,7 +151,8 @@ impl Forest<'_> {
                 .pipeline_steps(collective, chunks),
             Trees::EveryRoot(trees, edge_routes) => {
                 let first_chunk = |tree: usize| {
-                    // Trees come in turns: the j-th trees of all roots, then the next trees.
+                    // The list of trees has one tree of every root, then the next tree of every
+                    // root, and so on.
                     let roots = self.links.ranks as usize;
                     let (turn, root) = (tree / roots, tree % roots);
                     (root as u32 * self.count + turn as u32) * count
@@ -164,7 +167,7 @@ impl Forest<'_> {
         }
     }
 
-    /// Returns the latency expected of the steps of trees of every root; zero for a pipeline.
+    /// Returns the expected latency of all steps with trees of every root; zero for a pipeline.
     pub(super) fn expected(&self, chunks: u32) -> Time {
         match &self.trees {
             Trees::EveryRoot(trees, edge_routes) => {
@@ -174,8 +177,8 @@ impl Forest<'_> {
         }
     }
 
-    /// Returns chunks that are expected to be fastest, with at most `max_pieces` pieces in total,
-    /// if trees of one root form a pipeline.
+    /// Returns the chunks that are expected to be fastest in a pipeline along trees of one root,
+    /// with at most `max_pieces` pieces in total.
     pub(super) fn fastest_chunks(
         &self,
         size: Bytes,
@@ -188,8 +191,8 @@ impl Forest<'_> {
         }
     }
 
-    /// Names the routes of transfers whose routes are not the fabric's routes; `before` is the
-    /// number of earlier transfers.
+    /// Names the routes of transfers that do not use the default routes of the fabric. `before` is
+    /// the number of transfers of earlier forests.
     pub(super) fn assign(&self, timed: &TimedSchedule, before: usize, routes: &mut NamedRoutes) {
         let (down, up) = match &self.trees {
             Trees::EveryRoot(_, edge_routes) | Trees::OneRoot(_, edge_routes) => {
@@ -210,7 +213,7 @@ impl Forest<'_> {
         }
     }
 
-    /// Returns the timetable of trees of one root; `None` for trees of every root.
+    /// Returns the timetable of trees of one root, or `None` for trees of every root.
     fn pipeline(&self) -> Option<Timetable<'_>> {
         match &self.trees {
             Trees::OneRoot(trees, edge_routes) => Some(self.timetable(trees, edge_routes)),
@@ -232,27 +235,24 @@ impl Forest<'_> {
     }
 }
 
-/// A graph to pack forests into.
 pub(super) struct PackingGraph<'a> {
     links: Rc<Links<'a>>,
     rates: Vec<(u32, u32, u64)>,
-    /// Root of the trees; `None` if every rank is a root.
+    /// Root of all trees, or `None` if every rank is a root.
     pub(super) root: Option<u32>,
     reversed: bool,
-    /// Cables between ranks, if the trees reduce towards the root and then broadcast from it over
+    /// Cables between ranks, if the trees sum up towards a root and broadcast from the root over
     /// the same cables; otherwise `None`.
     cables: Option<Vec<Cable>>,
-    /// Optimum time p / q of a block of one bit in seconds, reduced.
+    /// Optimum time p / q of a block of one bit in seconds, as a reduced fraction.
     ratio: (u128, u128),
     /// Greatest common divisor of all rates.
     unit: u128,
 }
 
 impl<'a> PackingGraph<'a> {
-    /// Computes the optimum of a graph.
-    ///
-    /// # Errors
-    /// Ranks that cannot be reached, or a search that takes more than `max_search` steps.
+    /// Creates the graph and computes its optimum time. Fails if some ranks are unreachable, or if
+    /// the search needs more than `max_search` steps.
     pub(super) fn new(
         links: &Rc<Links<'a>>,
         root: Option<u32>,
@@ -303,12 +303,9 @@ impl<'a> PackingGraph<'a> {
         })
     }
 
-    /// Creates the graph for trees that sum up towards a root and spread from the root, over cables
-    /// that join ranks directly.
-    ///
-    /// # Errors
-    /// A fabric with switches, ranks without cables, or a search that takes more than `max_search`
-    /// steps.
+    /// Creates the graph for trees that sum up towards a root and broadcast from the root, over
+    /// cables that connect ranks directly. Fails if the fabric has switches, if a rank has no
+    /// cable, or if the search needs more than `max_search` steps.
     pub(super) fn up_and_down(
         links: &Rc<Links<'a>>,
         max_search: u64,
@@ -335,31 +332,31 @@ impl<'a> PackingGraph<'a> {
         })
     }
 
-    /// Returns the least number of trees of a root that reaches the optimum.
+    /// Returns the minimum number of trees per root that reaches the optimum.
     pub(super) fn trees(&self) -> u128 {
         let (_, q) = self.ratio;
         q / gcd(q, self.unit)
     }
 
-    /// Returns forests of trees with a relay each that nearly reach the optimum. Forests of groups
-    /// are included only if packing takes too long, or if the same number of packed trees does not
-    /// reach the optimum.
+    /// Returns the forests of [`scatter_trees`], in which each tree has its own relay. Forests that
+    /// do not nearly reach the optimum are left out. Forests of groups are included only if packing
+    /// takes too long, or if the same number of packed trees does not reach the optimum.
     pub(super) fn relay_trees(&self) -> Vec<Vec<Tree>> {
         let Some(root) = self.root.filter(|_| self.cables.is_none()) else {
             return Vec::new();
         };
-        let mut found = scatter_trees::trees(self.links.network, root, self.reversed, self.ratio);
+        let mut forests = scatter_trees::trees(self.links.network, root, self.reversed, self.ratio);
         let (ranks, exact) = (self.links.ranks, self.trees());
-        found.retain(|trees| {
+        forests.retain(|trees| {
             let has_every_relay = trees.len() + 1 == ranks as usize;
             has_every_relay || ranks > scatter_trees::MAX_RELAYS || trees.len() as u128 % exact != 0
         });
-        found
+        forests
     }
 
-    /// Estimates the time of the steps of trees of every root before they are packed; zero for
-    /// trees of one root. Each rank receives all other blocks, of `bits` bits each, some pieces in
-    /// each step.
+    /// Estimates the time of the steps with `trees` trees of every root before the trees are
+    /// packed; zero for trees of one root. Each rank receives the blocks of all other ranks, `bits`
+    /// bits each.
     pub(super) fn expected(&self, trees: u32, chunks: u32, bits: u128) -> Time {
         let slowest = self.rates.iter().map(|link| link.2).min().unwrap_or(0);
         if self.root.is_some() || slowest == 0 {
@@ -385,8 +382,8 @@ impl<'a> PackingGraph<'a> {
         )
     }
 
-    /// Returns a forest with `count` trees for each root; `None` if the capacities of a switch do
-    /// not balance, or if packing takes more than `max_work` steps over links.
+    /// Returns a forest with `count` trees per root. `None` if the capacities into and out of a
+    /// switch differ, or if packing needs more than `max_work` steps over links.
     pub(super) fn forest(
         &self,
         count: u32,
@@ -489,8 +486,8 @@ impl<'a> PackingGraph<'a> {
         }))
     }
 
-    /// Returns the number of trees that a link of a given rate has room for in a step of the
-    /// search.
+    /// Returns the number of trees for which a link with rate `rate` has room at step `step` of the
+    /// search for U.
     fn scaled(&self, rate: u128, trees: u32, step: u128) -> Option<u128> {
         let (p, q) = self.ratio;
         let scaled = rate.checked_mul(p)?;
@@ -498,7 +495,7 @@ impl<'a> PackingGraph<'a> {
         Some(scaled / q.checked_mul(SEARCH_STEPS)?)
     }
 
-    /// Returns trees along which pieces go up to a root and down again.
+    /// Returns `count` trees of a root, with routes towards the root and away from the root.
     fn up_and_down_trees(
         &self,
         cables: &[Cable],
@@ -525,7 +522,8 @@ impl<'a> PackingGraph<'a> {
             .iter()
             .map(|&(from, to, capacity)| ((from, to), vec![(Vec::new(), capacity)]));
         let paths: Option<Paths> = may_name_routes.then(|| paths.collect());
-        // Several cables between two ranks share the messages up and down.
+        // If several cables connect two ranks, the messages in both directions are divided among
+        // them.
         let mut load = Vec::new();
         let down = EdgeRoutes::new(network, &trees, false, paths.clone(), &mut load);
         let up = EdgeRoutes::new(network, &trees, true, paths, &mut load);
@@ -533,13 +531,13 @@ impl<'a> PackingGraph<'a> {
     }
 }
 
-/// Returns the least step with room for the trees.
+/// Returns the smallest step with room for the trees, found by bisection.
 fn least_step(mut has_room: impl FnMut(u128) -> Option<bool>) -> Option<u128> {
     let (mut least, mut most) = (0, SEARCH_STEPS);
     if has_room(0)? {
         return Some(0);
     }
-    // There is room if every link carries every tree once.
+    // There is room at the latest when every link can carry every tree once.
     while !has_room(most)? {
         (least, most) = (most, most.checked_mul(2)?);
     }
@@ -559,7 +557,7 @@ fn reduce_fraction(one: u128, other: u128) -> (u128, u128) {
     (one / divisor, other / divisor)
 }
 
-/// Returns a sentence on ranks that no link leads to, or no link leads from.
+/// Returns an error message about ranks that cannot be reached, or that cannot reach others.
 fn unreachable_sentence(cut: &TightestCut, ranks: u32, reversed: bool) -> String {
     let inside = cut.vertices.iter().filter(|vertex| **vertex < ranks);
     let inside: Vec<String> = inside.map(u32::to_string).collect();

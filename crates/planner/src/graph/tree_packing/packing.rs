@@ -1,37 +1,36 @@
-//! Packing of spanning trees into a graph of ranks, with a given number of trees for each root.
+//! Packing of spanning trees into a graph of ranks, with a given number of trees per root.
 //!
-//! Let c(x, y) be whole capacities, and let R be the set of ranks of each tree that is being grown;
-//! at first R is the root alone. All trees can be completed, with no link in more trees than its
-//! capacity, if and only if for each set X of ranks (Edmonds, Edge-disjoint branchings, 1973;
-//! Frank's form with sets of roots)
+//! Let c(x, y) be whole capacities. For each tree that is being grown, let R be the set of its
+//! ranks; at first R contains the root only. All trees can be completed, with no link in more trees
+//! than its capacity, if and only if every set X of ranks satisfies (Edmonds, Edge-disjoint
+//! branchings, 1973; Frank's form with sets of roots)
 //!
 //! ```text
 //! in(X) >= number of trees whose R and X have no rank in common
 //! ```
 //!
-//! There is therefore always an edge that a tree can take next. The search for it is breadth-first,
-//! so that trees stay shallow. Many trees are first grown over the links with the most capacity
-//! left; then one flow for each rank, most of them short (`lacking`), checks whether the condition
-//! holds for the capacity left. If it does not, fewer trees are kept. If not even one tree can be
-//! kept, the tree is grown again, and one flow checks each edge (x, y): with x as a source without
-//! limit, and a supply at every root of as many trees as the root still needs, y must receive one
-//! more than all these trees. (ForestColl, arXiv 2402.06787, does the same with flows that carry
-//! several equal trees at a time.)
+//! Therefore there is always an edge by which a tree can grow. The search for this edge is
+//! breadth-first, so that trees stay shallow. First, many trees grow along the links with the most
+//! remaining capacity. Then one flow per rank (`lacking`), most of them short, checks whether the
+//! condition is true for the remaining capacity. If it is not, half of these trees are removed, and
+//! the check is repeated. If no tree remains, one tree is grown again, and one flow checks each
+//! edge (x, y). In this flow, x is an unlimited source, and every root supplies as many units as it
+//! still needs trees; y must receive one unit more than all these trees. (ForestColl, arXiv
+//! 2402.06787, does the same with flows that handle several equal trees at a time.)
 
 use rustc_hash::FxHashMap;
 
 use opticoll_bounds::throughput::flow::{Flow, UNLIMITED};
 
-/// A spanning tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tree {
     pub(super) root: u32,
-    /// Ends of the edges; each edge comes after the edge that leads to its start.
+    /// Edges as (parent, child); the edge into a rank precedes the edges out of the rank.
     pub(super) edges: Vec<(u32, u32)>,
 }
 
 impl Tree {
-    /// Returns, for each edge, the number of edges between the root and its start.
+    /// Returns, for each edge, the number of edges between the root and the edge's parent.
     pub(super) fn depths(&self) -> Vec<usize> {
         let mut depth = FxHashMap::from_iter([(self.root, 0)]);
         let edges = self.edges.iter();
@@ -44,26 +43,26 @@ impl Tree {
             .collect()
     }
 
-    /// Returns the number of edges on the longest way.
+    /// Returns the number of edges on the longest path from the root.
     pub(super) fn height(&self) -> usize {
         self.depths().into_iter().max().map_or(0, |most| most + 1)
     }
 }
 
-/// A graph of ranks with the capacity that trees leave.
+/// A graph of ranks with its remaining capacity.
 pub(super) struct Packing {
     ranks: u32,
     flow: Flow,
-    /// Ranks to which each rank has links.
+    /// Ranks to which each rank has links; indexed by source.
     next: Vec<Vec<u32>>,
-    /// Number of trees that each rank still needs.
+    /// Number of trees that each root still needs; indexed by rank.
     wanted: Vec<u32>,
-    /// Ranks in breadth-first order.
+    /// All ranks in breadth-first order.
     order: Vec<u32>,
 }
 
 impl Packing {
-    /// Creates the packing from whole capacities and the number of trees of each rank.
+    /// Creates the packing. `wanted` is the number of trees per root, indexed by rank.
     pub(super) fn new(capacities: &[(u32, u32, u128)], wanted: Vec<u32>) -> Packing {
         let ranks = wanted.len() as u32;
         let mut next = vec![Vec::new(); ranks as usize];
@@ -99,8 +98,9 @@ impl Packing {
         }
     }
 
-    /// Returns the trees, of all roots in turn; `None` if the graph has no room for them, or if
-    /// flows pass more links than `max_work`.
+    /// Returns the trees: one tree of every root, then the next tree of every root, and so on.
+    /// `None` if the graph has no room for the trees, or if the flows need more than `max_work`
+    /// steps over links.
     pub(super) fn pack(mut self, max_work: u64) -> Option<Vec<Tree>> {
         let mut roots = Vec::new();
         let turns = self.wanted.iter().copied().max().unwrap_or(0);
@@ -114,7 +114,7 @@ impl Packing {
         }
         self.flow.max_work = max_work;
         let mut trees: Vec<Tree> = Vec::with_capacity(roots.len());
-        // Number of trees to grow before checking the room for the others.
+        // Number of trees to grow before the next check.
         let mut batch = roots.len();
         while trees.len() < roots.len() {
             if self.flow.gave_up() {
@@ -128,7 +128,7 @@ impl Packing {
                 };
                 trees.push(tree);
             }
-            // If there is room after many trees, there was room after fewer trees.
+            // If there is room after many trees, there was also room after fewer trees.
             while !self.has_room() {
                 let fewer = before + (trees.len() - before) / 2;
                 trees.drain(fewer..).for_each(|tree| self.take_back(&tree));
@@ -147,7 +147,7 @@ impl Packing {
         Some(trees)
     }
 
-    /// Returns whether the capacity left has room for all trees that are still needed.
+    /// Returns whether the remaining capacity has room for all trees that are still needed.
     fn has_room(&mut self) -> bool {
         let needed = self.needed();
         let order = std::mem::take(&mut self.order);
@@ -156,7 +156,6 @@ impl Packing {
         fits
     }
 
-    /// Sets the number of trees that a root still needs.
     fn set_wanted(&mut self, root: u32, count: u32) {
         self.wanted[root as usize] = count;
         self.flow.set_supply(root, count.into());
@@ -169,24 +168,25 @@ impl Packing {
         self.set_wanted(tree.root, self.wanted[tree.root as usize] + 1);
     }
 
-    /// Returns the number of trees that are still needed.
     fn needed(&self) -> u128 {
         self.wanted.iter().map(|count| u128::from(*count)).sum()
     }
 
-    /// Grows a tree over the links with the most room; `None` if there is no such tree.
+    /// Grows a tree along the links with the most remaining capacity. `None` if the tree cannot
+    /// reach all ranks.
     fn grow_freely(&mut self, root: u32) -> Option<Tree> {
         let mut edges = Vec::new();
-        let mut held = vec![false; self.ranks as usize];
-        held[root as usize] = true;
+        let mut is_reached = vec![false; self.ranks as usize];
+        is_reached[root as usize] = true;
         let mut level = vec![root];
         while !level.is_empty() && edges.len() + 1 < self.ranks as usize {
-            // For each rank in reach, the rank of the level with the most room towards it.
+            // (rank, parent, capacity) for each new rank; the parent has the link with the most
+            // capacity.
             let mut nearest: Vec<(u32, u32, u128)> = Vec::new();
             for &from in &level {
                 self.flow.work += self.next[from as usize].len() as u64;
                 let neighbours = self.next[from as usize].iter();
-                for &to in neighbours.filter(|to| !held[**to as usize]) {
+                for &to in neighbours.filter(|to| !is_reached[**to as usize]) {
                     let room = self.flow.room(from, to);
                     if room > 0 {
                         nearest.push((to, from, room));
@@ -197,7 +197,7 @@ impl Packing {
             nearest.dedup_by_key(|edge| edge.0);
             level = nearest.iter().map(|edge| edge.0).collect();
             for (to, from, _) in nearest {
-                held[to as usize] = true;
+                is_reached[to as usize] = true;
                 edges.push((from, to));
             }
         }
@@ -211,15 +211,16 @@ impl Packing {
         Some(Tree { root, edges })
     }
 
-    /// Grows a tree of which each edge leaves room for all other trees.
+    /// Grows a tree such that after each edge there is room for all other trees.
     fn grow_carefully(&mut self, root: u32) -> Option<Tree> {
         let mut edges = Vec::new();
-        let mut held = vec![false; self.ranks as usize];
-        held[root as usize] = true;
+        let mut is_reached = vec![false; self.ranks as usize];
+        is_reached[root as usize] = true;
         let mut members = vec![root];
         self.set_wanted(root, self.wanted[root as usize] - 1);
         let wanted = self.needed() + 1;
-        // A refused link stays refused, because capacity only falls; each member is a source once.
+        // Capacity only decreases, so a link that was refused need not be tried again. Each member
+        // of the tree is a source once.
         let mut place = 0;
         while members.len() < self.ranks as usize {
             let from = *members.get(place)?;
@@ -228,7 +229,7 @@ impl Packing {
             let mut nearest: Vec<(u128, u32)> = Vec::new();
             for &to in &self.next[from as usize] {
                 let room = self.flow.room(from, to);
-                if room > 0 && !held[to as usize] {
+                if room > 0 && !is_reached[to as usize] {
                     nearest.push((room, to));
                 }
             }
@@ -243,7 +244,7 @@ impl Packing {
                 self.flow.set_supply(from, supply);
                 if fits {
                     self.flow.change(from, to, -1);
-                    held[to as usize] = true;
+                    is_reached[to as usize] = true;
                     members.push(to);
                     edges.push((from, to));
                 }

@@ -1,13 +1,13 @@
 //! Pipelines along trees of one root: number and sizes of the chunks, and the step of each chunk.
 //!
-//! Along trees of one root, chunk k passes the edges of depth d in step k + d. If the chunk is
-//! first summed up along the same trees of height h, it goes up over these edges in step
-//! k + h - 1 - d, and down in step k + h + d. The busiest link determines the length of a step.
-//! With chunks of one size, the busiest link is idle in the first and the last steps, each for the
-//! time of a whole chunk. If the links before and after the busiest link have higher rates, small
-//! chunks at the beginning and at the end shorten this time, and large chunks between them keep the
-//! number of steps, and thus latencies, small. If a link of each depth is as busy as the busiest
-//! link, chunks of one size are best.
+//! Along trees of one root, chunk k crosses the edges of depth d in step k + d. In an all_reduce,
+//! the chunk is first summed up along the same trees of height h: it crosses these edges upwards in
+//! step k + h - 1 - d, and downwards in step k + h + d. The busiest link determines the length of a
+//! step. With chunks of equal size, the busiest link is idle in the first and the last steps, each
+//! for the time of a whole chunk. If the links before and after the busiest link are faster, small
+//! chunks at the beginning and at the end shorten this idle time, and large chunks in the middle
+//! keep the number of steps, and thus the latencies, small. If each depth has a link as busy as the
+//! busiest link, chunks of equal size are best.
 
 use super::chunks::{Chunks, MAX_PIECES};
 use super::edge_routes::EdgeRoutes;
@@ -18,30 +18,29 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_plan::collective::Collective;
 use opticoll_plan::schedule::Schedule;
 
-/// Maximum number of chunks of one size. Without latencies the formula has no maximum.
+/// Maximum number of chunks of equal size. Without latencies the formula would have no maximum.
 const MAX_EQUAL_CHUNKS: u32 = 256;
 
-/// Maximum number of chunks of unequal sizes.
 const MAX_UNEQUAL_CHUNKS: usize = 24;
 
-/// Maximum number of pieces of all chunks of unequal sizes.
 const MAX_UNEQUAL_PIECES: f64 = 192.0;
 
-/// Maximum work of the search for unequal sizes, in products of loads and sizes. On
-/// long trees unequal sizes would save little.
+/// Maximum work of the search for unequal sizes, in products of a load and a size. On long trees
+/// unequal sizes would save little.
 const MAX_WORK: usize = 1 << 27;
 
-/// Ratios of the sizes of consecutive chunks to try.
+/// Ratios of consecutive chunk sizes to try.
 const SIZE_RATIOS: [f64; 9] = [1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0];
 
-/// Ratios of the largest to the smallest chunk to try.
+/// Ratios of the largest to the smallest chunk size to try.
 const SIZE_RANGES: [f64; 8] = [1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0];
 
-/// Maximum ratio of the time with chunks of unequal sizes to the time with chunks of one size.
+/// Maximum ratio of the time with unequal chunk sizes to the time with equal chunk sizes.
 const MAX_TIME_RATIO: f64 = 0.99;
 
 impl Timetable<'_> {
-    /// Returns the steps of trees of one root: each chunk passes one more edge in each step.
+    /// Returns the steps of a pipeline along trees of one root: in each step, each chunk crosses
+    /// one edge of its tree.
     pub(super) fn pipeline_steps(&self, collective: Collective, chunks: &Chunks) -> TimedSchedule {
         let depths: Vec<Vec<usize>> = self.trees.iter().map(Tree::depths).collect();
         let sizes = chunks.sizes();
@@ -68,7 +67,7 @@ impl Timetable<'_> {
                         for piece in pieces {
                             let piece = number * chunks.pieces() + piece;
                             match is_up {
-                                // Routes up follow the routes down.
+                                // Indices of upward routes follow the indices of downward routes.
                                 true => timed.push_up(
                                     piece,
                                     *ends,
@@ -84,13 +83,13 @@ impl Timetable<'_> {
         timed
     }
 
-    /// Returns the number of steps of a chunk over trees of a height.
+    /// Returns the number of steps that a chunk needs in trees of height `height`.
     fn stages(&self, height: usize) -> usize {
         height * if self.up.is_some() { 2 } else { 1 }
     }
 
-    /// Returns the passes of a chunk over an edge of a depth, in trees of a height: whether the
-    /// chunk goes up, after how many steps, and over which routes.
+    /// Returns when a chunk crosses an edge at depth `depth`, in trees of height `height`, as (is
+    /// upwards, number of steps after the chunk's first step, routes).
     fn passes(
         &self,
         height: usize,
@@ -103,12 +102,13 @@ impl Timetable<'_> {
     }
 }
 
-/// Times of the steps of a pipeline, for any chunks.
+/// Durations of the steps of a pipeline, for any chunk sizes. A chunk is in stage s in its s-th
+/// step.
 struct Steps {
-    /// Seconds of the whole vector in each stage, for each link whose load no other link exceeds in
-    /// all stages.
+    /// Seconds that each link needs for the whole vector in each stage; indexed by link and then by
+    /// stage. Links that are dominated in all stages by another link are left out.
     loads: Vec<Vec<f64>>,
-    /// Latency of a message in each stage, in seconds.
+    /// Maximum latency of a message in each stage, in seconds.
     latency: Vec<f64>,
 }
 
@@ -160,12 +160,12 @@ impl Steps {
         }
     }
 
-    /// Returns the seconds of all steps; the sizes of the chunks have any unit.
+    /// Returns the total duration of all steps in seconds. `sizes` may have any unit.
     fn time(&self, sizes: &[f64]) -> f64 {
         let height = self.latency.len();
         let total: f64 = sizes.iter().sum();
         let step = |step: usize| {
-            // Depths whose edges carry something.
+            // Stages in which some chunk is sent in this step.
             let depths = step.saturating_sub(sizes.len() - 1)..=step.min(height - 1);
             let latency = self.latency[depths.clone()]
                 .iter()
@@ -182,19 +182,20 @@ impl Steps {
         (0..sizes.len() + height - 1).map(step).sum()
     }
 
-    /// Returns the number of chunks of one size with the least time of all steps. With trees of
-    /// height h, a busiest link that needs t for the vector, and a latency a of a message, n chunks
-    /// take (n + h - 1)(a + t / n), with the minimum at n = sqrt((h - 1) t / a).
+    /// Returns the number of equal chunks with the shortest total duration. For trees of height h,
+    /// a busiest link that needs t seconds for the vector, and latency a, n chunks take (n + h -
+    /// 1)(a + t / n) seconds, with the minimum at n = sqrt((h - 1) t / a).
     fn equal(&self, max_chunks: u32) -> u32 {
         let loads = self.loads.iter().map(|load| load.iter().sum::<f64>());
         let latency = self.latency.iter().copied().fold(0.0, f64::max);
         let count = ((self.latency.len() - 1) as f64 * loads.fold(0.0, f64::max) / latency).sqrt();
-        // The quotient is not a number without latencies and relays.
+        // The quotient is not a number if there are neither latencies nor relays.
         let count = if count.is_nan() { 1.0 } else { count };
         (count as u32).clamp(1, MAX_EQUAL_CHUNKS.min(max_chunks))
     }
 
-    /// Returns chunks that grow and shrink again, if steps take clearly less time with them.
+    /// Returns chunk sizes that increase and then decrease, if they are clearly faster than equal
+    /// sizes.
     fn unequal(&self, max_pieces: u32) -> Option<Chunks> {
         let (height, links) = (self.latency.len(), self.loads.len());
         let tried = MAX_UNEQUAL_CHUNKS * SIZE_RATIOS.len().pow(2) * SIZE_RANGES.len();
@@ -202,7 +203,7 @@ impl Steps {
         {
             return None;
         }
-        let mut best = (
+        let mut fastest = (
             MAX_TIME_RATIO * self.time(&vec![1.0; self.equal(max_pieces) as usize]),
             None,
         );
@@ -217,15 +218,15 @@ impl Steps {
                         };
                         let sizes: Vec<f64> = (0..count).map(size).collect();
                         let time = self.time(&sizes);
-                        if time < best.0 {
-                            best = (time, Some(sizes));
+                        if time < fastest.0 {
+                            fastest = (time, Some(sizes));
                         }
                     }
                 }
             }
         }
-        let (least, sizes) = (best.0, best.1?);
-        // Sizes in whole pieces, as few as possible.
+        let (least, sizes) = (fastest.0, fastest.1?);
+        // Round to whole pieces, as few as possible.
         let max_pieces = f64::from(max_pieces).min(MAX_UNEQUAL_PIECES);
         let scaled = (1..=8).map(|scale| {
             let pieces = sizes.iter().map(|size| (size * f64::from(scale)).round());
@@ -244,9 +245,9 @@ impl Steps {
     }
 }
 
-/// Returns chunks that are expected to be fastest along trees of one root: of one size, in the best
-/// number and half and twice this number; and of unequal sizes. If the pieces of all trees are
-/// `too_many`, somewhat fewer chunks of one size only.
+/// Returns the chunks that are expected to be fastest along trees of one root: equal chunks in the
+/// optimal number and in half and twice this number, and unequal chunks. If `too_many` rejects the
+/// optimal number, equal chunks are only returned in two thirds of this number.
 pub(super) fn fastest(
     timetable: &Timetable<'_>,
     size: Bytes,

@@ -1,44 +1,45 @@
-//! Shallow trees of one root with a relay each.
+//! Shallow trees of one root that have a relay each.
 //!
-//! The root sends a part of its vector to each of some ranks, and these relays pass it on to all
-//! ranks: a scatter and an all_gather, chunk after chunk. Every other rank may be a relay. Then
-//! either each relay sends to all ranks, two edges deep; or it sends to the ranks that share its
-//! switch and to one rank behind each other switch, which passes the part on to the ranks that
-//! share its switch, three edges deep. Every rank then receives each part once and sends N - 2
-//! parts at most, so cables of equal rate to the ranks are fully used.
+//! The root sends one part of its vector to each relay, and each relay forwards its part to all
+//! ranks: a scatter and an all_gather, chunk after chunk. In the simplest case, every rank but the
+//! root is a relay. Then there are two shapes. Either each relay sends to all ranks (depth 2). Or
+//! each relay sends to the ranks at its own switch and to one rank at each other switch, which
+//! forwards the part to the ranks at that switch (depth 3). Every rank receives each part once and
+//! sends at most N - 2 parts, so cables of equal rate to the ranks are fully used.
 //!
-//! With many ranks these are too many messages. With groups of g ranks, the g - 1 ranks in the
-//! group of the root are the relays. Each part travels from group to group along a tree of groups.
-//! It enters every group at one rank, a different rank for each part, and this rank sends the part
-//! to the rest of its group. A rank with d groups below it sends (g - 1 + d) / (g - 1) of the
-//! vector.
+//! With many ranks this takes too many messages. With groups of g ranks, the relays are the g - 1
+//! other ranks in the root's group. Each part travels from group to group along a tree of groups.
+//! The part enters every group at one rank, a different rank for each part, and this rank sends the
+//! part to the other ranks of its group. A rank whose group has d child groups sends (g - 1 + d) /
+//! (g - 1) of the vector.
 //!
-//! Messages take the routes of the fabric; the loads of the links tell whether the trees reach the
+//! Messages use the default routes of the fabric. The link loads show whether the trees reach the
 //! optimum.
 
 use super::packing::Tree;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 
-/// Inverse of the relative amount by which the load of a link may exceed the optimum: 1 / 100.
+/// Maximum relative excess of a link's load over the optimum: 1 / `SLACK_DIVISOR`.
 const SLACK_DIVISOR: u128 = 100;
 
-/// Maximum number of ranks for which every rank is a relay: more would send too many messages.
+/// Maximum number of ranks for which every rank is a relay. More ranks would send too many
+/// messages.
 pub(super) const MAX_RELAYS: u32 = 512;
 
-/// Number of groups of the ranks behind one switch. Measured: a broadcast of 1 MiB on a crossbar of
-/// 1,024 ranks takes 123.9 us, and 169.6 us without groups.
+/// Number of groups into which the ranks at a single switch are divided. Measured: a broadcast of 1
+/// MiB on a crossbar of 1,024 ranks takes 123.9 us, and 169.6 us without groups.
 const GROUPS: usize = 8;
 
-/// Maximum number of groups below a group to try; shallow trees come first.
+/// Maximum numbers of child groups per group to try, for shallow trees first.
 const CHILD_GROUPS: [usize; 2] = [GROUPS - 1, 2];
 
-/// Inverse of the relative amount by which the load of a link may exceed the optimum with groups: 1
-/// / 12.
+/// Maximum relative excess of a link's load over the optimum with groups: 1 /
+/// `GROUP_SLACK_DIVISOR`.
 const GROUP_SLACK_DIVISOR: u128 = 12;
 
-/// Returns the forests whose busiest link carries at most 1 / 100 more than in the optimum,
-/// `blocks` over `rate`, or 1 / 12 more with groups. The messages run backwards if `reversed`.
+/// Returns the forests whose link loads exceed the optimum time `blocks` / `rate` by at most 1 /
+/// 100, or by at most 1 / 12 with groups. If `reversed`, messages travel towards the root.
 pub(super) fn trees(
     network: &dyn Network,
     root: u32,
@@ -68,7 +69,7 @@ pub(super) fn trees(
         })
     };
     let others = || (0..ranks).filter(|rank| *rank != root);
-    let straight = |relay: u32| {
+    let two_level_tree = |relay: u32| {
         let rest = others().filter(|rank| *rank != relay);
         Tree {
             root,
@@ -79,12 +80,12 @@ pub(super) fn trees(
     };
     let mut forests = Vec::new();
     if ranks <= MAX_RELAYS {
-        let straight: Vec<Tree> = others().map(straight).collect();
-        if fits(&straight, SLACK_DIVISOR) {
-            forests.push(straight);
+        let two_level_tree: Vec<Tree> = others().map(two_level_tree).collect();
+        if fits(&two_level_tree, SLACK_DIVISOR) {
+            forests.push(two_level_tree);
         }
     }
-    // Ranks that share a switch, and the index of the switch of each rank.
+    // Ranks at each switch, and the index of each rank's switch.
     let mut shared: Vec<(u32, Vec<u32>)> = Vec::new();
     let mut switch_of = vec![0; ranks as usize];
     for rank in 0..ranks {
@@ -102,18 +103,18 @@ pub(super) fn trees(
         switch_of[rank as usize] = number;
         shared[number].1.push(rank);
     }
-    // Index of the next rank to use behind each switch.
+    // Index of the next rank to use at each switch.
     let mut next_rank = vec![0usize; shared.len()];
-    let over_switches = |relay: u32| {
+    let three_level_tree = |relay: u32| {
         let relay_switch = switch_of[relay as usize];
         let mut edges = vec![(root, relay)];
         let mut second = Vec::new();
-        for (number, (_, mates)) in shared.iter().enumerate() {
+        for (number, (_, switch_ranks)) in shared.iter().enumerate() {
             let first = match number == relay_switch {
                 true => relay,
                 false => {
-                    // The root has everything already.
-                    let beside = mates.iter().filter(|rank| **rank != root);
+                    // The root already has the whole vector.
+                    let beside = switch_ranks.iter().filter(|rank| **rank != root);
                     let count = beside.clone().count();
                     let Some(first) = beside.copied().nth(next_rank[number] % count.max(1)) else {
                         continue;
@@ -123,7 +124,7 @@ pub(super) fn trees(
                     first
                 }
             };
-            let rest = mates
+            let rest = switch_ranks
                 .iter()
                 .filter(|rank| **rank != root && **rank != first);
             second.extend(rest.map(|rank| (first, *rank)));
@@ -132,9 +133,9 @@ pub(super) fn trees(
         Tree { root, edges }
     };
     if ranks <= MAX_RELAYS && forests.is_empty() && shared.len() > 1 {
-        let over_switches: Vec<Tree> = others().map(over_switches).collect();
-        if fits(&over_switches, SLACK_DIVISOR) {
-            forests.push(over_switches);
+        let three_level_tree: Vec<Tree> = others().map(three_level_tree).collect();
+        if fits(&three_level_tree, SLACK_DIVISOR) {
+            forests.push(three_level_tree);
         }
     }
     let groups: Vec<Vec<u32>> = match &shared[..] {
@@ -155,8 +156,8 @@ pub(super) fn trees(
     forests
 }
 
-/// Returns a tree for each rank other than the root in the root's group, with at most `below`
-/// groups below each group; `None` if groups differ in size.
+/// Returns one tree per relay, the other ranks of the root's group, with at most `below` child
+/// groups per group. `None` if groups differ in size.
 fn group_trees(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>> {
     let root_group = groups.iter().position(|group| group.contains(&root))?;
     let count = groups.len();
@@ -167,7 +168,8 @@ fn group_trees(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>
         .enumerate()
         .filter(|relay| *relay.1 != root);
     let tree = |(place, relay): (usize, &u32)| {
-        // Groups in the order of a heap, from the root's group on.
+        // Groups are numbered from the root's group and form a heap: the parent of group n is group
+        // (n - 1) / below.
         let first = |number: usize| groups[(root_group + number) % count][place];
         let mut edges = vec![(root, *relay)];
         edges.extend((1..count).map(|number| (first((number - 1) / below), first(number))));

@@ -1,16 +1,18 @@
-//! Timetables: the step in which each piece passes each edge of its tree.
+//! Timetables: the step in which each piece crosses each edge of its tree.
 //!
-//! A step is as long as the slowest link in use needs for m pieces. In each step every link may
-//! carry as many pieces as it has time for; m is the least number with which rounding to whole
-//! pieces loses little. A piece passes an edge in a step after the step in which it reached the
-//! start of the edge. The piece with the longest way ahead goes first (Hu, Operations Research 9,
-//! 1961: highest level first), or the piece over the link with the most work ahead, so that links
-//! are not idle at the end; or the piece that is due first in a steady flow.
+//! A step is as long as the slowest used link needs for m pieces. In each step a link may carry as
+//! many pieces as it has time for; m is the smallest number with which rounding to whole pieces
+//! loses little. A piece crosses an edge after the step in which it reached the edge's parent. One
+//! of three rules decides which waiting piece goes first: the piece with the longest remaining path
+//! (Hu, Operations Research 9, 1961: highest level first); the piece over the link with the most
+//! remaining work, so that links are not idle at the end; or the piece that is due first in a
+//! steady flow.
 //!
-//! In a step no link has more pieces than it can carry in the time of the step, so the step takes
-//! no longer if links share their rates among pieces. Links share their rates among messages, and a
-//! message has all pieces from one rank to another in the step: if a full link carries messages
-//! with different numbers of pieces, the step may take a few percent longer.
+//! In a step no link has more pieces than it can carry in the duration of the step. So the step
+//! takes no longer if links share their rates among pieces. However, links share their rates among
+//! messages, and a message contains all pieces from one rank to another rank in the step. If a
+//! fully used link carries messages with different numbers of pieces, the step may take a few
+//! percent longer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -23,66 +25,64 @@ use opticoll_fabric::network::Network;
 use opticoll_plan::collective::Collective;
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// Pieces that wait for a route, the piece with the longest way ahead first.
+/// Pieces that wait for a route, in order of priority, as (priority, (chunk, tree)).
 type Waiting = BinaryHeap<(u32, Reverse<(u32, u32)>)>;
 
-/// Trees and routes of a timetable.
 pub(super) struct Timetable<'a> {
     pub(super) network: &'a dyn Network,
     pub(super) trees: &'a [Tree],
     pub(super) edge_routes: &'a EdgeRoutes,
-    /// Routes back, towards the root, if pieces are first summed up along the same trees.
+    /// Routes towards the root, if pieces are first summed up along the same trees.
     pub(super) up: Option<&'a EdgeRoutes>,
 }
 
-/// Steps, and the route of each transfer.
+/// A schedule, and the index of the route of each transfer.
 pub(super) struct TimedSchedule {
     pub(super) schedule: Schedule,
     pub(super) edge_routes: Vec<u32>,
 }
 
-/// Order of the waiting pieces.
+/// Rule for the order of waiting pieces.
 #[derive(Debug, Clone, Copy)]
 enum Order {
-    /// The piece whose route has the link with the most work ahead, then the piece with the longest
-    /// way.
+    /// First the piece over the link with the most remaining work, then the piece with the longest
+    /// remaining path.
     MostWork,
-    /// The piece with the most edges ahead.
+    /// First the piece with the longest remaining path, in edges.
     LongestWay,
-    /// The piece that a steady flow of all trees would have sent first: if every link carries a
-    /// piece of each of its trees in a period, it carries all of them in the least time.
+    /// First the piece that a steady flow of all trees would send first. In such a flow, every link
+    /// carries one piece of each of its trees per period, which needs the least time.
     Due,
 }
 
-/// Pieces that links have yet to carry.
 struct Links {
-    /// Links in use, with the number of pieces that each may carry in a step.
+    /// Used links, as (link, maximum number of pieces per step).
     used: Vec<(u32, u128)>,
-    /// Time of a piece on each link, in thousandths of its time on the fastest link in use.
+    /// Time of a piece on each link, in thousandths of the time on the fastest used link.
     piece_time: Vec<u64>,
     /// Number of pieces that each link has yet to carry.
     remaining: Vec<u128>,
-    /// Number of pieces that each link may yet carry in this step.
+    /// Number of pieces that each link can still carry in the current step.
     room: Vec<u128>,
-    /// Work ahead of each link at the beginning of the step.
+    /// Remaining work of each link at the beginning of the step: pieces times `piece_time`.
     ahead: Vec<u64>,
 }
 
-/// A tree, indexed by rank.
 struct TreeIndex {
-    /// Ranks that are sent to, and the routes; grouped by sender.
+    /// (child, index of the route to the child), sorted by parent.
     next: Vec<(u32, u32)>,
-    /// Index in `next` of the first receiver of each rank, with one more entry.
+    /// Index in `next` of the first child of each rank, then the length of `next`.
     first: Vec<u32>,
-    /// Maximum number of edges below each rank.
+    /// Number of edges on the longest path below each rank.
     height: Vec<u32>,
     /// Number of edges from the root to each rank.
     depth: Vec<u32>,
 }
 
 impl Timetable<'_> {
-    /// Returns steps in which links are busy, in the order with the fewest steps. `first_chunk`
-    /// returns the number of the first chunk of a tree.
+    /// Returns the schedule of the rule that needs the fewest steps. `chunks` is the number of
+    /// chunks per tree, and `first_chunk` returns the index of a tree's first chunk in the
+    /// collective.
     pub(super) fn schedule(
         &self,
         collective: Collective,
@@ -104,20 +104,20 @@ impl Timetable<'_> {
                 limit,
             )
         };
-        let mut best = build(Order::MostWork, usize::MAX);
+        let mut shortest = build(Order::MostWork, usize::MAX);
         for order in [Order::LongestWay, Order::Due] {
-            let steps = best.schedule.steps();
+            let steps = shortest.schedule.steps();
             if chunks > 1 || matches!(order, Order::LongestWay) {
                 let other = build(order, steps);
                 if other.schedule.steps() < steps {
-                    best = other;
+                    shortest = other;
                 }
             }
         }
-        best
+        shortest
     }
 
-    /// Returns each link in use with the number of pieces that it carries in total, and its rate.
+    /// Returns, for each used link, (link, (total number of pieces, rate in bits per second)).
     fn loads(&self, chunks: u32) -> Vec<(u32, (u128, u128))> {
         let links = self.network.links();
         let mut pieces: BTreeMap<u32, u128> = BTreeMap::new();
@@ -134,8 +134,8 @@ impl Timetable<'_> {
         loads.collect()
     }
 
-    /// Returns the least latency of all steps, if each takes as long as the message with the least
-    /// latency.
+    /// Returns a lower estimate of the total latency of all steps: every step has the smallest
+    /// latency of any route.
     pub(super) fn latency_of_steps(&self, chunks: u32) -> Time {
         let loads: Vec<(u128, u128)> = self
             .loads(chunks)
@@ -164,7 +164,7 @@ impl Timetable<'_> {
         Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
-    /// Returns the steps in a given order, or the first `limit` of them.
+    /// Returns the schedule of the rule `order`, stopped after `limit` steps.
     fn run_in_order(
         &self,
         order: Order,
@@ -179,14 +179,15 @@ impl Timetable<'_> {
         let loads = self.loads(chunks);
         let mut links = Links::new(&loads, self.network);
         let mut waiting: Vec<Waiting> = vec![Waiting::new(); edge_routes.len()];
-        // Routes with waiting pieces, each once.
+        // Routes with waiting pieces, without duplicates.
         let mut busy: Vec<u32> = Vec::new();
         let send = |waiting: &mut [Waiting], busy: &mut Vec<u32>, tree: u32, chunk, from: u32| {
             let index = &tree_indices[tree as usize];
             for &(to, edge_route) in index.next(from) {
                 let first = match order {
                     Order::MostWork | Order::LongestWay => index.height[to as usize],
-                    // The first chunk reaches depth d in period d, each later chunk a period later.
+                    // The first chunk reaches depth d in period d. Each later chunk arrives one
+                    // period later.
                     Order::Due => u32::MAX - chunk - index.depth[to as usize],
                 };
                 let pieces = &mut waiting[edge_route as usize];
@@ -221,12 +222,13 @@ impl Timetable<'_> {
                     Order::MostWork => links.ahead(&edge_routes[edge_route as usize].route),
                     Order::LongestWay | Order::Due => 0,
                 };
-                // Two numbers compare faster than five, and sorting is most of the work of a step.
+                // Sorting takes most of the time of a step, and comparing two numbers is faster
+                // than comparing five.
                 let key = u128::from(!ahead) << 64 | u128::from(!*first) << 32 | turn as u128;
                 Some((key, u64::from(from) << 32 | u64::from(edge_route)))
             }));
             open.sort_unstable();
-            // Routes send one piece each in turn, as long as links have time.
+            // Routes send one piece each in turn, as long as links have room.
             while !open.is_empty() {
                 open.retain(|&(_, edge_route)| {
                     let edge_route = edge_route as u32;
@@ -262,16 +264,16 @@ impl Timetable<'_> {
     }
 }
 
-/// Maximum number of pieces of the slowest link in a step.
+/// Maximum number of pieces that the slowest link carries in a step.
 pub(super) const MAX_STEP_PIECES: u128 = 16;
 
-/// Returns the maximum number of pieces of each link in a step, given the number of pieces that it
-/// carries in total and its rate.
+/// Returns the maximum number of pieces per step for each link. `loads` lists (total number of
+/// pieces, rate) per link.
 ///
-/// In a step of m pieces of the slowest link, of rate s, a link of rate r carries floor(m r / s).
-/// If the busiest link needs the time t in total, a link with n pieces should carry n m / (s t) in
-/// a step. The function takes the least m with which all links reach 98 % of this number, or the m
-/// that comes nearest.
+/// In a step in which the slowest link, with rate s, carries m pieces, a link with rate r can carry
+/// floor(m r / s) pieces. If the busiest link needs time t in total, a link with n pieces should
+/// carry n m / (s t) pieces per step. The function uses the smallest m with which all links reach
+/// 98 % of this number, or the m with which they come closest.
 fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
     let used = loads.iter().filter(|load| load.0 > 0);
     let slowest = used.map(|load| load.1).min().unwrap_or(1).max(1);
@@ -280,7 +282,8 @@ fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
         .copied()
         .max_by(|one, other| (one.0 * other.1).cmp(&(other.0 * one.1)));
     let (busiest_pieces, rate) = busiest.unwrap_or((1, 1));
-    // Pieces carried in a step of m pieces, in thousandths of the number wanted.
+    // Minimum over all links of the number of pieces in a step of m pieces, in thousandths of the
+    // number wanted.
     let carried = |m: u128| {
         let shares = loads.iter().map(|&(pieces, own)| {
             let wanted = pieces * rate * m;
@@ -308,13 +311,13 @@ impl TimedSchedule {
         self.edge_routes.push(edge_route);
     }
 
-    /// Adds a piece that is summed up, against the direction of an edge.
+    /// Appends a piece that is summed up along an edge, from child to parent.
     pub(super) fn push_up(&mut self, chunk: u32, (from, to): (u32, u32), edge_route: u32) {
         self.schedule.push(Transfer::reduce(chunk, to, from));
         self.edge_routes.push(edge_route);
     }
 
-    /// Returns the steps in reverse, with source and destination exchanged.
+    /// Returns the time reversal, in which source and destination of every transfer are exchanged.
     pub(super) fn reversed(&self, collective: Collective) -> TimedSchedule {
         let steps = (0..self.schedule.steps()).rev();
         let edge_routes = steps.flat_map(|step| &self.edge_routes[self.schedule.step(step)]);
@@ -367,7 +370,6 @@ impl Links {
         route.iter().all(|link| self.room[*link as usize] > 0)
     }
 
-    /// Counts a piece on a route.
     fn carry(&mut self, route: &[u32]) {
         for link in route {
             self.room[*link as usize] -= 1;
@@ -405,7 +407,7 @@ impl TreeIndex {
         }
     }
 
-    /// Returns the ranks that a rank sends to, and the routes.
+    /// Returns (child, index of the route to the child) for the children of a rank.
     fn next(&self, rank: u32) -> &[(u32, u32)] {
         let rank = rank as usize;
         &self.next[self.first[rank] as usize..self.first[rank + 1] as usize]

@@ -1,29 +1,30 @@
-//! Broadcasts along a line of ranks as pipelines of pieces: in each slot every rank except the
+//! Broadcasts along a line of p ranks as pipelines of pieces. In each slot every rank except the
 //! first receives a piece, and every rank but one sends a piece.
 //!
-//! The first rank, 0, sends piece t in slot t.
+//! The first rank, rank 0, sends piece t in slot t.
 //!
-//! * **Ring.** Rank v sends piece t - v to rank v + 1. After p - 1 slots a piece is everywhere.
+//! * **Ring.** In slot t, rank v sends piece t - v to rank v + 1. After p - 1 slots all ranks have
+//!   a piece.
 //! * **Hypercube** of p = 2^d ranks (Johnsson and Ho, IEEE Transactions on Computers 1989). In slot
-//!   t all ranks exchange along dimension j = t mod d. Piece t goes from rank 0 along j, then along
-//!   j + 1, j + 2, ... from all ranks that have the piece, so that after d slots the ranks with bit
-//!   j set have it; in slot t + d these send the piece along j to the other ranks. A rank v other
-//!   than 0 with bit j clear therefore sends piece t - i, where i is the greatest (j - b) mod d
-//!   over its set bits b; a rank with bit j set sends piece t - d. After d + 1 slots a piece is
-//!   everywhere.
+//!   t all ranks exchange along dimension j = t mod d. Piece t travels from rank 0 along dimension
+//!   j. In the next slots, all ranks that have the piece send it along j + 1, j + 2, .... After d
+//!   slots all ranks with bit j set have the piece. In slot t + d they send the piece along j to
+//!   the other ranks. Therefore a rank v other than 0 with bit j clear sends piece t - i, where i
+//!   is the maximum of (j - b) mod d over the set bits b of v. A rank with bit j set sends piece
+//!   t - d. After d + 1 slots all ranks have the piece.
 //!
-//! With K pieces, slot K + d - 2 can be the last slot. Let the pieces from K on, which rank 0 would
-//! send next, be piece K - 1 again. Let w be the first of d consecutive slots. In these slots a
-//! rank v receives in slot s piece s - d if its bit is clear, and otherwise the greatest piece
-//! behind. It receives all pieces s - d of these slots but one: the piece of the first slot f in
-//! which a bit of v is set. In the last slot in which a bit is set, rank v receives piece f. Piece
-//! f - d therefore arrived in the d slots before, and after slot K + d - 2 all pieces below K - 1
-//! have arrived, and a piece from K - 1 on, too.
+//! With K pieces, slot K + d - 2 can be the last slot if rank 0 sends piece K - 1 again instead of
+//! the pieces from K on. To see this, consider rank v in d consecutive slots from w on. In slot s,
+//! rank v receives piece s - d if bit s mod d of v is clear, and otherwise the piece s - i that its
+//! partner sends. Rank v receives all pieces s - d of these slots except one: the piece of the
+//! first slot f in which a bit of v is set. In the last slot in which a bit of v is set, rank v
+//! receives piece f. Hence piece f - d arrived in the d slots before. After slot K + d - 2 all
+//! pieces below K - 1 have arrived, and also a piece from K - 1 on.
 //!
-//! In every slot one rank, the *spare* rank, would send to rank 0, which has all pieces: it may
-//! send rank 0 data from elsewhere.
+//! In every slot one rank, the *spare* rank, would send to rank 0, which already has all pieces.
+//! The spare rank may send other data to rank 0.
 
-/// Route of pieces along a line.
+/// Shape of the route of pieces along a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Each rank sends to the next rank.
@@ -32,7 +33,7 @@ pub(super) enum Shape {
     Hypercube,
 }
 
-/// A line of ranks; the rank at position `root` has the pieces.
+/// A line of ranks. The rank at position `root` has all pieces at the start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     pub(super) shape: Shape,
@@ -40,8 +41,8 @@ pub(super) struct Line {
     pub(super) root: u32,
 }
 
-/// A piece that a rank receives in a slot: positions of sender and receiver on the line, and the
-/// number of slots by which the piece is behind the piece that the root sends.
+/// A piece that a rank receives in a slot: positions of sender and receiver on the line. `lag` is
+/// the number of slots since the root first sent the piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PieceHop {
     pub(super) from: u32,
@@ -50,8 +51,8 @@ pub(super) struct PieceHop {
 }
 
 impl Line {
-    /// Returns the line in a shape that is possible for its ranks: a ring if the number of ranks is
-    /// not a power of two.
+    /// Creates a line with this shape, or with the shape of a ring if the number of ranks is not a
+    /// power of two.
     pub(super) fn new(shape: Shape, ranks: u32, root: u32) -> Line {
         let shape = match ranks.is_power_of_two() {
             true => shape,
@@ -60,7 +61,7 @@ impl Line {
         Line { shape, ranks, root }
     }
 
-    /// Returns the number of slots after which a piece is everywhere, counted from the slot in
+    /// Returns the number of slots after which all ranks have a piece, counted from the slot in
     /// which the root first sends the piece.
     pub(super) fn depth(self) -> u32 {
         match (self.ranks, self.shape) {
@@ -71,27 +72,27 @@ impl Line {
         }
     }
 
-    /// Returns the position on the line of a number counted from the root.
-    fn place(self, number: u32) -> u32 {
+    /// Returns the position on the line of a rank, given its number relative to the root.
+    fn position(self, number: u32) -> u32 {
         match self.shape {
             Shape::Ring => (number + self.root) % self.ranks,
             Shape::Hypercube => number ^ self.root,
         }
     }
 
-    /// Returns the hops of a slot to all ranks except the root.
+    /// Returns the hops of slot number `slot`, one hop to every rank except the root.
     pub(super) fn hops(self, slot: u32) -> impl Iterator<Item = PieceHop> {
         (1..self.ranks).map(move |to| {
             let (from, lag) = self.sender(slot, to);
             PieceHop {
-                from: self.place(from),
-                to: self.place(to),
+                from: self.position(from),
+                to: self.position(to),
                 lag,
             }
         })
     }
 
-    /// Returns the sender to a number in a slot, and the lag of its piece.
+    /// Returns the number of the rank that sends to rank `to` in a slot, and the lag of the piece.
     fn sender(self, slot: u32, to: u32) -> (u32, u32) {
         if self.shape == Shape::Ring {
             return (to - 1, to - 1);
@@ -107,9 +108,9 @@ impl Line {
         (from, lag.max().unwrap_or(0))
     }
 
-    /// Returns the position that is free to send to the root in a slot.
+    /// Returns the position of the spare rank, which may send other data to the root in a slot.
     pub(super) fn spare(self, slot: u32) -> u32 {
-        self.place(match self.shape {
+        self.position(match self.shape {
             Shape::Ring => self.ranks - 1,
             Shape::Hypercube => 1 << (slot % self.ranks.ilog2()),
         })

@@ -1,16 +1,17 @@
-//! Lower bounds on grids whose slots follow one another. Each slot costs a latency and what the
-//! policy charges for it, and the bytes that a rank sends or receives pass over its ports.
+//! Lower bounds on grids whose slots follow one another. Each slot takes a latency plus the time
+//! that the policy charges per slot. The bytes that a rank sends or receives pass through its
+//! ports.
 //!
-//! A step takes at least as many slots as a rank has partners for each of its ports: on a grid of
-//! lightpaths a path serves both directions; on a grid of switches a transceiver sends to one rank
-//! of its row or column at a time. Hops of relays are not counted.
+//! A step needs at least as many slots as a rank has partners per port. On a grid of lightpaths,
+//! one path serves both directions. On a grid of switches, a transceiver sends to one rank of its
+//! row or column at a time. Hops of relays are not counted.
 //!
-//! If circuits are charged when they change, a transmitter is tuned at least once for every rank of
-//! its row or column to which it sends, and its bursts follow one another; all transmitters of a
+//! If changes of circuits are charged, a transmitter is tuned at least once for every rank of its
+//! row or column to which it sends, and it sends one burst after another. All transmitters of a
 //! plane together send the relayed data once.
 //!
-//! If parts of a grid of switches are dead, hops are routed around them, and the number of partners
-//! gives no bound.
+//! If parts of a grid of switches have failed, hops are routed around these parts, and the number
+//! of partners gives no bound.
 
 use rustc_hash::FxHashSet;
 
@@ -24,17 +25,18 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::Simulator;
 
-/// Least time of a slot, and the ports of a rank.
+/// Minimum duration of a slot without data, and the number of ports of a rank.
 pub(super) struct GridSlot<'a> {
     delay: Time,
     ports: u32,
-    /// The grid if it is a grid of switches.
+    /// The grid, if it is a grid of switches.
     switches: Option<&'a WssGrid>,
     circuits: &'a dyn Circuits,
 }
 
 impl<'a> GridSlot<'a> {
-    /// Returns `None` on other fabrics, and if slots overlap.
+    /// Returns the slot of a problem's grid, or `None` if the fabric is not a grid or if slots
+    /// overlap.
     pub(super) fn of(problem: &PlanningProblem<'a>) -> Result<Option<GridSlot<'a>>, PlannerError> {
         let fabric = problem.fabric;
         let is_bounded = Simulator::selected(fabric, problem.method).bounded_by_loads;
@@ -68,7 +70,7 @@ impl<'a> GridSlot<'a> {
         }))
     }
 
-    /// Returns the least time of `slots` slots in which a rank receives `bytes` bytes.
+    /// Returns a lower bound on the time of `slots` slots in which a rank receives `bytes` bytes.
     pub(super) fn time(&self, slots: u64, bytes: f64) -> Result<Time, PlannerError> {
         let bytes = Bytes::new((bytes / f64::from(self.ports)) as u64);
         let sending = u64::try_from(self.circuits.transmission().ps(bytes)).unwrap_or(u64::MAX);
@@ -76,7 +78,7 @@ impl<'a> GridSlot<'a> {
     }
 }
 
-/// Returns the transfers of a step; `None` in place of a transfer with a rank that does not exist.
+/// Returns the transfers of a step. A transfer of a rank that does not exist is returned as `None`.
 fn transfers(
     schedule: &Schedule,
     step: usize,
@@ -89,7 +91,7 @@ fn transfers(
     })
 }
 
-/// Returns the least time of the slots of all steps.
+/// Returns a lower bound on the time of a schedule: the sum of the bounds of its steps.
 pub(super) fn slots_bound(
     schedule: &Schedule,
     slot: &GridSlot<'_>,
@@ -103,8 +105,8 @@ pub(super) fn slots_bound(
     let mut pairs = FxHashSet::default();
     for step in 0..schedule.steps() {
         pairs.clear();
-        // Chunks that each rank sends and receives; partners of each rank, on a grid of switches by
-        // plane.
+        // Number of chunks that each rank sends and receives; number of partners of each rank, on a
+        // grid of switches by plane.
         let mut chunks = vec![[0u64; 2]; ranks as usize];
         let mut partners = vec![[0u32; 2]; ranks as usize];
         for transfer in transfers(schedule, step, ranks) {
@@ -137,19 +139,17 @@ pub(super) fn slots_bound(
     Ok(time)
 }
 
-/// Times of the transmitters that are tuned for a schedule.
+/// Lower bound and estimate of a plan's time on a grid on which changes of circuits are charged.
 pub(crate) struct Tuning {
-    /// Lower bound on the time of a plan.
     pub(crate) least: Time,
-    /// Expected time of a plan.
     pub(crate) expected: Time,
 }
 
-/// Returns the least time of the busiest transmitter of a placed plan: the transmitter is tuned for
-/// every burst to a rank other than the rank of its burst in the previous slot.
+/// Returns the minimum time of the busiest transmitter of a placed plan. A transmitter is tuned
+/// before a burst unless it sent to the same rank in the previous slot.
 pub(super) fn burst_bound(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Time, PlannerError> {
     let smallest = plan.schedule.collective.min_chunk_bytes(size).get();
-    // Transmitter, slot, receiver and number of chunks of each burst.
+    // (transmitter, slot, receiver, number of chunks) of each burst.
     let mut bursts: Vec<(u32, u32, u32, u32)> = Vec::with_capacity(plan.len());
     for step in 0..plan.schedule.steps() {
         let indices = plan.schedule.step(step);
@@ -179,24 +179,26 @@ pub(super) fn burst_bound(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Ti
     Ok(longest)
 }
 
-/// Traffic of a transmitter, or of a whole plane.
+/// Traffic of a transmitter, or of all transmitters of a plane.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
-    /// Number of ranks that receive.
+    /// Number of ranks to which the transmitter sends.
     partners: u64,
-    /// Number of messages to a rank other than the rank of the message before. All transfers
+    /// Number of messages to a rank other than the receiver of the previous message. All transfers
     /// between two ranks in a step are one message.
     changes: u64,
     chunks: u64,
 }
 
-/// Returns the least and the expected time of the transmitters. Each is tuned at least once for
-/// every rank of its row or column to which it sends. A transfer to a rank that shares no switch is
-/// sent once in each plane, by transmitters that the schedule does not determine: the busiest
-/// transmitter of a plane sends at least the mean over all of them.
+/// Returns a lower bound on the time of a schedule's plan, and an estimate of this time.
 ///
-/// A plan is expected to tune once more for every relayed message, and for every other message to a
-/// rank other than the rank of the message before.
+/// For the bound, each transmitter is tuned once for every rank of its row or column to which it
+/// sends. A transfer between ranks that share no switch is sent once in each plane. The schedule
+/// does not determine which transmitters send such relayed transfers, but the busiest transmitter
+/// of a plane sends at least the mean over all transmitters.
+///
+/// For the estimate, a transmitter is also tuned for every relayed message, and whenever the
+/// receiver differs from the receiver of the previous message.
 pub(super) fn tuning_bound(
     schedule: &Schedule,
     grid: &WssGrid,
@@ -211,7 +213,7 @@ pub(super) fn tuning_bound(
     }
     let smallest = schedule.collective.min_chunk_bytes(size).get();
     let ranks = grid.ranks() as usize;
-    // Traffic to ranks of the same switch, by rank and plane; and relayed traffic of a whole plane.
+    // Traffic to ranks of the same switch, by rank and plane; relayed traffic of a whole plane.
     let mut sent = vec![[Sent::default(); 2]; ranks];
     let mut relayed = Sent::default();
     let mut last = vec![[u32::MAX; 2]; ranks];

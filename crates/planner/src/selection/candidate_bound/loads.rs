@@ -1,14 +1,15 @@
-//! Lower bounds from the link loads of a schedule on a WDM ring: see [`super`].
+//! Lower bounds from the link loads of a schedule on a WDM ring; the header of [`super`] derives
+//! them.
 //!
-//! **Ranges.** On a ring a lightpath carries a single chunk. Algorithms build schedules whose
-//! transfers are ranges of chunks, which are divided into single chunks afterwards. The loads of
-//! the few ranges give nearly the same bound as the loads of the many chunks, and faster. The
-//! chunks of each range are counted, and its bytes if some chunks are empty. Two decisions depend
-//! on the number of transfers of a step:
+//! **Ranges.** On a ring a lightpath carries a single chunk. Algorithms build schedules of ranges
+//! of chunks, which are divided into single chunks afterwards. Counting the loads of the few ranges
+//! gives nearly the same bound as counting the many chunks, and is faster. Each range counts with
+//! its number of chunks, or with its bytes if some chunks are empty. The direction of two kinds of
+//! transfers is not yet known:
 //!
-//! - A transfer half around the ring may use either direction. It is not counted.
-//! - The lightpaths of an all-to-all among a single set of ranks may go either way around. For
-//!   these, the bound uses the mean of distances over all links.
+//! - A transfer half around the ring may use either direction, so it is not counted.
+//! - The lightpaths of an all-to-all among one set of ranks may use either direction, so the bound
+//!   uses the mean load over all links.
 
 use super::{ring_of, slots_time};
 use crate::building::striping;
@@ -22,12 +23,12 @@ use opticoll_placement::wdm_ring::route::all_to_all;
 use opticoll_plan::schedule::{Schedule, StepColumns, Transfer};
 use opticoll_simulate::{Policy, Simulator};
 
-/// Maximum number of ranks for which a bit for each pair of ranks is stored (8 MiB) and for which
-/// [`super`] searches the number of slots.
+/// Maximum number of ranks for which [`NewPairs`] stores one bit per pair of ranks (8 MiB), and for
+/// which [`super`] searches the number of slots.
 pub(super) const MAX_RANKS: u32 = 1 << 13;
 
-/// Returns a lower bound on the time of the plan of a schedule of single chunks, whose lightpaths
-/// take the same routes as its transfers; zero if nothing is known.
+/// Returns a lower bound on the time of the plan of a schedule of single chunks; zero if no bound
+/// is known. The lightpaths of the plan follow the shortest routes.
 pub(super) fn load_bound(
     schedule: &Schedule,
     ring: &WdmRing,
@@ -67,8 +68,8 @@ pub(super) fn load_bound(
     Ok(by_chunks.max(by_bytes.transpose()?.unwrap_or_default()))
 }
 
-/// Returns a lower bound on the time of the plan of a schedule of ranges, once these are divided
-/// into single chunks; zero if nothing is known.
+/// Returns a lower bound on the time of the plan of a schedule of ranges after its division into
+/// single chunks; zero if no bound is known.
 pub(crate) fn ranges_bound(
     ranges: &Schedule,
     problem: &PlanningProblem<'_>,
@@ -108,8 +109,8 @@ pub(crate) fn ranges_bound(
     Ok(by_chunks.max(by_bytes.transpose()?.unwrap_or_default()))
 }
 
-/// Returns the mean number of chunks on a link of both directions in a step, rounded up, if every
-/// chunk takes the shorter way.
+/// Returns the mean number of chunks per link and direction in a step, rounded up, if every chunk
+/// travels in the direction with fewer hops.
 fn mean_distances(step: StepColumns<'_>, ring: &WdmRing) -> u64 {
     let distances = step.transfers().map(|transfer| {
         let hops = ring.hops(transfer.source, transfer.destination, Direction::Clockwise);
@@ -119,26 +120,27 @@ fn mean_distances(step: StepColumns<'_>, ring: &WdmRing) -> u64 {
     distances.sum::<u64>().div_ceil(links)
 }
 
-/// Returns the bytes of the smallest chunk of a schedule.
 fn smallest_chunk(schedule: &Schedule, problem: &PlanningProblem<'_>) -> u64 {
     let smallest = schedule.collective.min_chunk_bytes(problem.size);
     smallest.get()
 }
 
-/// Returns whether link loads determine times on a ring.
+/// Returns whether link loads bound the times on a ring.
 pub(super) fn has_loads(ring: &WdmRing) -> bool {
     !ring.multicast && ring.broken.is_empty()
 }
 
-/// Loads of the links of a ring in the steps of a schedule.
+/// Loads of a ring's links, step by step. A load is a number of chunks (or, in [`ByteLoads`], of
+/// bytes).
 struct StepLoads {
     channels: u64,
-    /// Lightpaths that begin at each link less those that end there, in this step; and chunks
-    /// carried in all previous steps. Indexed by direction, then link.
+    /// `changes` has, for each link, the difference between its load and the load of the previous
+    /// link, in the current step. `carried` has the load of each link in all previous steps. Both
+    /// are indexed by direction and then by link.
     changes: Vec<i64>,
     carried: Vec<u64>,
-    /// Sums over all previous steps: least number of slots, and loads of the busiest links; and the
-    /// largest of these loads.
+    /// Sums over all previous steps: the minimum number of slots, and the load of the busiest link.
+    /// `max_load` is the maximum load of a link in any step.
     slots: u64,
     chunks: u64,
     max_load: u64,
@@ -157,12 +159,11 @@ impl StepLoads {
         }
     }
 
-    /// Adds `count` lightpaths from one rank to another to the step.
+    /// Adds a load of `count` on all links from `source` to `destination` to the current step.
     fn add_lightpaths(&mut self, source: u32, destination: u32, direction: Direction, count: i64) {
         add_lightpaths(&mut self.changes, source, destination, direction, count);
     }
 
-    /// Ends a step.
     fn end_step(&mut self) {
         let ranks = self.changes.len() / 2;
         let mut greatest = 0;
@@ -179,19 +180,20 @@ impl StepLoads {
         self.add(greatest as u64);
     }
 
-    /// Adds a step whose busiest link has at least a given load.
+    /// Adds a step whose busiest link has at least the load `load`.
     fn add(&mut self, load: u64) {
         self.slots += load.div_ceil(self.channels);
         self.chunks += load;
         self.max_load = self.max_load.max(load);
     }
 
-    /// Returns the chunks carried by the busiest link over all steps.
+    /// Returns the load of the busiest link over all steps.
     fn busiest(&self) -> u64 {
         self.carried.iter().copied().max().unwrap_or(0)
     }
 
-    /// Returns the least time of all slots, if `chunks` chunks of `bytes` bytes each cross a link.
+    /// Returns a lower bound on the time of all slots if `chunks` chunks of `bytes` bytes cross a
+    /// link.
     fn time(
         &self,
         ring: &WdmRing,
@@ -203,8 +205,9 @@ impl StepLoads {
         slots_time(ring, policy, self.slots, bytes, self.channels)
     }
 
-    /// Returns the least time of all slots, if they follow one another and `lightpaths` lightpaths
-    /// carry single chunks of `bytes` bytes each, which may be divided into stripes.
+    /// Returns a lower bound on the time of all slots if slots follow one another. There are
+    /// `lightpaths` lightpaths, each with a single chunk of `bytes` bytes that may be divided into
+    /// stripes.
     fn single_chunks_time(
         &self,
         ring: &WdmRing,
@@ -219,8 +222,8 @@ impl StepLoads {
     }
 }
 
-/// Bytes on the links in the steps of a large schedule. If some chunks are empty, bytes give a
-/// better bound than chunks.
+/// Link loads in bytes. If some chunks of a large schedule are empty, bytes give a better bound
+/// than chunks.
 struct ByteLoads<'a> {
     schedule: &'a Schedule,
     policy: Policy,
@@ -245,7 +248,7 @@ impl<'a> ByteLoads<'a> {
         })
     }
 
-    /// Adds the bytes of a transfer to its links.
+    /// Adds the bytes of a transfer to the links of its route.
     fn add_lightpaths(
         &mut self,
         transfer: Transfer,
@@ -272,7 +275,6 @@ impl<'a> ByteLoads<'a> {
         self.loads.end_step();
     }
 
-    /// Returns the least time of `slots` slots.
     fn time(&self, ring: &WdmRing, slots: u64) -> Result<Time, PlannerError> {
         let StepLoads {
             chunks, channels, ..
@@ -287,8 +289,9 @@ impl<'a> ByteLoads<'a> {
     }
 }
 
-/// Returns the least time of `slots` slots in sequence, if each of at least `lightpaths` lightpaths
-/// is divided into the maximum number of stripes.
+/// Returns a lower bound on the time of `slots` slots in sequence, with at least `lightpaths`
+/// lightpaths of `bytes` bytes each. Each lightpath is divided into as many stripes as `room` and
+/// the maximum number of transfers allow.
 pub(super) fn striped_slots_time(
     ring: &WdmRing,
     problem: &PlanningProblem<'_>,
@@ -307,14 +310,14 @@ pub(super) fn striped_slots_time(
     Ok(by_room.max(just_below(striped_time(room.min(allowed))?)))
 }
 
-/// Returns a time one picosecond less: a plan that takes exactly as long as the fastest plan is
-/// still timed, and may be the simpler plan.
+/// Returns the time minus one picosecond. A plan as fast as the fastest plan is then still
+/// simulated, and the simpler plan wins.
 fn just_below(time: Time) -> Time {
     Time::from_ps(time.ps().saturating_sub(1))
 }
 
-/// Adds `count` lightpaths from one rank to another to `changes`: lightpaths that begin at each
-/// link less those that end there, by direction.
+/// Adds `count` to the load of all links from `source` to `destination`. `changes` has, by
+/// direction and link, the difference between the loads of a link and of the previous link.
 fn add_lightpaths(
     changes: &mut [i64],
     source: u32,
@@ -323,7 +326,7 @@ fn add_lightpaths(
     count: i64,
 ) {
     let ranks = changes.len() / 2;
-    // Light passes the links clockwise from `from` to `to`, or in the other direction.
+    // In either direction, a lightpath uses the links from `from` clockwise to `to`.
     let (changes, from, to) = match direction {
         Direction::Clockwise => (&mut changes[..ranks], source, destination),
         Direction::CounterClockwise => (&mut changes[ranks..], destination, source),
@@ -335,8 +338,8 @@ fn add_lightpaths(
     }
 }
 
-/// Returns the least time of a link that circuits of `pairs` pairs of ranks pass, with `bytes`
-/// bytes.
+/// Returns a lower bound on the time in which circuits between `pairs` pairs of ranks send `bytes`
+/// bytes over one link.
 pub(super) fn pairs_time(ring: &WdmRing, pairs: u64, bytes: u64) -> Time {
     let channels = u128::from(ring.channels().max(1));
     let sending = ring.transmission().least(bytes.into(), channels);
@@ -345,12 +348,14 @@ pub(super) fn pairs_time(ring: &WdmRing, pairs: u64, bytes: u64) -> Time {
     Time::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
 }
 
-/// Pairs of ranks with a circuit, and the loads of the links by the first circuit of each pair.
+/// Pairs of ranks that have had a circuit, and the number of these pairs whose first circuit uses
+/// each link.
 struct NewPairs {
     ranks: usize,
-    /// A bit for each pair; empty if pairs are not recorded.
+    /// A bit per pair of ranks; empty if pairs are not recorded.
     seen: Vec<u64>,
-    /// Circuits that begin at each link less those that end there, by direction and link.
+    /// Difference between the numbers of first circuits on a link and on the previous link; indexed
+    /// by direction and then by link.
     changes: Vec<i64>,
 }
 
@@ -366,7 +371,7 @@ impl NewPairs {
         }
     }
 
-    /// Records a circuit; returns whether it is the first between two ranks.
+    /// Records a circuit. Returns whether it is the first circuit from `source` to `destination`.
     fn insert(&mut self, source: u32, destination: u32) -> bool {
         let pair = source as usize * self.ranks + destination as usize;
         let Some(word) = self.seen.get_mut(pair / 64) else {
@@ -378,8 +383,8 @@ impl NewPairs {
         is_new
     }
 
-    /// Returns the least time of the busiest link, given the chunks that each link carries and the
-    /// least bytes of a chunk.
+    /// Returns the maximum over all links of the lower bound on the link's time. `carried` is the
+    /// number of chunks on each link, and `chunk` is the minimum number of bytes of a chunk.
     fn busiest(&self, carried: &[u64], chunk: u64, ring: &WdmRing) -> Time {
         let times = self
             .loads()
@@ -388,7 +393,7 @@ impl NewPairs {
         times.max().unwrap_or_default()
     }
 
-    /// Returns the number of circuits that pass each link, by direction and link.
+    /// Returns the number of pairs whose first circuit uses each link, by direction and link.
     fn loads(&self) -> impl Iterator<Item = u64> {
         self.changes.chunks(self.ranks).flat_map(|link_changes| {
             link_changes.iter().scan(0, |load, change| {

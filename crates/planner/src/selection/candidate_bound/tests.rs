@@ -13,17 +13,16 @@ fn time(plan: &Plan, size: Bytes, method: &Method) -> Time {
     outcome.expect("the plan fits the fabric").time
 }
 
-/// Maximum number of pieces; pipelines with more pieces are similar, but slow to test.
+/// Maximum number of pieces. Pipelines with more pieces are similar, but slow to test.
 const MAX_PIECES: u64 = 4;
 
-/// Checks every algorithm on small rings. Returns the numbers of bounds above zero, from formulas
-/// and from ranges. If plans are stored without representatives, `expanded` is their maximum
-/// number of transfers.
+/// Checks the bounds of every algorithm on a ring. Returns the numbers of nonzero bounds from
+/// formulas and from ranges. If `expanded` is given, plans are stored as all transfers, at most
+/// `expanded`.
 fn check(ring: &str, policy: Policy, size: Bytes, expanded: Option<u64>) -> [usize; 2] {
     check_some(ring, policy, size, expanded, |_| true)
 }
 
-/// Checks the algorithms for which `is_included` returns true.
 fn check_some(
     ring: &str,
     policy: Policy,
@@ -36,7 +35,7 @@ fn check_some(
         policy: Some(policy),
         ..Method::default()
     };
-    let mut known = [0; 2];
+    let mut nonzero = [0; 2];
     for record in opticoll_algorithms::records_for(&fabric) {
         let collective = Collective::new(record.collective, fabric.ranks()).expect("ranks");
         let problem = PlanningProblem::new(&fabric, collective, size, &method, &|_| {});
@@ -85,11 +84,11 @@ fn check_some(
             assert!(by_ranges <= by_loads, "{case}: {by_ranges} and {by_loads}");
             assert!(before <= by_loads, "{case}: {before} and {by_loads}");
             assert!(by_loads <= took, "{case}: {by_loads} and {took}");
-            known[0] += usize::from(formula_bound > Time::ZERO);
-            known[1] += usize::from(by_ranges > Time::ZERO);
+            nonzero[0] += usize::from(formula_bound > Time::ZERO);
+            nonzero[1] += usize::from(by_ranges > Time::ZERO);
         }
     }
-    known
+    nonzero
 }
 
 #[test]
@@ -98,7 +97,7 @@ fn check_some(
     ignore = "slow without optimisation: `make validate`"
 )]
 fn no_named_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
-    let mut known = [0; 2];
+    let mut nonzero = [0; 2];
     for ranks in [2, 3, 5, 8, 9, 12] {
         for wavelengths in [1, 3, 8] {
             let ring = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
@@ -110,16 +109,15 @@ fn no_named_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
             ] {
                 for (bytes, expanded) in [(100, None), (100_000, None), (100_000, Some(300))] {
                     let more = check(&ring, policy, Bytes::new(bytes), expanded);
-                    known = [known[0] + more[0], known[1] + more[1]];
+                    nonzero = [nonzero[0] + more[0], nonzero[1] + more[1]];
                 }
             }
         }
     }
-    assert!(known[0] > 2000 && known[1] > 2000, "{known:?}");
+    assert!(nonzero[0] > 2000 && nonzero[1] > 2000, "{nonzero:?}");
 }
 
-/// Large schedules have chunks without a byte, and the maximum number of transfers limits their
-/// stripes.
+/// Large schedules have empty chunks, and the maximum number of transfers limits their stripes.
 #[test]
 fn no_large_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
     let ring = "wdm_ring:ranks=260,wavelengths=8";
@@ -130,12 +128,12 @@ fn no_large_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
                 && ["ring", "ring_bidirectional", "neighbour_exchange"].contains(&record.name)
         };
         let size = Bytes::new(bytes);
-        let known = check_some(ring, Policy::Free, size, Some(most), around);
-        assert!(known[1] > 2, "{known:?}");
+        let nonzero = check_some(ring, Policy::Free, size, Some(most), around);
+        assert!(nonzero[1] > 2, "{nonzero:?}");
     }
 }
 
-/// Steps of the ranges of long vectors load links nearly as much as the chunks do.
+/// In long vectors, ranges load links nearly as much as their chunks do.
 #[test]
 fn ranges_tell_nearly_what_single_chunks_do() {
     let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8").expect("a ring");

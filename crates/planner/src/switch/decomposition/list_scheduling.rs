@@ -1,9 +1,9 @@
-//! List scheduling of chunks over ports that change one by one: each chunk starts when its two
-//! ports are free.
+//! List scheduling of chunks over ports that change one by one. A chunk starts when a port of its
+//! source and the port with the same number of its destination are idle.
 //!
-//! Each outgoing port is paired with the incoming ports of its number. When an outgoing and an
-//! incoming port of one number are free, the pair of ranks with the most remaining work starts.
-//! Slots number the chunks of a port in order.
+//! Outgoing ports connect only to incoming ports with the same number. When two such ports are
+//! idle, the pair of ranks with the most remaining work starts. The chunks of a port have
+//! consecutive slots.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -11,15 +11,16 @@ use std::collections::BTreeMap;
 use super::{Decomposition, PlacedChunk, SwitchCosts};
 use opticoll_base::interrupt;
 
-/// Remaining work of a rank as source or as destination.
+/// Remaining work of a rank, as a source or as a destination.
 struct RankWork {
-    /// Time of all remaining chunks in picoseconds, with a change for each.
+    /// Time of all remaining chunks in picoseconds, with one change of the configuration per chunk.
     time: f64,
-    /// Time at which each port is free, in picoseconds, and the slot after its last slot.
+    /// Time in picoseconds at which each port is idle, and the slot after the port's last slot;
+    /// indexed by port.
     ports: Vec<(f64, u32)>,
 }
 
-/// Assigns chunks to ports and slots. Chunks have a source, a destination and an amount.
+/// Assigns ports and slots to chunks, which are given as (source, destination, amount).
 pub(super) fn schedule(
     ranks: u32,
     costs: &SwitchCosts,
@@ -40,14 +41,14 @@ pub(super) fn schedule(
         remaining[1][destination as usize].time += duration(amount);
         waiting[source as usize].push((destination, amount));
     }
-    // Outgoing ports by the time at which they may start a chunk, in picoseconds; each port once.
+    // Outgoing ports, as (rank, index of the port), by the time in picoseconds at which they may
+    // start a chunk. Each port occurs at most once.
     let mut events: BTreeMap<u64, Vec<(u32, usize)>> = BTreeMap::new();
     let rank_ports = (0..numbers.len()).flat_map(|port| (0..ranks).map(move |rank| (rank, port)));
     events.insert(0, rank_ports.collect());
     let (mut placed, mut end) = (Vec::with_capacity(chunks.len()), 0.0f64);
     while let Some((now, mut free)) = events.pop_first() {
         interrupt::check();
-        // The busiest rank goes first.
         free.sort_by(|one, other| {
             let time = |of: &(u32, usize)| remaining[0][of.0 as usize].time;
             time(other).total_cmp(&time(one)).then(one.cmp(other))
@@ -57,7 +58,7 @@ pub(super) fn schedule(
                 continue;
             }
             let mut wakes = f64::INFINITY;
-            let mut best: Option<(f64, Reverse<u32>, usize)> = None;
+            let mut selected: Option<(f64, Reverse<u32>, usize)> = None;
             for (place, (destination, _)) in waiting[source as usize].iter().enumerate() {
                 let receiver = &remaining[1][*destination as usize];
                 let (since, _) = receiver.ports[port];
@@ -66,11 +67,13 @@ pub(super) fn schedule(
                     continue;
                 }
                 let key = (receiver.time, Reverse(*destination), place);
-                if best.is_none_or(|best| key.0 > best.0 || key.0 == best.0 && key.1 > best.1) {
-                    best = Some(key);
+                if selected.is_none_or(|selected| {
+                    key.0 > selected.0 || key.0 == selected.0 && key.1 > selected.1
+                }) {
+                    selected = Some(key);
                 }
             }
-            let next = match best {
+            let next = match selected {
                 None => wakes,
                 Some((_, _, place)) => {
                     let (destination, amount) = waiting[source as usize].swap_remove(place);

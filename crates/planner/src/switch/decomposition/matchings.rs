@@ -1,36 +1,37 @@
-//! Matchings of chunks: the least number of them, with chunks of similar size together.
+//! Matchings of chunks: as few as possible, with chunks of similar size in one matching.
 //!
-//! **Least number.** Let D be the largest number of chunks that a rank sends or receives. D
-//! matchings are enough (König): each chunk, largest first, goes to the first matching in which
-//! both its ranks are free. If there is none among the D matchings, the source is free in some
-//! matching a and the destination in some matching b. Along the path of alternating chunks of a and
-//! b that begins at the destination, a and b are exchanged; then both ranks are free in a. The path
-//! does not reach the source, because it reaches sources over chunks of a only.
-//!
+//! **Minimum number.** Let D be the maximum number of chunks that a rank sends or receives. D
+//! matchings suffice (König). Chunks are assigned in descending order of size, each to the first
+//! matching in which both its ranks are free. If no matching has both ranks free, the source is
+//! free in some matching a and the destination in some matching b. Consider the path of alternating
+//! chunks of a and b that begins at the destination, and exchange a and b along this path. Then
+//! both ranks are free in a. The path does not reach the source, because it reaches sources by
+//! chunks of a only.
 //! **Similar sizes.** A matching takes the time of its largest chunk. The chunks of two matchings
-//! form paths and cycles; the two halves of each may be exchanged. First, the earlier of two
-//! matchings takes the halves whose third powers have the larger sum, so that large chunks come
-//! together. Then times are shortened: the largest chunk is in one of the two matchings in any
-//! case. The other matching takes, from each path or cycle, the half whose largest chunk is
-//! smaller: no other exchange leaves less time for both. Both steps are applied to pairs of
-//! matchings until nothing changes, or the work is spent.
+//! form paths and cycles, and the chunks of one path or cycle that belong to different matchings
+//! may be exchanged. First, of each path and cycle, the chunks whose third powers have the larger
+//! sum move to the first matching, so that large chunks are together. Then the total time is
+//! reduced: one of the two matchings contains the largest chunk in any case, so the other matching
+//! receives, of each path and cycle, the chunks with the smaller maximum. No other exchange leaves
+//! a shorter total time. Both steps are applied to pairs of matchings until nothing changes or the
+//! work limit is reached.
 
 use opticoll_base::interrupt;
 
-/// Rank of an idle end.
+/// Marks a rank that has no partner in a matching.
 const NONE: u32 = u32::MAX;
 
-/// Maximum work of exchanges between matchings over all lengths of chunks, in chunks passed; takes
-/// a few seconds.
+/// Maximum work of exchanges between matchings for all chunk sizes together, in chunks visited: a
+/// few seconds.
 pub(super) const MAX_WORK: u64 = 1 << 26;
 
-/// Pairs of ranks with amounts; each rank is the source of at most one pair, and the destination of
-/// at most one pair.
+/// A set of pairs of ranks with amounts. Each rank is the source of at most one pair and the
+/// destination of at most one pair.
 #[derive(Debug, Clone)]
 pub(super) struct Matching {
-    /// Destination and amount of each source.
+    /// Destination and amount of each source; indexed by source.
     to: Vec<(u32, u64)>,
-    /// Source of each destination.
+    /// Source of each destination; indexed by destination.
     from: Vec<u32>,
 }
 
@@ -42,25 +43,22 @@ impl Matching {
         }
     }
 
-    /// Returns the largest amount.
     pub(super) fn longest(&self) -> u64 {
         self.to.iter().map(|(_, amount)| *amount).max().unwrap_or(0)
     }
 
-    /// Returns the third power of the amount that a rank sends.
     fn cube(&self, source: u32) -> f64 {
         let amount = self.to[source as usize].1 as f64;
         amount * amount * amount
     }
 
-    /// Returns the sum of the third powers of all amounts.
     fn cubes(&self) -> f64 {
         (0..self.to.len() as u32)
             .map(|source| self.cube(source))
             .sum()
     }
 
-    /// Returns source, destination and amount of each pair.
+    /// Returns (source, destination, amount) of each pair.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         let pairs = (0u32..).zip(&self.to);
         let pairs = pairs.filter(|(_, (destination, _))| *destination != NONE);
@@ -88,8 +86,8 @@ impl Matching {
     }
 }
 
-/// Returns matchings of chunks with similar sizes; chunks have a source, a destination and an
-/// amount.
+/// Returns the minimum number of matchings, with chunks of similar size in one matching. Chunks are
+/// given as (source, destination, amount).
 pub(super) fn similar_sizes(
     ranks: u32,
     chunks: &[(u32, u32, u64)],
@@ -112,8 +110,8 @@ pub(super) fn similar_sizes(
     matchings
 }
 
-/// Exchanges between pairs of matchings, sorted by descending `order`, until nothing changes or the
-/// work is spent.
+/// Applies `exchange` to all pairs of matchings, in descending order of `order`, until nothing
+/// changes or the work limit is reached.
 fn exchange_until_stable(
     matchings: &mut [Matching],
     ranks: u32,
@@ -139,8 +137,8 @@ fn exchange_until_stable(
     }
 }
 
-/// Moves the half with larger chunks of each path and cycle to the first of two matchings; returns
-/// whether anything changed.
+/// Exchanges chunks between two matchings so that `large` contains the larger chunks of each path
+/// and cycle. Returns whether anything changed.
 fn gather_large(large: &mut Matching, small: &mut Matching) -> bool {
     let mut exchanged = Vec::new();
     for part in alternating(large, small) {
@@ -153,8 +151,8 @@ fn gather_large(large: &mut Matching, small: &mut Matching) -> bool {
     !exchanged.is_empty()
 }
 
-/// Exchanges the halves that leave the least to the shorter of two matchings; returns whether both
-/// together take less time than before.
+/// Exchanges chunks between two matchings so that the shorter one becomes as short as possible.
+/// Returns whether the total time of both matchings decreased.
 fn shorten(one: &mut Matching, other: &mut Matching) -> bool {
     let (long, short) = match one.longest() >= other.longest() {
         true => (one, other),
@@ -177,7 +175,6 @@ fn shorten(one: &mut Matching, other: &mut Matching) -> bool {
     true
 }
 
-/// Exchanges the pairs of some sources between two matchings.
 fn exchange(one: &mut Matching, other: &mut Matching, sources: &[u32]) {
     let removed = sources.iter();
     let removed: Vec<_> = removed
@@ -189,7 +186,7 @@ fn exchange(one: &mut Matching, other: &mut Matching, sources: &[u32]) {
     }
 }
 
-/// Returns the sources of each path and cycle of two matchings.
+/// Returns the sources on each path and cycle that the pairs of two matchings form.
 fn alternating(one: &Matching, other: &Matching) -> Vec<Vec<u32>> {
     let mut seen = vec![false; one.to.len()];
     let mut parts = Vec::new();
@@ -198,7 +195,8 @@ fn alternating(one: &Matching, other: &Matching) -> Vec<Vec<u32>> {
             continue;
         }
         let mut part = vec![start as u32];
-        // Along `one` from the source and back along `other`, then the other way around.
+        // Follow `one` from the source and `other` back to a source, then in the opposite
+        // direction.
         for (away, back) in [(one, other), (other, one)] {
             let mut at = start;
             loop {
@@ -245,8 +243,8 @@ fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
         let place = candidates
             .position(|matching| has_free_source(matching) && has_free_destination(matching));
         let place = place.unwrap_or_else(|| {
-            // A rank has at most as many chunks as there are matchings, and this chunk is not in
-            // any yet: one matching is free.
+            // A rank has at most as many chunks as there are matchings, and this chunk is not yet
+            // in a matching. So the rank is free in some matching.
             let source_matching = matchings.iter().position(has_free_source).unwrap_or(0);
             let destination_matching = matchings.iter().position(has_free_destination).unwrap_or(0);
             free_destination(
@@ -261,8 +259,8 @@ fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
     matchings
 }
 
-/// Exchanges two matchings along the path from a destination that has a chunk in the first matching
-/// and none in the second.
+/// Exchanges two matchings along the path that starts at `destination`, which has a chunk in the
+/// first matching and none in the second.
 fn free_destination(matchings: &mut [Matching], [one, other]: [usize; 2], destination: u32) {
     let mut path = Vec::new();
     let (mut at, mut current) = (destination, one);

@@ -1,4 +1,4 @@
-//! Graphs of degree d as the circuits of one setting.
+//! Graphs of degree d, whose edges are the circuits of one configuration.
 //!
 //! | topology | circuits of rank u |
 //! |---|---|
@@ -9,12 +9,11 @@
 //! | torus | to both neighbours in each of d / 2 dimensions, all longer than 2 |
 //! | demand | as kautz; then changed to suit a demand |
 //!
-//! The diameter of `kautz` is at most ceil(log_d n) (Imase and Itoh 1983); for n = d^k + d^(k - 1)
-//! it is a Kautz graph. `demand` first gives spare ports to the largest blocks, then swaps the
-//! heads of two circuits as long as this lowers the sum of bytes times hops.
+//! The diameter of `kautz` is at most ceil(log_d n) (Imase and Itoh 1983); for n = d^k + d^(k - 1),
+//! `kautz` is a Kautz graph. `demand` first assigns free ports to the largest blocks. It then
+//! exchanges the destinations of two circuits as long as this lowers the sum of bytes times hops.
 //!
-//! All numbers are modulo n. A circuit from a rank to itself, or a second circuit to the same rank,
-//! is left out.
+//! All numbers are modulo n. Circuits from a rank to itself, and duplicates, are left out.
 
 use std::collections::BTreeSet;
 
@@ -24,11 +23,11 @@ use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_plan::collective::DemandMatrix;
 
-/// Rules for the circuits.
+/// Rule that determines the circuits of each rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Topology {
     Ring,
-    /// Given shifts, or the best shifts found if `None`.
+    /// Circuits to the ranks at these distances, or at the best distances of a search if `None`.
     Shifts(Option<Vec<u32>>),
     Kautz,
     Hypercube,
@@ -57,13 +56,13 @@ impl Topology {
         }
     }
 
-    /// Returns the topology that a specification names; `None` without an option.
+    /// Returns the topology that a specification names, or `None` if no option names one.
     pub(super) fn named(spec: &Spec) -> Result<Option<Topology>, SpecError> {
         let topology = match spec.option("topology") {
             None => None,
             Some(name) => {
                 let mut topologies = Topology::ALL.into_iter();
-                let known = topologies
+                let named = topologies
                     .find(|topology| topology.name() == name)
                     .ok_or_else(|| {
                         spec.refuse(
@@ -71,7 +70,7 @@ impl Topology {
                             "must be ring, shifts, kautz, hypercube, torus or demand",
                         )
                     })?;
-                Some(known)
+                Some(named)
             }
         };
         let Some(text) = spec.option("shifts") else {
@@ -88,15 +87,14 @@ impl Topology {
     }
 }
 
-/// Circuits of a topology.
 pub(super) struct Graph {
     pub(super) topology: Topology,
-    /// Destinations of the circuits of each rank, in order.
+    /// Destinations of the circuits of each rank, in ascending order; indexed by source.
     pub(super) next: Vec<Vec<u32>>,
 }
 
 impl Graph {
-    /// Returns all graphs that the ports allow, without duplicates.
+    /// Returns the graphs of all topologies that the ports permit, without duplicates.
     pub(super) fn all(switch: &CircuitSwitch, demand: Option<&DemandMatrix>) -> Vec<Graph> {
         let mut graphs: Vec<Graph> = Vec::new();
         for topology in &Topology::ALL {
@@ -109,10 +107,6 @@ impl Graph {
         graphs
     }
 
-    /// Creates the graph of a topology.
-    ///
-    /// # Errors
-    /// Numbers of ranks or ports that do not suit the topology.
     pub(super) fn new(
         topology: &Topology,
         switch: &CircuitSwitch,
@@ -191,7 +185,6 @@ impl Graph {
         ranks.flat_map(|(from, next)| next.iter().map(move |to| [from, *to]))
     }
 
-    /// Returns the graph with all circuits reversed.
     pub(super) fn reversed(&self) -> Graph {
         let mut next = vec![Vec::new(); self.next.len()];
         for [from, to] in self.circuits() {
@@ -203,12 +196,12 @@ impl Graph {
 
     fn is_connected(&self) -> bool {
         let hops = self.hops(0);
-        // The same number of circuits leads to each set of ranks and from it, so a rank that rank 0
+        // Equally many circuits lead into and out of any set of ranks. So every rank that rank 0
         // reaches also reaches rank 0.
         hops.iter().all(Option::is_some)
     }
 
-    /// Returns the number of circuits on a shortest route from a rank to each rank.
+    /// Returns the number of circuits on a shortest route from rank `from` to each rank.
     pub(super) fn hops(&self, from: u32) -> Vec<Option<u32>> {
         let mut hops = vec![None; self.next.len()];
         hops[from as usize] = Some(0);
@@ -231,9 +224,9 @@ impl Graph {
     }
 }
 
-/// Maximum work of swapping circuits, in hops times circuits. Measured: an all_to_all of 1 MiB with
-/// Zipf demand 1.2 on 16 ranks with 4 ports takes 64.1 us (bound: 59.2 us), and 214 us before
-/// circuits were chosen for the demand.
+/// Maximum work of exchanging destinations, in hops times circuits. Measured: an all_to_all of 1
+/// MiB with Zipf demand 1.2 on 16 ranks with 4 ports takes 64.1 us (bound: 59.2 us), and 214 us if
+/// the circuits do not depend on the demand.
 const MAX_SWAPPING_WORK: u64 = 1 << 28;
 
 fn kautz(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
@@ -246,7 +239,7 @@ fn kautz(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
     })
 }
 
-/// Adds and swaps circuits so that large blocks take few hops.
+/// Adds circuits to `next`, and exchanges destinations, so that large blocks need few hops.
 fn for_demand(mut next: Vec<Vec<u32>>, demand: &DemandMatrix, ports: u32) -> Vec<Vec<u32>> {
     let ranks = next.len();
     let amounts = demand.matrix();
@@ -311,7 +304,8 @@ fn for_demand(mut next: Vec<Vec<u32>>, demand: &DemandMatrix, ports: u32) -> Vec
     graph.next
 }
 
-/// Returns the circuits of a rule that gives numbers modulo the number of ranks.
+/// Returns the destinations of the circuits of every rank. `rule(u)` lists the destinations of rank
+/// u, modulo the number of ranks.
 fn circuits_of_rule(ranks: u32, rule: impl Fn(u64) -> Vec<u64>) -> Vec<Vec<u32>> {
     let destinations = |rank: u32| {
         let to = rule(rank.into()).into_iter();
@@ -321,8 +315,8 @@ fn circuits_of_rule(ranks: u32, rule: impl Fn(u64) -> Vec<u64>) -> Vec<Vec<u32>>
     (0..ranks).map(destinations).collect()
 }
 
-/// Returns `count` factors of a number of ranks, each above 2 and as equal as possible; `None` if
-/// there are none.
+/// Returns `count` factors of the number of ranks, each above 2 and all as equal as possible, or
+/// `None` if there are no such factors.
 fn dimensions(ranks: u32, count: u32) -> Option<Vec<u32>> {
     match count {
         0 => (ranks == 1).then(Vec::new),
@@ -332,16 +326,16 @@ fn dimensions(ranks: u32, count: u32) -> Option<Vec<u32>> {
             let mut sides: Vec<u32> = (3..=ranks / 3).filter(|side| ranks % side == 0).collect();
             sides.sort_by_key(|side| (side.abs_diff(even), *side));
             sides.into_iter().find_map(|side| {
-                let mut rest = dimensions(ranks / side, count - 1)?;
-                rest.push(side);
-                Some(rest)
+                let mut factors = dimensions(ranks / side, count - 1)?;
+                factors.push(side);
+                Some(factors)
             })
         }
     }
 }
 
-/// Returns the neighbours of a rank in a torus whose coordinates are the rank's digits, the first
-/// dimension fastest.
+/// Returns the neighbours of a rank in a torus. The coordinates of a rank are the digits of its
+/// number; the first dimension is the lowest digit.
 fn torus(rank: u64, dimensions: &[u32]) -> Vec<u64> {
     let mut unit = 1;
     let mut neighbours = Vec::new();

@@ -1,13 +1,14 @@
-//! Shortest routes of an all_to_all, a scatter or a gather along a graph.
+//! Shortest routes for an all_to_all, a scatter or a gather along a graph.
 //!
-//! A gather is the reverse of a scatter on the graph with all circuits reversed.
+//! A gather is the time reversal of a scatter on the graph with all circuits reversed.
 //!
-//! The number of slots is the diameter of the graph, so a block of the farthest rank makes a hop in
-//! each slot; other blocks may wait. If there are several shortest routes, the route of a block
-//! extends the route to a rank before its destination, over the circuits with the least total load;
-//! all blocks choose again until none changes, so no block alone can lower the sum of squared
-//! loads. Then blocks choose slots, blocks with the most hops first: of the slots possible for a
-//! hop, the block takes the slot whose busiest circuit grows least.
+//! The number of slots is the diameter of the graph, so a block with the most hops makes one hop in
+//! each slot, and other blocks may wait. If a block has several shortest routes, its route extends
+//! the route to a predecessor of its destination, such that the total load of the circuits is
+//! lowest. All blocks choose their routes again until none changes; then no single block can lower
+//! the sum of squared loads. Finally blocks choose slots, in descending order of their numbers of
+//! hops. For each hop, a block chooses the slot in which the load of the busiest circuit grows
+//! least.
 
 use std::cmp::Reverse;
 
@@ -20,7 +21,6 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::{Plan, Relay};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// Maximum number of rounds in which routes are chosen.
 const MAX_ROUNDS: usize = 8;
 
 pub(super) fn plan(
@@ -109,7 +109,7 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// A circuit on the route of a block.
+/// A circuit on the route of a block. `circuit` is the index of the circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Crossing {
     from: u32,
@@ -117,22 +117,22 @@ struct Crossing {
     circuit: usize,
 }
 
-/// Returns the circuits on the route of each block, by source and destination; `hops` are the
-/// numbers of hops from each source.
+/// Returns the circuits on the route of each block, indexed by source and then by destination.
+/// `hops` is the number of hops from each source to each rank.
 fn balance_routes(
     graph: &Graph,
     (sources, hops): (&[u32], &[Vec<u32>]),
     amounts: &[u64],
 ) -> Vec<Vec<Crossing>> {
     let ranks = graph.ranks();
-    // Circuits that lead to each rank.
+    // Circuits into each rank; indexed by destination.
     let mut into: Vec<Vec<Crossing>> = vec![Vec::new(); ranks as usize];
     for (circuit, [from, to]) in graph.circuits().enumerate() {
         into[to as usize].push(Crossing { from, to, circuit });
     }
     let mut loads = vec![0u64; graph.circuits().count()];
     let mut routes: Vec<Vec<Crossing>> = vec![Vec::new(); hops.len() * ranks as usize];
-    // Other ranks of each source, the nearest first.
+    // Other ranks of each source, in ascending order of distance.
     let nearest = |(source, hops): (&u32, &Vec<u32>)| {
         let mut order: Vec<u32> = (0..ranks).filter(|rank| rank != source).collect();
         order.sort_by_key(|rank| hops[*rank as usize]);
@@ -176,7 +176,7 @@ fn balance_routes(
     routes
 }
 
-/// Returns the slots of all hops.
+/// Returns the slot of every hop; indexed by block and then by hop.
 fn assign_slots(routes: &[Vec<Crossing>], amounts: &[u64], slots: usize) -> Vec<Vec<u32>> {
     let mut order: Vec<usize> = (0..routes.len()).collect();
     order.sort_by_key(|block| Reverse((routes[*block].len(), amounts[*block])));
@@ -187,7 +187,7 @@ fn assign_slots(routes: &[Vec<Crossing>], amounts: &[u64], slots: usize) -> Vec<
         .max();
     let mut loads = vec![vec![0u64; circuits.unwrap_or(0)]; slots];
     let mut busiest = vec![0u64; slots];
-    let mut taken = vec![Vec::new(); routes.len()];
+    let mut hop_slots = vec![Vec::new(); routes.len()];
     for block in order {
         interrupt::check();
         let (mut first, amount) = (0, amounts[block]);
@@ -199,9 +199,9 @@ fn assign_slots(routes: &[Vec<Crossing>], amounts: &[u64], slots: usize) -> Vec<
             let slot = (first..=last).min_by_key(growth).unwrap_or(first);
             loads[slot][crossing.circuit] += amount;
             busiest[slot] = busiest[slot].max(loads[slot][crossing.circuit]);
-            taken[block].push(slot as u32);
+            hop_slots[block].push(slot as u32);
             first = slot + 1;
         }
     }
-    taken
+    hop_slots
 }

@@ -1,4 +1,4 @@
-//! Settings of a circuit switch to try.
+//! Configurations of a circuit switch that the planner tries.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,16 @@ use super::steps::Step;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
-/// Circuits that are up at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Setting {
-    /// Ranks that the outgoing ports of each rank lead to, in order.
+pub(super) struct Configuration {
+    /// Destinations of each rank's circuits, in ascending order; indexed by source.
     pub(super) next: Vec<Vec<u32>>,
-    /// Shift s if the setting is a circuit from every rank u to rank u + s.
+    /// Shift s if the circuits lead from every rank u to rank u + s, otherwise `None`.
     pub(super) shift: Option<u32>,
 }
 
-impl Setting {
-    fn new(circuits: &BTreeSet<[u32; 2]>, ranks: u32) -> Setting {
+impl Configuration {
+    fn new(circuits: &BTreeSet<[u32; 2]>, ranks: u32) -> Configuration {
         let mut next = vec![Vec::new(); ranks as usize];
         for [from, to] in circuits {
             next[*from as usize].push(*to);
@@ -26,13 +25,13 @@ impl Setting {
             let mut circuits = (0..ranks).zip(&next);
             circuits.all(|(rank, next)| next[..] == [(rank + shift) % ranks])
         };
-        Setting {
+        Configuration {
             shift: shift.filter(is_shift),
             next,
         }
     }
 
-    /// Returns whether there is a circuit for every message of a step.
+    /// Returns whether the configuration has a circuit for every message of a step.
     pub(super) fn joins_all(&self, step: &Step) -> bool {
         let mut messages = step.messages.iter();
         messages.all(|message| {
@@ -43,42 +42,42 @@ impl Setting {
     }
 }
 
-/// Returns, from each step on, the circuits of as many consecutive steps as the ports suffice for;
-/// and cycles.
-pub(super) fn settings(switch: &CircuitSwitch, steps: &[Step]) -> Vec<Setting> {
+/// Returns a configuration of cycles and, from each step on, the configuration with the circuits of
+/// as many consecutive steps as the ports permit.
+pub(super) fn configurations(switch: &CircuitSwitch, steps: &[Step]) -> Vec<Configuration> {
     let ends = |step: &Step| -> BTreeSet<[u32; 2]> {
         let messages = step.messages.iter();
         messages.map(|message| [message.from, message.to]).collect()
     };
     let mut step_circuits: Vec<BTreeSet<[u32; 2]>> = steps.iter().map(ends).collect();
-    // Consecutive steps over the same circuits count once.
+    // Consecutive steps over the same circuits count as one step.
     step_circuits.dedup();
-    let mut settings: Vec<BTreeSet<[u32; 2]>> = vec![cycles(switch)];
+    let mut configurations: Vec<BTreeSet<[u32; 2]>> = vec![cycles(switch)];
     for first in 0..step_circuits.len() {
         interrupt::check();
         let mut free = FreePorts::of(switch);
-        let mut circuits_of_run = BTreeSet::new();
+        let mut circuits_of_steps = BTreeSet::new();
         for ends in &step_circuits[first..] {
-            let new: Vec<[u32; 2]> = ends.difference(&circuits_of_run).copied().collect();
+            let new: Vec<[u32; 2]> = ends.difference(&circuits_of_steps).copied().collect();
             if !new.iter().all(|ends| free.take(*ends)) {
                 break;
             }
-            circuits_of_run.extend(new);
+            circuits_of_steps.extend(new);
         }
-        if settings
+        if configurations
             .iter()
-            .all(|before| !circuits_of_run.is_subset(before))
+            .all(|before| !circuits_of_steps.is_subset(before))
         {
-            settings.push(circuits_of_run);
+            configurations.push(circuits_of_steps);
         }
     }
-    settings
+    configurations
         .iter()
-        .map(|circuits| Setting::new(circuits, switch.ranks))
+        .map(|circuits| Configuration::new(circuits, switch.ranks))
         .collect()
 }
 
-/// Outgoing and incoming ports that circuits leave.
+/// Numbers of free outgoing and incoming ports of each rank.
 struct FreePorts([Vec<u32>; 2]);
 
 impl FreePorts {
@@ -89,7 +88,7 @@ impl FreePorts {
         FreePorts([alive.clone(), alive])
     }
 
-    /// Takes the ports of a circuit if both ends have one left; returns whether they had.
+    /// Occupies the ports of a circuit if both ranks have a free port. Returns whether they had.
     fn take(&mut self, ends: [u32; 2]) -> bool {
         let [out, into] = &mut self.0;
         let (out, into) = (&mut out[ends[0] as usize], &mut into[ends[1] as usize]);
@@ -102,8 +101,9 @@ impl FreePorts {
     }
 }
 
-/// Returns a cycle through all ranks; with several ports also in the other direction, and with
-/// chords of about a power of a root of N in both directions; without the circuits of dead ports.
+/// Returns the circuits of a cycle through all ranks, and of chords that skip about N^(i /
+/// ceil(ports / 2)) ranks for i = 1, 2, .... With several ports, the circuits in the other
+/// direction are included. Circuits of dead ports are left out.
 fn cycles(switch: &CircuitSwitch) -> BTreeSet<[u32; 2]> {
     let (ranks, ports) = (switch.ranks, switch.ports);
     let mut shifts: Vec<u32> = Vec::new();

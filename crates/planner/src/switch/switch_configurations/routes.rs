@@ -1,37 +1,38 @@
-//! Routes of the messages of a step over the circuits of a setting, and their slots.
+//! Routes of the messages of a step over the circuits of a configuration, with the slots of their
+//! hops.
 //!
-//! Each message takes a shortest route. With cut-through all messages share a slot and the
-//! circuits: two slots in sequence would not end earlier, since each takes the longest message and
-//! the latency of a circuit. Otherwise a circuit carries one message in a slot, and the messages
-//! with the longest route ahead go first. If every rank u sends the same number of bytes to rank
-//! u + o, over circuits to rank u + a, the step takes h slots with h a = o modulo N.
+//! Each message follows a shortest route. With cut-through all messages share the circuits in a
+//! single slot. Two slots in sequence would not end earlier, because each slot takes the time of
+//! its longest message and the latency of a circuit. Without cut-through a circuit carries one
+//! message per slot, and the messages with the most remaining hops go first. If every rank u sends
+//! equally many bytes to rank u + o, over circuits to rank u + a, the step takes h slots with h a =
+//! o modulo N.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::graphs::Setting;
+use super::graphs::Configuration;
 use super::steps::{Step, StepMessage};
 use opticoll_base::interrupt;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::circuits::Circuits;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
-/// Maximum number of hops of a step with relays.
+/// Maximum number of hops of all messages of a step with relays.
 const MAX_HOPS: u64 = 1 << 22;
 
-/// Maximum number of ranks for which shortest routes are searched: the search takes a step over all
-/// circuits for each source.
+/// Maximum number of ranks for which shortest routes are searched. The search visits all circuits
+/// for each source.
 const MAX_SEARCHED_RANKS: u32 = 512;
 
-/// Route of a message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Route {
     pub(super) hops: Vec<RouteHop>,
 }
 
-/// A circuit in a slot; slots count from the first slot of the step.
+/// A circuit in a slot. The first slot of the step has number 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RouteHop {
     pub(super) slot: u32,
@@ -39,17 +40,17 @@ pub(super) struct RouteHop {
     pub(super) to: u32,
 }
 
-/// Returns the picoseconds of a step on a setting, with `per_slot` picoseconds for each slot;
-/// `None` if some message cannot reach its destination.
+/// Returns the time of a step with a configuration, in picoseconds. `per_slot` is the fixed time
+/// per slot in picoseconds. `None` if some message cannot reach its destination.
 pub(super) fn time(
     step: &Step,
-    setting: &Setting,
+    configuration: &Configuration,
     switch: &CircuitSwitch,
     per_slot: u64,
 ) -> Option<u64> {
     let transmission = switch.transmission();
     if switch.cuts_through() {
-        return cut_through_time(step, &rank_routes(step, setting)?, switch, per_slot);
+        return cut_through_time(step, &rank_routes(step, configuration)?, switch, per_slot);
     }
     let slot_time = |bytes: Bytes| {
         let sending = u64::try_from(transmission.ps(bytes)).ok()?;
@@ -57,7 +58,7 @@ pub(super) fn time(
             .checked_add(switch.latency.ps())?
             .checked_add(per_slot)
     };
-    if let (Some((after, bytes)), Some(shift)) = (step.shift, setting.shift) {
+    if let (Some((after, bytes)), Some(shift)) = (step.shift, configuration.shift) {
         let hops = hops_of_shift(after, shift, step.ranks)?;
         if u64::from(hops) * u64::from(step.ranks) > MAX_HOPS && hops > 1 {
             return None;
@@ -65,7 +66,7 @@ pub(super) fn time(
         let total = slot_time(bytes)?.checked_mul(hops.into())?;
         return total.checked_add(switch.startup.ps());
     }
-    let routes = routes(step, setting, switch)?;
+    let routes = routes(step, configuration, switch)?;
     let mut slots: Vec<(Bytes, bool)> = Vec::new();
     for (message, route) in step.messages.iter().zip(&routes) {
         for (place, hop) in route.hops.iter().enumerate() {
@@ -83,9 +84,9 @@ pub(super) fn time(
     })
 }
 
-/// Returns the picoseconds of a step whose messages all use the network beside the switch; `None`
-/// without such a network.
-pub(super) fn beside(step: &Step, switch: &CircuitSwitch, per_slot: u64) -> Option<u64> {
+/// Returns the time in picoseconds of a step whose messages all use the network beside the switch,
+/// or `None` without such a network.
+pub(super) fn side_network_time(step: &Step, switch: &CircuitSwitch, per_slot: u64) -> Option<u64> {
     let (_, transmission) = switch.side_network()?;
     let mut shared = [0, 1].map(|_| vec![0u64; step.ranks as usize]);
     for message in &step.messages {
@@ -115,7 +116,6 @@ pub(super) fn direct(step: &Step) -> Vec<Route> {
         .collect()
 }
 
-/// Returns the picoseconds of a step with cut-through.
 fn cut_through_time(
     step: &Step,
     rank_routes: &[Vec<u32>],
@@ -147,7 +147,7 @@ fn cut_through_time(
     longest.checked_add(startup)?.checked_add(per_slot)
 }
 
-/// Returns the least h with h a = o modulo N, for `after` = o and `shift` = a.
+/// Returns the minimum h with h a = o modulo N, for `after` = o, `shift` = a and `ranks` = N.
 fn hops_of_shift(after: u32, shift: u32, ranks: u32) -> Option<u32> {
     let mut at = 0u64;
     for hops in 1..=ranks {
@@ -162,23 +162,27 @@ fn hops_of_shift(after: u32, shift: u32, ranks: u32) -> Option<u32> {
     None
 }
 
-/// Returns the routes of all messages of a step, in order; `None` if some message cannot reach its
-/// destination, or if there are too many hops.
-pub(super) fn routes(step: &Step, setting: &Setting, switch: &CircuitSwitch) -> Option<Vec<Route>> {
-    let rank_routes = rank_routes(step, setting)?;
+/// Returns the route of each message, in the order of the messages. `None` if some message cannot
+/// reach its destination, or if there are too many hops.
+pub(super) fn routes(
+    step: &Step,
+    configuration: &Configuration,
+    switch: &CircuitSwitch,
+) -> Option<Vec<Route>> {
+    let rank_routes = rank_routes(step, configuration)?;
     Some(match switch.cuts_through() {
         true => one_slot_routes(&rank_routes),
         false => slotted_routes(&rank_routes),
     })
 }
 
-/// Returns the ranks on the routes of all messages.
-fn rank_routes(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
-    if setting.joins_all(step) {
+/// Returns the ranks on the route of each message, in the order of the messages.
+fn rank_routes(step: &Step, configuration: &Configuration) -> Option<Vec<Vec<u32>>> {
+    if configuration.joins_all(step) {
         let direct_route = |message: &StepMessage| vec![message.from, message.to];
         return Some(step.messages.iter().map(direct_route).collect());
     }
-    let rank_routes: Vec<Vec<u32>> = match (step.shift, setting.shift) {
+    let rank_routes: Vec<Vec<u32>> = match (step.shift, configuration.shift) {
         (Some((after, _)), Some(shift)) => {
             let hops = hops_of_shift(after, shift, step.ranks)?;
             let at = |from: u32, hop: u32| {
@@ -190,7 +194,7 @@ fn rank_routes(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
             step.messages.iter().map(ranks).collect()
         }
         _ if step.ranks > MAX_SEARCHED_RANKS => return None,
-        _ => shortest(step, setting)?,
+        _ => shortest(step, configuration)?,
     };
     let hops = rank_routes
         .iter()
@@ -199,7 +203,7 @@ fn rank_routes(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
     (hops <= MAX_HOPS).then_some(rank_routes)
 }
 
-/// Returns the routes if all circuits are used in one slot.
+/// Returns the routes if all hops are in one slot.
 fn one_slot_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     let hop = |ends: &[u32]| RouteHop {
         slot: 0,
@@ -212,7 +216,7 @@ fn one_slot_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     rank_routes.iter().map(route).collect()
 }
 
-/// Returns the routes with slots: in each slot the messages with the longest route ahead go first.
+/// Returns the routes with slots. In each slot, the messages with the most remaining hops go first.
 fn slotted_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     let mut routes = vec![Route::default(); rank_routes.len()];
     let mut open: Vec<usize> = (0..rank_routes.len()).collect();
@@ -238,8 +242,9 @@ fn slotted_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     routes
 }
 
-/// Returns a shortest route of each message; among equal routes the one over the lowest ranks.
-fn shortest(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
+/// Returns the ranks on a shortest route of each message. On a tie, the route over the lowest ranks
+/// is chosen.
+fn shortest(step: &Step, configuration: &Configuration) -> Option<Vec<Vec<u32>>> {
     let mut rank_routes = Vec::with_capacity(step.messages.len());
     for source_messages in step.messages.chunk_by(|one, other| one.from == other.from) {
         interrupt::check();
@@ -248,7 +253,7 @@ fn shortest(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
         previous[from as usize] = from;
         let mut open = VecDeque::from([from]);
         while let Some(rank) = open.pop_front() {
-            for &next in &setting.next[rank as usize] {
+            for &next in &configuration.next[rank as usize] {
                 if previous[next as usize] == u32::MAX {
                     previous[next as usize] = rank;
                     open.push_back(next);

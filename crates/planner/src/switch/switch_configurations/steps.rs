@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use opticoll_base::units::{Bytes, UnitError};
 use opticoll_plan::schedule::Schedule;
 
-/// All data from one rank to another in a step.
+/// All data that one rank sends another rank in a step, with the indices of the transfers.
 #[derive(Debug, Clone)]
 pub(super) struct StepMessage {
     pub(super) from: u32,
@@ -14,13 +14,12 @@ pub(super) struct StepMessage {
     pub(super) transfers: Vec<u32>,
 }
 
-/// A step of an algorithm.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) ranks: u32,
     pub(super) messages: Vec<StepMessage>,
-    /// Shift and bytes, if every rank sends one message of the same size to the rank that follows
-    /// by this shift.
+    /// (shift, bytes) if every rank u sends one message of `bytes` bytes to rank u + shift,
+    /// otherwise `None`.
     pub(super) shift: Option<(u32, Bytes)>,
 }
 
