@@ -254,7 +254,7 @@ simulate all_gather --fabric {PATHS} --start step --algorithm ring => leave the 
 simulate all_gather --fabric {EIGHT} --policy setup_teardown --algorithm ring
     => setup_teardown for the ports of a lightpath_grid
 simulate all_gather --fabric {EIGHT} --paths kept --algorithm ring
-    => paths: on wdm_ring lightpaths change from slot to slot
+    => paths: on wdm_ring all circuits of a slot are set up together
 show all_gather --fabric {PATHS} --view ring --algorithm ring => --view ports
 show all_gather --fabric {PATHS} --view ports --slot 1 --algorithm ring => leave --slot out
 plan all_gather --fabric {PATHS} --wavelength first_fit --algorithm ring => leave the assignment

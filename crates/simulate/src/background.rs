@@ -1,4 +1,4 @@
-//! Background traffic beside a plan, by patterns.
+//! Background traffic that shares the network with a plan, by traffic patterns.
 //!
 //! ```
 //! use opticoll_simulate::background;
@@ -16,13 +16,13 @@ use opticoll_base::spec::{Spec, SpecError};
 use opticoll_base::units::{Bytes, Rate, Time};
 use opticoll_fabric::fabric::Fabric;
 
-/// Pairs of ranks between which traffic is sent.
+/// Pairs of ranks that exchange background traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Partners {
-    /// Every rank sends by a pattern.
+    /// Every rank sends to the destination that the pattern defines.
     All(Pattern),
-    /// Every rank sends to the same rank of the next group: the worst case of a dragonfly's minimal
-    /// routes.
+    /// Every rank sends to the rank at the same position of the next group. With minimal routes,
+    /// this pattern is the worst case of a dragonfly.
     GroupShift,
     /// A single rank sends to another rank.
     Pair {
@@ -40,19 +40,20 @@ pub struct Background {
     pub partners: Partners,
     /// Seed of random partners.
     pub seed: u64,
-    /// Maximum rate of each sender. `None` uses the rate of the messages or, if neither is given,
-    /// what the links offer.
+    /// Maximum rate of each sender. `None` means the rate that follows from `bytes` and `period`,
+    /// or no limit.
     pub rate: Option<Rate>,
-    /// Size of each message, for packets.
+    /// Size of each message; for the `packet` simulator.
     pub bytes: Option<Bytes>,
-    /// Time between two messages of a sender, for packets; `None` computes the period from the
-    /// rate.
+    /// Time between the starts of two messages of a sender, for the `packet` simulator. `None`
+    /// computes this time from `rate`.
     pub period: Option<Time>,
-    /// Number of messages of each sender, for packets; `None` continues until the end.
+    /// Number of messages of each sender, for the `packet` simulator. `None` continues until the
+    /// end of the traffic.
     pub messages: Option<u32>,
-    /// Start of the traffic.
+    /// Time at which the traffic starts.
     pub start: Time,
-    /// End of the traffic; `None` ends with the plan.
+    /// Time at which the traffic ends; `None` ends with the plan.
     pub end: Option<Time>,
 }
 
@@ -140,11 +141,11 @@ fn parse_one(text: &str) -> Result<Background, SpecError> {
 }
 
 impl Background {
-    /// Returns the pattern on a fabric; a shift by a group becomes a shift by the fabric's group
-    /// size. `None` for a single pair.
+    /// Returns the pattern on `fabric`, or `None` for a single pair of ranks. `GroupShift` becomes
+    /// a `Shift` by the number of ranks of a group.
     ///
     /// # Errors
-    /// Returns an error for a rank that the fabric does not have, or a shift by a group on a fabric
+    /// Returns an error for a rank that the fabric does not have, and for `GroupShift` on a fabric
     /// without groups.
     fn pattern(&self, fabric: &Fabric) -> Result<Option<Pattern>, SimulationError> {
         let ranks = fabric.ranks();
@@ -169,11 +170,11 @@ impl Background {
         }
     }
 
-    /// Returns the flows of the traffic on a fabric, one per sender.
+    /// Returns the flows of the traffic on a fabric, one flow per sender.
     ///
     /// # Errors
-    /// Returns the errors of `Background::pattern`, and an error for uniform traffic and for hot
-    /// spots below 100 percent, whose partners change.
+    /// Returns the errors of `Background::pattern`. Also returns an error for uniform traffic and
+    /// for hot spots below 100 percent, because their destinations change from message to message.
     pub(super) fn flows(
         &self,
         fabric: &Fabric,
@@ -205,8 +206,8 @@ impl Background {
         Ok(pairs.map(flow).collect())
     }
 
-    /// Returns the given rate of each sender, or the rate of messages of the given size and period;
-    /// `None` if neither is given.
+    /// Returns `rate` if it is given, otherwise the rate of `bytes` and `period`, if both are
+    /// given.
     fn mean_rate(&self) -> Result<Option<Rate>, SimulationError> {
         let (Some(bytes), Some(period), None) = (self.bytes, self.period, self.rate) else {
             return Ok(self.rate);
@@ -216,11 +217,12 @@ impl Background {
         Ok(Some(Rate::from_bits_per_second(bits)?))
     }
 
-    /// Returns the messages of the traffic for a packet simulation.
+    /// Returns the messages of the traffic for the `packet` simulator; `draws` selects the random
+    /// numbers.
     ///
     /// # Errors
-    /// Returns the errors of `Background::pattern`, and an error for a single pair and for messages
-    /// without size or period.
+    /// Returns the errors of `Background::pattern`. Also returns an error for a single pair, and
+    /// for messages without a size or a period.
     pub fn packets(
         &self,
         fabric: &Fabric,

@@ -1,30 +1,31 @@
-//! Bulk-synchronous simulator: steps run one after the other on an electrical fabric, each as long
-//! as its most loaded links need.
+//! Bulk-synchronous simulator for electrical fabrics. Steps run one after another, and each step
+//! takes as long as its most loaded links need.
 //!
 //! **Model.** All messages of a step start when the last message of the previous step has ended.
 //! The duration of a message is
 //!
-//! latency of its route + max over the links of its route of (bytes of all messages of the step on
-//! the link / rate),
+//! latency of the route + max over the links of the route of (bytes of all messages of the step on
+//! the link / rate of the link).
 //!
-//! and a step ends with its last message. The setting `step_overhead` is a time that passes in each
-//! step before its messages start, such as a barrier or the launch of a kernel. On a link that
-//! flows do not share, only the message's own bytes count. These are alpha and beta of Hockney's
-//! model with the loads of links, as in the cost of a schedule in SCCL and in studies of
-//! topologies. No rates are solved for, so a step costs one visit to each of its routes.
+//! A step ends when its last message ends. The setting `step_overhead` is a time that passes in
+//! each step before its messages start, for example for a barrier or the launch of a kernel. On a
+//! link that gives every flow its whole rate, only the message's own bytes count. The model has the
+//! parameters alpha and beta of Hockney's model, with loads of links as in the cost of a schedule
+//! in SCCL. The simulator solves no equations for rates: it visits every route of a step once.
 //!
-//! **The time is achievable.** Let D(l) be the bytes of a step on link l divided by its rate, and D
-//! the largest D(l) on the route of a message. At the constant rate bytes / D each message ends as
-//! stated above, and the rates on a link l sum up to at most the link's rate: the sum of bytes / D
-//! is at most the sum of bytes / D(l), which is the rate of l. The network can therefore carry out
-//! the step in that time, and every lower bound on plans is a lower bound here, too.
+//! **The time is achievable.** Let D(l) be the time that link l needs for all bytes of a step, and
+//! let D be the largest D(l) on the route of a message. At the constant rate bytes / D, each
+//! message ends as stated above. The rates of all messages on a link l sum up to at most the link's
+//! rate: the sum of bytes / D is at most the sum of bytes / D(l), which is the rate of l. The
+//! network can therefore execute the step in the computed time, and every lower bound on plans is
+//! also a lower bound on this time.
 //!
-//! **Comparison with `fluid` under the start rule `step`**, which divides rates max-min fairly at
-//! each instant: its step takes at least D(l) plus the least latency of the messages on l, for
-//! every l. If all messages of a step have the same latency, a step of this simulator is never
-//! longer than a step of `fluid`; otherwise it is longer by at most the difference between the
-//! largest and the least latency. If no two messages of a step share a link, both times are equal
-//! for all latencies.
+//! **Comparison with `fluid` under the start rule `step`.** `fluid` divides rates max-min fairly at
+//! each instant. For every link l, a step of `fluid` takes at least D(l) plus the least latency of
+//! the messages on l. If all messages of a step have the same latency, the step is therefore never
+//! longer here than in `fluid`. Otherwise the step is longer here by at most the difference between
+//! the largest and the least latency. If no two messages of a step share a link, both simulators
+//! compute the same time for all latencies.
 
 use super::{SimulationError, check_routes, link_shares, require_network};
 use crate::outcome::{
@@ -38,11 +39,12 @@ use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::schedule::Action;
 
-/// Times a plan step by step; `overhead` passes in each step before its messages start.
+/// Computes the time of a plan, step after step; `overhead` is a time that passes in each step
+/// before its messages start.
 ///
 /// # Errors
-/// A fabric with circuits instead of links, transfers that leave the fabric, or a time that exceeds
-/// 64 bits.
+/// Returns an error for a fabric with circuits instead of links, transfers that leave the fabric,
+/// or a time that exceeds 64 bits.
 pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, SimulationError> {
     let network = require_network(&plan.fabric, "bulk_synchronous")?;
     check_routes(plan, network)?;
@@ -73,14 +75,14 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
     for step in 0..plan.schedule.steps() {
         interrupt::check();
         let messages = messages(plan, step, size, network.ranks())?;
-        loads.put(&messages, &mut outcome.links)?;
+        loads.add(&messages, &mut outcome.links)?;
         let start = outcome.time;
         let begin = start.plus(overhead)?;
         let mut last: Option<(Critical, Option<u32>)> = None;
         for message in &messages {
             let (duration, link) = loads.duration(message)?;
             let end = begin.plus(duration)?;
-            count(&mut outcome.ranks, message, end)?;
+            count_message(&mut outcome.ranks, message, end)?;
             if last.is_none_or(|(last, _)| last.end < end) {
                 let transfer = message.transfer;
                 last = Some((
@@ -125,9 +127,9 @@ struct StepMessage {
     source: u32,
     destination: u32,
     action: Action,
-    /// Route that the plan names, or [`FABRIC_ROUTE`].
+    /// Index of the route among the plan's named routes, or [`FABRIC_ROUTE`].
     route: u32,
-    /// First transfer of the message.
+    /// Index in the plan of the message's first transfer.
     transfer: usize,
     bytes: u64,
 }
@@ -173,12 +175,12 @@ fn messages(
     Ok(messages)
 }
 
-/// Bytes that the messages of a step put on links.
+/// Bytes that the messages of a step send over each link.
 struct StepLoads<'a> {
     network: &'a dyn Network,
     routes: &'a NamedRoutes,
     bytes: Vec<u64>,
-    /// Links with a load, in the order in which they got it.
+    /// Links with bytes of the step, in the order in which the messages use them.
     loaded: Vec<u32>,
     route: Vec<u32>,
 }
@@ -194,8 +196,8 @@ impl StepLoads<'_> {
         }
     }
 
-    /// Adds the bytes of a step's messages to the loads of the step and to the columns of the run.
-    fn put(&mut self, messages: &[StepMessage], links: &mut LinkColumns) -> Result<(), UnitError> {
+    /// Adds the bytes of a step's messages to the loads of the step, and to the totals in `links`.
+    fn add(&mut self, messages: &[StepMessage], links: &mut LinkColumns) -> Result<(), UnitError> {
         for message in messages.iter().filter(|message| message.bytes > 0) {
             self.follow(message);
             for &link in &self.route {
@@ -217,8 +219,8 @@ impl StepLoads<'_> {
         Ok(())
     }
 
-    /// Returns the duration of a message and the first link with the longest transmission time on
-    /// its route.
+    /// Returns the duration of a message, and the link of its route with the longest transmission
+    /// time.
     fn duration(&mut self, message: &StepMessage) -> Result<(Time, Option<u32>), UnitError> {
         self.follow(message);
         let (mut latency, mut longest, mut slowest) = (Time::ZERO, Time::ZERO, None);
@@ -259,8 +261,11 @@ impl StepLoads<'_> {
     }
 }
 
-/// Counts a message at its source and its destination.
-fn count(ranks: &mut RankColumns, message: &StepMessage, end: Time) -> Result<(), UnitError> {
+fn count_message(
+    ranks: &mut RankColumns,
+    message: &StepMessage,
+    end: Time,
+) -> Result<(), UnitError> {
     for (rank, column) in [
         (message.source, &mut ranks.sent),
         (message.destination, &mut ranks.received),

@@ -1,12 +1,13 @@
-//! Circuit simulator, which times a plan as it stands, slot by slot.
+//! Circuit simulator, which computes the time of a plan slot by slot, in the order of the plan.
 //!
-//! With barriers, slot s starts when slot s - 1 has ended, and takes as long as its longest message
-//! plus the charges of the policy before and after the slot (`charge`). The fabric ([`Circuits`])
-//! defines the duration of a message on a circuit that is set up, and which transfers form a
-//! message.
+//! With barriers, a slot starts when the previous slot has ended. Its duration is the time of its
+//! longest message, plus the reconfiguration time that the policy charges before and after the slot
+//! (see `charge`). The fabric ([`Circuits`]) defines which transfers form a message, and the
+//! duration of a message on a circuit that is up. The fabric also defines its *lines*, the
+//! resources whose use is reported: links in one direction, or ports on fabrics without links.
 //!
-//! Without barriers (`per_port`, `planes`): see `asynchronous`. Plans with symmetries: see
-//! `rotation_symmetric` and `pipelined`.
+//! The policies without barriers (`per_port`, `planes`) are described in `asynchronous`, and plans
+//! with symmetries in `rotation_symmetric` and `pipelined`.
 
 mod asynchronous;
 mod availability;
@@ -38,21 +39,20 @@ use opticoll_fabric::fabric::circuits::{Capacity, Circuits, Lines, Reconfigurati
 use opticoll_plan::plan::Plan;
 use slots::SlotHops;
 
-/// Times a plan under a policy and returns columns per slot, link and rank.
+/// Computes the time of a plan under a policy, and returns the results per slot, link and rank.
 ///
 /// # Errors
-/// A transfer that does not fit the fabric, a policy that the fabric does not support, or a time
-/// that exceeds 64 bits.
+/// Returns an error for a transfer that the fabric cannot carry, a policy that the fabric does not
+/// support, or a time that exceeds 64 bits.
 pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, SimulationError> {
     simulate_with(plan, size, policy, Paths::default())
 }
 
-/// Times a plan as [`simulate`] does; `paths` is the rule by which circuits are torn down after a
-/// group of slots.
+/// Computes the time of a plan as [`simulate`] does. `paths` defines when circuits are torn down.
 ///
 /// # Errors
-/// The errors of [`simulate`], and a rule other than `released` under a policy without groups of
-/// slots.
+/// Returns the errors of [`simulate`], and an error if `paths` is not `released` under a policy
+/// that does not keep circuits for later slots.
 pub fn simulate_with(
     plan: &Plan,
     size: Bytes,
@@ -62,11 +62,11 @@ pub fn simulate_with(
     simulate_within(plan, size, policy, paths, None)
 }
 
-/// Times a plan as [`simulate_with`] does, and stops at a time limit.
+/// Computes the time of a plan as [`simulate_with`] does, and stops at a time limit.
 ///
 /// # Errors
-/// The errors of [`simulate_with`], and [`SimulationError::Stopped`] if the plan takes longer than
-/// the limit.
+/// Returns the errors of [`simulate_with`], and [`SimulationError::Stopped`] if the plan takes
+/// longer than `limit`.
 pub fn simulate_within(
     plan: &Plan,
     size: Bytes,
@@ -93,7 +93,7 @@ pub fn simulate_within(
         paths,
         limit,
     };
-    // All copies of a transfer take the same time only if no circuit is degraded.
+    // Only without degraded circuits do all copies of a transfer take the same time.
     let expanded = circuits.is_degraded().then(|| plan.expanded());
     let plan = expanded.as_deref().unwrap_or(plan);
     let outcome = if plan.repetition.is_rotation_symmetric() {
@@ -109,13 +109,12 @@ pub fn simulate_within(
     })
 }
 
-/// Parameters of a simulation of a plan.
 #[derive(Clone, Copy)]
 struct PlanRun {
-    /// Number of ranks whose transfers are given. If it is below the number of ranks, the transfers
-    /// of the other ranks are copies (see `rotation_symmetric`).
+    /// Number of ranks whose transfers are simulated; the other transfers are rotations of these
+    /// transfers (see `rotation_symmetric`).
     period: u32,
-    /// Number of copies of each given transfer.
+    /// Number of transfers for which each simulated transfer stands.
     copies: u64,
     sizes: Sizes,
     size: Bytes,
@@ -204,12 +203,12 @@ impl PlanRun {
             let (mut longest, mut max_charge, mut circuits) = (None, Time::ZERO, 0);
             let block = messages.block(slots.hops(slot))?;
             charging.load_block(block);
-            for (place, hop, message, circuit) in block.iter() {
-                let charged = charging.message_charge(place, slot);
+            for (index, hop, message, circuit) in block.iter() {
+                let charged = charging.message_charge(index, slot);
                 let taken = circuit.delay.plus(message.sending)?;
                 let end = sending.plus(charged)?.plus(taken)?;
-                let leads = message.leader == place;
-                ledger.enter(hop, message, circuit, leads, end)?;
+                let leads = message.leader == index;
+                ledger.add(hop, message, circuit, leads, end)?;
                 max_charge = max_charge.max(charged);
                 circuits += u64::from(leads);
                 if longest.is_none_or(|(latest, _)| end > latest) {
@@ -239,7 +238,6 @@ impl PlanRun {
     }
 }
 
-/// Returns an error if the current time exceeds the limit.
 fn check_limit(limit: Option<Time>, now: Time) -> Result<(), SimulationError> {
     match limit.filter(|limit| now > *limit) {
         Some(limit) => {
@@ -250,16 +248,14 @@ fn check_limit(limit: Option<Time>, now: Time) -> Result<(), SimulationError> {
     }
 }
 
-/// Results of both engines, with and without barriers.
 struct Timing {
     slots: SlotColumns,
     critical_path: Vec<Critical>,
     reconfigurations: u64,
 }
 
-/// Returns the number of distinct configurations of circuits that the plan uses. A slot that uses a
-/// subset of the current circuits adds no configuration, and a configuration that occurs twice
-/// counts once.
+/// Returns the number of distinct configurations that the plan uses. A slot whose circuits are
+/// already up adds no configuration, and a configuration that occurs twice counts once.
 pub fn configurations(plan: &Plan) -> u64 {
     if !plan.has_light() {
         return 0;
@@ -278,9 +274,9 @@ pub fn configurations(plan: &Plan) -> u64 {
     seen.len() as u64
 }
 
-/// Returns the share of link-wavelength-slots in use: the number of lines of all circuits, divided
-/// by lines times channels times slots. Returns 0 on a fabric whose utilisation is measured against
-/// time, and for a plan with a circuit that does not exist.
+/// Returns the plan's utilisation, from 0 to 1: the number of occupied channels divided by the
+/// number of channels, summed over all lines and slots. Returns 0 if utilisation is a share of time
+/// on the fabric, or if a circuit does not exist.
 pub fn utilisation(plan: &Plan) -> f64 {
     let Some(circuits) = plan.fabric.circuits() else {
         return 0.0;
@@ -306,8 +302,8 @@ pub fn utilisation(plan: &Plan) -> f64 {
     )
 }
 
-/// Returns the share of the channels of all lines in all slots that are in use; 0 if the capacity
-/// is measured in time.
+/// Returns `occupied` as a share of the channels of all lines in all slots, or 0 if utilisation is
+/// a share of time.
 fn share(lines: Lines, occupied: u64, slots: u32) -> f64 {
     let Capacity::Slots(channels) = lines.capacity else {
         return 0.0;

@@ -1,53 +1,57 @@
-//! Simulation of tunable circuits under distributed or central control, event by event.
+//! Simulation of the control protocol of tunable circuits, event by event. Control is distributed
+//! among the ranks, or central.
 //!
-//! **Protocol.** A flow is the data that one transmitter sends to one receiver in one slot of a
-//! plan. A transmitter processes its flows in the order of their slots. When the data of the first
-//! flow have arrived at its rank, the transmitter sends REQUEST over the electrical control
-//! network. A free receiver answers GRANT; a busy receiver queues the request, first come, first
-//! served, with the lower node first among equal times. The transmitter tunes its laser, the
-//! receiver locks, the data flow, and RELEASE frees the receiver. If the transmitter's next flow is
-//! in the very next slot and goes to the same receiver on the same wavelength, the transmitter
-//! *keeps* the circuit and neither requests nor tunes again, as in the two middle exchanges of
-//! halving and doubling. A receiver that is kept while other requests wait sends REVOKE. The
-//! transmitter then releases it at once, or, if it is sending, after the present flow. Only the two
-//! ends of a flow exchange messages.
+//! **Protocol.** A *flow* is all data that one transmitter sends to one receiver in one slot of a
+//! plan. A transmitter processes its flows in the order of their slots. When the data of its first
+//! flow are present at its rank, the transmitter sends REQUEST to the flow's receiver over the
+//! electrical control network. A free receiver answers GRANT. A busy receiver queues the request:
+//! first come, first served, and among equal times the lower node first. After GRANT the
+//! transmitter tunes its laser, the receiver locks, and the data flow. RELEASE then frees the
+//! receiver. If the transmitter's next flow is in the very next slot and has the same receiver and
+//! wavelength, the transmitter *keeps* the circuit: it sends no request and does not tune, as in
+//! the two middle exchanges of halving and doubling. If a transmitter keeps the circuit of a
+//! receiver for which other requests wait, the receiver sends REVOKE. The transmitter then releases
+//! the receiver at once or, if it is sending, after the present flow. Only the transmitter and the
+//! receiver of a flow exchange messages.
 //!
-//! **Time.** Under a new grant, a flow of b bytes takes
+//! **Time.** Under a new grant, the time of a flow of b bytes, from its request to its arrival, is
+//! the wait in the queue plus
 //!
 //! 2 control + tuning + lock + b / rate + latency
 //!
-//! from its request on, plus its wait in the queue; on a kept circuit it takes b / rate + latency.
-//! The slots of a plan order the flows of a transmitter; no flow waits for the end of a slot. A
-//! rank can store arriving data beside the data that it has yet to send. Let M be the bytes of the
-//! vector and B the rate. The 2 log2 N exchanges of halving and doubling, of which the middle two
-//! share their circuits, take
+//! On a kept circuit, the time is b / rate + latency. The slots of a plan order the flows of a
+//! transmitter; no flow waits for the end of a slot. A rank can store arriving data in addition to
+//! the data that it has not sent yet. Let M be the bytes of the vector and B the rate. Halving and
+//! doubling has 2 log2 N exchanges, of which the middle two share their circuits. The exchanges
+//! take
 //!
 //! 2 (N - 1) / N M / B + 2 log2 N latency + (2 log2 N - 1) (2 control + tuning + lock).
 //!
-//! **No deadlock.** Suppose that some flows never arrive, and let f be one of them in the earliest
-//! slot. The data of f come in earlier steps or over earlier hops, in earlier slots, so they
+//! **No deadlock.** Suppose that some flows never arrive, and let f be a flow in the earliest slot
+//! among them. The data of f come in earlier steps or over earlier hops, in earlier slots, so they
 //! arrive. Earlier flows of the transmitter of f have earlier slots and arrive, so f is next and is
-//! requested. The receiver of f is held by a transmitter that is sending, which ends; or that keeps
-//! the circuit, which is revoked and ends; or that was granted and will send. The flows before f in
-//! the queue have their data, because they were requested, and wait for nothing but this receiver.
-//! The queue therefore moves, f is granted, and f arrives, a contradiction. In short: a transmitter
-//! waits for one receiver, and a receiver waits for nobody, so there is no cycle. The tests
-//! enumerate all interleavings of small cases.
+//! requested. The receiver of f is granted to a transmitter of one of three kinds: it is sending,
+//! and the flow ends; or it keeps the circuit, and the circuit is revoked; or it has just been
+//! granted the receiver and will send. The flows before f in the queue have their data, because
+//! they were requested, and wait only for this receiver. The queue therefore advances, f is
+//! granted, and f arrives, which is a contradiction. In short, a transmitter waits for one
+//! receiver, and a receiver waits for nobody, so there is no cycle. The tests enumerate all
+//! interleavings of small cases.
 //!
 //! **Central controller.** With `controller=t`, one controller answers for all receivers, by the
-//! same rules. It receives REQUEST and RELEASE and sends GRANT and REVOKE, each with the delay of a
-//! control message. It handles one REQUEST or RELEASE at a time, in order of arrival, and needs t
-//! for each; it sends its answers when t is over. An idle controller grants after 2 control + t;
-//! the time for which a request waits behind other messages counts as waiting. A receiver is free
-//! when its RELEASE is handled and its data have arrived; the controller knows this, because the
-//! latency of light is constant. With t = 0 the times are those of distributed control. Central
-//! control has no deadlock either: the controller waits for nobody, so it handles every message at
-//! some time. Handling acts like a longer delay of the message, and the argument above holds for
-//! all delays.
+//! rules above. It receives REQUEST and RELEASE and sends GRANT and REVOKE; each message has the
+//! delay of a control message. It handles one REQUEST or RELEASE at a time, in order of arrival.
+//! Handling takes the time t, and the answers are sent afterwards. An idle controller grants a
+//! request after 2 control + t; the time for which a request waits behind other messages counts as
+//! waiting. A receiver is free when its RELEASE has been handled and its data have arrived. The
+//! controller knows the time of arrival, because the latency of light is constant. With t = 0 all
+//! times are equal to those of distributed control. Central control has no deadlock either: the
+//! controller waits for nobody, so it handles every message eventually. Handling is equivalent to a
+//! longer delay of the message, and the argument above is valid for all delays.
 //!
-//! **Slow switch.** The switches are set once for a task, before its first collective.
-//! `slow_switch` is reported beside the time and is not part of it. See [`tasks`](super::tasks) for
-//! several tasks and their arbiter.
+//! **Slow switch.** The switches are set once for a task, before its first collective. The result
+//! reports `slow_switch` separately and does not add it to the time. See [`tasks`](super::tasks)
+//! for several tasks and their arbiter.
 
 mod engine;
 mod flows;
@@ -67,11 +71,11 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::family::wss_grid::WssGrid;
 use opticoll_plan::plan::Plan;
 
-/// Simulates a plan on its grid under distributed or central control.
+/// Simulates a plan on a grid of tunable circuits, under distributed or central control.
 ///
 /// # Errors
-/// Returns an error for another fabric, a plan whose transfers leave the fabric (the plan was not
-/// verified), or a time beyond 64 bits.
+/// Returns an error for another fabric, for a plan whose transfers leave the fabric (a verified
+/// plan has none), or for a time that exceeds 64 bits.
 pub fn simulate(plan: &Plan, size: Bytes) -> Result<Outcome, SimulationError> {
     simulate_within(plan, size, None)
 }
@@ -128,7 +132,6 @@ pub fn simulate_within(
     })
 }
 
-/// Returns the ends, light and times of every flow.
 fn columns(flows: TransceiverFlows, run: &ControlRun) -> TunedFlows {
     let flows = &flows.flows;
     TunedFlows {
@@ -143,7 +146,6 @@ fn columns(flows: TransceiverFlows, run: &ControlRun) -> TunedFlows {
     }
 }
 
-/// Returns sums per transmitter and per rank.
 fn usage(
     plan: &Plan,
     flows: &TransceiverFlows,
@@ -179,8 +181,7 @@ fn usage(
     Ok((links, ranks))
 }
 
-/// Returns for each slot the time from the first request to the last arrival, and the longest
-/// tuning.
+/// Returns the results per slot, from the first request to the last arrival.
 fn slots(
     plan: &Plan,
     flows: &TransceiverFlows,
@@ -210,8 +211,7 @@ fn slots(
     Ok(columns)
 }
 
-/// Returns the critical path, found backwards from the flow that arrives last, and the parts of its
-/// time.
+/// Returns the critical path of the flow that arrives last, and the parts of its time.
 fn critical_path(flows: &TransceiverFlows, run: &ControlRun) -> (Vec<Critical>, Tuned) {
     let mut path = Vec::new();
     let mut on_path = Tuned::default();

@@ -1,11 +1,11 @@
-//! Simulators, which compute the time of a plan, and the policies under which they charge
-//! reconfiguration.
+//! Simulators, which compute the time of a plan, and policies, which define when a reconfiguration
+//! costs time.
 //!
-//! On a ring of wavelengths all simulators use the same cost model. A lightpath of `hops` links
-//! takes `conversion + propagation * hops + bytes / rate` (in whole flits, see
-//! [`opticoll_fabric::fabric::transmission`]). A slot takes as long as its longest lightpath, after
-//! the reconfiguration that the [`Policy`] charges. A simulator neither changes nor verifies a
-//! plan.
+//! On a WDM ring all simulators use one cost model. A lightpath of `hops` links takes `conversion +
+//! propagation * hops + bytes / rate`, with the bytes rounded up to whole flits (see
+//! [`opticoll_fabric::fabric::transmission`]). The duration of a slot is the reconfiguration time
+//! that the [`Policy`] charges plus the time of the slot's longest lightpath. A simulator neither
+//! changes nor verifies a plan.
 #![forbid(unsafe_code)]
 
 pub mod background;
@@ -45,7 +45,7 @@ use packet::PacketError;
 pub use setting::SettingRecord;
 pub use simulators::{SIMULATORS, default_simulator, run, run_watched, simulate};
 
-/// Reason why a simulator refused a simulation or broke it off.
+/// Reason why a simulator rejected a plan or stopped before the end.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SimulationError {
     /// No simulator or policy has this name.
@@ -61,22 +61,22 @@ pub enum SimulationError {
     /// The simulator does not run on fabrics of this family.
     #[error("the {simulator} simulator cannot run on {family}: {hint}")]
     Fabric {
-        /// The simulator.
+        /// Name of the simulator.
         simulator: &'static str,
-        /// The family of the fabric.
+        /// Family of the fabric.
         family: &'static str,
         /// Reason, and the simulator to use instead.
         hint: &'static str,
     },
-    /// The simulator does not know a setting, or its value does not fit.
+    /// The simulator does not know a setting, or the setting's value is invalid.
     #[error("{problem}")]
     Setting {
-        /// The setting.
+        /// Name of the setting.
         setting: &'static str,
-        /// Problem with the setting, and how to mend it.
+        /// Problem with the setting, and a way to correct it.
         problem: String,
     },
-    /// A transfer that the fabric cannot carry, so the plan cannot have been verified.
+    /// The fabric cannot carry a transfer; a verified plan has no such transfer.
     #[error("transfer {transfer} cannot be simulated: {problem}; verify the plan first")]
     Transfer {
         /// The transfer's index in the plan.
@@ -84,18 +84,18 @@ pub enum SimulationError {
         /// Problem with the transfer.
         problem: &'static str,
     },
-    /// A simulator cannot time this plan or traffic.
+    /// The simulator cannot compute a time for this plan or traffic.
     #[error("{problem}")]
     Refused {
         /// Kind of problem, in one word.
         code: &'static str,
-        /// Problem, and how to mend it.
+        /// Problem, and a way to correct it.
         problem: String,
     },
-    /// The run reached its time limit or was interrupted.
+    /// The simulation reached its time limit or was interrupted.
     #[error("{0}")]
     Stopped(String),
-    /// A time that does not fit into 64 bits of picoseconds.
+    /// A time exceeds 64 bits of picoseconds.
     #[error(transparent)]
     Unit(#[from] UnitError),
 }
@@ -139,7 +139,8 @@ impl From<BurstError> for SimulationError {
 }
 
 impl SimulationError {
-    /// Returns the error of a simulator that refuses a plan or traffic because of `problem`.
+    /// Creates the error that a simulator cannot compute a time because of `problem`; `code` names
+    /// the kind of problem in one word.
     pub fn refused(code: &'static str, problem: impl std::fmt::Display) -> SimulationError {
         SimulationError::Refused {
             code,
@@ -147,7 +148,7 @@ impl SimulationError {
         }
     }
 
-    /// Returns the error that the value of a setting does not fit.
+    /// Creates the error that the value of `setting` is invalid because of `problem`.
     pub fn invalid_value(
         setting: &'static str,
         problem: impl std::fmt::Display,
@@ -158,7 +159,8 @@ impl SimulationError {
         }
     }
 
-    /// Returns the error that a policy does not fit the simulator; `reason` names policies that do.
+    /// Creates the error that `simulator` does not support `policy`; `reason` names the policies
+    /// that the simulator supports.
     pub fn unsupported_policy(simulator: &str, policy: Policy, reason: &str) -> SimulationError {
         SimulationError::Setting {
             setting: "policy",
@@ -169,13 +171,13 @@ impl SimulationError {
         }
     }
 
-    /// Returns the error that the simulator does not know a setting; `of` names the simulators or
-    /// things that know the setting.
+    /// Creates the error that `simulator` does not know `setting`; `of` names the simulators that
+    /// know the setting.
     pub fn unknown_setting(simulator: &str, setting: &'static str, of: &str) -> SimulationError {
         SimulationError::Setting {
             setting,
             problem: format!(
-                "the {simulator} simulator does not know the setting `{setting}`, which is one of \
+                "the {simulator} simulator does not know the setting `{setting}`, which belongs to \
                  {of}; leave the {setting} out"
             ),
         }
@@ -192,28 +194,30 @@ impl SimulationError {
     }
 }
 
-/// Rule by which reconfiguration is charged. Times are comparable only under the same policy.
+/// Rule that defines when a reconfiguration costs time. Times are comparable only under the same
+/// policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// Every slot is charged, as in the OpTree and WRHT papers.
+    /// Every slot costs one reconfiguration, as in the OpTree and WRHT papers.
     EveryStep,
-    /// Each run of slots whose circuits can be up at the same time is charged once, before its
-    /// first slot (`circuit/configuration.rs`).
+    /// Each run of consecutive slots whose circuits can all be up at the same time costs one
+    /// reconfiguration before its first slot.
     OnChange,
-    /// Only ports whose circuit changes wait; other ports continue, and slots have no barriers.
+    /// Only ports whose circuits change wait for a reconfiguration; there are no barriers between
+    /// slots.
     PerPort,
-    /// No slot is charged: the circuits are static.
+    /// No reconfiguration costs time: the circuits are static.
     Free,
-    /// Grids of tunable circuits: the slow switches are set once for a task, and a laser is
-    /// tuned whenever the circuit of a flow changes.
+    /// Policy of grids of tunable circuits: slow switches are set once for a task, and a laser is
+    /// tuned whenever a flow needs another circuit.
     TwoTier,
-    /// Grids of lightpaths: each group of slots whose lightpaths fit the ports at the same time
-    /// is charged once.
+    /// Policy of grids of lightpaths: each run of slots in which no port changes its lightpath
+    /// costs one reconfiguration.
     SetupTeardown,
-    /// Circuit switches: each group of slots whose circuits fit the ports at the same time is
-    /// charged once, and nothing is sent during a reconfiguration.
+    /// Policy of circuit switches: each run of slots in which no port changes its circuit costs one
+    /// reconfiguration, during which no rank sends.
     AllStop,
-    /// Parallel circuit switches: as `AllStop` for each switch, while the other switches
+    /// Policy of parallel circuit switches: each switch follows `AllStop`, while the other switches
     /// continue to send.
     Planes,
 }
@@ -226,11 +230,11 @@ pub struct PolicyRecord<P> {
     pub summary: &'static str,
     /// Source of the policy.
     pub citation: &'static str,
-    /// Value that the name stands for.
+    /// Policy or start rule that the name stands for.
     pub policy: P,
 }
 
-/// All policies, in the order of [`Policy`]; the first is the default on rings of wavelengths.
+/// All policies, in the order of [`Policy`]. The first policy is the default on WDM rings.
 pub const POLICIES: &[PolicyRecord<Policy>] = &[
     PolicyRecord {
         name: "every_step",
@@ -240,8 +244,8 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
     PolicyRecord {
         name: "on_change",
-        summary: "Reconfiguration is charged once for each run of slots whose circuits fit side \
-                  by side",
+        summary: "Reconfiguration is charged once for each run of slots whose circuits can all be \
+                  up at the same time",
         citation: "opticoll",
         policy: Policy::OnChange,
     },
@@ -276,28 +280,29 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
     PolicyRecord {
         name: "all_stop",
-        summary: "The whole switch is dark while its setting changes: once for each run of slots \
-                  in which no port changes its circuit",
+        summary: "The whole switch is dark while its configuration changes: once for each run of \
+                  slots in which no port changes its circuit",
         citation: "Wang et al., Your Data Center Switch is Trying Too Hard, SOSR 2016; opticoll",
         policy: Policy::AllStop,
     },
     PolicyRecord {
         name: "planes",
-        summary: "A switch is dark while its setting changes; the other switches keep sending",
+        summary: "A switch is dark while its configuration changes; the other switches keep \
+                  sending",
         citation: "opticoll",
         policy: Policy::Planes,
     },
 ];
 
-/// Returns the value that `name` stands for in a table of names and values.
+/// Returns the value whose name is `name`; `what` is the kind of name, for the error.
 fn find_by_name<V>(
     what: &'static str,
     name: &str,
-    mut known: impl Iterator<Item = (&'static str, V)> + Clone,
+    mut entries: impl Iterator<Item = (&'static str, V)> + Clone,
 ) -> Result<V, SimulationError> {
-    let names = known.clone().map(|(known, _)| known);
-    let found = known.find(|(known, _)| same_name(known, name));
-    found
+    let names = entries.clone().map(|(entry_name, _)| entry_name);
+    let entry = entries.find(|(entry_name, _)| same_name(entry_name, name));
+    entry
         .map(|(_, value)| value)
         .ok_or_else(|| SimulationError::Unknown {
             what,
@@ -307,7 +312,7 @@ fn find_by_name<V>(
 }
 
 impl Policy {
-    /// Policies on rings of wavelengths.
+    /// Policies on WDM rings.
     pub const ALL: [Policy; 4] = [
         Policy::EveryStep,
         Policy::OnChange,
@@ -325,15 +330,17 @@ impl FromStr for Policy {
     type Err = SimulationError;
 
     fn from_str(name: &str) -> Result<Policy, SimulationError> {
-        let known = POLICIES.iter().map(|record| (record.name, record.policy));
-        find_by_name("policy", name, known)
+        let entries = POLICIES.iter().map(|record| (record.name, record.policy));
+        find_by_name("policy", name, entries)
     }
 }
 
-/// Initial length of the bins of a time-line of packets; longer runs double the length.
+/// Initial length of a time bin in the time-line of the packet simulator. If a simulation needs too
+/// many bins, the length is doubled.
 pub const TIMELINE_BIN: Time = Time::from_ps(10_000);
 
-/// Returns the default policy of the fabric: the first that its circuits declare, or `every_step`.
+/// Returns the fabric's default policy: the first policy of the fabric's circuits, or `every_step`
+/// if the fabric has no circuits.
 pub fn default_policy(fabric: &Fabric) -> Policy {
     let policies = fabric
         .circuits()
@@ -342,7 +349,7 @@ pub fn default_policy(fabric: &Fabric) -> Policy {
     first.unwrap_or(Policy::EveryStep)
 }
 
-/// Returns the options of the flow simulator, including the flows of the background traffic.
+/// Returns the options of the `fluid` simulator, including the flows of the background traffic.
 ///
 /// # Errors
 /// Background traffic that does not fit the fabric.
@@ -358,7 +365,7 @@ pub fn fluid_options(
     Ok(options)
 }
 
-/// Returns the settings of the packet simulator, including the background traffic.
+/// Returns the settings of the `packet` simulator, including the background traffic.
 ///
 /// # Errors
 /// Background traffic that the fabric or the simulator does not support.
@@ -374,8 +381,7 @@ pub fn packet_settings(
     Ok(settings)
 }
 
-/// Returns the machine of type `M` that a simulator requires, or an error with a hint if the fabric
-/// is another machine.
+/// Returns the fabric as a machine of type `M`, or an error that suggests another simulator.
 fn require_machine<'a, M: Named>(
     fabric: &'a Fabric,
     simulator: &'static str,
@@ -390,7 +396,7 @@ fn require_machine<'a, M: Named>(
     })
 }
 
-/// Returns the fabric's circuits, or the error that the simulator requires circuits.
+/// Returns the fabric's circuits, or an error if the fabric is electrical.
 fn require_circuits<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
@@ -402,8 +408,7 @@ fn require_circuits<'a>(
     })
 }
 
-/// Checks that all slots exist and that relays are in order, so that engines can index by slot
-/// without checks.
+/// Checks that all slots exist and that each transfer's relays are in order, as engines require.
 fn check_slots(plan: &Plan) -> Result<(), SimulationError> {
     let refused = |transfer: usize, problem| Err(SimulationError::Transfer { transfer, problem });
     let slots = plan.slots();
@@ -438,8 +443,7 @@ fn check_slots(plan: &Plan) -> Result<(), SimulationError> {
     Ok(())
 }
 
-/// Checks that the links of all routes exist. Whether a route connects its ranks is left to the
-/// verifier.
+/// Checks that the links of all routes exist. The verifier checks that routes connect their ranks.
 fn check_routes(plan: &Plan, network: &dyn Network) -> Result<(), SimulationError> {
     let count = network.links().len() as u32;
     let outside = (0..plan.routes.len() as u32)
@@ -454,7 +458,6 @@ fn check_routes(plan: &Plan, network: &dyn Network) -> Result<(), SimulationErro
     })
 }
 
-/// Returns the error that a transfer carries chunks which its collective does not have.
 #[cold]
 fn missing_chunks(transfer: usize) -> SimulationError {
     SimulationError::Transfer {
@@ -463,8 +466,8 @@ fn missing_chunks(transfer: usize) -> SimulationError {
     }
 }
 
-/// Appends the circuit of each hop to `measured`, or returns the error that a hop has no circuit.
-/// `transfer_of` returns the transfer of the hop with an index.
+/// Appends the circuit of each hop to `measured`, or returns an error that names the transfer of a
+/// hop without a circuit. `transfer_of` maps the index of a hop to its transfer.
 fn measure_circuits(
     circuits: &dyn Circuits,
     hops: &[Hop],
@@ -481,7 +484,7 @@ fn measure_circuits(
     }
 }
 
-/// Returns the fabric's network, or the error that the simulator requires links.
+/// Returns the fabric's network of links, or an error if the fabric has circuits instead of links.
 fn require_network<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
@@ -493,5 +496,5 @@ fn require_network<'a>(
     })
 }
 
-/// Reason why messages cannot flow over a fabric with circuits, and the simulator to use instead.
+/// Reason why a simulator of links rejects a fabric with circuits.
 const NO_LINKS: &str = "it has no links that messages share; use circuit";

@@ -1,4 +1,4 @@
-//! Utilisation of links, and the link that bounds a critical path.
+//! Utilisation of links, and the bottleneck link of a critical path.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use crate::outcome::Critical;
 use opticoll_base::units::Time;
 use opticoll_fabric::network::Network;
 
-/// Returns, per link, its bytes divided by the bytes that its rate carries in `time`; zero if that
-/// is zero.
+/// Returns each link's utilisation, indexed by link: its bytes divided by the bytes that its rate
+/// carries in `time`. Returns 0 for a link that carries nothing in `time`.
 pub(super) fn shares(network: &dyn Network, bytes: &[u64], time: Time) -> Vec<f64> {
     let links = bytes.iter().zip(network.links());
     let share = links.map(|(&bytes, link)| {
@@ -18,14 +18,14 @@ pub(super) fn shares(network: &dyn Network, bytes: &[u64], time: Time) -> Vec<f6
     share.collect()
 }
 
-/// Returns the first link with the highest share, or `None` if all shares are zero.
+/// Returns the first link with the highest utilisation, or `None` if all utilisations are 0.
 pub(super) fn highest(shares: &[f64]) -> Option<u32> {
     let maximum = shares.iter().copied().fold(0.0, f64::max);
     let first = (shares.iter()).position(|share| *share == maximum && maximum > 0.0);
     first.map(|link| link as u32)
 }
 
-/// Returns the share of the capacity of all links that is used, given the share of each link.
+/// Returns the mean of `shares`, weighted by the rates of the links.
 pub(super) fn mean(network: &dyn Network, shares: &[f64]) -> f64 {
     let rates = || {
         let links = network.links().iter();
@@ -36,8 +36,8 @@ pub(super) fn mean(network: &dyn Network, shares: &[f64]) -> f64 {
     if capacity > 0.0 { used / capacity } else { 0.0 }
 }
 
-/// Returns the link that bounds the transfers of the critical path for the longest time (the first
-/// of several).
+/// Returns the link that limits the transfers of `path` for the longest total time; among equals,
+/// the first. `links` are the links that limit each transfer.
 pub(super) fn bottleneck(path: &[Critical], links: &[Option<u32>]) -> Option<u32> {
     let mut bounded: BTreeMap<u32, u64> = BTreeMap::new();
     for (critical, link) in path.iter().zip(links) {

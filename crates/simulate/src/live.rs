@@ -1,13 +1,13 @@
-//! Networks that carry messages one by one for a program that computes between messages, such as a
+//! Networks that send messages one by one for a program that computes between messages, such as a
 //! replay.
 //!
-//! **Coupling.** The network and the program share one simulated time. The program hands a message
-//! to the network at the instant at which the program sends the message; from then on the message
-//! competes with all traffic of that instant. Before the program advances its clock, it asks the
-//! network for the time of its next event. If that is not later than the program's next event, the
-//! network advances first, and the departures and arrivals that the network reports let the program
-//! continue. A late message therefore delays exactly the operations that wait for it, and
-//! concurrent collectives share the network.
+//! **Coupling.** The network and the program share one simulated time. The program passes a message
+//! to the network at the instant at which the program sends the message. From this instant on, the
+//! message competes with all other traffic. Before the program advances its clock, the program asks
+//! for the time of the network's next event. If this event is not later than the program's next
+//! event, the network advances first. The network then reports the departures and arrivals of
+//! messages, and the program continues. A late message therefore delays exactly the operations that
+//! wait for this message, and concurrent collectives share the network.
 
 use super::{SimulationError, link_shares};
 use crate::table::Details;
@@ -16,23 +16,23 @@ use opticoll_fabric::network::Network;
 use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
-/// Message that is ready to leave.
+/// Message that is ready to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadyMessage {
     /// Sending rank.
     pub source: u32,
     /// Receiving rank.
     pub destination: u32,
-    /// Route that the program names, or [`FABRIC_ROUTE`].
+    /// Index of the route among the program's named routes, or [`FABRIC_ROUTE`].
     pub route: u32,
-    /// Size.
+    /// Size of the message.
     pub bytes: Bytes,
     /// Time at which the message is ready.
     pub ready: Time,
 }
 
 impl ReadyMessage {
-    /// Creates a message that takes the fabric's route.
+    /// Creates a message over the fabric's route from `source` to `destination`.
     pub fn new((source, destination): (u32, u32), bytes: Bytes, ready: Time) -> ReadyMessage {
         ReadyMessage {
             source,
@@ -43,8 +43,7 @@ impl ReadyMessage {
         }
     }
 
-    /// Returns the delivery of a message from a rank to itself, which takes no time and no network;
-    /// `None` for other messages.
+    /// Returns the times of a message from a rank to itself, which takes no time; otherwise `None`.
     pub(super) fn local_delivery(self) -> Option<MessageTimes> {
         (self.source == self.destination).then_some(MessageTimes {
             leaves: self.ready,
@@ -53,35 +52,36 @@ impl ReadyMessage {
     }
 }
 
-/// Times at which a message has left its sender and has arrived.
+/// Times at which a message has left its sender and has arrived at its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageTimes {
-    /// Time at which the last byte has left the sender.
+    /// Time at which the last byte leaves the sender.
     pub leaves: Time,
-    /// Time at which the last byte has arrived.
+    /// Time at which the last byte arrives.
     pub arrives: Time,
 }
 
-/// Network whose clock is advanced by its caller: a simulator, or a cost model of single messages.
+/// Network whose clock the caller advances: a simulator, or a cost model of single messages.
 pub trait Live {
-    /// Returns the number of ranks; `None` if any rank may send.
+    /// Returns the number of ranks, or `None` if any rank number is allowed.
     fn ranks(&self) -> Option<u32> {
         None
     }
 
-    /// Sends a message with a unique number. Calls are in the order of `ready`, which is not before
-    /// the current time of the network. Returns the message's times, or `None` if they depend on
-    /// later messages.
+    /// Sends a message with a unique number and returns the message's times. Returns `None` if the
+    /// times depend on later messages. The caller sends messages in the order of `ready`, and never
+    /// before the network's current time.
     ///
     /// # Errors
-    /// A message that the network cannot carry; a time that exceeds 64 bits.
+    /// A message that the network cannot send, or a time that exceeds 64 bits.
     fn send(
         &mut self,
         number: u32,
         message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError>;
 
-    /// Adopts the routes that a program names for its messages. Called before the first message.
+    /// Sets the routes that a program names for its messages. The caller does so before the first
+    /// message.
     ///
     /// # Errors
     /// A network without links that messages share.
@@ -90,11 +90,11 @@ pub trait Live {
         Err(SimulationError::refused("named_routes", problem))
     }
 
-    /// Carries out a planned collective as soon as its circuits are free. No message has the same
-    /// number.
+    /// Starts a planned collective as soon as the circuits of its plan are free. The collective and
+    /// all messages have distinct numbers.
     ///
     /// # Errors
-    /// A network that carries collectives as messages; a time that exceeds 64 bits.
+    /// A network that sends collectives as messages, or a time that exceeds 64 bits.
     fn carry_out(
         &mut self,
         _number: u32,
@@ -105,8 +105,8 @@ pub trait Live {
         Err(SimulationError::refused("live", problem))
     }
 
-    /// Returns the time of the next event if no message is sent before; `None` if there is no
-    /// event.
+    /// Returns the time of the network's next event, provided that no message is sent before this
+    /// time. Returns `None` if there is no event.
     ///
     /// # Errors
     /// A time that exceeds 64 bits.
@@ -114,16 +114,16 @@ pub trait Live {
         Ok(None)
     }
 
-    /// Advances to the time of the next event and appends the departures and arrivals of messages,
-    /// possibly none. A message departs before it arrives, or at the same time.
+    /// Advances to the time of the next event and appends the departures and arrivals of messages
+    /// to `happened`. There may be none. A message departs before it arrives, or at the same time.
     ///
     /// # Errors
-    /// A network in which nothing can happen any more; a time that exceeds 64 bits.
+    /// A network in which no event can happen any more, or a time that exceeds 64 bits.
     fn advance(&mut self, _happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
         Ok(())
     }
 
-    /// Ends the run at a time and returns the network's results.
+    /// Ends the simulation at a time and returns the network's results.
     ///
     /// # Errors
     /// A time that exceeds 64 bits.
@@ -132,13 +132,13 @@ pub trait Live {
     }
 }
 
-/// Collective that uses the circuits of its plan and takes the time of its plan.
+/// Collective that occupies the circuits of its plan for the duration of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlannedCollective {
-    /// Time of the plan, from its first circuit to its last delivery.
+    /// Duration of the plan, from the first circuit to the last delivery.
     pub time: Time,
-    /// Ranks that the plan's circuits lie between: the first rank, and the number of consecutive
-    /// ranks. The circuits may use any link between two of these ranks.
+    /// Ranks whose links the plan may use: the first rank, and the number of consecutive ranks. The
+    /// plan's circuits may use any link between two of these ranks.
     pub span: (u32, u32),
 }
 
@@ -151,7 +151,7 @@ pub struct MessageEvent {
     pub left: bool,
     /// True if the last byte has arrived.
     pub arrived: bool,
-    /// Time of the event: the current time of the network, or a little later.
+    /// Time of the event. It is at or shortly after the network's current time.
     pub time: Time,
 }
 
@@ -169,19 +169,18 @@ impl MessageEvent {
 }
 
 crate::totals! {
-    /// Use of the links that messages share.
+    /// Busiest of the links that messages share, and its use.
     #[derive(Debug, Clone, PartialEq)]
     pub struct BusiestLink {
         /// Name of the busiest link; empty if nothing was sent.
         pub busiest_link: Option<String>,
-        /// Share of the busiest link's rate that was used over the whole time.
+        /// Share of the busiest link's capacity that was used over the whole time, from 0 to 1.
         pub busiest_link_utilisation: Option<f64>,
     }
 }
 
 impl BusiestLink {
-    /// Returns the busiest link and its utilisation up to a time, given the bytes that each link
-    /// carried.
+    /// Returns the busiest link up to `time`, given the bytes that each link carried.
     pub(super) fn details(network: &dyn Network, bytes: &[u64], time: Time) -> Details {
         let shares = link_shares::shares(network, bytes, time);
         let busiest = link_shares::highest(&shares);

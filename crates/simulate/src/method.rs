@@ -1,8 +1,8 @@
-//! Method by which a plan is timed: a simulator and its settings, typed for programs and as text
-//! for users.
+//! Method by which a plan is timed: a simulator and its settings. Programs set typed fields, and
+//! users give settings as text.
 //!
 //! Each setting is declared by one [`SettingRecord`]. The command line, scenario files and Python
-//! accept the settings recorded here, and a simulator refuses settings of other simulators.
+//! accept exactly these settings. A simulator rejects settings of other simulators.
 
 use std::fmt;
 
@@ -21,32 +21,34 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::plan::Plan;
 
-/// Method by which a plan is timed. An omitted setting has its default on the plan's fabric.
+/// Method by which a plan is timed. A setting that is not given has its default on the plan's
+/// fabric.
 #[derive(Debug, Clone, Default)]
 pub struct Method {
-    /// Simulator; `None`: the first that applies to the fabric.
+    /// Simulator to use. `None` selects the first simulator that applies to the fabric.
     pub simulator: Option<&'static Simulator>,
-    /// Rule by which reconfiguration is charged; `None`: the fabric's default. For circuits only.
+    /// Rule that defines when a reconfiguration costs time, for circuits. `None` selects the
+    /// fabric's default.
     pub policy: Option<Policy>,
-    /// Rule by which circuits are torn down; `None`: `released`. For grids of lightpaths only.
+    /// Rule by which circuits are torn down, for grids of lightpaths. `None` selects `released`.
     pub paths: Option<Paths>,
-    /// Start rule of flows; `None`: `rendezvous`. For flows only.
+    /// Start rule of messages; only for `fluid`. `None` selects `rendezvous`.
     pub start: Option<StartRule>,
-    /// Weights, endpoint costs and recordings of flows; by default, none of them. For flows only.
+    /// Weights of flows, costs at endpoints, and recordings; only for `fluid`.
     pub fluid: fluid::FlowOptions,
-    /// Time of every step beside its messages. For `bulk_synchronous` only.
+    /// Time that every step costs in addition to its messages; only for `bulk_synchronous`.
     pub step_overhead: Time,
-    /// Background traffic. For flows and packets.
+    /// Background traffic; only for `fluid` and `packet`.
     pub background: Vec<Background>,
-    /// Simulated time at which `fluid`, `control` and `circuit` stop with an error; `None`: no
+    /// Simulated time at which `fluid`, `control` and `circuit` stop with an error; `None` sets no
     /// limit.
     pub limit: Option<Time>,
-    /// Settings of the packet simulator, except background traffic. For packets only.
+    /// Settings of the `packet` simulator, except background traffic.
     pub packet: packet::PacketSettings,
 }
 
 impl From<Policy> for Method {
-    /// Returns the method with the default circuit simulator and the given policy.
+    /// Creates the method with the given policy and otherwise default settings.
     fn from(policy: Policy) -> Method {
         Method {
             policy: Some(policy),
@@ -55,7 +57,7 @@ impl From<Policy> for Method {
     }
 }
 
-/// Returns all settings of the simulators of plans.
+/// Returns the records of all settings of the simulators that time plans.
 pub fn settings() -> impl Iterator<Item = &'static SettingRecord> {
     let packets = packet::SETTINGS.iter().map(|setting| &setting.record);
     PLAN_SETTINGS
@@ -64,7 +66,7 @@ pub fn settings() -> impl Iterator<Item = &'static SettingRecord> {
         .chain(packets)
 }
 
-/// Settings of plans, except those of the packet simulator.
+/// Settings of the simulators that time plans, except the settings of `packet`.
 const PLAN_SETTINGS: &[SettingDeclaration<Method>] = settings! {
     Method, HelpLevel::All, &["fluid"];
     "policy" ["circuit", "control"] .policy: "Rule by which reconfiguration is charged, such as \
@@ -104,7 +106,7 @@ const PLAN_SETTINGS: &[SettingDeclaration<Method>] = settings! {
 };
 
 impl Method {
-    /// Sets the setting `name` to the value of `text`.
+    /// Parses `text` and assigns its value to the setting `name`.
     pub(super) fn set(&mut self, name: &str, text: &str) -> Result<(), SimulationError> {
         let (name, applied) = match (
             setting::find(PLAN_SETTINGS, name),
@@ -123,7 +125,7 @@ impl Method {
         applied.map_err(|problem| SimulationError::invalid_value(name, problem))
     }
 
-    /// Returns the settings that differ from their defaults, in the order of their declaration.
+    /// Returns the records of the settings that differ from their defaults.
     fn given(&self) -> impl Iterator<Item = &'static SettingRecord> {
         let plans = PLAN_SETTINGS
             .iter()
@@ -135,25 +137,24 @@ impl Method {
             .chain(packets.map(|setting| &setting.record))
     }
 
-    /// Checks that all settings apply to a packet simulation of traffic without a plan.
+    /// Checks that all given settings apply to a packet simulation of traffic without a plan.
     ///
     /// # Errors
-    /// A setting of another simulator, or a setting of plans.
+    /// Returns an error that names the first setting of another simulator or of plans.
     pub fn check_without_plan(&self) -> Result<(), SimulationError> {
         self.check_known_to("packet")?;
-        let of_plans = ["issue", "overhead", "placement", "background"];
+        let plan_settings = ["issue", "overhead", "placement", "background"];
         self.check_absent(
-            &of_plans,
+            &plan_settings,
             "packet",
             "plans; traffic without a collective has no plan",
         )
     }
 
-    /// Checks that none of the settings `names` is given. They belong to `of`, which is absent
-    /// here.
+    /// Checks that no setting of `names` is given; `of` names their owner for the error message.
     ///
     /// # Errors
-    /// The first of `names` that is given.
+    /// Returns an error that names the first of `names` that is given.
     pub fn check_absent(
         &self,
         names: &[&str],
@@ -166,15 +167,15 @@ impl Method {
         }
     }
 
-    /// Checks that the simulator knows every given setting.
+    /// Checks that `simulator` knows every given setting.
     ///
     /// # Errors
-    /// The first setting that the simulator does not know.
+    /// Returns an error that names the first setting that the simulator does not know.
     pub fn check_known_to(&self, simulator: &'static str) -> Result<(), SimulationError> {
-        let foreign = self
+        let unknown = self
             .given()
             .find(|record| !record.simulators.contains(&simulator));
-        match foreign {
+        match unknown {
             None => Ok(()),
             Some(record) => {
                 let of = record.simulators.join(" and ");
@@ -188,17 +189,15 @@ impl Method {
     }
 }
 
-/// Parses a rule by which circuits are torn down.
 fn paths(text: &str) -> Result<Paths, String> {
     parse_word(text, &Paths::WORDS)
 }
 
-/// Parses weights of flows.
 fn weights(text: &str) -> Result<Weights, String> {
     with_message(text.parse())
 }
 
-/// Parses the time bins of links; `none` stands for no bins.
+/// Parses the length of the time bins for the bytes of links; `none` means no bins.
 fn link_bin(text: &str) -> Result<Option<LinkBin>, String> {
     Ok(match text {
         none if same_name(none, "none") => None,
@@ -207,7 +206,6 @@ fn link_bin(text: &str) -> Result<Option<LinkBin>, String> {
     })
 }
 
-/// Parses background traffic; `none` stands for no traffic.
 fn traffic(text: &str) -> Result<Vec<Background>, String> {
     match same_name(text, "none") {
         true => Ok(Vec::new()),
@@ -215,7 +213,7 @@ fn traffic(text: &str) -> Result<Vec<Background>, String> {
     }
 }
 
-/// Parses the costs of a message at its hosts; `none` stands for no costs.
+/// Parses the costs of a message at its two hosts; `none` stands for no costs.
 fn endpoint(text: &str) -> Result<Option<Endpoint>, String> {
     let spec: Spec = with_message(text.parse())?;
     if same_name(spec.name(), "none") {
@@ -252,7 +250,7 @@ fn loggp(spec: &Spec) -> Result<Endpoint, SpecError> {
     })
 }
 
-/// Declaration of a simulator.
+/// Declaration of a simulator: its names, and the functions that run it.
 pub struct Simulator {
     /// Name, as typed by users.
     pub name: &'static str,
@@ -260,43 +258,46 @@ pub struct Simulator {
     pub summary: &'static str,
     /// Source of the model.
     pub citation: &'static str,
-    /// Returns the reason if the simulator does not run on the fabric with the settings.
+    /// Function that returns the reason why the simulator cannot run on the fabric with the
+    /// settings of the method.
     pub applies: fn(&Fabric, &Method) -> Result<(), Unfit>,
-    /// Function that times a plan.
+    /// Function that times a plan; `None` if the simulator cannot time plans.
     pub run: Option<for<'a> fn(Case<'a>) -> Result<Outcome, SimulationError>>,
-    /// Function that starts a network which carries messages one by one.
+    /// Function that creates a network for single messages; `None` if the simulator has no such
+    /// network.
     pub live: Option<StartLive>,
-    /// True if the loads of the schedule's steps, known before placement, are a lower bound on the
-    /// time of a plan.
+    /// True if a lower bound on a plan's time follows from the bytes that the schedule sends in
+    /// each step, before routes and wavelengths are known.
     pub bounded_by_loads: bool,
-    /// Function that describes the rule of timing, in words that follow a time.
+    /// Function that describes the policy or start rule in words that can follow a time, such as
+    /// `under free`.
     pub rule: fn(&Fabric, &Method) -> String,
-    /// Function that returns the note to print beside a lower bound on the simulator's times.
+    /// Function that returns a note to print after a lower bound on the simulator's times.
     pub beside_bound: fn(&Fabric, &Method) -> Option<String>,
 }
 
-/// Function that starts a network without messages.
+/// Function that creates a network that has not sent any message.
 pub type StartLive =
     for<'a> fn(&'a Fabric, &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError>;
 
-/// Reason why a simulator does not run, with the alternative.
+/// Reason why a simulator cannot run, with the simulator or policy to use instead.
 pub enum Unfit {
-    /// The simulator does not run on the fabric.
+    /// The fabric is not supported.
     Fabric(&'static str),
-    /// The simulator does not know the policy.
+    /// The policy is not supported.
     Policy(Policy, &'static str),
 }
 
-/// Plan to be timed.
+/// Simulation of one plan, as input of a simulator.
 pub struct Case<'a> {
-    /// The plan.
+    /// Plan to be timed.
     pub plan: &'a Plan,
-    /// The collective's size.
+    /// Size of the collective.
     pub size: Bytes,
-    /// Settings, all of which the simulator knows.
+    /// Method, with settings that the simulator knows.
     pub method: &'a Method,
-    /// Progress callback, called from time to time; the simulation is broken off if it returns
-    /// false.
+    /// Progress function, which the simulator calls from time to time. If the function returns
+    /// false, the simulator stops.
     pub watch: &'a mut dyn FnMut(&PacketProgress) -> bool,
 }
 
@@ -307,7 +308,7 @@ impl fmt::Debug for Simulator {
 }
 
 impl Simulator {
-    /// Declares a simulator of circuits without functions that time plans or carry messages.
+    /// Creates the declaration of a simulator of circuits, without `run` and `live`.
     pub(super) const fn new(
         name: &'static str,
         summary: &'static str,

@@ -1,33 +1,35 @@
-//! Lightpaths on a ring that are set up message by message, for programs that compute between
+//! WDM ring whose lightpaths are set up message by message, for programs that compute between
 //! messages.
 //!
-//! **Requests.** A message needs a lightpath from its source to its destination: a channel (a
-//! wavelength of a fibre), the same on every link of a shortest route that has no failed link and
-//! is within reach. If ports are limited, the message also needs a transmitter of the source and a
-//! receiver of the destination. With converters, each link may use another free channel. Of two
-//! routes of equal length, clockwise comes first. The message takes the first free channel; if
-//! there is none, it waits. Whenever a lightpath ends, all waiting messages are tried again in the
-//! order of their requests, and each message that finds all it needs starts. A long route therefore
-//! does not delay a short route.
+//! **Requests.** A message needs a lightpath from its source to its destination. The lightpath
+//! takes a shortest route without failed links and within reach. Of two routes of equal length, the
+//! simulator tries the clockwise route first. A lightpath uses the same channel (a wavelength of a
+//! fibre) on every link; with converters, each link may use another free channel. If ports are
+//! limited, the message also needs a transmitter of the source and a receiver of the destination.
+//! The message uses the first free channel, or waits if there is none. Whenever a lightpath ends,
+//! the simulator tries all waiting messages in the order of their requests, and starts each message
+//! whose channel and ports are free. A message with a long route therefore does not delay messages
+//! with short routes.
 //!
-//! **Duration.** A message of n bytes occupies its lightpath, after the reconfiguration R if the
-//! policy charges it, for `propagation * hops` plus the
-//! [transmission](opticoll_fabric::fabric::transmission) of its bytes, conversion included. The
+//! **Duration.** A message of n bytes occupies its lightpath for `propagation * hops` plus the
+//! [transmission](opticoll_fabric::fabric::transmission) time of n bytes, which includes the
+//! conversion. If the policy charges the message, the reconfiguration time R comes first. The
 //! message departs and arrives at the end of this time.
 //!
-//! **Policies.** There are no slots here, so R is charged by message. `every_step` always charges
-//! it, `free` never. Under `on_change` and `per_port` a lightpath stays set after its message has
-//! arrived, until another lightpath needs its channel on some link, its transmitter or its
-//! receiver; a message between the same ranks that finds the lightpath set pays nothing. A new
-//! lightpath takes the first free channel on which no lightpath stays set along its route,
-//! otherwise the first free channel. If ports are limited, the least recently used lightpath is
-//! torn down first.
+//! **Policies.** This simulator has no slots, so it charges R per message. `every_step` charges
+//! every message, and `free` charges none. Under `on_change` and `per_port`, a lightpath stays up
+//! when its message has arrived. A later message between the same ranks uses this lightpath and is
+//! not charged. An idle lightpath is torn down when another lightpath needs its channel on some
+//! link, its transmitter or its receiver. A new lightpath uses the first free channel without idle
+//! lightpaths on its route, or else the first free channel. If ports are limited, the least
+//! recently used lightpath is torn down first.
 //!
-//! **Planned collectives.** A planned collective occupies every channel of the links between the
-//! ranks of its span (of all links, if the span has all ranks), and with limited ports every port
-//! of these ranks, for the time of its plan, which includes the plan's own reconfigurations. It
-//! waits in the same queue as messages. Lightpaths that stayed set on its links are torn down when
-//! it starts.
+//! **Planned collectives.** A planned collective has a span: consecutive ranks that include the
+//! ranks of all its circuits. For the time of its plan, the collective occupies every channel of
+//! the links between the ranks of the span, or of all links if the span contains all ranks. If
+//! ports are limited, the collective also occupies every port of these ranks. The plan's time
+//! includes the plan's own reconfigurations. Collectives and messages wait in one queue. A
+//! collective tears down the idle lightpaths on its links when it starts.
 
 use std::collections::BTreeMap;
 
@@ -42,23 +44,23 @@ use opticoll_fabric::fabric::Transmission;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
 
 crate::totals! {
-    /// Costs of circuits on demand.
+    /// Costs of circuits that are set up on demand.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct LightpathUse {
         /// Number of circuits that were set up.
         pub setups: u64,
-        /// Setup time, summed over messages.
+        /// Time to set up circuits, summed over messages.
         pub setup: Time,
         /// Number of messages and planned collectives that waited for a channel or a port.
         pub waited: u64,
-        /// Time of these waits, summed.
+        /// Sum of the times for which messages and planned collectives waited.
         pub waiting: Time,
         /// Maximum number of circuits that carried data at the same time.
         pub max_simultaneous: u32,
     }
 }
 
-/// Route of a lightpath: the links `first..first + hops` (mod N) of a direction.
+/// Route over the links `first..first + hops` (modulo the number of links) in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RingPath {
     direction: Direction,
@@ -66,7 +68,6 @@ struct RingPath {
     hops: u32,
 }
 
-/// Message that occupies a lightpath or waits for one.
 #[derive(Debug, Clone, Copy)]
 struct PathRequest {
     number: u32,
@@ -76,7 +77,6 @@ struct PathRequest {
     requested_at: Time,
 }
 
-/// Planned collective that occupies its links or waits for them.
 #[derive(Debug, Clone, Copy)]
 struct CollectiveRequest {
     number: u32,
@@ -84,7 +84,6 @@ struct CollectiveRequest {
     requested_at: Time,
 }
 
-/// Message or collective that requests channels and ports.
 #[derive(Debug, Clone, Copy)]
 enum Request {
     Message(PathRequest),
@@ -100,7 +99,7 @@ impl Request {
     }
 }
 
-/// Message or collective that occupies channels until it ends.
+/// Message or collective that occupies channels and ports until it ends.
 enum Occupant {
     /// Lightpath that carries a message. The channel is `None` on a ring with converters.
     Path {
@@ -111,41 +110,41 @@ enum Occupant {
     Collective(CollectiveRequest),
 }
 
-/// Lightpath that stayed set after its message has arrived.
+/// Idle lightpath: it stayed up when its message had arrived.
 #[derive(Debug, Clone, Copy)]
-struct SetPath {
+struct IdlePath {
     source: u32,
     destination: u32,
     path: RingPath,
     channel: Option<u32>,
 }
 
-/// Ring whose lightpaths are set up on demand.
+/// WDM ring whose lightpaths are set up on demand.
 pub struct OnDemand<'a> {
     ring: &'a WdmRing,
     policy: Policy,
-    /// Number of channels of each link and direction.
+    /// Number of channels of each link in each direction.
     channels: u32,
-    /// True if a channel is occupied, by direction, link and channel.
-    taken: Vec<bool>,
-    /// Number of occupied channels, by direction and link.
+    /// True if a channel is occupied; indexed by direction, link and channel.
+    occupied: Vec<bool>,
+    /// Number of occupied channels; indexed by direction and link.
     load: Vec<u32>,
-    /// Number of lightpaths on which each rank sends.
+    /// Number of lightpaths on which each rank sends, indexed by rank.
     sending: Vec<u32>,
-    /// Number of lightpaths on which each rank receives.
+    /// Number of lightpaths on which each rank receives, indexed by rank.
     receiving: Vec<u32>,
-    /// Lightpaths and collectives that occupy channels.
+    /// Messages and collectives that occupy channels; `None` at indices that are free.
     occupants: Vec<Option<Occupant>>,
-    /// Indices of `occupants` without an occupant.
-    free_places: Vec<u32>,
-    /// Ends of the occupants, which are indices into `occupants`.
+    /// Indices of `occupants` that are free.
+    free_indices: Vec<u32>,
+    /// End times of the occupants; an event is an index into `occupants`.
     ends: EventQueue<u32>,
-    /// Number of lightpaths that have stayed set so far; the next key of `kept`.
+    /// Number of messages whose lightpath has stayed up so far; the next key of `idle`.
     use_count: u64,
-    /// Requests in the order of their arrival.
+    /// Waiting requests, in the order of their arrival.
     waiting: Vec<Request>,
-    /// Lightpaths that stayed set, in the order in which they were used last.
-    kept: BTreeMap<u64, SetPath>,
+    /// Idle lightpaths; the key increases with the time of the last use.
+    idle: BTreeMap<u64, IdlePath>,
     used: LightpathUse,
 }
 
@@ -153,7 +152,7 @@ impl<'a> OnDemand<'a> {
     /// Creates a ring without lightpaths.
     ///
     /// # Errors
-    /// A policy of other fabrics.
+    /// Returns an error for a policy of other fabrics.
     pub fn new(ring: &'a WdmRing, policy: Policy) -> Result<OnDemand<'a>, SimulationError> {
         if !Policy::ALL.contains(&policy) {
             let problem = format!(
@@ -169,16 +168,16 @@ impl<'a> OnDemand<'a> {
             ring,
             policy,
             channels,
-            taken: vec![false; 2 * ranks * channels as usize],
+            occupied: vec![false; 2 * ranks * channels as usize],
             load: vec![0; 2 * ranks],
             sending: vec![0; ranks],
             receiving: vec![0; ranks],
             occupants: Vec::new(),
-            free_places: Vec::new(),
+            free_indices: Vec::new(),
             ends: EventQueue::default(),
             use_count: 0,
             waiting: Vec::new(),
-            kept: BTreeMap::new(),
+            idle: BTreeMap::new(),
             used: LightpathUse::default(),
         })
     }
@@ -238,9 +237,9 @@ impl Live for OnDemand<'_> {
         let Some(now) = self.next_time()? else {
             return Ok(());
         };
-        while let Some((_, place)) = self.ends.pop_until(now.ps()) {
+        while let Some((_, index)) = self.ends.pop_until(now.ps()) {
             interrupt::check();
-            let arrived = self.release(place);
+            let arrived = self.release(index);
             happened.extend(arrived.map(|message| MessageEvent::arrival(message, now)));
         }
         let waiting = std::mem::take(&mut self.waiting);
@@ -263,7 +262,6 @@ impl Live for OnDemand<'_> {
 }
 
 impl<'a> OnDemand<'a> {
-    /// Starts a request, or queues it.
     fn submit(&mut self, request: Request, now: Time) -> Result<(), SimulationError> {
         if !self.start(request, now)? {
             self.waiting.push(request);
@@ -271,7 +269,7 @@ impl<'a> OnDemand<'a> {
         Ok(())
     }
 
-    /// Starts a request if its channels and ports are free; returns whether it started.
+    /// Starts a request if its channels and ports are free. Returns whether the request started.
     fn start(&mut self, request: Request, now: Time) -> Result<bool, SimulationError> {
         match request {
             Request::Message(message) => self.start_message(message, now),
@@ -279,8 +277,8 @@ impl<'a> OnDemand<'a> {
         }
     }
 
-    /// Starts a planned collective if its links are dark and its ports free; returns whether it
-    /// started.
+    /// Starts a planned collective if its links and, if ports are limited, its ports are free.
+    /// Returns whether the collective started.
     fn start_collective(
         &mut self,
         request: CollectiveRequest,
@@ -295,47 +293,45 @@ impl<'a> OnDemand<'a> {
         }
         let end = now.plus(request.planned.time)?;
         self.set_span_occupied(span, true);
-        // The plan changes the circuits of all ports of its ranks, if ports are limited.
+        // If ports are limited, the plan changes the circuits of all ports of its ranks.
         let limited = self.ring.ports.is_some();
         let ranks: Vec<usize> = self.spanned_ranks(span).filter(|_| limited).collect();
-        let mut kept = std::mem::take(&mut self.kept);
-        kept.retain(|_, kept| {
-            let ends = [kept.source, kept.destination];
+        let mut idle = std::mem::take(&mut self.idle);
+        idle.retain(|_, idle| {
+            let ends = [idle.source, idle.destination];
             let is_free = ends.iter().all(|end| !ranks.contains(&(*end as usize)));
             is_free
                 && self
-                    .links(kept.path)
+                    .links(idle.path)
                     .all(|link| self.load[link] < self.channels)
         });
-        self.kept = kept;
+        self.idle = idle;
         self.occupy_until(end, Occupant::Collective(request));
         Ok(true)
     }
 
-    /// Occupies or releases every channel and port of a span of ranks.
-    fn set_span_occupied(&mut self, span: (u32, u32), taken: bool) {
+    /// Occupies (or releases) every channel and port of a span of ranks.
+    fn set_span_occupied(&mut self, span: (u32, u32), occupied: bool) {
         let channels = self.channels as usize;
         for link in self.spanned_links(span) {
-            self.load[link] = if taken { self.channels } else { 0 };
-            self.taken[link * channels..][..channels].fill(taken);
+            self.load[link] = if occupied { self.channels } else { 0 };
+            self.occupied[link * channels..][..channels].fill(occupied);
         }
         let Some(ports) = self.ring.ports else {
             return;
         };
-        let ports = if taken { ports } else { 0 };
+        let ports = if occupied { ports } else { 0 };
         for rank in self.spanned_ranks(span) {
             (self.sending[rank], self.receiving[rank]) = (ports, ports);
         }
     }
 
-    /// Returns the ranks of a span: the first rank and the number of consecutive ranks.
     fn spanned_ranks(&self, (first, count): (u32, u32)) -> impl Iterator<Item = usize> + use<> {
         let ranks = self.ring.ranks;
         (first..first + count).map(move |rank| (rank % ranks) as usize)
     }
 
-    /// Returns the indices in [`OnDemand::load`] of the links between the ranks of a span, in both
-    /// directions.
+    /// Returns the links between the ranks of a span, as indices into [`OnDemand::load`].
     fn spanned_links(&self, (first, count): (u32, u32)) -> impl Iterator<Item = usize> + use<> {
         let ranks = self.ring.ranks as usize;
         let joints = if count < self.ring.ranks {
@@ -349,7 +345,7 @@ impl<'a> OnDemand<'a> {
         })
     }
 
-    /// Returns the shortest routes that light can take, clockwise first.
+    /// Returns the shortest routes that a lightpath can take, the clockwise route first.
     fn paths(&self, source: u32, destination: u32) -> impl Iterator<Item = RingPath> + use<'a> {
         let ring = self.ring;
         let possible = move |direction: &Direction| {
@@ -371,7 +367,7 @@ impl<'a> OnDemand<'a> {
         })
     }
 
-    /// Returns the indices in [`OnDemand::load`] of a route's links.
+    /// Returns the links of a route, as indices into [`OnDemand::load`].
     fn links(&self, path: RingPath) -> impl Iterator<Item = usize> + use<> {
         let ranks = self.ring.ranks as usize;
         let start = path.direction as usize * ranks;
@@ -379,14 +375,12 @@ impl<'a> OnDemand<'a> {
         (first..first + path.hops as usize).map(move |link| start + link % ranks)
     }
 
-    /// Returns whether a channel is free on all links of a route.
     fn is_free(&self, path: RingPath, channel: u32) -> bool {
-        let place = |link: usize| link * self.channels as usize + channel as usize;
-        self.links(path).all(|link| !self.taken[place(link)])
+        let index = |link: usize| link * self.channels as usize + channel as usize;
+        self.links(path).all(|link| !self.occupied[index(link)])
     }
 
-    /// Sets up a lightpath for a message and sends the message, if a channel and ports are free;
-    /// returns whether it was sent.
+    /// Sends a message if a channel and ports are free. Returns whether the message was sent.
     fn start_message(&mut self, message: PathRequest, now: Time) -> Result<bool, SimulationError> {
         let PathRequest {
             source,
@@ -398,18 +392,18 @@ impl<'a> OnDemand<'a> {
             return Ok(false);
         }
         let mut set_up = self.policy == Policy::EveryStep;
-        let found = match self.keeps_lightpaths() {
-            true => self.kept_between(source, destination),
+        let lightpath = match self.keeps_lightpaths_up() {
+            true => self.take_idle_between(source, destination),
             false => None,
         };
-        let (path, channel) = match found {
-            Some(kept) => (kept.path, kept.channel),
+        let (path, channel) = match lightpath {
+            Some(idle) => (idle.path, idle.channel),
             None => {
-                let Some(found) = self.find_channel(source, destination) else {
+                let Some(lightpath) = self.find_channel(source, destination) else {
                     return Ok(false);
                 };
-                set_up |= self.keeps_lightpaths();
-                found
+                set_up |= self.keeps_lightpaths_up();
+                lightpath
             }
         };
         let reconfiguration = match set_up {
@@ -419,7 +413,7 @@ impl<'a> OnDemand<'a> {
         let ring = self.ring;
         let span = ring.span(source, destination, path.direction);
         let flight = ring.propagation.times(span.into())?;
-        // With converters, the light may use any fibre.
+        // With converters, the lightpath may use any fibre.
         let lights = match channel {
             Some(channel) => vec![WdmLight::from(ring.light(path.direction, channel))],
             None => ring.converted(path.direction).collect(),
@@ -439,13 +433,13 @@ impl<'a> OnDemand<'a> {
         Ok(true)
     }
 
-    /// Occupies a channel and two ports for a message until `end`.
+    /// Occupies a channel and two ports for a message until time `end`.
     fn occupy(&mut self, message: PathRequest, path: RingPath, channel: Option<u32>, end: Time) {
         self.set_occupied(path, channel, true);
         self.sending[message.source as usize] += 1;
         self.receiving[message.destination as usize] += 1;
-        if self.keeps_lightpaths() {
-            self.make_room(message.source, message.destination, path, channel);
+        if self.keeps_lightpaths_up() {
+            self.tear_down_conflicting(message.source, message.destination, path, channel);
         }
         let occupant = Occupant::Path {
             message,
@@ -455,26 +449,26 @@ impl<'a> OnDemand<'a> {
         self.occupy_until(end, occupant);
     }
 
-    /// Stores a lightpath or collective that occupies channels until `end`.
     fn occupy_until(&mut self, end: Time, occupant: Occupant) {
-        let place = match self.free_places.pop() {
-            Some(place) => {
-                self.occupants[place as usize] = Some(occupant);
-                place
+        let index = match self.free_indices.pop() {
+            Some(index) => {
+                self.occupants[index as usize] = Some(occupant);
+                index
             }
             None => {
                 self.occupants.push(Some(occupant));
                 self.occupants.len() as u32 - 1
             }
         };
-        self.ends.put(end.ps(), place);
+        self.ends.put(end.ps(), index);
         self.used.max_simultaneous = self.used.max_simultaneous.max(self.ends.len() as u32);
     }
 
-    /// Releases the resources of a message or collective that has ended; returns its number.
-    fn release(&mut self, place: u32) -> Option<u32> {
-        let occupant = self.occupants[place as usize].take()?;
-        self.free_places.push(place);
+    /// Releases the resources of the occupant at an index; returns its message or collective
+    /// number.
+    fn release(&mut self, index: u32) -> Option<u32> {
+        let occupant = self.occupants[index as usize].take()?;
+        self.free_indices.push(index);
         let (message, path, channel) = match occupant {
             Occupant::Path {
                 message,
@@ -490,38 +484,37 @@ impl<'a> OnDemand<'a> {
         let (source, destination) = (message.source, message.destination);
         self.sending[source as usize] -= 1;
         self.receiving[destination as usize] -= 1;
-        if self.keeps_lightpaths() {
-            let kept = SetPath {
+        if self.keeps_lightpaths_up() {
+            let idle = IdlePath {
                 source,
                 destination,
                 path,
                 channel,
             };
             self.use_count += 1;
-            self.kept.insert(self.use_count, kept);
+            self.idle.insert(self.use_count, idle);
         }
         Some(message.number)
     }
 
-    /// Occupies or releases a channel on the links of a route.
-    fn set_occupied(&mut self, path: RingPath, channel: Option<u32>, taken: bool) {
+    /// Occupies (or releases) a channel on a route; with converters, `channel` is `None`.
+    fn set_occupied(&mut self, path: RingPath, channel: Option<u32>, occupied: bool) {
         for link in self.links(path) {
-            match taken {
+            match occupied {
                 true => self.load[link] += 1,
                 false => self.load[link] -= 1,
             }
             if let Some(channel) = channel {
-                self.taken[link * self.channels as usize + channel as usize] = taken;
+                self.occupied[link * self.channels as usize + channel as usize] = occupied;
             }
         }
     }
 
-    /// Returns whether lightpaths stay set under the policy.
-    fn keeps_lightpaths(&self) -> bool {
+    fn keeps_lightpaths_up(&self) -> bool {
         matches!(self.policy, Policy::OnChange | Policy::PerPort)
     }
 
-    /// Returns a route with a free channel, preferably one on which no lightpath stays set.
+    /// Returns a route with a free channel, preferably a channel without idle lightpaths.
     fn find_channel(&self, source: u32, destination: u32) -> Option<(RingPath, Option<u32>)> {
         let mut fallback = None;
         for path in self.paths(source, destination) {
@@ -533,9 +526,9 @@ impl<'a> OnDemand<'a> {
             }
             for channel in (0..self.channels).filter(|&channel| self.is_free(path, channel)) {
                 if !self
-                    .kept
+                    .idle
                     .values()
-                    .any(|kept| self.conflicts(kept, path, Some(channel)))
+                    .any(|idle| self.conflicts(idle, path, Some(channel)))
                 {
                     return Some((path, Some(channel)));
                 }
@@ -545,37 +538,42 @@ impl<'a> OnDemand<'a> {
         fallback
     }
 
-    /// Returns whether a lightpath that stayed set shares a channel of a link with a route and
-    /// channel.
-    fn conflicts(&self, kept: &SetPath, path: RingPath, channel: Option<u32>) -> bool {
+    /// Returns whether an idle lightpath uses `channel` on a link of the route `path`.
+    fn conflicts(&self, idle: &IdlePath, path: RingPath, channel: Option<u32>) -> bool {
         let ranks = self.ring.ranks;
         let after = |from: u32, to: u32| (to + ranks - from % ranks) % ranks;
-        kept.channel == channel
-            && kept.path.direction == path.direction
-            && (after(kept.path.first, path.first) < kept.path.hops
-                || after(path.first, kept.path.first) < path.hops)
+        idle.channel == channel
+            && idle.path.direction == path.direction
+            && (after(idle.path.first, path.first) < idle.path.hops
+                || after(path.first, idle.path.first) < path.hops)
     }
 
-    /// Removes and returns the lightpath that stayed set between two ranks.
-    fn kept_between(&mut self, source: u32, destination: u32) -> Option<SetPath> {
-        let same = |kept: &SetPath| (kept.source, kept.destination) == (source, destination);
+    /// Removes and returns the idle lightpath from `source` to `destination`, if there is one.
+    fn take_idle_between(&mut self, source: u32, destination: u32) -> Option<IdlePath> {
+        let same = |idle: &IdlePath| (idle.source, idle.destination) == (source, destination);
         let number = self
-            .kept
+            .idle
             .iter()
-            .find(|(_, kept)| same(kept))
+            .find(|(_, idle)| same(idle))
             .map(|(&number, _)| number)?;
-        self.kept.remove(&number)
+        self.idle.remove(&number)
     }
 
-    /// Tears down the lightpaths that stayed set on the channel of a new lightpath, and the least
-    /// recently used ones of its two ranks until there are enough ports.
-    fn make_room(&mut self, source: u32, destination: u32, path: RingPath, channel: Option<u32>) {
+    /// Tears down the idle lightpaths on the channel of a new lightpath, and the least recently
+    /// used idle lightpaths of its two ranks until there are enough ports.
+    fn tear_down_conflicting(
+        &mut self,
+        source: u32,
+        destination: u32,
+        path: RingPath,
+        channel: Option<u32>,
+    ) {
         if channel.is_some() {
-            let mut kept = std::mem::take(&mut self.kept);
-            kept.retain(|_, kept| !self.conflicts(kept, path, channel));
-            self.kept = kept;
+            let mut idle = std::mem::take(&mut self.idle);
+            idle.retain(|_, idle| !self.conflicts(idle, path, channel));
+            self.idle = idle;
         } else {
-            self.drop_beyond_load(path);
+            self.tear_down_beyond_channels(path);
         }
         let Some(ports) = self.ring.ports else {
             return;
@@ -584,32 +582,32 @@ impl<'a> OnDemand<'a> {
             (source, self.sending[source as usize], 0),
             (destination, self.receiving[destination as usize], 1),
         ] {
-            let of_rank = |kept: &SetPath| [kept.source, kept.destination][end] == rank;
-            while self.kept.values().filter(|kept| of_rank(kept)).count() as u32 + in_use > ports {
-                let oldest = self.kept.iter().find(|(_, kept)| of_rank(kept));
-                let Some(oldest) = oldest.map(|(&number, _)| number) else {
+            let of_rank = |idle: &IdlePath| [idle.source, idle.destination][end] == rank;
+            while self.idle.values().filter(|idle| of_rank(idle)).count() as u32 + in_use > ports {
+                let least_recent = self.idle.iter().find(|(_, idle)| of_rank(idle));
+                let Some(least_recent) = least_recent.map(|(&number, _)| number) else {
                     break;
                 };
-                self.kept.remove(&oldest);
+                self.idle.remove(&least_recent);
             }
         }
     }
 
-    /// Tears down the least recently used lightpaths on links whose lightpaths exceed the channels
-    /// of a ring with converters.
-    fn drop_beyond_load(&mut self, path: RingPath) {
+    /// Tears down idle lightpaths on the links of a route, the least recently used first, until no
+    /// link has more lightpaths than channels. Only for rings with converters.
+    fn tear_down_beyond_channels(&mut self, path: RingPath) {
         for link in self.links(path) {
             loop {
                 let on_link: Vec<u64> = self
-                    .kept
+                    .idle
                     .iter()
-                    .filter(|(_, kept)| self.links(kept.path).any(|other| other == link))
+                    .filter(|(_, idle)| self.links(idle.path).any(|other| other == link))
                     .map(|(&number, _)| number)
                     .collect();
                 if on_link.len() as u32 + self.load[link] <= self.channels {
                     break;
                 }
-                self.kept.remove(&on_link[0]);
+                self.idle.remove(&on_link[0]);
             }
         }
     }

@@ -10,9 +10,10 @@ crate::columns! {
     /// A row per slot, or per step on an electrical fabric.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct SlotColumns {
-        /// Start of the setup or of the transmission of the slot's first circuit.
+        /// Time at which the slot's first circuit starts its setup or, without setup, its
+        /// transmission.
         pub start: Time,
-        /// Last delivery of the slot.
+        /// Time of the last delivery of the slot.
         pub end: Time,
         /// Reconfiguration time charged to the slot.
         pub reconfiguration: Time,
@@ -22,12 +23,12 @@ crate::columns! {
 }
 
 crate::columns! {
-    /// A row per link. On a ring clockwise link i leads from rank i to i + 1, counter-clockwise
-    /// link i from rank i to i - 1. On a grid of tunable circuits a row per transmitter, on a grid
-    /// of lightpaths a row per port.
+    /// A row per link. On a ring, clockwise link i connects rank i to rank i + 1, and
+    /// counter-clockwise link i connects rank i to rank i - 1. On a grid of tunable circuits, a row
+    /// per transmitter. On a grid of lightpaths, a row per port.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct LinkColumns shaped {
-        /// Time for which the link's channels were held, summed over channels.
+        /// Time for which the link's channels were occupied, summed over channels.
         pub busy: Time,
         /// Bytes that crossed the link.
         pub bytes: u64 as "B",
@@ -38,38 +39,38 @@ crate::columns! {
     /// A row per rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct RankColumns {
-        /// Bytes sent, relayed ones included.
+        /// Bytes that the rank sent, including bytes that it relayed.
         pub sent: u64 as "B",
-        /// Bytes received.
+        /// Bytes that the rank received.
         pub received: u64 as "B",
-        /// End of the rank's last transfer.
+        /// Time at which the rank's last transfer ended.
         pub finish: Time,
     }
 }
 
 crate::rows! {
-    /// A row per transfer of the critical path: each transfer waits for the transfer before it,
-    /// from the start to the last delivery.
+    /// A row per transfer of the critical path. Each transfer waits for the transfer before it, and
+    /// the last transfer ends last.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Critical {
         /// Index of the transfer in the plan.
         pub transfer: usize,
-        /// Start of the transfer, or of the reconfiguration before it.
+        /// Time at which the transfer, or the reconfiguration before the transfer, started.
         pub start: Time,
-        /// Last delivery of the transfer.
+        /// Time of the transfer's last delivery.
         pub end: Time,
     }
 }
 
 crate::rows! {
-    /// A row per setting that differs from the plain model.
+    /// A row per setting that differs from the plain model, in which every setting has its default.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ChangedSetting {
         /// Name of the setting.
         pub name: &'static str,
         /// Value of the setting, with its unit.
         pub value: String,
-        /// Value of the setting in the plain model.
+        /// Value that the setting has in the plain model.
         pub plain: &'static str,
     }
 }
@@ -78,29 +79,31 @@ crate::totals! {
     /// Result of a simulation.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Outcome {
-        /// The simulator.
+        /// Name of the simulator.
         pub simulator: &'static str,
-        /// The policy; empty on an electrical fabric, which has no circuits.
+        /// Name of the policy; empty on an electrical fabric, which has no circuits.
         pub policy: Option<&'static str>,
-        /// The start rule; empty for circuits.
+        /// Name of the start rule; empty for circuits.
         pub start: Option<&'static str>,
         /// Time from the start to the last delivery.
         pub time: Time,
-        /// Number of reconfigurations charged.
+        /// Number of reconfigurations that the policy charged.
         pub reconfigurations: u64,
-        /// Share of link-wavelength-slots in use, 0 to 1; on an electrical fabric, share of the
-        /// capacity of all links.
+        /// Share of the network's capacity that was used, from 0 to 1. On a ring, the capacity is
+        /// all channels in all slots; on an electrical fabric, the rates of all links over the
+        /// whole time.
         pub utilisation: f64,
         /// Settings that differ from the plain model.
         pub settings: Vec<ChangedSetting>,
-        /// Results per slot. Empty if flows were not recorded.
+        /// Results per slot; empty if flows were not recorded.
         pub slots: SlotColumns,
-        /// Results per link; on an electrical fabric in the order of the network's link numbers.
+        /// Results per link. On an electrical fabric, the rows are in the order of the network's
+        /// link numbers.
         pub links: LinkColumns,
-        /// Per rank.
+        /// Results per rank.
         pub ranks: RankColumns,
-        /// Chain of transfers from the start to the last delivery, each waiting for the transfer
-        /// before it.
+        /// Chain of transfers, each of which waits for the transfer before it; the last transfer
+        /// ends last.
         pub critical_path: Vec<Critical>,
         /// Further results of the simulator.
         pub details: Details,
@@ -111,24 +114,25 @@ crate::columns! {
     /// A row per rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct ControlColumns {
-        /// Control messages that the rank sent.
+        /// Number of control messages that the rank sent.
         pub control_messages: u32,
     }
 }
 
 crate::columns! {
-    /// A row per flow of a transmitter to a receiver, in the order of the plan.
+    /// A row per flow from a transmitter to a receiver, in the order of the plan.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct TunedFlows {
         /// Sending rank.
         pub source: u32,
         /// Receiving rank.
         pub destination: u32,
-        /// The plane: 0 row, 1 column.
+        /// Plane of the flow: 0 for the row, 1 for the column.
         pub plane: u8,
-        /// The wavelength.
+        /// Index of the flow's wavelength.
         pub wavelength: u16,
-        /// Time of the request; on a cached circuit, start of the transmission.
+        /// Time of the request for the circuit. If the circuit was cached: time at which the
+        /// transmission started.
         pub begin: Time,
         /// Time at which the first bit was sent.
         pub start: Time,
@@ -141,19 +145,19 @@ crate::columns! {
 
 crate::totals! {
     /// Costs of tuning and control on a grid of tunable circuits. The times along the critical path
-    /// add up to the whole time; these times and the messages are results of the control simulator.
+    /// add up to the whole time. Only the `control` simulator computes these times and the numbers
+    /// of messages.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Tuned {
         /// Number of control messages, including messages of a central controller.
         pub control_messages: u64,
         /// Number of control messages that a central controller sent.
         pub controller_messages: u64,
-        /// Maximum number of control messages of a rank.
+        /// Maximum over ranks of the number of control messages that a rank sent.
         pub control_messages_per_rank: u32,
         /// Number of control messages that revoked a cached circuit.
         pub revocations: u64,
-        /// Time to set the slow switches once for a task, before its first collective; not part of
-        /// the simulated time.
+        /// Time to set the slow switches once for a task, which is not part of the simulated time.
         pub slow_switch: Time,
         /// Time along the critical path in which data are sent.
         pub path_transmission: Time,
@@ -167,9 +171,9 @@ crate::totals! {
         /// Time along the critical path in which requests wait in the queue of a receiver or of a
         /// central controller.
         pub path_waiting: Time,
-        /// Results per rank. Empty without control.
+        /// Results per rank; empty for other simulators than `control`.
         pub ranks: ControlColumns,
-        /// Results per flow. Empty without control.
+        /// Results per flow; empty for other simulators than `control`.
         pub flows: TunedFlows,
     }
 }
@@ -178,18 +182,18 @@ crate::columns! {
     /// A row per link.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct LinkShares {
-        /// Bytes of the link divided by the bytes that its rate carries in the whole time.
+        /// Bytes that the link carried, divided by the bytes that its rate carries in the whole
+        /// time.
         pub utilisation: f64,
     }
 }
 
 crate::columns! {
-    /// A row per transfer of the critical path: each transfer waits for the transfer before it,
-    /// from the start to the last delivery.
+    /// A row per transfer of the critical path. Each transfer waits for the transfer before it, and
+    /// the last transfer ends last.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct PathColumns {
-        /// Link that bounds the flow; empty if the flow's own rate limit bounds it, or nothing
-        /// does.
+        /// Link that limits the rate of the transfer; empty if no link limits the rate.
         pub bottleneck: Option<u32>,
     }
 }
@@ -198,58 +202,60 @@ crate::totals! {
     /// Bottlenecks of a plan whose transfers share links.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Flowing {
-        /// Link that bounds the flows of the critical path for the longest time; in the packet
-        /// simulator, link that was sending longest.
+        /// Link that limits the flows of the critical path for the longest total time. In the
+        /// packet simulator: link that was sending for the longest time.
         pub bottleneck: Option<u32>,
-        /// Link with the highest utilisation; empty if no byte moved.
+        /// Link with the highest utilisation; empty if no bytes were sent.
         pub most_loaded_link: Option<u32>,
-        /// Per link.
+        /// Results per link.
         pub links: LinkShares,
-        /// Per transfer of the critical path.
+        /// Results per transfer of the critical path.
         pub critical_path: PathColumns,
-        /// Use of each link over time, if it was requested.
+        /// Bytes that each link carried over time, if they were requested.
         pub link_use: Option<LinkUse>,
         ;
-        /// Use of the links over time.
+        /// Share of the capacity of all links that was used over time.
         pub profile: Profile,
     }
 }
 
-/// Value of a column of [`FlowColumns`] that stands for no link or no flow.
+/// Value that stands for no link, or for no flow, in the columns of [`FlowColumns`].
 pub const NONE: u32 = u32::MAX;
 
-/// One entry per flow. Empty if flows were not recorded.
+/// Results per flow; each column is indexed by flow. The columns are empty if flows were not
+/// recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlowColumns {
-    /// Time at which its start rule and its release allowed the flow to start.
+    /// Time from which the flow's start rule and release time allowed the flow to start.
     pub start: Vec<Time>,
-    /// Time at which its last byte had arrived, and had been received if the endpoints cost time.
+    /// Time at which the flow's last byte had arrived. If endpoints cost time, the time at which
+    /// the receiver had processed this byte.
     pub end: Vec<Time>,
-    /// Link that bounded the flow at its lowest rate; [`NONE`] if its own rate limit did, or
-    /// nothing.
+    /// Link that limited the flow when its rate was lowest; [`NONE`] if no link limited the flow.
     pub bottleneck: Vec<u32>,
-    /// Flow whose end allowed the flow to start; [`NONE`] if there is no such flow.
+    /// Index of the flow whose end allowed this flow to start; [`NONE`] if there is no such flow.
     pub waited_for: Vec<u32>,
 }
 
-/// The share of all links' capacity in use over time.
+/// Share of the capacity of all links that was used over time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Profile {
-    /// Length of a bin.
+    /// Length of a time bin.
     pub bin: Time,
-    /// Mean share in each bin, 0 to 1. The last bin ends at or after the end of the run.
+    /// Mean share in each time bin, from 0 to 1. The last bin ends at or after the end of the
+    /// simulation.
     pub share: Vec<f64>,
 }
 
 /// Bytes that each link carried over time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LinkUse {
-    /// Length of a bin.
+    /// Length of a time bin.
     pub bin: Time,
-    /// Number of bins of each link. The last bin ends at or after the end of the run.
+    /// Number of time bins of each link. The last bin ends at or after the end of the simulation.
     pub bins: usize,
-    /// Bytes carried, at index `link * bins + bin`. Divided by the length of a bin, the mean rate
-    /// in the bin.
+    /// Bytes that a link carried in a time bin, at index `link * bins + bin`. These bytes divided
+    /// by the length of a bin are the link's mean rate in the bin.
     pub bytes: Vec<f64>,
 }
 
@@ -279,38 +285,41 @@ impl Part for Option<LinkUse> {
     }
 }
 
-/// Result of a flow-level simulation.
+/// Result of the `fluid` simulator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FluidOutcome {
-    /// Name of the start rule, or `dependencies`.
+    /// Name of the start rule, or `dependencies` if a program defines the order of the flows.
     pub start_rule: &'static str,
     /// Time from the start to the last delivery.
     pub time: Time,
     /// Number of flows.
     pub flow_count: u64,
-    /// Columns per flow. Empty if flows were not recorded.
+    /// Results per flow; empty if flows were not recorded.
     pub flows: FlowColumns,
-    /// Columns per link of the network: time with at least one flow, and bytes.
+    /// Results per link of the network: the time in which the link carried at least one flow, and
+    /// the bytes that crossed the link.
     pub links: LinkColumns,
-    /// Use of each link over time, if it was requested.
+    /// Bytes that each link carried over time, if they were requested.
     pub link_use: Option<LinkUse>,
-    /// Bytes of each link divided by the bytes that its rate carries in the whole time, 0 to 1. A
-    /// link that gives every flow its whole rate may exceed 1.
+    /// Utilisation of each link, indexed by link: the bytes that crossed the link, divided by the
+    /// bytes that its rate carries in the whole time. A link that gives every flow its whole rate
+    /// can exceed 1.
     pub utilisation: Vec<f64>,
-    /// Link with the highest utilisation (the first of several); `None` if no byte moved.
+    /// Link with the highest utilisation, or the first of several such links; `None` if no bytes
+    /// were sent.
     pub most_loaded_link: Option<u32>,
-    /// Columns per rank.
+    /// Results per rank.
     pub ranks: RankColumns,
-    /// Use of all links together over time.
+    /// Share of the capacity of all links that was used over time.
     pub profile: Profile,
-    /// Chain of flows, each of which waited for the flow before it, up to the last delivery. Empty
+    /// Chain of flows, each of which waited for the flow before it; the last flow ends last. Empty
     /// if flows were not recorded.
     pub critical_path: Vec<Critical>,
     /// Settings that differ from the plain model.
     pub settings: Vec<ChangedSetting>,
-    /// Number of steps that were replayed from an equal step.
+    /// Number of steps whose times were copied from an equal step instead of being simulated.
     pub replayed_steps: u64,
-    /// True if no two flows could share a link, so that every time follows directly from earlier
-    /// times.
+    /// True if no two flows could share a link at the same time, so that every time followed
+    /// directly from earlier times.
     pub disjoint: bool,
 }

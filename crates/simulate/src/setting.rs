@@ -7,13 +7,13 @@ use std::str::FromStr;
 use super::PolicyRecord;
 use opticoll_base::names::{same_name, suggest, terminal_text};
 
-/// Declaration of a setting that is stored in a field of `T`.
+/// Declaration of a setting whose value is stored in a field of `T`.
 pub struct SettingDeclaration<T: 'static> {
     /// Name, summary, values and default of the setting.
     pub record: SettingRecord,
-    /// Parses a text and stores its value.
+    /// Parses a text and stores the value in the field.
     pub(super) apply: fn(&mut T, &str) -> Result<(), String>,
-    /// Returns whether the field has another value than in `T::default()`.
+    /// Returns whether the field's value differs from the value in `T::default()`.
     pub(super) differs: fn(&T) -> bool,
 }
 
@@ -26,9 +26,9 @@ pub struct SettingRecord {
     pub summary: &'static str,
     /// Values that the setting accepts.
     pub values: SettingValues,
-    /// Value that applies if the setting is not given.
+    /// Default value, as users would type it.
     pub default: &'static str,
-    /// Level of help that lists the setting.
+    /// Level of help at which the setting is listed.
     pub level: HelpLevel,
     /// Simulators that know the setting.
     pub simulators: &'static [&'static str],
@@ -37,31 +37,32 @@ pub struct SettingRecord {
 /// Level of help that lists a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HelpLevel {
-    /// Short help and full help list the setting.
+    /// Listed in the short help and in the full help.
     Usual,
-    /// Only full help lists the setting.
+    /// Listed only in the full help.
     All,
 }
 
 /// Values that a setting accepts.
 #[derive(Clone, Copy)]
 pub enum SettingValues {
-    /// Word of a list.
+    /// Word of the list that the function returns.
     Words(fn() -> Vec<&'static str>),
-    /// A time with its unit.
+    /// A time with a unit.
     Time,
-    /// A number of bytes with its unit.
+    /// A number of bytes with a unit.
     Bytes,
     /// A whole number between a minimum and a maximum, both included.
     Whole(u64, u64),
     /// A number greater than 0.
     Positive,
-    /// A text of the given form.
+    /// A text in the form that the string describes.
     Text(&'static str),
 }
 
 impl SettingValues {
-    /// Returns the quantity of the values, `time` or `bytes`, or an empty string for other values.
+    /// Returns `time` or `bytes` if the values are quantities with a unit, otherwise an empty
+    /// string.
     pub fn unit(self) -> &'static str {
         match self {
             SettingValues::Time => "time",
@@ -85,16 +86,15 @@ impl SettingValues {
 }
 
 impl<T> SettingDeclaration<T> {
-    /// Parses `text` and stores the value in the field of `to`.
+    /// Parses `text` and stores the value in the setting's field of `to`.
     ///
     /// # Errors
-    /// The problem of the text.
+    /// Returns the reason why `text` is not a valid value.
     pub fn apply(&self, to: &mut T, text: &str) -> Result<(), String> {
         (self.apply)(to, text.trim())
     }
 }
 
-/// Returns the declaration of the setting `name`.
 pub(super) fn find<'a, T>(
     settings: &'a [SettingDeclaration<T>],
     name: &str,
@@ -102,14 +102,12 @@ pub(super) fn find<'a, T>(
     settings.iter().find(|setting| setting.record.name == name)
 }
 
-/// Returns the names of all settings of a list.
 pub(super) fn names<T>(
     settings: &[SettingDeclaration<T>],
 ) -> impl Iterator<Item = &'static str> + Clone {
     settings.iter().map(|setting| setting.record.name)
 }
 
-/// Returns the words of a table of words and values.
 pub(super) fn word_list<V>(table: &[(&'static str, V)]) -> Vec<&'static str> {
     table.iter().map(|(word, _)| *word).collect()
 }
@@ -128,10 +126,12 @@ pub(super) fn word_list<V>(table: &[(&'static str, V)]) -> Vec<&'static str> {
 /// }
 /// ```
 ///
-/// The kinds of values are `words(TABLE)` for a table of words and values, `records(TABLE)` and
-/// `named(TABLE)` for a table of [`PolicyRecord`]s (`named` parses with the type's `FromStr`),
-/// `whole(MIN, MAX)`, `positive`, `time`, `bytes`, and `text(FORM, PARSE)` for a text with a parser
-/// of its own.
+/// The kind of a setting is one of the following:
+/// - `words(TABLE)`: a word of a table of pairs of word and value.
+/// - `records(TABLE)`: a name of a table of [`PolicyRecord`]s.
+/// - `named(TABLE)`: like `records`, but parsed with `FromStr` of the value's type.
+/// - `whole(MIN, MAX)`, `positive`, `time`, `bytes`: numbers and quantities.
+/// - `text(FORM, PARSE)`: a text of the form FORM, parsed with the function PARSE.
 macro_rules! settings {
     ($of:ty, $level:expr, $simulators:expr;
      $($name:literal $([$($simulator:literal),+])? $(.$field:ident)+: $summary:literal,
@@ -179,12 +179,11 @@ macro_rules! settings {
 }
 pub(super) use settings;
 
-/// Replaces an error by its message.
 pub(super) fn with_message<V, E: Display>(read: Result<V, E>) -> Result<V, String> {
     read.map_err(|problem| problem.to_string())
 }
 
-/// Parses a value by its type; the error quotes the text.
+/// Parses a value with `FromStr`; the error quotes `text`.
 pub(super) fn parse_value<V: FromStr>(text: &str) -> Result<V, String>
 where
     V::Err: Display,
@@ -193,25 +192,24 @@ where
         .map_err(|problem: V::Err| format!("`{}`: {problem}", terminal_text(text)))
 }
 
-/// Returns the value that a word of a table stands for.
-pub(super) fn parse_word<V: Copy>(text: &str, known: &[(&str, V)]) -> Result<V, String> {
-    let found = known.iter().find(|(name, _)| same_name(name, text));
-    found.map(|(_, value)| *value).ok_or_else(|| {
-        let hint = suggest(text, known.iter().map(|(name, _)| *name));
+/// Returns the value that the word `text` stands for, given pairs of word and value.
+pub(super) fn parse_word<V: Copy>(text: &str, words: &[(&str, V)]) -> Result<V, String> {
+    let entry = words.iter().find(|(word, _)| same_name(word, text));
+    entry.map(|(_, value)| *value).ok_or_else(|| {
+        let hint = suggest(text, words.iter().map(|(word, _)| *word));
         format!("unknown value `{}`{hint}", terminal_text(text))
     })
 }
 
-/// Returns the value that the name of a record stands for.
+/// Returns the value of the record whose name is `text`.
 pub(super) fn parse_name<V: Copy>(text: &str, records: &[PolicyRecord<V>]) -> Result<V, String> {
-    let known: Vec<(&str, V)> = records
+    let words: Vec<(&str, V)> = records
         .iter()
         .map(|record| (record.name, record.policy))
         .collect();
-    parse_word(text, &known)
+    parse_word(text, &words)
 }
 
-/// Parses a finite number greater than 0.
 pub(super) fn parse_positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
@@ -222,7 +220,7 @@ pub(super) fn parse_positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Parses a whole number from `min` to `max`, also in the form `1e7`.
+/// Parses a whole number from `min` to `max`; `1e7` is also accepted.
 pub(super) fn parse_whole<N: TryFrom<u64>>(text: &str, min: u64, max: u64) -> Result<N, String> {
     let number = text.parse::<u64>().ok().or_else(|| {
         let number: f64 = text.parse().ok()?;

@@ -1,5 +1,4 @@
-//! List of simulators, each a record with its functions; selection of a simulator for a plan and a
-//! method.
+//! List of all simulators, and selection of a simulator for a fabric and a method.
 
 mod bulk_synchronous;
 mod burst;
@@ -17,7 +16,7 @@ use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::plan::Plan;
 
-/// All simulators, in order of preference if the method names none.
+/// All simulators. If a method names no simulator, the first simulator that applies is selected.
 pub const SIMULATORS: &[Simulator] = &[
     control::RECORD,
     circuit::RECORD,
@@ -28,7 +27,7 @@ pub const SIMULATORS: &[Simulator] = &[
 ];
 
 impl Simulator {
-    /// Returns the simulator with a name.
+    /// Returns the simulator with the name `name`.
     ///
     /// # Errors
     /// Returns an error if no simulator has this name.
@@ -43,15 +42,15 @@ impl Simulator {
         })
     }
 
-    /// Returns the simulator of a method on a fabric: the one that the method names, or the first
-    /// that applies.
+    /// Returns the simulator of `method` on `fabric`. If the method names no simulator, returns the
+    /// first simulator that applies.
     ///
     /// # Errors
-    /// Returns an error if the simulator is for other fabrics or policies, or does not know a
+    /// Returns an error if the simulator does not support the fabric, the policy or a given
     /// setting.
     pub fn of(fabric: &Fabric, method: &Method) -> Result<&'static Simulator, SimulationError> {
         let simulator = Simulator::selected(fabric, method);
-        // Check the fabric first: on an unsuitable fabric, a setting is not the mistake.
+        // On an unsuitable fabric, the fabric is the mistake and not a setting.
         let applies = (simulator.applies)(fabric, method);
         if let Err(Unfit::Fabric(hint)) = applies {
             return Err(simulator.not_on(fabric, hint));
@@ -67,7 +66,7 @@ impl Simulator {
         Ok(simulator)
     }
 
-    /// Returns the simulator of a method on a fabric, without checking that it applies.
+    /// Returns the simulator of `method` on `fabric` without checking that it applies.
     pub fn selected(fabric: &Fabric, method: &Method) -> &'static Simulator {
         let applies = |simulator: &&Simulator| (simulator.applies)(fabric, method).is_ok();
         let preferred = || SIMULATORS.iter().find(applies).unwrap_or(&SIMULATORS[0]);
@@ -76,11 +75,12 @@ impl Simulator {
 
     /// Returns whether the simulator knows a setting.
     pub fn has_setting(&self, setting: &str) -> bool {
-        let mut known = settings().filter(|record| record.simulators.contains(&self.name));
-        known.any(|record| record.name == setting)
+        let mut of_simulator = settings().filter(|record| record.simulators.contains(&self.name));
+        of_simulator.any(|record| record.name == setting)
     }
 
-    /// Returns the error for a fabric on which the simulator does not run.
+    /// Creates the error that the simulator does not run on `fabric`; `hint` names the simulator to
+    /// use instead.
     pub fn not_on(&self, fabric: &Fabric, hint: &'static str) -> SimulationError {
         SimulationError::Fabric {
             simulator: self.name,
@@ -90,17 +90,18 @@ impl Simulator {
     }
 }
 
-/// Returns the simulator that runs on a fabric if the method names none.
+/// Returns the simulator that runs on `fabric` if the method names none.
 pub fn default_simulator(fabric: &Fabric) -> &'static Simulator {
     Simulator::selected(fabric, &Method::default())
 }
 
 impl Method {
-    /// Reads a method from names and texts: `simulator`, and the settings of [`settings`].
+    /// Reads a method from pairs of name and value. A name is `simulator` or the name of a setting
+    /// of [`settings`].
     ///
     /// # Errors
-    /// Returns an error for an unknown simulator or setting, or an invalid value; see
-    /// [`SimulationError::setting`].
+    /// Returns an error for an unknown simulator or setting, or for an invalid value.
+    /// [`SimulationError::setting`] names the setting at fault.
     pub fn from_settings<'a>(
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Method, SimulationError> {
@@ -118,18 +119,17 @@ impl Method {
 /// Simulates a plan.
 ///
 /// # Errors
-/// Returns an error for a simulator of other fabrics, a setting that the simulator does not know, a
-/// plan whose transfers leave the fabric, or a time beyond 64 bits of picoseconds.
+/// Returns an error if the simulator does not support the fabric or a setting, if a transfer leaves
+/// the fabric, or if a time exceeds 64 bits of picoseconds.
 pub fn run(plan: &Plan, size: Bytes, method: &Method) -> Result<Outcome, SimulationError> {
     run_watched(plan, size, method, &mut |_| true)
 }
 
-/// Simulates a plan and reports progress. The packet simulator calls `watch` about every million
-/// events and stops if the call returns false.
+/// Simulates a plan and reports progress. The packet simulator calls `watch` about once per million
+/// events and stops if `watch` returns false.
 ///
 /// # Errors
-/// Returns the errors of [`run`], and [`SimulationError::Stopped`] if `watch` stopped the
-/// simulation.
+/// Returns the errors of [`run`], and [`SimulationError::Stopped`] if `watch` returned false.
 pub fn run_watched(
     plan: &Plan,
     size: Bytes,
@@ -153,11 +153,11 @@ pub fn run_watched(
     })
 }
 
-/// Simulates a plan with the named simulator and a policy.
+/// Simulates a plan under `policy` with the simulator that has the name `simulator`.
 ///
 /// # Errors
-/// Returns an error for an unknown name, a policy that the simulator does not know, a plan whose
-/// transfers leave the fabric, or a time beyond 64 bits of picoseconds.
+/// Returns the errors of [`run`], and an error for an unknown simulator or a policy that the
+/// simulator does not support.
 pub fn simulate(
     plan: &Plan,
     size: Bytes,

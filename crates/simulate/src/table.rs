@@ -1,9 +1,10 @@
-//! Results that describe themselves: totals and tables, each with name, unit and meaning.
+//! Results that describe themselves as totals and tables. Every value has a name, a unit and a
+//! meaning.
 //!
 //! An engine declares its results with [`totals!`](crate::totals), [`columns!`](crate::columns) and
-//! [`rows!`](crate::rows). These macros declare structs, whose fields the engine fills and whose
-//! doc comments become the meanings of the fields. Code that prints or exports results reads a
-//! [`Description`] and depends on no engine.
+//! [`rows!`](crate::rows). These macros declare structs. The engine fills the fields, and the doc
+//! comments of the fields become their meanings. Code that prints or exports results reads a
+//! [`Description`] and does not depend on the engines.
 //!
 //! ```
 //! use opticoll_simulate::table::{Described, Description};
@@ -43,7 +44,7 @@ use std::sync::Arc;
 
 use opticoll_base::units::{Bytes, Time};
 
-/// A single value.
+/// Single value of a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     /// The value does not apply.
@@ -58,8 +59,8 @@ pub enum Value<'a> {
     Text(&'a str),
 }
 
-/// Values of a column: slices if the engine stores the values contiguously, otherwise a function of
-/// the row.
+/// Values of a column. If the engine does not store the values contiguously, a function returns the
+/// value of a row.
 pub enum Values<'a> {
     /// Unsigned integers of 8 bits.
     U8(&'a [u8]),
@@ -71,30 +72,30 @@ pub enum Values<'a> {
     U64(&'a [u64]),
     /// Real numbers.
     F64(&'a [f64]),
-    /// Picoseconds.
+    /// Times in picoseconds.
     Time(&'a [Time]),
-    /// Unsigned integers, read by row.
+    /// Unsigned integers, computed by a function of the row.
     Whole(Box<dyn Fn(usize) -> u64 + 'a>),
-    /// Real numbers, read by row.
+    /// Real numbers, computed by a function of the row.
     Real(Box<dyn Fn(usize) -> f64 + 'a>),
-    /// Texts, or values that may be absent, read by row.
+    /// Texts, or values that may be absent, computed by a function of the row.
     Listed(Box<dyn Fn(usize) -> Value<'a> + 'a>),
 }
 
-/// A column of a table.
+/// Column of a table.
 pub struct Column<'a> {
-    /// Name, which ends in the unit: `start_ps`, `sent_bytes`.
+    /// Name, which ends in the unit if the unit is ps or B, such as `start_ps` or `sent_bytes`.
     pub name: String,
-    /// Unit; empty for counts.
+    /// Unit of the values; empty for counts.
     pub unit: &'a str,
     /// Meaning of the values, in a sentence.
     pub meaning: String,
-    /// Values, in the order of the rows.
+    /// Values, one per row.
     pub values: Values<'a>,
 }
 
 impl<'a> Column<'a> {
-    /// Creates a column whose name already contains the unit.
+    /// Creates a column; `name` already contains the unit.
     pub fn new(name: &str, unit: &'a str, meaning: &str, values: Values<'a>) -> Column<'a> {
         Column {
             name: name.into(),
@@ -104,10 +105,10 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Returns the value of a row.
+    /// Returns the value in a row, given the index of the row.
     ///
     /// # Panics
-    /// If the table has no such row.
+    /// Panics if the table has no such row.
     pub fn value(&self, row: usize) -> Value<'a> {
         match &self.values {
             Values::U8(cells) => Value::Whole(cells[row].into()),
@@ -123,16 +124,17 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Names and lengths of the axes of a table, the slowest axis first; rows are in this order.
+/// Name and length of each axis of a table, from the slowest to the fastest axis. The rows are in
+/// the order of these axes.
 pub type Shape = Vec<(&'static str, usize)>;
 
-/// A table.
+/// Table of a result.
 pub struct Table<'a> {
-    /// Name.
+    /// Name of the table.
     pub name: &'a str,
     /// Meaning of a row, in a sentence.
     pub row: String,
-    /// Axes.
+    /// Name and length of each axis, from the slowest to the fastest axis.
     pub shape: Vec<(&'a str, usize)>,
     /// Columns.
     pub columns: Vec<Column<'a>>,
@@ -161,9 +163,9 @@ impl PartialEq for Table<'_> {
 /// Single value that describes the whole result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Total<'a> {
-    /// Name, which ends in the unit.
+    /// Name, which ends in the unit if the unit is ps or B.
     pub name: String,
-    /// Unit; empty for counts.
+    /// Unit of the value; empty for counts.
     pub unit: &'a str,
     /// Meaning of the value, in a sentence.
     pub meaning: String,
@@ -181,14 +183,14 @@ pub struct Description<'a> {
 }
 
 impl<'a> Description<'a> {
-    /// Describes a result.
+    /// Returns the description of a result.
     pub fn of(result: &'a (impl Described + ?Sized)) -> Description<'a> {
         let mut description = Description::default();
         result.describe(&mut description);
         description
     }
 
-    /// Adds a total, unless a total of this name exists.
+    /// Adds a total, unless the description has a total of this name.
     pub fn total(&mut self, field: &Field, unit: &'static str, value: Value<'a>) {
         let name = field.name_in(unit);
         if self.totals.iter().all(|total| total.name != name) {
@@ -201,8 +203,8 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// Adds a table. If a table of that name and length exists, adds only the missing columns to
-    /// it.
+    /// Adds a table. If the description has a table of the same name and number of rows, only the
+    /// missing columns are added to that table.
     pub fn table(&mut self, table: Table<'a>) {
         let same = |existing: &&mut Table<'a>| {
             existing.name == table.name && existing.rows() == table.rows()
@@ -224,17 +226,17 @@ impl<'a> Description<'a> {
     }
 }
 
-/// A result that describes itself.
+/// Result that describes itself.
 pub trait Described: Any + Debug + Send + Sync {
     /// Adds the totals and tables of the result to a description.
     fn describe<'a>(&'a self, into: &mut Description<'a>);
-    /// Returns the result as a value that can be downcast to its type.
+    /// Returns the result as `Any`, so that callers can downcast it to its type.
     fn as_any(&self) -> &dyn Any;
-    /// Returns whether another result has the same type and value.
+    /// Returns whether `other` has the same type and value.
     fn equals(&self, other: &dyn Described) -> bool;
 }
 
-/// Results of an engine beyond those that all engines have.
+/// Further results that only some engines compute.
 #[derive(Debug, Clone, Default)]
 pub struct Details(Vec<Arc<dyn Described>>);
 
@@ -245,7 +247,7 @@ impl Details {
         self
     }
 
-    /// Returns the result of type `T`, or `None` if the engine has none.
+    /// Returns the result of type `T`, or `None` if there is no such result.
     pub fn get<T: Described>(&self) -> Option<&T> {
         let mut details = self.0.iter();
         details.find_map(|detail| (**detail).as_any().downcast_ref())
@@ -259,18 +261,18 @@ impl PartialEq for Details {
     }
 }
 
-/// A field of a result.
+/// Declaration of a field of a result.
 pub struct Field {
     /// Name.
     pub name: &'static str,
-    /// Unit; empty if the type of the field implies a unit, or if there is none.
+    /// Unit; empty if the type of the field implies the unit, or if there is no unit.
     pub unit: &'static str,
-    /// Doc comment.
+    /// Doc comment of the field.
     pub meaning: &'static str,
 }
 
 impl Field {
-    /// Returns the unit of the field, or that of its type if the field names none.
+    /// Returns the unit of the field, or `of_type` if the field names no unit.
     pub fn unit_or(&self, of_type: &'static str) -> &'static str {
         match self.unit {
             "" => of_type,
@@ -278,7 +280,7 @@ impl Field {
         }
     }
 
-    /// Returns the name with the unit as its ending.
+    /// Returns the field's name with the ending that stands for `unit`.
     pub fn name_in(&self, unit: &str) -> String {
         let ending = match unit {
             "ps" => "_ps",
@@ -288,7 +290,7 @@ impl Field {
         format!("{}{ending}", self.name)
     }
 
-    /// Returns a column of this name and meaning with the given values.
+    /// Returns a column with the field's name, unit and meaning, and with the given values.
     pub fn column<'a, T: Cell>(&self, values: Values<'a>) -> Column<'a> {
         let unit = self.unit_or(T::UNIT);
         Column {
@@ -299,7 +301,8 @@ impl Field {
         }
     }
 
-    /// Returns the outline of a column of `table`, or of a total if `table` is empty.
+    /// Returns the name, unit and meaning of a column of `table`, or of a total if `table` is
+    /// empty.
     pub fn outline<T: Cell>(&self, table: &'static str) -> Outline {
         let unit = self.unit_or(T::UNIT);
         Outline {
@@ -316,7 +319,7 @@ impl Field {
     }
 }
 
-/// Joins the lines of a doc comment to one line.
+/// Replaces every sequence of white space, such as a line break, by one space.
 pub fn sentence(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -324,7 +327,7 @@ pub fn sentence(text: &str) -> String {
 /// Name, unit and meaning of a total or a column of a result type, without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// Table of the column; empty for a total.
+    /// Name of the column's table; empty for a total.
     pub table: &'static str,
     /// Name, which ends in the unit.
     pub name: String,
@@ -334,7 +337,7 @@ pub struct Outline {
     pub meaning: String,
 }
 
-/// Returns the outlines of the totals and columns that every result of type `T` has.
+/// Returns the outlines of all totals and columns that every result of type `T` has.
 pub fn outline<T: Part>() -> Vec<Outline> {
     let mut outlines = Vec::new();
     let whole = Field {
@@ -346,30 +349,31 @@ pub fn outline<T: Part>() -> Vec<Outline> {
     outlines
 }
 
-/// A field that describes itself: a single value, a table, or several of them.
+/// Type of a field that can describe itself as a value, a table, or several of them.
 pub trait Part {
     /// Adds the field's value to a description.
     fn describe<'a>(&'a self, field: &Field, into: &mut Description<'a>);
 
-    /// Adds the outlines of the field's totals and columns; adds nothing if they depend on the
-    /// value.
+    /// Adds the outlines of the field's totals and columns. Adds nothing if they depend on the
+    /// field's value.
     fn outline(_: &Field, _: &mut Vec<Outline>) {}
 }
 
-/// Value that a column or a total can hold.
+/// Type of a value in a column or a total.
 pub trait Cell: Sized + 'static {
-    /// Unit that the type implies.
+    /// Unit that the type implies; empty if there is none.
     const UNIT: &'static str = "";
 
-    /// Returns the value as a table stores it.
+    /// Returns the value in the form in which tables store it.
     fn value(&self) -> Value<'_>;
 
-    /// Returns the column of a slice of values.
+    /// Returns the values of a column from a slice of values.
     fn column(cells: &[Self]) -> Values<'_> {
         Values::Listed(Box::new(|row| cells[row].value()))
     }
 
-    /// Returns the column of one field of a slice of records.
+    /// Returns the values of a column from a slice of records; `read` returns one field of a
+    /// record.
     fn from_records<R>(records: &[R], read: fn(&R) -> &Self) -> Values<'_> {
         Values::Listed(Box::new(move |row| read(&records[row]).value()))
     }
@@ -451,12 +455,12 @@ impl<T: Cell> Part for T {
     }
 }
 
-/// Record that is a row of a table.
+/// Type of a record that forms a row of a table.
 pub trait Record: Sized {
-    /// Adds the table whose rows are the given records.
+    /// Adds a table with one row per record of `rows`.
     fn describe<'a>(rows: &'a [Self], field: &Field, into: &mut Description<'a>);
 
-    /// Adds the outlines of the columns of such a table.
+    /// Adds the outlines of the columns of a table of such records.
     fn outline(table: &Field, into: &mut Vec<Outline>);
 }
 
@@ -491,8 +495,8 @@ macro_rules! field {
     };
 }
 
-/// Declares a result. Every field is a [`Part`](crate::table::Part); fields after a `;` are not
-/// described.
+/// Declares a struct of totals. Every field is a [`Part`](crate::table::Part). Fields after a `;`
+/// do not appear in descriptions.
 #[macro_export]
 macro_rules! totals {
     ($(#[doc = $about:literal])* $(#[derive($($derived:ident),*)])? pub struct $name:ident {
@@ -540,9 +544,10 @@ macro_rules! totals {
     };
 }
 
-/// Declares a table of columns, each a vector of [`Cell`](crate::table::Cell)s. A `shaped` table
-/// has a field `shape` with its axes; if this field is empty, or in other tables, the rows form a
-/// single axis. Fields after a `;` are not described.
+/// Declares a table as a struct of columns. Each column is a vector of
+/// [`Cell`](crate::table::Cell)s. A `shaped` table has a field `shape` with the axes of its rows;
+/// if this field is empty, or in other tables, the rows have a single axis. Fields after a `;` do
+/// not appear in descriptions.
 #[macro_export]
 macro_rules! columns {
     ($(#[doc = $about:literal])* $(#[derive($($derived:ident),*)])?
@@ -592,7 +597,7 @@ macro_rules! columns {
     };
     (@struct shaped $(#[$about:meta])* pub struct $name:ident { $($fields:tt)* }) => {
         $(#[$about])* pub struct $name {
-            /// Axes; if empty, the rows form a single axis.
+            /// Axes of the rows; if this list is empty, the rows have a single axis.
             pub shape: $crate::table::Shape,
             $($fields)*
         }
@@ -601,7 +606,7 @@ macro_rules! columns {
     (@shape $self:ident shaped) => { $self.shape.clone() };
 }
 
-/// Declares a table of records, whose fields are [`Cell`](crate::table::Cell)s.
+/// Declares a struct that forms a row of a table. Its fields are [`Cell`](crate::table::Cell)s.
 #[macro_export]
 macro_rules! rows {
     ($(#[doc = $about:literal])* $(#[derive($($derived:ident),*)])? pub struct $name:ident {

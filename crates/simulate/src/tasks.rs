@@ -1,20 +1,21 @@
-//! Several tasks on one grid, admitted by a central arbiter.
+//! Several tasks on one grid of tunable circuits, admitted by a central arbiter.
 //!
-//! A task is a verified plan that is executed one or more times, on the ports that its hops use.
-//! Each task sends a request to the arbiter. The arbiter admits tasks in the order of their
-//! requests (in the given order for equal times), each when all its ports are free; a task that has
-//! to wait delays all later tasks. For an admitted task, the arbiter computes the configuration of
-//! the switches and sends a message to every switch with a setting, which takes `slow_switch`. Then
-//! the task begins. Setting some ports of a switch does not disturb the light of its other ports.
-//! The arbiter's messages are counted; they take no time beyond `slow_switch`. Every round starts
-//! with new circuits.
+//! A task is a verified plan that is executed one or more times. Its hops define the ports that the
+//! task needs. Each task sends a request to the arbiter. The arbiter admits the tasks in the order
+//! of their requests, each as soon as all its ports are free. A waiting task delays all later
+//! tasks. For an admitted task, the arbiter computes the configuration of the switches and sends a
+//! message to every switch that must change. Setting the switches takes `slow_switch`; then the
+//! task begins. Setting some ports of a switch does not disturb the light of its other ports. The
+//! arbiter's messages take no time beyond `slow_switch`. Every round of a task starts with new
+//! circuits.
 //!
 //! **Disjoint ports are sufficient.** A port is an input fibre with the transmitter that feeds it,
-//! or an output fibre with its receiver. A setting concerns one input port and one output port of
-//! its task. Two tasks with disjoint ports therefore have no settings for the same input, and their
-//! light never meets on an output, whatever its wavelengths. Every transmitter and receiver serves
-//! flows of one task, and the flows of a plan wait for nothing else. Hence each task takes the time
-//! that it takes alone, even if a node serves one task with its row and another with its column.
+//! or an output fibre with its receiver. A switch joins an input port to an output port of the same
+//! task. Two tasks with disjoint ports therefore never need the same input, and their light never
+//! meets on an output, whatever their wavelengths. Every transmitter and receiver serves the flows
+//! of one task, and the flows of a plan wait for nothing else. Hence each task takes as long as it
+//! takes alone, even if one node serves two tasks, one with its row ports and one with its column
+//! ports.
 
 use opticoll_fabric::family::wss_grid::WssGrid;
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use opticoll_fabric::family::wss_grid::{Configuration, SwitchPort};
 use opticoll_placement::wss_grid::switches::configuration;
 use opticoll_plan::plan::Plan;
 
-/// Collective to be executed one or more times on the nodes of a fabric.
+/// Collective that is executed one or more times on the nodes of a fabric.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
     /// Plan of the collective.
@@ -36,31 +37,33 @@ pub struct Task<'a> {
     pub size: Bytes,
     /// Number of executions.
     pub rounds: u64,
-    /// Time of the request.
+    /// Time at which the task sends its request.
     pub request: Time,
 }
 
-/// Admission and execution of a task.
+/// Times and results of an admitted task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Admission {
-    /// Time at which the request was granted.
+    /// Time at which the arbiter granted the request.
     pub admitted: Time,
-    /// Time at which the switches were set.
+    /// Time at which the switches were set and the first round started.
     pub start: Time,
     /// End of the last round.
     pub end: Time,
     /// Configuration of the switches.
     pub configuration: Configuration,
-    /// Number of messages of the arbiter: the answer to the request, and one to each switch.
+    /// Number of messages that the arbiter sent: the answer to the request, and one message to each
+    /// switch.
     pub arbiter_messages: u32,
     /// Outcome of one round.
     pub round: Outcome,
 }
 
-/// Simulates tasks on one machine. Returns the admissions in the order of the tasks.
+/// Simulates `tasks` on one machine and returns their admissions in the order of `tasks`.
 ///
 /// # Errors
-/// Returns the errors of the control simulator, and an error if the tasks are not for one machine.
+/// Returns the errors of the `control` simulator, and an error if the tasks need different
+/// machines.
 pub fn run_tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
     let method = Method {
         simulator: Some(&control::RECORD),
@@ -68,8 +71,8 @@ pub fn run_tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> 
     };
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|&task| tasks[task].request);
-    // Time at which each port becomes free.
-    let mut free: BTreeMap<SwitchPort, Time> = BTreeMap::new();
+    // Time from which each port is free.
+    let mut free_from: BTreeMap<SwitchPort, Time> = BTreeMap::new();
     let mut machine = None;
     let mut arbiter = Time::ZERO;
     let mut admissions: Vec<Option<Admission>> = vec![None; tasks.len()];
@@ -104,13 +107,13 @@ pub fn run_tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> 
         let ports = configuration.ports();
         let ready = ports
             .iter()
-            .filter_map(|port| free.get(port))
+            .filter_map(|port| free_from.get(port))
             .max()
             .copied();
         let admitted = request.max(arbiter).max(ready.unwrap_or_default());
         let start = admitted.plus(grid.slow_switch)?;
         let end = start.plus(round.time.times(rounds)?)?;
-        free.extend(ports.into_iter().map(|port| (port, end)));
+        free_from.extend(ports.into_iter().map(|port| (port, end)));
         arbiter = admitted;
         let settings = configuration.settings();
         let switches = settings

@@ -1,18 +1,20 @@
-//! Reservations of channels: wavelengths of links, converters and receivers.
+//! Reservations of channels. A channel is a wavelength of a link, a converter of a node, or a
+//! receiver of a host.
 
 use std::collections::VecDeque;
 
 /// Groups of equally many channels, such as the wavelengths of each link.
 pub(super) struct ChannelGroups {
     per_group: usize,
-    /// End of the last reservation of each channel.
+    /// End of each channel's last reservation in ps, indexed by `group * per_group + channel`.
     horizon: Vec<u64>,
-    /// All reservations that still matter, in order of time, if reservations may begin before
-    /// earlier ones.
+    /// Start and end (ps) of the reservations of each channel that still matter, in the order of
+    /// time. `None` if reservations start in the order in which they are made: `horizon` is then
+    /// sufficient.
     reserved: Option<Vec<VecDeque<(u64, u64)>>>,
 }
 
-/// Interval [from, until) on a channel of one group.
+/// Time interval [from, until) in picoseconds, for a channel of the group `group`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) group: u32,
@@ -21,9 +23,8 @@ pub(super) struct Span {
 }
 
 impl ChannelGroups {
-    /// Creates groups without reservations. If the reservations of a group are made in the order of
-    /// their start (`out_of_order` is false), the last end of each channel is sufficient: no later
-    /// reservation fits before that end.
+    /// Creates groups without reservations. If `out_of_order` is false, the reservations of each
+    /// group must start in the order in which they are made.
     pub(super) fn new(groups: usize, per_group: u32, out_of_order: bool) -> ChannelGroups {
         let channels = groups * per_group as usize;
         ChannelGroups {
@@ -38,89 +39,91 @@ impl ChannelGroups {
     }
 
     #[inline]
-    fn place(&self, group: u32, channel: u32) -> usize {
+    fn index(&self, group: u32, channel: u32) -> usize {
         group as usize * self.per_group + channel as usize
     }
 
-    /// Returns whether a channel has no reservation in the interval.
+    /// Returns whether the channel has no reservation in the interval of `span`.
     #[inline]
     pub(super) fn is_free(&self, span: &Span, channel: u32) -> bool {
-        let place = self.place(span.group, channel);
-        self.horizon[place] <= span.from || self.has_void(place, span)
+        let index = self.index(span.group, channel);
+        self.horizon[index] <= span.from || self.has_void(index, span)
     }
 
     #[cold]
-    fn has_void(&self, place: usize, span: &Span) -> bool {
+    fn has_void(&self, index: usize, span: &Span) -> bool {
         self.reserved.as_ref().is_some_and(|reserved| {
-            let mut held = reserved[place].iter();
-            held.all(|(from, until)| *until <= span.from || span.until <= *from)
+            let mut reservations = reserved[index].iter();
+            reservations.all(|(from, until)| *until <= span.from || span.until <= *from)
         })
     }
 
-    /// Returns the end of a channel's last reservation.
+    /// Returns the end of the channel's last reservation, in picoseconds.
     #[inline]
     pub(super) fn horizon(&self, group: u32, channel: u32) -> u64 {
-        self.horizon[self.place(group, channel)]
+        self.horizon[self.index(group, channel)]
     }
 
-    /// Returns the end of the last reservation before the interval, in which the channel must be
-    /// free.
+    /// Returns the end (ps) of the channel's last reservation before the free interval of `span`.
     pub(super) fn end_before(&self, span: &Span, channel: u32) -> u64 {
-        let place = self.place(span.group, channel);
-        let horizon = self.horizon[place];
+        let index = self.index(span.group, channel);
+        let horizon = self.horizon[index];
         match &self.reserved {
             Some(reserved) if horizon > span.from => {
-                let ends = reserved[place].iter().map(|(_, until)| *until);
+                let ends = reserved[index].iter().map(|(_, until)| *until);
                 ends.filter(|until| *until <= span.from).max().unwrap_or(0)
             }
             _ => horizon,
         }
     }
 
-    /// Reserves a free channel.
+    /// Reserves a free channel for the interval of `span`; `now` is the current time in ps.
     #[inline]
-    pub(super) fn take(&mut self, span: &Span, channel: u32, now: u64) {
-        let place = self.place(span.group, channel);
+    pub(super) fn reserve(&mut self, span: &Span, channel: u32, now: u64) {
+        let index = self.index(span.group, channel);
         debug_assert!(self.is_free(span, channel));
-        self.horizon[place] = self.horizon[place].max(span.until);
+        self.horizon[index] = self.horizon[index].max(span.until);
         if let Some(reserved) = &mut self.reserved {
-            let held = &mut reserved[place];
-            // Keep the last reservation that has ended: the void after it begins at its end.
-            while held.len() > 1 && held[1].1 <= now {
-                held.pop_front();
+            let reservations = &mut reserved[index];
+            // Keep the last reservation that has ended, because the gap after it starts at its end.
+            while reservations.len() > 1 && reservations[1].1 <= now {
+                reservations.pop_front();
             }
-            let at = held.partition_point(|(from, _)| *from <= span.from);
-            held.insert(at, (span.from, span.until));
+            let at = reservations.partition_point(|(from, _)| *from <= span.from);
+            reservations.insert(at, (span.from, span.until));
         }
     }
 
-    /// Ends a reservation without an end now. No later reservation can exist.
+    /// Ends the channel's last reservation, which has no end yet, at time `now` (ps).
     pub(super) fn release(&mut self, group: u32, channel: u32, now: u64) {
-        let place = self.place(group, channel);
-        self.horizon[place] = now;
-        let held = self.reserved.as_mut().and_then(|all| all[place].back_mut());
-        if let Some(last) = held {
+        let index = self.index(group, channel);
+        self.horizon[index] = now;
+        let last = self
+            .reserved
+            .as_mut()
+            .and_then(|reserved| reserved[index].back_mut());
+        if let Some(last) = last {
             last.1 = now;
         }
     }
 
-    /// Reverts a reservation without an end, of a channel whose horizon was `before`.
-    pub(super) fn undo(&mut self, group: u32, channel: u32, before: u64) {
-        let place = self.place(group, channel);
-        self.horizon[place] = before;
+    /// Removes the channel's last reservation and sets the channel's `horizon` to `before` (ps).
+    pub(super) fn remove(&mut self, group: u32, channel: u32, before: u64) {
+        let index = self.index(group, channel);
+        self.horizon[index] = before;
         if let Some(reserved) = &mut self.reserved {
-            reserved[place].pop_back();
+            reserved[index].pop_back();
         }
     }
 
-    /// Returns the lowest free channel of the group.
+    /// Returns the lowest channel of the group that is free in the interval of `span`.
     pub(super) fn first_free(&self, span: &Span) -> Option<u32> {
         (0..self.per_group()).find(|channel| self.is_free(span, *channel))
     }
 
-    /// Returns the number of channels of a group that are held now or later.
-    pub(super) fn held(&self, group: u32, now: u64) -> usize {
-        let first = self.place(group, 0);
+    /// Returns the number of channels of a group that are reserved at time `now` or later.
+    pub(super) fn reserved_channels(&self, group: u32, now: u64) -> usize {
+        let first = self.index(group, 0);
         let ends = &self.horizon[first..first + self.per_group];
         ends.iter().filter(|end| **end > now).count()
     }

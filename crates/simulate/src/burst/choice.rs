@@ -6,12 +6,13 @@ use rand_pcg::Pcg64Mcg;
 use super::channels::{ChannelGroups, Span};
 use super::settings::WavelengthChoice;
 
-/// Wavelength assignment, with the scores of a rule that learns.
+/// Assignment of wavelengths by a rule, and the success rates that the rule `pwa` learns.
 pub(super) struct Chooser {
     assignment: WavelengthChoice,
     wavelengths: u32,
     nodes: u32,
-    /// Successes and tries per pair of nodes and wavelength; empty unless the rule learns.
+    /// Successes and tries, indexed by pair of nodes and wavelength; empty unless the rule is
+    /// `pwa`.
     scores: Vec<Score>,
     free: Vec<u32>,
 }
@@ -23,7 +24,7 @@ struct Score {
 }
 
 impl Score {
-    /// Returns whether (successes + 1) / (tries + 2) is greater than that of `other`.
+    /// Returns whether (successes + 1) / (tries + 2) is greater than for `other`.
     fn beats(self, other: Score) -> bool {
         let product = |score: Score, other: Score| {
             (u64::from(score.successes) + 1) * (u64::from(other.tries) + 2)
@@ -56,8 +57,8 @@ impl Chooser {
         }
     }
 
-    /// Returns a wavelength that is free in all spans, for a burst of a pair of nodes (source *
-    /// nodes + destination); `None` if there is none.
+    /// Returns the wavelength for a burst of a pair of nodes, or `None` if no wavelength is free in
+    /// all `spans`. The number of a pair is source * nodes + destination.
     #[inline]
     pub(super) fn choose(
         &mut self,
@@ -117,7 +118,7 @@ impl Chooser {
         }
     }
 
-    /// Records whether a burst of the pair succeeded on the wavelength.
+    /// Records whether a burst of a pair of nodes succeeded on the wavelength.
     #[inline]
     pub(super) fn learn(&mut self, pair: u32, wavelength: u32, success: bool) {
         if self.assignment == WavelengthChoice::Pwa {
@@ -125,8 +126,8 @@ impl Chooser {
         }
     }
 
-    /// Records a setup over the whole route: all wavelengths better than the chosen one were tried
-    /// and not free. If no wavelength was chosen, all were tried.
+    /// Records a setup over the whole route: `chosen` succeeded, and all wavelengths that the rule
+    /// prefers to `chosen` failed. If `chosen` is `None`, all wavelengths failed.
     #[inline]
     pub(super) fn learn_route(&mut self, pair: u32, chosen: Option<u32>) {
         if self.assignment != WavelengthChoice::Pwa {
@@ -149,7 +150,8 @@ impl Chooser {
     }
 }
 
-/// Returns the wavelength with the latest instant, the lowest among equals.
+/// Returns the wavelength with the latest `instant`; among equals, the lowest. Ignores wavelengths
+/// whose `instant` is `None`.
 fn latest(wavelengths: u32, instant: impl Fn(u32) -> Option<u128>) -> Option<u32> {
     let mut best: Option<(u128, u32)> = None;
     for wavelength in 0..wavelengths {

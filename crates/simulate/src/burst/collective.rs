@@ -1,66 +1,70 @@
-//! Collectives over lightpaths in a network that may block them.
+//! Collectives over lightpaths that a network may block.
 //!
 //! # The model
 //!
 //! **Lightpaths.** A *job* is a schedule whose ranks are placed at hosts. Two hosts that exchange
-//! data need a lightpath in each direction in which data are sent: a route, and a wavelength on its
-//! links (with converters, one wavelength per link). The job requests lightpaths as with two-way
-//! signalling: at one instant, with the routing, assignment and converters of the settings. It
-//! holds a lightpath, without a known end, until it releases the lightpath. Hosts of one node need
-//! no wavelength, but a port and the same times. The bursts of the settings' source and the
-//! lightpaths of all jobs compete for wavelengths. A job does not use the transmitters and
-//! receivers of bursts; it has ports of its own. At the same instant, the requests of jobs come
-//! before bursts.
+//! data need a lightpath in each direction in which they send data. A lightpath is a route and a
+//! wavelength on its links (with converters, one wavelength per link). The job requests a lightpath
+//! as a burst with two-way signalling does: at one instant, by the routing, assignment and
+//! converters of the settings. The job reserves the lightpath without a known end and releases it
+//! later. Hosts of the same node need a port but no wavelength, and their messages take the same
+//! times. The bursts of the settings' source and the lightpaths of all jobs compete for
+//! wavelengths. A job does not use the transmitters and receivers of bursts, but ports of its own.
+//! At the same instant, requests of jobs are handled before bursts.
 //!
-//! **Phases.** With k ports, a host holds lightpaths to at most k other hosts. Successive steps
-//! form a *phase* as long as no host needs more ports; a single step that needs more is cut (see
-//! `phases`). When all lightpaths of a phase are granted, their setup takes `setup`. Then the
-//! steps are executed one after the other: a step begins when the step before has ended at all
-//! hosts, and a message of m bytes takes `latency`, the propagation delay of its route, and m bytes
-//! divided by the rate. The wavelengths are free again after `teardown`. Without blocking, a job
+//! **Phases.** With k ports, a host can have lightpaths to at most k other hosts at the same time.
+//! Consecutive steps form a *phase* as long as no host needs more than k ports. A single step that
+//! needs more ports is cut into parts (see `phases`). When all lightpaths of a phase are granted,
+//! their setup takes `setup`. Then the steps, or their parts, are executed one after the other
+//! as *rounds*: a round begins when the previous round has ended at all hosts. A message of m bytes
+//! takes `latency`, plus the propagation delay of its route, plus m bytes divided by the rate.
+//! After the last round, the release of the wavelengths takes `teardown`. Without blocking, a job
 //! with R rounds in P phases takes
 //!
 //! P (setup + teardown) + sum over the R rounds of (latency + the time of the longest message).
 //!
-//! For k ports, this is the time given by Matsuoka, Takizawa, Nakada, Koga and Takada (MPI
-//! Collective Communication over OBS Grid) wherever they state one.
+//! For k ports, this time agrees with the times that Matsuoka, Takizawa, Nakada, Koga and Takada
+//! state (MPI Collective Communication over OBS Grid).
 //!
-//! **Blocking.** The [`Congestion`] settings define the policy. After the i-th blocking, the wait
-//! is min(max_back_off, back_off 2^(i-1)) U, where U is drawn for each wait, uniformly from
-//! [1/2, 3/2).
+//! **Blocking.** The [`Congestion`] settings define how a job reacts to a blocked request. After
+//! the i-th blocked request, the job waits for min(max_back_off, back_off 2^(i-1)) U. U is
+//! drawn for each wait, uniformly from [1/2, 3/2).
 //!
-//! - `retry` requests each lightpath by itself and holds the granted ones. A blocked lightpath
-//!   waits alone and is requested again. The job gives up after `retries` retries of one lightpath.
-//! - `all_or_nothing` requests all lightpaths of a phase at one instant and takes all or none. A
-//!   blocked phase waits and holds nothing. The job gives up after `retries` retries of one phase.
-//! - `degrade` works like `all_or_nothing`, but after `degrade_after` blocked requests it cuts the
-//!   phase into parts with fewer ports, later into parts with half as many lightpaths, down to a
-//!   single lightpath. The job gives up after `retries` retries of a single lightpath.
+//! - `retry`: Each lightpath is requested separately, and granted lightpaths stay reserved. A
+//!   blocked lightpath waits separately and is requested again. The job gives up after `retries`
+//!   retries of one lightpath.
+//! - `all_or_nothing`: All lightpaths of a phase are requested at one instant, and either all or
+//!   none are reserved. A phase that waits reserves nothing. The job gives up after `retries`
+//!   retries of one phase.
+//! - `degrade`: Like `all_or_nothing`, but after `degrade_after` blocked requests the job cuts the
+//!   phase into parts with fewer ports. Later the job cuts it into parts with half as many
+//!   lightpaths, down to a single lightpath. The job gives up after `retries` retries of a single
+//!   lightpath.
 //!
-//! A job that gives up releases its lightpaths and ends; the outcome names the hosts, the step and
-//! the number of tries. The lightpaths of a phase are requested in the order of their hosts (lower
-//! host, then higher host), whatever job or schedule they belong to.
+//! A job that gives up releases its lightpaths and ends. The outcome then names the hosts, the step
+//! and the number of tries. All jobs request the lightpaths of a phase in the same order: by the
+//! lower host, then by the higher host.
 //!
 //! # No deadlock
 //!
-//! *All or nothing.* A job holds lightpaths only from the instant at which it has all lightpaths of
-//! its phase. From then on it waits for no other job: its phase ends at a known time. A waiting job
-//! holds nothing. Hence no job waits for a waiting job, and no circular wait exists, in whatever
-//! order the jobs request. While jobs remain, either one of them is in its phase and ends it, or
-//! only passing bursts hold wavelengths. In the second case, the next job to request is granted its
-//! phase unless bursts block it or it does not fit into the empty network. Under `degrade` the
-//! smallest phase is one lightpath, which fits as soon as its route is free. Every job therefore
-//! ends, or is blocked more often than it may retry.
+//! *All or nothing.* A job has lightpaths only from the instant at which it has all lightpaths of
+//! its phase. From then on the job waits for no other job, and its phase ends at a known time. A
+//! waiting job has no lightpaths. Hence no job waits for a waiting job, and there is no circular
+//! wait, whatever the order of the requests. As long as jobs remain, either a job is in a phase
+//! that will end, or only bursts occupy wavelengths. In the second case, the next request is
+//! granted unless bursts block it or the phase does not fit into the empty network. Under
+//! `degrade`, the smallest phase is one lightpath, which fits as soon as its route is free. Every
+//! job therefore ends, or is blocked more often than `retries` allows.
 //!
-//! *Path by path.* Under `retry`, jobs hold lightpaths while they wait. Two jobs may each hold a
-//! lightpath that the other needs, and so may the lightpaths of one phase. Such jobs end as well,
-//! because retries are limited, but they fail. The tests enumerate all orders in which small jobs
-//! may request, and find such states for `retry` and none for the other policies.
+//! *Path by path.* Under `retry`, jobs have lightpaths while they wait. Two jobs may each have a
+//! lightpath that the other job needs, and so may two lightpaths of one phase. Such jobs also end,
+//! because the number of retries is limited, but they fail. The tests enumerate all orders of
+//! requests of small jobs. They find such states for `retry`, and none for the other policies.
 //!
 //! # Delivery
 //!
 //! A transfer is delivered when its message has ended. [`delivered_schedule`] returns the delivered
-//! transfers as a schedule in the order of their ends, for the verifier.
+//! transfers as a schedule, in the order in which they were delivered, for the verifier.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -105,28 +109,28 @@ pub use outcome::{CollectiveOutcome, Delivery, Failure, JobRun, Replication, del
 pub use requests::{OnRequest, RequestUse};
 pub use settings::{BlockingPolicy, Congestion, POLICIES, SETTINGS};
 
-/// Collective to be simulated.
+/// Collective on given hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job<'a> {
-    /// Transfers between the ranks of the collective.
+    /// Transfers of the collective.
     pub schedule: &'a Schedule,
-    /// Host of each rank; all hosts differ.
+    /// Host of each rank, indexed by rank; no host has two ranks.
     pub places: Vec<u32>,
     /// Size of the collective.
     pub size: Bytes,
 }
 
-/// Simulates jobs that begin at the same time, once per replication of the settings, on at most
-/// `threads` threads. Calls `progress` with the number of finished replications and stops if the
-/// call returns false. The outcome does not depend on the number of threads.
+/// Simulates jobs that start at the same time, once per replication, on at most `threads` threads.
+/// Calls `progress` with the number of finished replications, and stops if `progress` returns
+/// false. The outcome does not depend on the number of threads.
 ///
 /// Bursts continue until the last job has ended, so the settings for the number of measured bursts
-/// have no effect. Given bursts begin with the jobs. Random bursts begin earlier, so that on
-/// average `warm_up` bursts come before the jobs.
+/// have no effect. Given bursts start with the jobs. Random bursts start earlier: on average
+/// `warm_up` bursts before the jobs.
 ///
 /// # Errors
-/// Returns an error if the settings contradict each other or the network, a host does not exist or
-/// has two ranks, a time exceeds 46 days, or `progress` stopped the simulation.
+/// Returns an error if the settings are inconsistent, a host does not exist or has two ranks, a
+/// time exceeds 46 days, or `progress` returned false.
 pub fn simulate(
     network: &BurstNetwork,
     jobs: &[Job<'_>],

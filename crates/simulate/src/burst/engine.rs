@@ -20,7 +20,7 @@ use opticoll_base::hash::hash;
 use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 
-/// Replication, which runs as far as the caller asks.
+/// State of one replication, which the caller advances.
 pub(super) struct BurstEngine<'a> {
     pub(super) network: &'a BurstNetwork,
     pub(super) settings: &'a BurstSettings,
@@ -32,11 +32,12 @@ pub(super) struct BurstEngine<'a> {
     pub(super) converters: ChannelGroups,
     receivers: Option<ChannelGroups>,
     chooser: Chooser,
-    /// Per host, the bursts that wait and whether the transmitter is busy.
+    /// Waiting bursts of each host, and whether its transmitter is busy; indexed by host.
     transmitters: Vec<Transmitter>,
-    /// Bursts whose control message is on its way, and the free places of that list.
+    /// Bursts whose control message is on its way; `free_flights` are the free indices of
+    /// `flights`.
     flights: Vec<Flight>,
-    idle_flights: Vec<u32>,
+    free_flights: Vec<u32>,
     pub(super) spans: Vec<Span>,
     pub(super) tally: Tally,
     measured_from: u64,
@@ -51,17 +52,17 @@ struct Transmitter {
 
 #[derive(Debug, Clone, Copy)]
 enum BurstEvent {
-    /// The transmitter of a host has finished sending.
+    /// The transmitter of the host has finished sending.
     Sent(u32),
-    /// The on/off source of a host starts sending.
+    /// The on/off source of the host starts sending.
     On(u32),
-    /// The next node has processed the control message of a flight.
+    /// The next node has processed the control message of the flight with this index.
     Control(u32),
-    /// A partial burst of a pair of hosts has waited for the time-out.
+    /// The first packet of burst `number` of a pair of hosts has waited for the time-out.
     TimeOut { pair: u32, number: u32 },
 }
 
-/// Burst whose control message has reached link `hop` of its route.
+/// Burst with one-way signalling, whose control message has reached link `hop` of its route.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     burst: ReadyBurst,
@@ -69,11 +70,11 @@ struct Flight {
     pair: u32,
     route: u32,
     hop: u32,
-    /// Time at which the control message was sent.
+    /// Time at which the control message was sent, in picoseconds.
     begun: u64,
-    /// Time from then until the burst is sent.
+    /// Time from the control message until the burst is sent, in picoseconds.
     offset: u64,
-    /// Propagation delay of the links passed so far.
+    /// Sum of the propagation delays of the links before link `hop`, in picoseconds.
     passed: u64,
     wavelength: u32,
     first_wavelength: u32,
@@ -90,8 +91,7 @@ impl<'a> BurstEngine<'a> {
         let seed = hash(settings.seed).wrapping_add(u64::from(replication));
         let mut random = Pcg64Mcg::seed_from_u64(hash(seed));
         let generator = Generator::new(network, settings, work, mean_length_ps, &mut random);
-        // Under JET with processing, a burst with a short route may overtake a burst with a long
-        // route at a link.
+        // Under JET with processing, a burst with a short route can overtake one with a long route.
         let out_of_order =
             settings.signalling == Signalling::Jet && settings.processing > Time::ZERO;
         let links = network.links().len();
@@ -115,7 +115,7 @@ impl<'a> BurstEngine<'a> {
             chooser: Chooser::new(settings.assignment, network.wavelengths(), network.nodes()),
             transmitters: Vec::new(),
             flights: Vec::new(),
-            idle_flights: Vec::new(),
+            free_flights: Vec::new(),
             spans: Vec::new(),
             tally: Tally::new(links, network.nodes(), network.max_hops()),
             measured_from: 0,
@@ -134,12 +134,12 @@ impl<'a> BurstEngine<'a> {
         engine
     }
 
-    /// Runs until `bursts` further bursts have arrived or been lost, or no event is left.
+    /// Runs until `bursts` more bursts have arrived or been lost, or no event is left.
     pub(super) fn run(&mut self, bursts: u64) {
         self.proceed(self.tally.total.offered + bursts, NEVER);
     }
 
-    /// Processes all events before an instant and sets the time to that instant.
+    /// Processes all events before the time `instant` (ps), which becomes the current time.
     pub(super) fn run_until(&mut self, instant: u64) {
         self.proceed(u64::MAX, instant);
         self.now = instant;
@@ -170,13 +170,11 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// Resets all counters.
     pub(super) fn begin_measuring(&mut self) {
         self.tally.clear();
         self.measured_from = self.now;
     }
 
-    /// Returns the time since the counters were reset, in picoseconds.
     pub(super) fn measured_ps(&self) -> u64 {
         self.now - self.measured_from
     }
@@ -194,9 +192,9 @@ impl<'a> BurstEngine<'a> {
                 let pause = self.generator.pause(&mut self.random);
                 self.put(sent + pause, BurstEvent::On(host));
             }
-            BurstEvent::Control(place) => {
-                let flight = self.flights[place as usize];
-                self.idle_flights.push(place);
+            BurstEvent::Control(index) => {
+                let flight = self.flights[index as usize];
+                self.free_flights.push(index);
                 self.advance(flight);
             }
             BurstEvent::TimeOut { pair, number } => {
@@ -207,7 +205,7 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// Sends a burst that is ready, or appends it to the queue of its host's transmitter.
+    /// Sends a ready burst, or appends the burst to the queue of its host's transmitter.
     fn admit(&mut self, burst: ReadyBurst) {
         if self.settings.source != BurstSource::Transmitter {
             self.send(burst);
@@ -220,7 +218,7 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// Lets a host's free transmitter send the next bursts of its queue, until a burst occupies it.
+    /// Sends the next bursts of a host's queue until a burst occupies the transmitter.
     fn serve(&mut self, host: u32) {
         loop {
             interrupt::check();
@@ -238,8 +236,7 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// Sends the control message of a burst. Returns the time at which the transmitter is free
-    /// again.
+    /// Sends a burst's control message. Returns the time (ps) from which the transmitter is free.
     fn send(&mut self, burst: ReadyBurst) -> u64 {
         self.tally.sent += 1;
         self.tally.waited_ps += u128::from(self.now - burst.at);
@@ -282,7 +279,7 @@ impl<'a> BurstEngine<'a> {
         self.now + offset + burst.length
     }
 
-    /// Returns the index of the route to take at the present time.
+    /// Returns the index of the route that the routing rule selects now.
     #[inline(always)]
     pub(super) fn choose_route(&self, routes: &[Box<[u32]>]) -> usize {
         match self.settings.routing {
@@ -291,8 +288,8 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// Requests the whole route at once (two-way signalling). Returns the time at which the
-    /// transmitter is free again.
+    /// Requests the whole route at one instant (two-way signalling). Returns the time (ps) from
+    /// which the transmitter is free.
     fn set_up(&mut self, burst: ReadyBurst, pair: u32, links: &[u32], record: usize) -> u64 {
         let (now, network) = (self.now, self.network);
         self.spans.clear();
@@ -324,22 +321,21 @@ impl<'a> BurstEngine<'a> {
                 };
             }
             (Ok(chosen), Ok(number)) => {
-                self.take_receiver(&receiver, number);
+                self.reserve_receiver(&receiver, number);
                 chosen
             }
         };
         for hop in 0..links.len() {
             if let Some((at, number)) = self.converter_at(&chosen, hop) {
-                self.converters.take(&at, number, now);
+                self.converters.reserve(&at, number, now);
             }
-            self.take(self.spans[hop], chosen.at(hop), record);
+            self.reserve(self.spans[hop], chosen.at(hop), record);
         }
         self.finish(pair, links.len(), record, None);
         sent
     }
 
-    /// Returns the converter that a route takes at the start of a hop, if the wavelength changes
-    /// there.
+    /// Returns a free converter for link `hop` if the wavelength changes at the start of the link.
     #[inline(always)]
     pub(super) fn converter_at(
         &self,
@@ -355,7 +351,7 @@ impl<'a> BurstEngine<'a> {
         bank.flatten()
     }
 
-    /// Assigns wavelengths to all spans of a route, or returns the cause of the loss.
+    /// Assigns wavelengths to all spans of the route, or returns the cause of the loss.
     #[inline(always)]
     pub(super) fn assign_wavelengths(&mut self, pair: u32) -> Result<RouteWavelengths, LossCause> {
         let (links, spans) = (&self.links, &self.spans);
@@ -383,8 +379,7 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// Reserves link after link (one-way signalling), as far as the control message has come by
-    /// now.
+    /// Reserves the links that the control message has reached by now (one-way signalling).
     fn advance(&mut self, mut flight: Flight) {
         let network = self.network;
         let nodes = network.nodes();
@@ -394,7 +389,7 @@ impl<'a> BurstEngine<'a> {
         loop {
             interrupt::check();
             let hop = flight.hop as usize;
-            // The last node hands the burst to the host without processing.
+            // The last node forwards the burst to the host without processing.
             let worked = (hop + 1).min(links.len()) as u64 * processing;
             let control = flight.begun + worked + flight.passed;
             if control > self.now {
@@ -415,7 +410,7 @@ impl<'a> BurstEngine<'a> {
                     .learn(flight.pair, flight.first_wavelength, true);
                 let lost = match self.free_receiver(&span) {
                     Ok(number) => {
-                        self.take_receiver(&span, number);
+                        self.reserve_receiver(&span, number);
                         None
                     }
                     Err(cause) => Some(cause),
@@ -423,7 +418,7 @@ impl<'a> BurstEngine<'a> {
                 self.end_flight(&flight, links, lost);
                 return;
             }
-            if let Err(cause) = self.take_link(&mut flight, span) {
+            if let Err(cause) = self.reserve_link(&mut flight, span) {
                 self.end_flight(&flight, links, Some(cause));
                 return;
             }
@@ -433,21 +428,21 @@ impl<'a> BurstEngine<'a> {
     }
 
     fn schedule_control(&mut self, flight: Flight, until: u64) {
-        let place = match self.idle_flights.pop() {
-            Some(place) => {
-                self.flights[place as usize] = flight;
-                place
+        let index = match self.free_flights.pop() {
+            Some(index) => {
+                self.flights[index as usize] = flight;
+                index
             }
             None => {
                 self.flights.push(flight);
                 self.flights.len() as u32 - 1
             }
         };
-        self.put(until, BurstEvent::Control(place));
+        self.put(until, BurstEvent::Control(index));
     }
 
-    /// Reserves a wavelength of the next link.
-    fn take_link(&mut self, flight: &mut Flight, span: Span) -> Result<(), LossCause> {
+    /// Reserves a wavelength of the flight's next link.
+    fn reserve_link(&mut self, flight: &mut Flight, span: Span) -> Result<(), LossCause> {
         let first = flight.hop == 0;
         let is_kept = !first && self.links.is_free(&span, flight.wavelength);
         let wavelength = match self.settings.converters {
@@ -459,7 +454,7 @@ impl<'a> BurstEngine<'a> {
                 let wavelength = self.assign(span, flight.pair).ok_or(LossCause::Link)?;
                 let bank = routing::converter(self.network, &self.converters, &span);
                 let (at, number) = bank.ok_or(LossCause::Converter)?;
-                self.converters.take(&at, number, self.now);
+                self.converters.reserve(&at, number, self.now);
                 wavelength
             }
         };
@@ -467,7 +462,7 @@ impl<'a> BurstEngine<'a> {
             flight.first_wavelength = wavelength;
         }
         flight.wavelength = wavelength;
-        self.take(span, wavelength, flight.record);
+        self.reserve(span, wavelength, flight.record);
         Ok(())
     }
 
@@ -476,8 +471,7 @@ impl<'a> BurstEngine<'a> {
             .choose(&self.links, &[span], pair, &mut self.random)
     }
 
-    /// Ends a flight at the present hop: the burst arrives, or is lost and the earlier reservations
-    /// were in vain.
+    /// Ends a flight. If the burst is lost, its earlier reservations count as wasted.
     fn end_flight(&mut self, flight: &Flight, links: &[u32], lost: Option<LossCause>) {
         let hop = flight.hop as usize;
         if let Some(link) = links.get(hop) {
@@ -487,21 +481,21 @@ impl<'a> BurstEngine<'a> {
                     .learn(flight.pair, flight.first_wavelength, false);
             }
         }
-        let in_vain = if lost.is_some() { &links[..hop] } else { &[] };
+        let wasted_links = if lost.is_some() { &links[..hop] } else { &[] };
         let processing = self.settings.processing.ps();
-        for (before, link) in (1..).zip(in_vain) {
-            let sooner = match self.settings.signalling {
+        for (before, link) in (1..).zip(wasted_links) {
+            let control_lead = match self.settings.signalling {
                 Signalling::Jit => flight.offset - before * processing,
                 _ => 0,
             };
-            self.tally.links[*link as usize].1 += u128::from(flight.burst.length + sooner);
+            self.tally.links[*link as usize].1 += u128::from(flight.burst.length + control_lead);
         }
         self.finish(flight.pair, links.len(), flight.record, lost);
     }
 
     #[inline]
-    fn take(&mut self, span: Span, wavelength: u32, record: usize) {
-        self.links.take(&span, wavelength, self.now);
+    fn reserve(&mut self, span: Span, wavelength: u32, record: usize) {
+        self.links.reserve(&span, wavelength, self.now);
         self.tally.links[span.group as usize].0 += u128::from(span.until - span.from);
         if self.settings.record {
             self.records[record].taken.push(BurstHolding {
@@ -520,9 +514,9 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    fn take_receiver(&mut self, span: &Span, number: u32) {
+    fn reserve_receiver(&mut self, span: &Span, number: u32) {
         if let Some(receivers) = &mut self.receivers {
-            receivers.take(span, number, self.now);
+            receivers.reserve(span, number, self.now);
         }
     }
 
@@ -536,7 +530,7 @@ impl<'a> BurstEngine<'a> {
     }
 }
 
-/// Wavelengths of a route: the same on all links, or one per link.
+/// Wavelengths of a route: one wavelength for all links, or one wavelength per link.
 pub(super) enum RouteWavelengths {
     Same(u32),
     Each(Vec<u32>),

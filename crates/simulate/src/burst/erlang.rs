@@ -1,24 +1,26 @@
-//! Theoretical burst loss of a single link and of networks with full conversion.
+//! Theoretical burst loss of a single link, and of networks with converters at every node.
 //!
-//! **Erlang.** A link of W wavelengths with Poisson arrivals and an offered load of A erlang loses
-//! the share B(A, W) of its bursts, whatever the distribution of lengths: B(A, 0) = 1, B(A, n) = A
-//! B(A, n-1) / (n + A B(A, n-1)) (Erlang, 1917).
+//! **Erlang.** Let a link have W wavelengths, Poisson arrivals, and an offered load of A erlang.
+//! The link loses the share B(A, W) of its bursts, whatever the distribution of their lengths: B(A,
+//! 0) = 1, B(A, n) = A B(A, n-1) / (n + A B(A, n-1)) (Erlang, 1917).
 //!
-//! **Engset.** S sources that send and pause, each with an offered load of a erlang during its
-//! pauses, lose the share E(W) of their calls: E(0) = 1, E(n) = (S - n) a E(n-1) / (n + (S - n) a
-//! E(n-1)) (Engset, 1918).
+//! **Engset.** Let S sources send and pause, each with an offered load of a erlang during its
+//! pauses. The sources lose the share E(W) of their calls: E(0) = 1, E(n) = (S - n) a E(n-1) / (n +
+//! (S - n) a E(n-1)) (Engset, 1918).
 //!
-//! **Fixed point.** In a network with conversion at every node, assume that links are independent
-//! and that the load of link j is what the links before it on each route r let pass: A_j = sum over
-//! r of a_r times product over i before j on r of (1 - B_i), with B_j = B(A_j, W) (Rosberg, Vu,
-//! Zukerman and White, Performance analyses of optical burst-switching networks, 2003). The
-//! iteration starts without loss. The real loss is lower, because traffic that has passed a link is
-//! smoother than a Poisson process.
+//! **Fixed point.** Consider a network with conversion at every node, and assume that links are
+//! independent. Each route r has the offered load a_r. The load A_j of link j is the sum over all
+//! routes r through j of the part of a_r that passes the earlier links of r: A_j = sum over r of
+//! a_r times product over i before j on r of (1 - B_i), with B_j = B(A_j, W) (Rosberg, Vu, Zukerman
+//! and White, Performance analyses of optical burst-switching networks, 2003). The iteration starts
+//! without loss. The real loss is lower, because traffic that has passed a link is smoother than a
+//! Poisson process.
 
 use super::network::BurstNetwork;
 use super::settings::Destinations;
 
-/// Returns Erlang's B: the loss of `servers` wavelengths with an offered load of `load` erlang.
+/// Returns Erlang's B: the share of lost bursts on a link with `servers` wavelengths and an offered
+/// load of `load` erlang.
 ///
 /// ```
 /// let loss = opticoll_simulate::burst::erlang::erlang_b(10.0, 10);
@@ -32,8 +34,8 @@ pub fn erlang_b(load: f64, servers: u32) -> f64 {
     loss
 }
 
-/// Returns Engset's call congestion: the share of lost calls of `sources` sources that each offer
-/// `load` erlang during their pauses.
+/// Returns Engset's call congestion: the share of lost calls of `sources` sources on `servers`
+/// wavelengths. Each source offers `load` erlang during its pauses.
 pub fn engset(sources: u32, load: f64, servers: u32) -> f64 {
     let mut loss = 1.0;
     for server in 1..=servers {
@@ -43,19 +45,19 @@ pub fn engset(sources: u32, load: f64, servers: u32) -> f64 {
     loss
 }
 
-/// Fixed point of a network.
+/// Fixed point of the losses in a network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FixedPoint {
-    /// Loss of all bursts, including bursts within a node.
+    /// Share of lost bursts among all bursts, including bursts between hosts of the same node.
     pub loss: f64,
-    /// Loss of bursts between nodes.
+    /// Share of lost bursts among the bursts between different nodes.
     pub loss_between_nodes: f64,
-    /// Load in erlang of each link, after the loss on earlier links.
+    /// Load of each link in erlang after the loss on earlier links, indexed by link.
     pub offered: Vec<f64>,
 }
 
-/// Computes the fixed point of a network with full conversion and the fabric's routes, whose hosts
-/// are Poisson sources with an offered load of `offered_load` erlang each.
+/// Computes the fixed point of a network with conversion at every node and fixed routes. Each host
+/// is a Poisson source with an offered load of `offered_load` erlang.
 pub fn fixed_point(
     network: &BurstNetwork,
     offered_load: f64,
@@ -89,7 +91,7 @@ pub fn fixed_point(
         for (loss, load) in losses.iter_mut().zip(&offered) {
             let next = erlang_b(*load, network.wavelengths());
             change = change.max((next - *loss).abs() / next.max(1e-300));
-            // Take the middle, since a link that lost less before gets more load now.
+            // Damping: in one iteration, a lower loss on one link raises the load of the next link.
             *loss = 0.5 * (*loss + next);
         }
         if change < 1e-12 {

@@ -1,5 +1,5 @@
-//! Network of bursts: the links and routes of an electrical fabric, with wavelengths on every link,
-//! the fabric's ranks as nodes, and hosts attached to each node. Switches are nodes without hosts.
+//! Network for bursts: the links and routes of an electrical fabric, with wavelengths on every
+//! link. The ranks of the fabric are *nodes*, to which hosts are attached; switches have no hosts.
 
 use super::BurstError;
 use opticoll_base::graph;
@@ -7,10 +7,10 @@ use opticoll_base::units::Rate;
 use opticoll_fabric::families::{Bursts, Medium};
 use opticoll_fabric::network::{Network, Sharing};
 
-/// Maximum number of hosts, of wavelengths of all links together, and of pairs of nodes.
+/// Limit on each of three numbers: hosts, pairs of nodes, and wavelengths of all links together.
 const MAX_SIZE: u64 = 1 << 20;
 
-/// Maximum number of shortest routes of a pair of nodes.
+/// Maximum number of shortest routes that are stored for a pair of nodes.
 const MAX_SHORTEST_ROUTES: usize = 64;
 
 /// Specification that error messages suggest.
@@ -21,15 +21,16 @@ const EXAMPLE: &str = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s";
 pub struct BurstLink {
     /// Name of the link.
     pub name: String,
-    /// Vertex that the link leads from: nodes are numbered first, then switches.
+    /// Index of the node or switch at which the link starts. Switches are numbered after the last
+    /// node.
     pub from: u32,
-    /// Vertex that the link leads to.
+    /// Index of the node or switch at which the link ends.
     pub to: u32,
-    /// Propagation delay in picoseconds.
+    /// Propagation delay of the link in picoseconds.
     pub latency_ps: u64,
 }
 
-/// Nodes, hosts, links and routes.
+/// Network of nodes, hosts, links and routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BurstNetwork {
     specification: String,
@@ -39,16 +40,16 @@ pub struct BurstNetwork {
     wavelengths: u32,
     rate: Rate,
     links: Vec<BurstLink>,
-    /// Per pair of nodes (`source * nodes + destination`), the fabric's route, then the other
-    /// shortest routes.
+    /// Routes of each pair of nodes, indexed by `source * nodes + destination`. The first route is
+    /// the fabric's route, and the other shortest routes follow. A route is a list of link indices.
     routes: Vec<Vec<Box<[u32]>>>,
 }
 
 impl BurstNetwork {
-    /// Returns the network of a specification.
+    /// Creates the network that a specification describes.
     ///
     /// # Errors
-    /// Returns an error if the medium has no links or no wavelengths, or for any reason of
+    /// Returns an error if the medium has no links or no wavelengths, and the errors of
     /// [`BurstNetwork::new`].
     pub fn of(medium: &Medium) -> Result<BurstNetwork, BurstError> {
         let (family, problem) = match medium {
@@ -70,7 +71,8 @@ impl BurstNetwork {
         Err(BurstError::Network { family, problem })
     }
 
-    /// Creates a network from links with wavelengths and hosts at their ranks.
+    /// Creates a network from a fabric's links, a number of hosts per rank, and a number of
+    /// wavelengths per link.
     ///
     /// # Errors
     /// Returns an error for half-duplex cables, links with different rates, and networks that are
@@ -123,12 +125,12 @@ impl BurstNetwork {
         Ok(burst)
     }
 
-    /// Returns N, the number of nodes with hosts.
+    /// Returns the number of nodes that have hosts.
     pub fn nodes(&self) -> u32 {
         self.nodes
     }
 
-    /// Returns the number of nodes and switches.
+    /// Returns the number of nodes and switches together.
     pub fn vertices(&self) -> u32 {
         self.vertices
     }
@@ -138,7 +140,8 @@ impl BurstNetwork {
         self.hosts
     }
 
-    /// Returns the number of hosts. Host h is at node h / (hosts per node), rounded down.
+    /// Returns the number of hosts of all nodes. Host h belongs to node h / (hosts per node),
+    /// rounded down.
     pub fn hosts(&self) -> u32 {
         self.nodes * self.hosts
     }
@@ -148,12 +151,12 @@ impl BurstNetwork {
         host / self.hosts
     }
 
-    /// Returns W, the number of wavelengths of each link.
+    /// Returns the number of wavelengths of each link.
     pub fn wavelengths(&self) -> u32 {
         self.wavelengths
     }
 
-    /// Returns the rate of a wavelength.
+    /// Returns the rate of each wavelength.
     pub fn rate(&self) -> Rate {
         self.rate
     }
@@ -163,21 +166,22 @@ impl BurstNetwork {
         &self.links
     }
 
-    /// Returns the specification of fabric, hosts and wavelengths.
+    /// Returns the specification of the network, with its hosts and wavelengths.
     pub fn specification(&self) -> &str {
         &self.specification
     }
 
-    /// Returns the routes between two nodes: the fabric's route, then the other shortest routes. A
-    /// node has a single route without links to itself.
+    /// Returns the routes from node `source` to node `destination`: the fabric's route, then the
+    /// other shortest routes. A route is a list of link indices. The only route from a node to
+    /// itself has no links.
     pub fn routes(&self, source: u32, destination: u32) -> &[Box<[u32]>] {
         &self.routes[(source * self.nodes + destination) as usize]
     }
 
     /// Returns the maximum number of links of a route.
     pub fn max_hops(&self) -> usize {
-        let all = self.routes.iter().flatten();
-        all.map(|route| route.len()).max().unwrap_or(0)
+        let routes = self.routes.iter().flatten();
+        routes.map(|route| route.len()).max().unwrap_or(0)
     }
 
     fn all_routes(&self, network: &dyn Network) -> Vec<Vec<Box<[u32]>>> {
@@ -205,8 +209,8 @@ impl BurstNetwork {
         routes
     }
 
-    /// Returns up to [`MAX_SHORTEST_ROUTES`] shortest routes from a vertex, ordered by their links.
-    /// `distance` gives the number of links from each vertex to the destination.
+    /// Returns up to [`MAX_SHORTEST_ROUTES`] shortest routes, sorted by their link indices.
+    /// `distance` is the number of links from each node or switch to the destination.
     fn shortest(&self, source: u32, distance: &[u32]) -> Vec<Box<[u32]>> {
         let mut routes = Vec::new();
         let mut partial_routes = vec![(source, Vec::new())];
@@ -261,7 +265,6 @@ fn links(network: &dyn Network) -> Result<Vec<BurstLink>, String> {
     Ok(links)
 }
 
-/// Returns the common rate of all links.
 fn rate(network: &dyn Network) -> Result<Rate, String> {
     let links = network.links();
     let Some(first) = links.first() else {

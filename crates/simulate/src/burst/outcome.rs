@@ -1,21 +1,21 @@
-//! Counters and outcome of a burst simulation.
+//! Counters and results of a burst simulation.
 
 use opticoll_base::units::Time;
 
-/// Number of bursts and of lost bursts.
+/// Numbers of all bursts and of lost bursts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Share {
-    /// Number of bursts that have arrived or been lost.
+    /// Number of bursts that arrived or were lost.
     pub offered: u64,
     /// Number of lost bursts.
     pub lost: u64,
 }
 
 crate::rows! {
-    /// A row per number of links of a burst's route.
+    /// A row per number of links of a route.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct HopShare {
-        /// Number of links, from 0.
+        /// Number of links of the route, from 0.
         pub links: usize,
         /// Number of bursts that arrived or were lost.
         pub offered: u64,
@@ -28,9 +28,9 @@ crate::rows! {
     /// A row per ordered pair of nodes, including each node with itself.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct PairShare {
-        /// Node whose hosts send.
+        /// Node whose hosts sent the bursts.
         pub source: usize,
-        /// Node whose hosts receive.
+        /// Node whose hosts were the destinations of the bursts.
         pub destination: usize,
         /// Number of bursts that arrived or were lost.
         pub offered: u64,
@@ -45,39 +45,40 @@ crate::rows! {
     pub struct BurstLinkUse {
         /// Name of the link.
         pub link: String,
-        /// Share of the link's wavelength-time that was held.
+        /// Share of the link's wavelength time that was reserved, from 0 to 1.
         pub utilisation: f64,
-        /// Share of the link's wavelength-time that was held for bursts lost on a later link.
+        /// Share of the link's wavelength time that was reserved for bursts lost on a later link.
         pub wasted: f64,
-        /// Number of bursts blocked on the link. A setup without a wavelength for the whole route
-        /// counts on no link.
+        /// Number of bursts blocked on the link. A setup that is blocked because no wavelength is
+        /// free on the whole route counts on no link.
         pub blocked: u64,
     }
 }
 
 crate::rows! {
-    /// A row per round of bursts, summed over all replications.
+    /// A row per round of the measurement, summed over all replications.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Moment {
-        /// Mean end of the round in the replications, from the beginning of measurement.
+        /// Time from the start of the measurement to the end of the round, averaged over the
+        /// replications.
         pub end: Time,
-        /// Number of bursts of the round.
+        /// Number of bursts in the round.
         pub offered: u64,
         /// Number of lost bursts.
         pub lost: u64,
     }
 }
 
-/// Wavelength of a link that a burst held.
+/// Reservation of a wavelength of a link for a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BurstHolding {
-    /// Number of the link.
+    /// Index of the link.
     pub link: u32,
-    /// Number of the wavelength.
+    /// Index of the wavelength.
     pub wavelength: u32,
-    /// Start of the interval.
+    /// Start of the reservation.
     pub from: Time,
-    /// End of the interval, exclusive.
+    /// End of the reservation, exclusive.
     pub until: Time,
 }
 
@@ -92,18 +93,18 @@ pub struct BurstRecord {
     pub source: u32,
     /// Host that receives the burst.
     pub destination: u32,
-    /// Duration of the burst.
+    /// Duration of the burst on a wavelength.
     pub length: Time,
-    /// Links of the route.
+    /// Indices of the links of the burst's route.
     pub route: Vec<u32>,
-    /// Wavelengths held, in the order of the links.
+    /// Reservations of wavelengths, in the order of the links of the route.
     pub taken: Vec<BurstHolding>,
     /// True if the burst arrived, false if it was lost; `None` while it is on its way.
     pub arrived: Option<bool>,
 }
 
 crate::totals! {
-    /// Outcome of a burst simulation.
+    /// Result of a burst simulation.
     #[derive(Debug, Clone, PartialEq)]
     pub struct BurstOutcome {
         /// Specification of the network.
@@ -114,36 +115,37 @@ crate::totals! {
         pub lost: u64,
         /// Share of bursts that were lost.
         pub loss: f64,
-        /// Lower end of the 95 % confidence interval of the loss: the wider interval of batch means
-        /// and exact binomial.
+        /// Lower end of the 95 % confidence interval of the loss, which includes the interval of
+        /// batch means and the exact binomial interval.
         pub loss_low: f64,
         /// Upper end of the 95 % confidence interval of the loss.
         pub loss_high: f64,
         /// Number of bursts lost because no wavelength was free.
         pub lost_at_links: u64,
-        /// Number of bursts lost because their wavelength was taken and no converter was free.
+        /// Number of bursts lost because their wavelength was in use and no converter was free.
         pub lost_at_converters: u64,
         /// Number of bursts lost because all receivers were busy.
         pub lost_at_receivers: u64,
         /// Mean wait of a burst for its transmitter.
         pub mean_wait: Time,
-        /// Measured simulated time, summed over replications.
+        /// Simulated time of the measurement in seconds, summed over replications.
         pub simulated_seconds: f64 as "s",
-        /// Loss by number of links of the route, from 0.
+        /// Loss by the number of links of the route, from 0.
         pub by_hops: Vec<HopShare>,
-        /// Loss by pair of nodes, ordered by source.
+        /// Loss by pair of nodes, sorted by source and then by destination.
         pub by_pair: Vec<PairShare>,
-        /// Per link.
+        /// Results per link.
         pub links: Vec<BurstLinkUse>,
-        /// Loss over time.
+        /// Loss by round of the measurement.
         pub moments: Vec<Moment>,
         ;
-        /// Every burst of the first replication in the order of control messages, if recorded.
+        /// All bursts of the first replication, in the order of their control messages; empty
+        /// unless the bursts were recorded.
         pub records: Vec<BurstRecord>,
     }
 }
 
-/// Resource that a lost burst did not get.
+/// Resource that was not free for a lost burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LossCause {
     Link,
@@ -151,14 +153,16 @@ pub(super) enum LossCause {
     Receiver,
 }
 
-/// Counters of one replication.
+/// Counters of one replication. `by_hops` is indexed by number of links, `by_pair` by `source *
+/// nodes + destination`, and `causes` by [`LossCause`].
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub(super) total: Share,
     pub(super) by_hops: Vec<Share>,
     pub(super) by_pair: Vec<Share>,
     pub(super) causes: [u64; 3],
-    /// Per link: picoseconds held, picoseconds held in vain, and number of bursts blocked.
+    /// Per link: ps reserved, ps reserved for bursts that were lost later, and number of blocked
+    /// bursts.
     pub(super) links: Vec<(u128, u128, u64)>,
     pub(super) waited_ps: u128,
     pub(super) sent: u64,
@@ -188,7 +192,6 @@ impl Tally {
         }
     }
 
-    /// Resets all counters to 0.
     pub(super) fn clear(&mut self) {
         let max_hops = self.by_hops.len() - 1;
         let nodes = self.by_pair.len().isqrt() as u32;

@@ -1,4 +1,4 @@
-//! Replications in parallel, in rounds, until enough bursts are measured.
+//! Replications that run in parallel, in rounds, until enough bursts are measured.
 
 use std::num::NonZeroUsize;
 
@@ -11,37 +11,37 @@ use super::{BurstError, BurstWork};
 use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 
-/// Maximum number of rounds of a run. A round has at least `MIN_ROUND_BURSTS` bursts per
-/// replication if the run then still has `MIN_ROUNDS` rounds.
+/// Maximum number of rounds of a simulation. In each round, a replication sends at least
+/// `MIN_ROUND_BURSTS` bursts, unless there would then be fewer than `MIN_ROUNDS` rounds.
 const MAX_ROUNDS: u64 = 64;
 const MIN_ROUND_BURSTS: u64 = 4096;
 const MIN_ROUNDS: u64 = 8;
 
-/// Number of bursts per host before measurement. A queue with Poisson arrivals, constant service
-/// and a load of 0.9 forgets its empty start with a time constant of 190 services; the warm-up
-/// lasts many times as long.
+/// Number of bursts per host before the measurement. The effect of the empty queue at the start
+/// decays with a time constant of 190 services (Poisson arrivals, constant service time, load 0.9).
+/// The warm-up lasts several of these time constants.
 pub(super) const WARM_UP_BURSTS: u64 = 1000;
 
-/// Maximum simulated time: 46 days, well below 2^64 picoseconds.
+/// Maximum simulated time in picoseconds: 46 days, well below 2^64 picoseconds.
 pub(super) const MAX_TIME_PS: f64 = 4e18;
 
-/// Progress of a run.
+/// Progress of a burst simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BurstProgress {
-    /// Number of bursts measured.
+    /// Number of measured bursts.
     pub bursts: u64,
-    /// Number of bursts lost among them.
+    /// Number of lost bursts among the measured bursts.
     pub lost: u64,
-    /// Maximum number of bursts to measure.
+    /// Maximum number of measured bursts.
     pub target: u64,
 }
 
-/// Simulates bursts on at most `threads` threads. Calls `progress` after each round and stops if
-/// the call returns false. The outcome does not depend on the number of threads.
+/// Simulates bursts on at most `threads` threads. Calls `progress` after each round, and stops if
+/// `progress` returns false. The outcome does not depend on the number of threads.
 ///
 /// # Errors
-/// Returns an error if the settings contradict each other or the network, or if `progress` stopped
-/// the run.
+/// Returns an error if the settings are inconsistent or do not apply to the network, or if
+/// `progress` returned false.
 pub fn simulate(
     network: &BurstNetwork,
     work: &BurstWork,
@@ -101,10 +101,10 @@ pub fn simulate(
     Ok(counters.outcome(network, engines))
 }
 
-/// Checks the input of [`simulate`].
+/// Checks the network, bursts and settings of a simulation.
 ///
 /// # Errors
-/// Returns an error if the settings contradict each other or the network.
+/// Returns an error if the settings are inconsistent or do not apply to the network.
 pub fn check(
     network: &BurstNetwork,
     work: &BurstWork,
@@ -115,12 +115,12 @@ pub fn check(
     check_times(network, work, settings, mean_length)
 }
 
-/// Returns the size of part `number` if a whole is cut into `parts` parts that differ by at most 1.
+/// Returns the size of part `number` if `whole` is divided into `parts` almost equal parts.
 fn part(whole: u64, parts: u64, number: u64) -> u64 {
     whole / parts + u64::from(number < whole % parts)
 }
 
-/// Runs each engine for its number of bursts.
+/// Runs each engine for its number of bursts, which `bursts` returns.
 fn run_all(engines: &mut [BurstEngine<'_>], threads: usize, bursts: impl Fn(u64) -> u64 + Sync) {
     let threads = NonZeroUsize::new(threads).map_or(1, NonZeroUsize::get);
     let share = engines.len().div_ceil(threads).max(1);
@@ -132,12 +132,12 @@ fn run_all(engines: &mut [BurstEngine<'_>], threads: usize, bursts: impl Fn(u64)
     });
 }
 
-/// Counters of the rounds so far.
+/// Counters of all rounds so far.
 #[derive(Default)]
 struct RoundCounters {
-    /// Totals of each replication at the end of the last round.
+    /// Totals of each replication at the end of the last round, indexed by replication.
     last: Vec<Share>,
-    /// Bursts and lost bursts of each replication in each round.
+    /// Numbers of bursts and of lost bursts, for each replication and round.
     batches: Vec<(u64, u64)>,
     moments: Vec<Moment>,
 }
@@ -234,7 +234,7 @@ impl RoundCounters {
     }
 }
 
-/// Checks that no time can exceed the limit and that the given bursts fit the network.
+/// Checks that no time can exceed [`MAX_TIME_PS`], and that the given bursts are valid.
 fn check_times(
     network: &BurstNetwork,
     work: &BurstWork,
@@ -254,7 +254,7 @@ fn check_times(
         return refuse("destinations", "there is only one node: use everyone");
     }
     if settings.assembly.is_some() && u64::from(network.hosts()).pow(2) > 1 << 24 {
-        return refuse("assembly", "at most 4096 hosts can put bursts together");
+        return refuse("assembly", "at most 4096 hosts can assemble bursts");
     }
     let hops = network.max_hops() as f64 + 1.0;
     let slowest = network.links().iter().map(|link| link.latency_ps).max();
@@ -301,7 +301,7 @@ fn check_times(
             return refuse("it has no length".into());
         }
         if number > 0 && burst.time < bursts[number - 1].time {
-            return refuse("it begins before the burst given before it".into());
+            return refuse("it starts before the previous burst".into());
         }
         sum += burst.length.ps() as f64 + signalling;
         if burst.time.ps() as f64 + sum > MAX_TIME_PS {

@@ -1,14 +1,16 @@
-//! Choice of a route, and of wavelengths along a route at one instant.
+//! Choice of a route, and of the wavelengths along a route at one instant.
 
 use super::channels::{ChannelGroups, Span};
 use super::network::BurstNetwork;
 
-/// Returns the index of the shortest route whose fullest link has the fewest held wavelengths; the
-/// first among equals.
+/// Returns the index of the shortest route whose most loaded link has the fewest reserved
+/// wavelengths at time `now` or later; among equals, the first route.
 pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &ChannelGroups, now: u64) -> usize {
     let load = |route: &[u32]| {
-        let held = route.iter().map(|link| channels.held(*link, now));
-        held.max().unwrap_or(0)
+        let reserved = route
+            .iter()
+            .map(|link| channels.reserved_channels(*link, now));
+        reserved.max().unwrap_or(0)
     };
     let fewest = routes.iter().map(|route| route.len()).min().unwrap_or(0);
     let shortest = (0..routes.len()).filter(|number| routes[*number].len() == fewest);
@@ -17,14 +19,15 @@ pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &ChannelGroups, now:
         .unwrap_or(0)
 }
 
-/// Returns one wavelength for each span with as few changes as possible, where a change needs a
-/// free converter at the node at which the span begins. Among equally few changes, the wavelength
-/// of the last link is the lowest possible; going backwards, the wavelength stays the same as long
-/// as possible and is then the lowest possible.
+/// Returns one wavelength per span of a route, with as few changes of the wavelength as possible,
+/// or `None` if no such wavelengths exist. A change between two links needs a free converter at the
+/// node between the links. Among equals, the last link has the lowest possible wavelength. Each
+/// link before it has the wavelength of the next link if possible, and otherwise the lowest
+/// possible wavelength.
 ///
-/// Computes for each wavelength, link by link, the fewest changes with which the wavelength can be
-/// reached: either the number for the same wavelength on the link before, or one more than the
-/// minimum over all wavelengths of that link.
+/// The function computes for each link and wavelength the minimum number of changes up to this
+/// link. It is the minimum for the same wavelength on the previous link or, if smaller, one more
+/// than the minimum over all wavelengths of the previous link.
 pub(super) fn fewest_changes(
     network: &BurstNetwork,
     channels: &ChannelGroups,
@@ -72,7 +75,7 @@ pub(super) fn fewest_changes(
     Some(chosen)
 }
 
-/// Returns a free converter at the node where a link begins.
+/// Returns a free converter at the start of the link of `span`, as span and converter number.
 pub(super) fn converter(
     network: &BurstNetwork,
     banks: &ChannelGroups,

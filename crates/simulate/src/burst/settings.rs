@@ -1,4 +1,4 @@
-//! Settings of burst simulations: generation of bursts, signalling and wavelengths.
+//! Settings of burst simulations: generation of bursts, signalling and assignment of wavelengths.
 
 use std::fmt::Display;
 
@@ -11,19 +11,18 @@ use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 
 opticoll_base::named_enum! {
-    /// Generator of bursts.
+    /// Rule by which hosts generate bursts.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum BurstSource {
         /// Poisson process at each host, with a queue before the host's single transmitter.
         Transmitter = "transmitter",
-        /// Poisson process at each host; bursts of one host may overlap.
+        /// Poisson process at each host. Bursts of the same host may overlap.
         Poisson = "poisson",
-        /// Finite source: a host sends, pauses for an exponentially distributed time, and sends
-        /// again.
+        /// Host that sends a burst, pauses for an exponentially distributed time, and sends again.
         OnOff = "on_off",
     }
 
-    /// Distribution of burst lengths; all have the same mean.
+    /// Distribution of the lengths of bursts; all distributions have the same mean.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Length {
         /// All bursts have the mean length.
@@ -34,7 +33,7 @@ opticoll_base::named_enum! {
         Uniform = "uniform",
     }
 
-    /// Hosts that a host sends to, all with the same probability.
+    /// Hosts to which a host sends, all with equal probabilities.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Destinations {
         /// All other hosts.
@@ -43,113 +42,119 @@ opticoll_base::named_enum! {
         OtherNodes = "other_nodes",
     }
 
-    /// Signalling before a burst is sent; see [the model](super).
+    /// Signalling before a burst is sent, described in [the model](super).
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Signalling {
-        /// Two-way: the whole route is granted or blocked before the burst is sent.
+        /// Two-way signalling: the whole route is granted or blocked before the burst is sent.
         TwoWay = "two_way",
-        /// Just enough time, one-way: links are held from the arrival of the burst.
+        /// Just enough time, one-way: a link is reserved from the arrival of the burst.
         Jet = "jet",
-        /// Just in time, one-way: links are held from the arrival of the control message.
+        /// Just in time, one-way: a link is reserved from the arrival of the control message.
         Jit = "jit",
     }
 
-    /// Behaviour of a transmitter whose setup was blocked.
+    /// Reaction of a transmitter to a blocked setup.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum AfterBlocking {
-        /// Idle for the duration of the burst: the offered load does not depend on the loss.
+        /// The transmitter is idle for the burst's duration: the offered load is independent of the
+        /// loss.
         Silent = "silent",
-        /// The next burst is sent at once, which offers more bursts when the network is full.
+        /// The transmitter sends the next burst at once, which offers more bursts to a full
+        /// network.
         Next = "next",
     }
 
-    /// Choice among the free wavelengths. A wavelength is free on a link if it has no reservation
-    /// in the interval. If the whole route is known and there are no converters, it must be free on
-    /// all links.
+    /// Rule that selects one of the free wavelengths. A wavelength is free on a link if it has no
+    /// reservation in the time interval of the burst. If the whole route is assigned at once and
+    /// there are no converters, the wavelength must be free on all links.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum WavelengthChoice {
-        /// Lowest wavelength.
+        /// The lowest free wavelength.
         FirstFit = "first_fit",
-        /// Random wavelength, all with the same probability.
+        /// A random free wavelength, all with equal probabilities.
         Random = "random",
-        /// LAUC: among the wavelengths without reservations at or after the interval, the one whose
-        /// last reservation ends latest; on several links, the one with the largest sum of these
-        /// times. Voids stay unused.
+        /// LAUC: among the wavelengths without reservations in or after the interval, the
+        /// wavelength whose last reservation ends latest. For several links, the ends of the last
+        /// reservations are summed. Gaps between reservations stay unused.
         Horizon = "horizon",
-        /// LAUC-VF: the wavelength whose last reservation before the interval ends latest, voids
-        /// included.
+        /// LAUC-VF: the wavelength whose last reservation before the interval ends latest. The
+        /// interval may be in a gap between two reservations.
         LaucVf = "lauc_vf",
-        /// PWA: the wavelength with the highest success rate between these nodes, computed as
-        /// (successes + 1) / (tries + 2); the lowest among equals. A try succeeds if the burst is
-        /// not blocked on any link. Wavelengths with a higher rate that are not free on the whole
-        /// route count as failed tries. All tries have the same weight, however long ago, so rates
-        /// settle only after thousands of tries for each pair.
+        /// PWA: the wavelength with the highest success rate between the source node and the
+        /// destination node; among equals, the lowest. The rate is (successes + 1) / (tries + 2). A
+        /// try succeeds if the burst is not blocked on any link. Wavelengths with a higher rate
+        /// that are not free on the whole route count as failed tries. All tries have equal
+        /// weights, so rates settle only after thousands of tries per pair of nodes.
         Pwa = "pwa",
-        /// First free wavelength in cyclic order from W s / N on, at source node s of N.
+        /// The first free wavelength in cyclic order, starting at W s / N. W is the number of
+        /// wavelengths, s is the source node, and N is the number of nodes.
         SourceOffset = "source_offset",
     }
 
-    /// Routing of bursts.
+    /// Rule that selects the route of a burst.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum BurstRouting {
-        /// Route of the fabric.
+        /// The route of the fabric.
         Fixed = "fixed",
-        /// Among the routes with the fewest links, the route whose fullest link has the fewest
-        /// wavelengths held now or later, at the time of the control message. Among equals, the
-        /// fabric's route comes first, then the route with the lowest links.
+        /// Least loaded of the routes with the fewest links: the route whose most loaded link has
+        /// the fewest wavelengths reserved at the time of the control message or later. Among
+        /// equals, the fabric's route comes first, and then the route with the lowest link indices.
         LeastLoaded = "least_loaded",
     }
 }
 
-/// Assembly of bursts from packets, one burst at a time per pair of hosts. A burst is ready when it
-/// has the size, or when its first packet has waited for the time-out.
+/// Assembly of bursts from packets. Each pair of hosts assembles one burst at a time. A burst is
+/// ready when it has reached its size, or when its first packet has waited for the time-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BurstAssembly {
     /// Size of each packet.
     pub packet: Bytes,
-    /// Minimum size of a burst; `None` assembles by time-out only.
+    /// Size in bytes at which a burst is ready; `None` assembles by time-out only.
     pub size: Option<Bytes>,
-    /// Maximum wait of the first packet; `None` assembles by size only.
+    /// Maximum wait of a burst's first packet; `None` assembles by size only.
     pub time_out: Option<Time>,
 }
 
-/// Wavelength converters.
+/// Wavelength converters of the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Converters {
     /// No converters.
     None,
-    /// Converters at every node for every burst.
+    /// Converters at every node for any number of bursts.
     Full,
-    /// Number of bursts that each node can convert at the same time. A burst keeps its wavelength
-    /// if possible. If the whole route is known, it takes as few converters as possible.
+    /// Converters at every node for the given number of simultaneous bursts. A burst keeps its
+    /// wavelength if possible. If the whole route is assigned at once, the burst uses as few
+    /// converters as possible.
     PerNode(u32),
 }
 
-/// Settings of a burst simulation. Times are 0 by default: bursts are long compared with
-/// propagation and processing.
+/// Settings of a burst simulation. The default of all delays is 0, because bursts are long compared
+/// with propagation and processing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BurstSettings {
-    /// Generator of bursts.
+    /// Rule by which hosts generate bursts.
     pub source: BurstSource,
-    /// Offered load of a host in erlang: burst rate times burst length.
+    /// Offered load of a host in erlang: the number of bursts per unit of time, times the length of
+    /// a burst.
     pub offered_load: f64,
     /// Mean size of a burst.
     pub size: Bytes,
     /// Distribution of burst lengths.
     pub length: Length,
-    /// Hosts that a host sends to.
+    /// Hosts to which a host sends.
     pub destinations: Destinations,
-    /// Assembly of bursts from packets; `size` and `length` then have no effect.
+    /// Assembly of bursts from packets. With assembly, `size` and `length` have no effect.
     pub assembly: Option<BurstAssembly>,
     /// Signalling before a burst is sent.
     pub signalling: Signalling,
-    /// Behaviour of a transmitter after a blocked setup, for two-way signalling.
+    /// Reaction of a transmitter to a blocked setup, for two-way signalling.
     pub blocked: AfterBlocking,
-    /// Time between control message and burst beyond the minimum, for one-way signalling.
+    /// Time between control message and burst in addition to the necessary minimum, for one-way
+    /// signalling.
     pub offset: Time,
-    /// Processing time of a control message at a node.
+    /// Time in which a node processes a control message.
     pub processing: Time,
-    /// Setup time of a switch.
+    /// Time to set a switch.
     pub switching: Time,
     /// Choice among the free wavelengths.
     pub assignment: WavelengthChoice,
@@ -157,19 +162,20 @@ pub struct BurstSettings {
     pub converters: Converters,
     /// Routing of bursts.
     pub routing: BurstRouting,
-    /// Number of bursts that a host can receive at the same time; `None` for any number.
+    /// Number of bursts that a host can receive at the same time; `None` sets no limit.
     pub receivers: Option<u32>,
     /// Maximum number of measured bursts.
     pub bursts: u64,
-    /// Number of bursts of each replication before measurement; `None` for 1000 per host.
+    /// Number of bursts of each replication before the measurement; `None` means 1000 per host.
     pub warm_up: Option<u64>,
-    /// Measurement stops when half the confidence interval is at most this share of the loss.
+    /// Relative error at which the measurement stops: half the width of the confidence interval,
+    /// divided by the loss. `None` measures all bursts.
     pub relative_error: Option<f64>,
     /// Number of independent replications.
     pub replications: u32,
     /// Seed of all random draws.
     pub seed: u64,
-    /// True if the outcome lists every burst with the wavelengths that it held.
+    /// True if the result contains every burst of the first replication, with its reservations.
     pub record: bool,
 }
 
@@ -201,7 +207,7 @@ impl Default for BurstSettings {
     }
 }
 
-/// Settings that can be given as text.
+/// Declarations of all settings.
 pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
     BurstSettings, HelpLevel::All, &["burst"];
     "source" .source: "Generator of bursts: transmitter (Poisson, one at a time per host), \
@@ -253,10 +259,11 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
 };
 
 impl BurstSettings {
-    /// Reads settings from names and texts; see [`SETTINGS`].
+    /// Reads settings from pairs of name and value; see [`SETTINGS`].
     ///
     /// # Errors
-    /// Returns an error for an unknown setting or an invalid value; see [`BurstError::setting`].
+    /// Returns an error for an unknown setting or an invalid value; [`BurstError::setting`] names
+    /// the setting at fault.
     pub fn from_texts<'a>(
         texts: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<BurstSettings, BurstError> {
@@ -275,7 +282,6 @@ impl BurstSettings {
         Ok(settings)
     }
 
-    /// Checks that the settings are valid and consistent.
     pub(super) fn check(&self) -> Result<(), BurstError> {
         let refuse = |setting, problem: &str| {
             Err(BurstError::Setting {

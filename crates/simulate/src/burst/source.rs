@@ -1,8 +1,8 @@
-//! Sources of bursts.
+//! Generators of bursts.
 //!
-//! The Poisson processes of all hosts together form one Poisson process, each of whose points
-//! belongs to each host with the same probability. A single exponential draw therefore serves all
-//! hosts.
+//! The Poisson processes of all hosts together are one Poisson process, each of whose points
+//! belongs to every host with the same probability. Each gap between points is therefore drawn once
+//! for all hosts together.
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -13,10 +13,10 @@ use super::{Burst, BurstWork};
 use libm::log;
 use opticoll_base::units::{Rate, Time};
 
-/// Time of an event that does not happen.
+/// Time of an event that never happens, in picoseconds.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// Burst ready to be sent; times in picoseconds.
+/// Burst that is ready to be sent at the time `at`; times are in picoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadyBurst {
     pub(super) at: u64,
@@ -25,10 +25,10 @@ pub(super) struct ReadyBurst {
     pub(super) length: u64,
 }
 
-/// Event of the generator at [`Generator::next`].
+/// Event that the generator returns at time [`Generator::next`].
 pub(super) enum Generated {
     Burst(ReadyBurst),
-    /// The first packet of a burst, whose time-out is at `due`.
+    /// First packet of burst `number` of a pair of hosts; its time-out ends at `due` (ps).
     Started {
         pair: u32,
         number: u32,
@@ -37,14 +37,13 @@ pub(super) enum Generated {
     Nothing,
 }
 
-/// Generator of bursts.
 pub(super) struct Generator {
     network: HostPairs,
     length: Length,
     mean_length: f64,
-    /// Mean time between two points of the joint process, in picoseconds.
+    /// Mean time between two points of the common Poisson process of all hosts, in picoseconds.
     mean_gap: f64,
-    /// Mean pause of an on/off source in picoseconds.
+    /// Mean pause of an on/off source, in picoseconds.
     mean_pause: f64,
     kind: GeneratorKind,
     pub(super) next: u64,
@@ -56,7 +55,7 @@ enum GeneratorKind {
     Packets {
         assembly: BurstAssembly,
         rate: Rate,
-        /// Per pair of hosts, bytes so far and number of the pair's burst.
+        /// Bytes assembled so far and number of the current burst, indexed by pair of hosts.
         begun: Vec<(u64, u32)>,
     },
     Given {
@@ -65,7 +64,7 @@ enum GeneratorKind {
     },
 }
 
-/// Pairs of hosts that may send to each other.
+/// Pairs of hosts that can send to each other.
 #[derive(Clone, Copy)]
 struct HostPairs {
     hosts: u32,
@@ -128,12 +127,12 @@ impl Generator {
         generator
     }
 
-    /// Returns whether each host draws its next burst when its burst before has been sent.
+    /// Returns whether a host draws its next burst only when its previous burst is sent.
     pub(super) fn is_on_off(&self) -> bool {
         matches!(self.kind, GeneratorKind::OnOff)
     }
 
-    /// Returns the event at time [`next`](Generator::next) and advances that time.
+    /// Returns the event at time [`next`](Generator::next), and advances `next` to the next event.
     pub(super) fn generate(&mut self, random: &mut Pcg64Mcg) -> Generated {
         let now = self.next;
         if let GeneratorKind::Given { bursts, next } = &mut self.kind {
@@ -156,7 +155,7 @@ impl Generator {
         self.packet(source * self.network.hosts + destination, now)
     }
 
-    /// Draws the burst that a host sends now.
+    /// Draws a burst that the host `source` sends at time `now`, in picoseconds.
     #[inline]
     pub(super) fn burst_of(&self, source: u32, now: u64, random: &mut Pcg64Mcg) -> ReadyBurst {
         let destination = self.network.destination(source, random);
@@ -173,12 +172,11 @@ impl Generator {
         }
     }
 
-    /// Draws the pause of an on/off source in picoseconds.
     pub(super) fn pause(&self, random: &mut Pcg64Mcg) -> u64 {
         exponential(self.mean_pause, random)
     }
 
-    /// Adds a packet to the burst of a pair of hosts.
+    /// Adds a packet to the current burst of a pair of hosts. Returns the burst if it is complete.
     fn packet(&mut self, pair: u32, now: u64) -> Generated {
         let GeneratorKind::Packets {
             assembly, begun, ..
@@ -206,7 +204,7 @@ impl Generator {
         }
     }
 
-    /// Returns the burst of a pair with this number, unless it has been sent already.
+    /// Returns the burst `number` of a pair of hosts, or `None` if this burst was sent before.
     pub(super) fn complete(&mut self, pair: u32, number: u32, now: u64) -> Option<ReadyBurst> {
         let hosts = self.network.hosts;
         let GeneratorKind::Packets { rate, begun, .. } = &mut self.kind else {
@@ -243,7 +241,7 @@ impl HostPairs {
     }
 }
 
-/// Draws a uniform multiple of 2^-53 from 2^-53 to 1.
+/// Draws a multiple of 2^-53 between 2^-53 and 1, all with equal probabilities.
 #[inline]
 fn unit(random: &mut Pcg64Mcg) -> f64 {
     ((random.random::<u64>() >> 11) + 1) as f64 / (1u64 << 53) as f64

@@ -1,13 +1,14 @@
-//! Special functions for confidence intervals. They use `libm`, whose functions give the same bits
+//! Special functions for confidence intervals. They use `libm`, so that their results are identical
 //! on every machine.
 
 use libm::{exp, lgamma, log};
 
-/// Returns the regularised incomplete beta function I_x(a, b), the probability that a beta variable
-/// is at most x.
+/// Returns the regularised incomplete beta function I_x(a, b). It is the probability that a
+/// variable with the beta distribution of parameters a and b is at most x.
 ///
-/// Below the mean, Lentz's method evaluates the continued fraction (Abramowitz and Stegun, Handbook
-/// of Mathematical Functions, 26.5.8). Above the mean, I_x(a, b) = 1 - I_(1-x)(b, a).
+/// For small x, the function evaluates the continued fraction (Abramowitz and Stegun, Handbook of
+/// Mathematical Functions, 26.5.8) by Lentz's method. For larger x, it uses I_x(a, b) = 1 -
+/// I_(1-x)(b, a).
 pub(super) fn beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -50,10 +51,10 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     product
 }
 
-/// Returns the x in 0..=1 at which an increasing function reaches a value, by bisection.
+/// Returns the x from 0 to 1 at which `increasing` has the given value, by bisection.
 pub(super) fn inverse(increasing: impl Fn(f64) -> f64, value: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
-    // Small results need as many digits as large results.
+    // Use a relative tolerance, so that small results have as many digits as large results.
     while high - low > 1e-13 * high && high > 1e-300 {
         let middle = 0.5 * (low + high);
         match increasing(middle) < value {

@@ -1,42 +1,42 @@
-//! Policies without barriers between slots, `per_port` and `planes`: only ports, or planes, whose
-//! circuits change wait.
+//! Policies without barriers between slots: `per_port`, in which only ports wait for a
+//! reconfiguration, and `planes`, in which a whole switch (*plane*) waits.
 //!
-//! Transfers that share a port, a channel or a chunk keep the order of their slots; otherwise each
-//! transfer starts as early as it can. Transfer t from u to v over channel c starts at the latest
-//! of
+//! Transfers that share a port, a channel or a chunk keep the order of their slots. Apart from this
+//! order, each transfer starts as early as possible. A transfer t from u to v over channel c starts
+//! at the latest of these times:
 //!
-//! * the arrival at u of every chunk that t carries (from earlier steps of the schedule);
-//! * if contributions combine: the start of every transfer of an earlier step that reads chunks
-//!   which t changes, and the end of every such transfer that changes them;
-//! * F + R. F is the time from which c is free on every link of the path and the transmitter at u
-//!   and the receiver at v are free. R is the reconfiguration delay if one of these ports was set
-//!   to another circuit before (or to none), else zero. If another circuit must be released first,
-//!   R includes the release time.
+//! * the arrival at u, in earlier steps, of every chunk that t sends;
+//! * if contributions are added: at v, the start of every transfer of an earlier step that reads
+//!   chunks which t changes, and the end of every transfer of an earlier step that changes them;
+//! * F + R. F is the time from which c is free on every link of the route, and the transmitter at u
+//!   and the receiver at v are free. R is the setup time if one of these two ports has another
+//!   circuit or none, and otherwise 0. If a port must release another circuit first, R includes the
+//!   release time.
 //!
-//! A port that is both transmitter and receiver carries messages in both directions at the same
-//! time: a message over the circuit that the port holds waits until the circuit is set up, but not
-//! for a message in the opposite direction.
+//! A port that is both transmitter and receiver sends and receives at the same time over its
+//! circuit. A message over this circuit therefore waits until the circuit is up, but not for a
+//! message in the opposite direction.
 //!
-//! Under `planes` all ports of a plane change at the same time. A plane keeps its setting over a
-//! run of slots in which no port of the plane changes its circuit; F is then the time at which all
-//! earlier messages of the plane have ended.
+//! Under `planes`, all ports of a plane change at the same time. A plane keeps its configuration
+//! over a run of slots in which no port of the plane changes its circuit. If the configuration
+//! changes, F is the time at which all earlier messages of the plane have ended.
 //!
-//! A relayed transfer goes over one circuit after another. It starts over the first circuit when
-//! its chunks have arrived at its source, over each next circuit when it has arrived there, and
-//! over the last circuit when its chunks may be changed at the destination. Circuits that it uses
-//! in one slot start together (`chains`).
+//! A relayed transfer uses one circuit after another. It starts over its first circuit when its
+//! chunks have arrived at the source, and over each next circuit when its chunks have arrived at
+//! the relay. It starts over its last circuit no earlier than its chunks may be changed at the
+//! destination. Circuits that a transfer uses in one slot start together (see `chains`).
 //!
-//! The fabric ([`Circuits::tune`]) defines which transmitters and receivers a transfer can use. Of
-//! these, the simulator takes a port that is set to the circuit already, else a port that was never
-//! used, else the port that is free first. The transfers of a light tree start together, over one
-//! transmitter and one receiver each.
+//! The fabric ([`Circuits::tune`]) defines which transmitters and receivers a transfer can use. The
+//! simulator selects among them a port that already has the circuit, otherwise a port that was
+//! never used, and otherwise the port that is free first. The transfers of a light tree start
+//! together. The tree uses one transmitter, and one receiver at each of its ranks.
 //!
-//! A *period* Q below N means that the plan rotated by Q ranks is the same plan on the same
-//! channels, and that only the transfers of Q ranks are given. Events at rank, link and block v + Q
-//! then happen at v at the same time. Links and ports are therefore stored modulo Q, and chunks
-//! that ranks hold only for the blocks 0..Q: an entry for rank v and block b also stands for rank
-//! v + Q and block b + Q. Two circuits of a port that are equal modulo Q are the same circuit,
-//! because lengths are at most Q.
+//! A *period* Q that is less than the number of ranks means that only the transfers of Q ranks are
+//! simulated: rotated by Q ranks, the plan is the same plan on the same channels. Events at rank,
+//! link and block v + Q therefore happen at the same time as at v. Links and ports are stored
+//! modulo Q, and times of chunks only for the blocks 0..Q: an entry for rank v and block b also
+//! stands for rank v + Q and block b + Q. Two circuits of a port that are equal modulo Q are the
+//! same circuit, because circuits have at most Q links.
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ use super::availability::{Availability, ChunkTimes};
 use super::block::{Message, MessageBlock};
 use super::ledger::LineLedger;
 use super::messages::SlotMessages;
-use super::planes::PlaneSettings;
+use super::planes::PlaneConfigurations;
 use super::slots::SlotHops;
 use crate::SimulationError;
 use crate::outcome::{Critical, SlotColumns};
@@ -61,7 +61,6 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::repetition::rotated_chunk;
 use opticoll_plan::schedule::Transfer;
 
-/// Start and end of a transfer, and the transfer that it waited for last.
 #[derive(Debug, Clone, Copy, Default)]
 struct TransferRun {
     start: Time,
@@ -69,15 +68,15 @@ struct TransferRun {
     cause: Option<u32>,
 }
 
-/// Time from which a port is set to its circuit, and time from which it carries no message.
+/// Time from which a port's circuit is up, and time from which the port is idle.
 #[derive(Debug, Clone, Copy, Default)]
 struct PortTimes {
     set: Availability,
     free: Availability,
 }
 
-/// Returns the time from which a port can carry a message or start to change for it. Over a fixed
-/// circuit a port receives from many ranks, one after another.
+/// Returns the time from which `port` can send (or receive) a message or start a reconfiguration.
+/// Over a fixed circuit, a port receives from many ranks one after another.
 fn available(port: &TakenPort<PortTimes>, is_fixed: bool) -> Availability {
     match port.before {
         None => Availability::default(),
@@ -86,30 +85,29 @@ fn available(port: &TakenPort<PortTimes>, is_fixed: bool) -> Availability {
     }
 }
 
-/// Times and ports for which a message waits.
+/// Earliest start of a message, and the ports that the message will use.
 struct Waiting {
     ready: Availability,
-    /// Time at which its circuit is set up.
+    /// Time from which the message's circuit is up.
     set: Availability,
-    /// Duration of the reconfiguration before the message.
+    /// Duration of the reconfiguration before the message; 0 if the circuit is up.
     retune: Time,
-    /// Transmitter and receiver of the message.
     transmitter: (Port, TakenPort<PortTimes>),
     receiver: (Port, TakenPort<PortTimes>),
-    /// Receivers of its riders.
-    others: Vec<(Port, TakenPort<PortTimes>)>,
+    /// Receivers of the message's riders.
+    rider_receivers: Vec<(Port, TakenPort<PortTimes>)>,
 }
 
-/// Chunks of one block, rotated back to a block below the period.
+/// Chunks of one block after a rotation back by `rotation` ranks, so that the block is below the
+/// period.
 struct RotatedChunks {
     ranks: u32,
-    /// Number of ranks by which the chunks are rotated back.
     rotation: u32,
     range: Range<u32>,
 }
 
 impl RotatedChunks {
-    /// Returns the rank whose entry stands for `rank` and these chunks.
+    /// Returns the rank at which the times of these chunks at `rank` are stored.
     fn representative(&self, rank: u32) -> u32 {
         match rank.checked_sub(self.rotation) {
             Some(representative) => representative,
@@ -118,33 +116,30 @@ impl RotatedChunks {
     }
 }
 
-/// State of an engine without barriers: the times from which chunks, channels and ports are
-/// available.
+/// State of a simulation without barriers.
 struct TransferTimeline<'a> {
     plan: &'a Plan,
     lines: Lines,
     change: Change,
     period: u32,
-    /// Time at which each chunk arrived at each rank, from earlier steps.
+    /// Time at which each chunk last arrived at each rank in earlier steps.
     arrived: ChunkTimes,
-    /// Time at which each chunk was last read at each rank, by earlier steps; only if contributions
-    /// combine.
+    /// Time at which each chunk was last read at each rank in earlier steps, if contributions are
+    /// added.
     read: ChunkTimes,
-    /// Time from which each channel of each line is free, row by row and then channel by channel.
+    /// Time from which each channel of each line is free, by row, channel and line within the row.
     free: Vec<Availability>,
     ports: Ports<PortTimes>,
-    /// Settings of the planes, if the ports of a plane change together.
-    planes: Option<PlaneSettings<Availability>>,
+    /// Configurations of the planes under `planes`; `None` under `per_port`.
+    planes: Option<PlaneConfigurations<Availability>>,
     runs: Vec<TransferRun>,
 }
 
-/// Parameters of an engine without barriers.
 #[derive(Clone, Copy)]
 pub(super) struct PortRun {
     pub(super) charge: ReconfigurationCharge,
-    /// Period Q in ranks.
+    /// Number of ranks whose transfers are simulated (the period Q).
     pub(super) period: u32,
-    /// Simulated time beyond which the simulation stops with an error.
     pub(super) limit: Option<Time>,
 }
 
@@ -174,13 +169,13 @@ pub(super) fn run(
             let block = messages.block(slots.hops(slot))?;
             tune(circuits, period, block, &mut hops, &mut tunings);
             retuned = retuned.max(timeline.change_planes(slot, &tunings)?);
-            for (place, _, message, _) in block.iter() {
-                if message.leader != place {
+            for (index, _, message, _) in block.iter() {
+                if message.leader != index {
                     continue;
                 }
                 interrupt::check();
                 lightpaths += 1;
-                if let Some((began, retune)) = timeline.start(block, &tunings, place, ledger)? {
+                if let Some((began, retune)) = timeline.start(block, &tunings, index, ledger)? {
                     retuned = retuned.max(retune);
                     start = Some(start.map_or(began, |start: Time| start.min(began)));
                 }
@@ -207,8 +202,8 @@ pub(super) fn run(
     })
 }
 
-/// Writes the ports and channels that the circuits of a block need to `tunings`, with ranks modulo
-/// the period; `reduced` is a buffer for these hops.
+/// Stores the ports and channels of a block's circuits, with ranks modulo the period; `reduced` is
+/// a buffer.
 fn tune(
     circuits: &dyn Circuits,
     period: u32,
@@ -240,7 +235,7 @@ impl<'a> TransferTimeline<'a> {
             lines,
             change: circuits.change()?,
             period,
-            // Only sums wait for earlier reads.
+            // Only a transfer that changes chunks waits for earlier transfers that read them.
             read: match plan.schedule.collective.combines() {
                 true => times.clone(),
                 false => ChunkTimes::none(),
@@ -248,13 +243,14 @@ impl<'a> TransferTimeline<'a> {
             arrived: times,
             free: vec![Availability::default(); lines.count() * lines.channels as usize],
             ports: Ports::default(),
-            planes: (charge == ReconfigurationCharge::ChangedPlane).then(PlaneSettings::default),
+            planes: (charge == ReconfigurationCharge::ChangedPlane)
+                .then(PlaneConfigurations::default),
             runs: vec![TransferRun::default(); plan.len()],
         })
     }
 
-    /// Returns the indices into `free` of a channel on the lines of a circuit, modulo the period;
-    /// ranges may be empty.
+    /// Returns the indices into `free` of `channel` on the lines of `circuit`, modulo the period,
+    /// as four ranges that may be empty.
     #[inline]
     fn channel_ranges(&self, circuit: &Circuit, channel: u32) -> [Range<usize>; 4] {
         let [first, second] = &circuit.lines;
@@ -276,15 +272,14 @@ impl<'a> TransferTimeline<'a> {
         let row = lines.start / columns;
         let first = (row * self.lines.channels + channel) as usize * period as usize;
         let start = (lines.start - row * columns) % period;
-        // A circuit covers the period at most once.
+        // A circuit uses each line modulo the period at most once.
         let end = start + (lines.len() as u32).min(period);
         let around = 0..end.saturating_sub(period);
         [start..end.min(period), around]
             .map(|range| first + range.start as usize..first + range.end as usize)
     }
 
-    /// Changes the planes to the settings of a slot. Returns the longest reconfiguration of a
-    /// plane.
+    /// Changes the configurations of planes for a slot; returns the longest reconfiguration.
     fn change_planes(&mut self, slot: u32, tunings: &[Tuning]) -> Result<Time, SimulationError> {
         let Some(planes) = &mut self.planes else {
             return Ok(Time::ZERO);
@@ -306,27 +301,27 @@ impl<'a> TransferTimeline<'a> {
         Ok(longest)
     }
 
-    /// Starts a message as early as possible, with all messages that start together with it.
-    /// Returns the start of the first of them (or of the reconfiguration before it) and the longest
-    /// reconfiguration, or `None` if the message has already started with another message.
+    /// Starts the message `index`, and all messages that must start together with it, as early as
+    /// possible. Returns the time at which the first of these messages or its reconfiguration
+    /// starts, and the longest reconfiguration. Returns `None` if the message has already started.
     fn start(
         &mut self,
         block: &MessageBlock,
         tunings: &[Tuning],
-        place: u32,
+        index: u32,
         ledger: &mut LineLedger,
     ) -> Result<Option<(Time, Time)>, SimulationError> {
         if block.start_sets.is_empty() {
-            let waiting = self.ready(block, tunings, place)?;
+            let waiting = self.ready(block, tunings, index)?;
             let retune = waiting.retune;
             return Ok(Some((
-                self.send(block, tunings, place, waiting, ledger)?,
+                self.send(block, tunings, index, waiting, ledger)?,
                 retune,
             )));
         }
         let mut members = Vec::new();
         let mut latest = Availability::default();
-        for &(_, member) in block.starting_with(place) {
+        for &(_, member) in block.starting_with(index) {
             let waiting = self.ready(block, tunings, member)?;
             latest = latest.later(waiting.ready);
             members.push((member, waiting));
@@ -346,7 +341,7 @@ impl<'a> TransferTimeline<'a> {
         Ok(first)
     }
 
-    /// Returns the earliest start of a message and its riders, and the ports that they use.
+    /// Returns the earliest start of a message and its riders, and the ports that they will use.
     fn ready(
         &self,
         block: &MessageBlock,
@@ -369,8 +364,7 @@ impl<'a> TransferTimeline<'a> {
                 free = free.later(since);
             }
         }
-        // A port that was never used holds its first circuit from the beginning if first circuits
-        // are free.
+        // If first circuits are free, a port's first circuit is up from the start.
         let first_free = self.change.first_free;
         let changes_at =
             |port: &TakenPort<PortTimes>| !(port.holds || first_free && port.before.is_none());
@@ -385,7 +379,7 @@ impl<'a> TransferTimeline<'a> {
             (receiver, port)
         };
         let riders = block.riders_of(leader).iter();
-        let others = riders.map(|&(_, rider)| receive(rider)).collect();
+        let rider_receivers = riders.map(|&(_, rider)| receive(rider)).collect();
         let receiver = receive(leader);
         let retune = match (&self.planes, changes) {
             (None, true) if !is_fixed && releases => {
@@ -408,7 +402,7 @@ impl<'a> TransferTimeline<'a> {
             retune,
             transmitter: (transmitter, sender),
             receiver,
-            others,
+            rider_receivers,
         })
     }
 
@@ -429,7 +423,7 @@ impl<'a> TransferTimeline<'a> {
             let (message, circuit) = (&block.messages[member], &block.circuits[member]);
             end = start.plus(circuit.delay.plus(message.sending)?)?;
             let leads = member == leader as usize;
-            ledger.enter(&block.hops[member], message, circuit, leads, end)?;
+            ledger.add(&block.hops[member], message, circuit, leads, end)?;
             for part in block.parts_of(member as u32) {
                 let run = &mut self.runs[part.transfer as usize];
                 if part.begins {
@@ -453,7 +447,7 @@ impl<'a> TransferTimeline<'a> {
             });
         }
         let leader_ports = [waiting.transmitter, waiting.receiver];
-        for (port, taken) in leader_ports.iter().chain(&waiting.others) {
+        for (port, taken) in leader_ports.iter().chain(&waiting.rider_receivers) {
             let (set, free) = match taken.before {
                 Some((_, times)) if taken.holds => (times.set, times.free.later(since)),
                 _ => (waiting.set, since),
@@ -463,8 +457,8 @@ impl<'a> TransferTimeline<'a> {
         Ok(self.began(transfer as usize))
     }
 
-    /// Returns the time at which all chunks of a hop have arrived at its start and may be changed
-    /// at its end.
+    /// Returns the time at which all chunks of a hop have arrived at the start of the hop. For the
+    /// last hop of a transfer, the chunks must also be ready to be changed at the destination.
     fn chunks_ready(&self, part: &Message) -> Availability {
         let index = part.transfer as usize;
         let Transfer {
@@ -504,7 +498,7 @@ impl<'a> TransferTimeline<'a> {
             })
     }
 
-    /// Makes the chunks that a transfer brought and read visible to later steps.
+    /// Makes the times at which a transfer delivered and read its chunks visible to later steps.
     fn deliver(&mut self, transfer: u32) {
         let moved = self.plan.schedule.transfer(transfer as usize);
         let TransferRun { start, end, .. } = self.runs[transfer as usize];
@@ -534,12 +528,12 @@ impl<'a> TransferTimeline<'a> {
         }
     }
 
-    /// Returns whether the transfers of all ranks are given, so that nothing is rotated.
+    /// Returns whether the transfers of all ranks are simulated.
     fn is_whole(&self) -> bool {
         self.period == self.plan.fabric.ranks()
     }
 
-    /// Splits chunks by block and rotates each part back to a block below the period.
+    /// Splits `chunks` by block, and rotates each part back to a block below the period.
     fn rotated_chunks(&self, chunks: Range<u32>) -> impl Iterator<Item = RotatedChunks> + use<> {
         let (ranks, period) = (self.plan.fabric.ranks(), self.period);
         let collective = self.plan.schedule.collective;
@@ -555,7 +549,7 @@ impl<'a> TransferTimeline<'a> {
             next = (block + 1).saturating_mul(block_chunks).min(chunks.end);
             let rotation = block - block % period;
             if has_pairs && rotation > 0 {
-                // The block of a pair rotates with both of its ranks: chunks do not stay adjacent.
+                // The block of a pair rotates with both ranks, so adjacent chunks are separated.
                 next = start + 1;
                 let rotated = rotated_chunk(&collective, start, ranks - rotation);
                 return Some(RotatedChunks {
@@ -573,14 +567,14 @@ impl<'a> TransferTimeline<'a> {
         })
     }
 
-    /// Returns the time at which the last cause of a transfer ended, or zero if it waited for
-    /// nothing: the start of the transfer, or of the reconfiguration before it.
+    /// Returns the end of the transfer for which the transfer `index` waited last, or zero if there
+    /// is none. The reconfiguration before the transfer starts at this time.
     fn began(&self, index: usize) -> Time {
         let TransferRun { start, cause, .. } = self.runs[index];
         cause.map_or(Time::ZERO, |cause| self.runs[cause as usize].end.min(start))
     }
 
-    /// Returns the chain of causes that leads to the transfer that ends last.
+    /// Returns the critical path; each of its transfers waited last for the transfer before it.
     fn critical_path(&self) -> Vec<Critical> {
         let mut path = Vec::new();
         let mut next = (0..self.runs.len())

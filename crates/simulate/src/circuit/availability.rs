@@ -1,4 +1,4 @@
-//! Times at which ranks received or read their chunks.
+//! Times at which chunks arrived at ranks, or were read there.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 use opticoll_plan::plan::Plan;
 
-/// Time at which a resource became free or a chunk arrived, with the transfer that caused it.
+/// Time from which a resource is free or a chunk is present, and the transfer that caused it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Availability {
     pub(super) time: Time,
@@ -22,23 +22,21 @@ impl Availability {
     }
 }
 
-/// Time of each chunk at each rank, if there is one. Most plans move single chunks. If transfers
-/// move several chunks, chunks with the same time are stored as one range.
+/// Time of each chunk at each rank, if the chunk has a time.
 #[derive(Clone)]
 pub(super) enum ChunkTimes {
-    /// Times by rank and chunk; for plans in which most ranks come to hold most chunks.
+    /// Times indexed by `rank * chunks + chunk`, for plans in which most ranks receive most chunks.
     Table {
         chunks: usize,
         times: Vec<Availability>,
     },
     Single(FxHashMap<(u32, u32), Availability>),
-    /// Ranges by rank. The ranges of a rank, keyed by first chunk and with their end, do not
-    /// overlap.
+    /// Times of ranges of chunks, indexed by rank, for plans whose transfers move several chunks. A
+    /// key is the first chunk of a range, and a value is the chunk after the range and the time.
     Ranges(Vec<BTreeMap<u32, (u32, Availability)>>),
 }
 
 impl ChunkTimes {
-    /// Creates an empty table for the chunks of a plan.
     pub(super) fn new(plan: &Plan) -> ChunkTimes {
         let ranks = plan.fabric.ranks() as usize;
         let chunks = plan.schedule.collective.chunks() as usize;
@@ -54,7 +52,7 @@ impl ChunkTimes {
         }
     }
 
-    /// Creates an empty table for chunks whose times are never asked for.
+    /// Creates a store without times, which is never queried.
     pub(super) fn none() -> ChunkTimes {
         ChunkTimes::Single(FxHashMap::default())
     }
@@ -63,8 +61,8 @@ impl ChunkTimes {
         ChunkTimes::Ranges(vec![BTreeMap::new(); ranks])
     }
 
-    /// Returns the latest of `ready` and the times of some chunks at a rank; the first of equal
-    /// times.
+    /// Returns the latest of `ready` and the times of `chunks` at `rank`. Of equal times, the first
+    /// is returned, in the order `ready`, then chunks.
     pub(super) fn latest(
         &self,
         rank: u32,
@@ -83,7 +81,7 @@ impl ChunkTimes {
             ChunkTimes::Ranges(ranks) => {
                 let before = ranks[rank as usize].range(..chunks.end).rev();
                 let overlapping = before.take_while(|(_, (end, _))| *end > chunks.start);
-                // The iteration is backwards, so the first of equal times comes last.
+                // The iteration is backwards, so the first of equal times is visited last.
                 let latest = overlapping
                     .map(|(_, &(_, since))| since)
                     .reduce(|later, since| match since.time >= later.time {
@@ -95,31 +93,34 @@ impl ChunkTimes {
         }
     }
 
-    /// Sets the times of some chunks at a rank to `since` where they are earlier.
+    /// Raises the times of `chunks` at `rank` to `since` if they are earlier.
     pub(super) fn postpone(&mut self, rank: u32, chunks: Range<u32>, since: Availability) {
         match self {
             ChunkTimes::Table { chunks: row, times } => {
                 let first = rank as usize * *row;
-                for known in &mut times[first + chunks.start as usize..first + chunks.end as usize]
+                for existing in
+                    &mut times[first + chunks.start as usize..first + chunks.end as usize]
                 {
-                    *known = known.later(since);
+                    *existing = existing.later(since);
                 }
             }
             ChunkTimes::Single(times) => {
                 for chunk in chunks {
                     interrupt::check();
-                    let known = times.entry((rank, chunk)).or_default();
-                    *known = known.later(since);
+                    let existing = times.entry((rank, chunk)).or_default();
+                    *existing = existing.later(since);
                 }
             }
             ChunkTimes::Ranges(ranks) => {
                 let times = &mut ranks[rank as usize];
-                // Usually the chunks are exactly one of the ranges, or overlap none of them.
-                let known = times.range_mut(..chunks.end).next_back();
-                let known = known.filter(|(_, (end, _))| *end > chunks.start);
-                match known {
-                    Some((start, (end, known))) if (*start, *end) == (chunks.start, chunks.end) => {
-                        *known = known.later(since);
+                // Usually the chunks are exactly one of the ranges, or overlap with none of them.
+                let existing = times.range_mut(..chunks.end).next_back();
+                let existing = existing.filter(|(_, (end, _))| *end > chunks.start);
+                match existing {
+                    Some((start, (end, existing)))
+                        if (*start, *end) == (chunks.start, chunks.end) =>
+                    {
+                        *existing = existing.later(since);
                         return;
                     }
                     Some(_) => {}
@@ -136,10 +137,10 @@ impl ChunkTimes {
                 let mut at = chunks.start;
                 while at < chunks.end {
                     interrupt::check();
-                    let known = times.range_mut(at..chunks.end).next();
-                    let (next, end) = match known {
-                        Some((&start, (end, known))) if start == at => {
-                            *known = known.later(since);
+                    let existing = times.range_mut(at..chunks.end).next();
+                    let (next, end) = match existing {
+                        Some((&start, (end, existing))) if start == at => {
+                            *existing = existing.later(since);
                             at = *end;
                             continue;
                         }
@@ -154,13 +155,13 @@ impl ChunkTimes {
     }
 }
 
-/// Splits the range that contains `chunk` and an earlier chunk at `chunk`.
+/// Splits the range that contains `chunk`, so that a range begins at `chunk`.
 fn split(times: &mut BTreeMap<u32, (u32, Availability)>, chunk: u32) {
     let before = times.range_mut(..chunk).next_back();
     if let Some((_, (end, since))) = before.filter(|(_, (end, _))| *end > chunk) {
-        let rest = (*end, *since);
+        let upper = (*end, *since);
         *end = chunk;
-        times.insert(chunk, rest);
+        times.insert(chunk, upper);
     }
 }
 
@@ -171,7 +172,6 @@ mod tests {
     use super::{Availability, ChunkTimes};
     use opticoll_base::units::Time;
 
-    /// Compares ranges with tables of single chunks, over all ranges of random moves.
     #[test]
     fn ranges_tell_what_single_chunks_do() {
         let mut seed = 7u64;

@@ -1,4 +1,4 @@
-//! Charges for changes of circuits, slot by slot.
+//! Reconfiguration time that a policy charges, slot by slot.
 
 use super::PlanRun;
 use super::block::MessageBlock;
@@ -11,13 +11,13 @@ use opticoll_base::units::{Time, UnitError};
 use opticoll_fabric::fabric::circuits::{Change, Circuits, ReconfigurationCharge, Tuning};
 use opticoll_plan::plan::Plan;
 
-/// Charges of a policy, as state that advances slot by slot.
+/// Charging rule of a policy, with state that advances slot by slot.
 pub(super) struct Charging<'a> {
     slots: &'a SlotHops,
     circuits: &'a dyn Circuits,
     change: Change,
     state: ChargeState<'a>,
-    /// True if the next configuration is the first, which is free.
+    /// True if the next setup is the first, and the first setup is free.
     is_free: bool,
     reconfigurations: u64,
 }
@@ -71,7 +71,7 @@ impl<'a> Charging<'a> {
         })
     }
 
-    /// Returns the charge before a slot, for which all messages of the slot wait.
+    /// Returns the reconfiguration time before a slot, for which all messages of the slot wait.
     pub(super) fn charge_before(&mut self, slot: u32) -> Result<Time, UnitError> {
         let charged = match &mut self.state {
             ChargeState::EverySlot => true,
@@ -98,7 +98,7 @@ impl<'a> Charging<'a> {
         Ok(self.change.set_up)
     }
 
-    /// Prepares [`Charging::message_charge`] for the messages of a block.
+    /// Stores the ports of a block's messages for [`Charging::message_charge`].
     pub(super) fn load_block(&mut self, block: &MessageBlock) {
         if let ChargeState::ChangedCircuit { tunings, .. } = &mut self.state {
             tunings.clear();
@@ -106,16 +106,16 @@ impl<'a> Charging<'a> {
         }
     }
 
-    /// Returns the additional charge before a message of the block; `place` is its index.
+    /// Returns the reconfiguration time before the message `index` of the block.
     #[inline]
-    pub(super) fn message_charge(&mut self, place: u32, slot: u32) -> Time {
+    pub(super) fn message_charge(&mut self, index: u32, slot: u32) -> Time {
         let charged = match &mut self.state {
             ChargeState::EachCircuit => true,
             ChargeState::ChangedCircuit {
                 transmitters,
                 tunings,
             } => {
-                let port = tunings[place as usize].transmitter;
+                let port = tunings[index as usize].transmitter;
                 let taken = transmitters.take(port, |since| since);
                 transmitters.set(port, taken.place, slot + 1);
                 !taken.holds || taken.before.is_none_or(|(_, since)| since != slot)
@@ -129,7 +129,7 @@ impl<'a> Charging<'a> {
         }
     }
 
-    /// Returns the charge after the last message of a slot.
+    /// Returns the time to release circuits after the last message of a slot.
     pub(super) fn charge_after(&self, slot: u32) -> Time {
         match &self.state {
             ChargeState::Groups(groups) if groups.releases_after(slot) => self.change.teardown,
@@ -137,7 +137,6 @@ impl<'a> Charging<'a> {
         }
     }
 
-    /// Returns the number of reconfigurations charged so far.
     pub(super) fn reconfigurations(&self) -> u64 {
         self.reconfigurations
     }

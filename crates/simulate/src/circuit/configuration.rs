@@ -1,14 +1,14 @@
-//! Configurations of circuits that are up, slot by slot.
+//! Configurations: sets of circuits that are up at the same time.
 //!
-//! A configuration holds the circuits of the longest run of slots whose circuits can be up at the
-//! same time: no two of them share a channel of a line, and no pool has more circuits than ports.
-//! They are set up together, before the first slot of the run; a slot that needs a circuit which
-//! does not fit begins the next configuration. No other division into configurations has fewer of
-//! them, because a part of a run that fits fits, too.
+//! A configuration consists of the circuits of the longest run of slots whose circuits can all be
+//! up at the same time: no two of them share a channel of a line, and no pool of ports has more
+//! circuits than ports. These circuits are set up together, before the first slot of the run. A
+//! slot with a circuit that does not fit begins the next configuration. No other division of the
+//! slots into configurations has fewer of them, because every part of a run that fits also fits.
 //!
-//! Of a rotation-symmetric plan only the circuits that leave rank 0 are examined. The rotations of
-//! a circuit that spans l links use l channels of every line, so two circuits fit if none of these
-//! channels is the same.
+//! In a rotation-symmetric plan, only the circuits that start at rank 0 are examined. The rotations
+//! of a circuit over l links use l channels of every line. Two circuits therefore fit together if
+//! they have none of these channels in common.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,46 +22,46 @@ use opticoll_fabric::fabric::circuits::{Capacity, Circuit, Circuits, LightSharin
 use opticoll_fabric::fabric::{Hop, Rotation};
 use opticoll_plan::plan::Plan;
 
-/// Source and destination (32 bits each) of a circuit, and its light.
+/// Identification of a circuit: source and destination (the upper and lower 32 bits), and light.
 type CircuitEnds = (u64, u32);
 
-/// Number of ports of a pool that are taken, and the circuit that took the first of them.
+/// Number of ports of a pool that circuits occupy, and the first of these circuits.
 #[derive(Clone, Copy)]
-struct TakenPorts {
+struct OccupiedPorts {
     count: u32,
     first: CircuitEnds,
 }
 
-/// Circuits that are up at present.
+/// Current configuration: the circuits that are up.
 pub(super) struct Configuration<'a> {
     plan: &'a Plan,
     circuits: Option<&'a dyn Circuits>,
-    /// Rotation of the fabric if the plan is rotation-symmetric.
+    /// Rotation of the fabric; `None` if the plan is not rotation-symmetric.
     rotation: Option<&'a dyn Rotation>,
     active: FxHashSet<CircuitEnds>,
-    /// Further circuits that are up; they are moved to `active` when a look-up needs them.
+    /// Further circuits that are up, which are inserted into `active` if a look-up needs them.
     unlisted: Vec<CircuitEnds>,
-    /// Sum of the hashes of the circuits.
+    /// Sum of the hashes of all circuits that are up.
     fingerprint: u128,
-    /// Channels that circuits occupy on lines if no two circuits share them.
-    taken: TakenLines,
-    /// Lines that light trees occupy, by channel: first line, end, and tree.
+    /// Lines that circuits occupy on each channel, except the lines of light trees.
+    taken: OccupiedLines,
+    /// Lines that light trees occupy, by channel: first line, line after the range, and tree.
     trees: FxHashMap<u32, BTreeMap<u32, (u32, CircuitEnds)>>,
-    /// Number of circuits on each line whose channel changes on the way.
+    /// Number of circuits with converters on each line; such circuits can use any channel.
     converted: FxHashMap<u32, u32>,
     pools: PoolNumbers,
-    /// Taken ports of each pool, and the pools with taken ports.
-    ports: Vec<TakenPorts>,
+    /// Occupied ports of each pool; `used` are the pools with occupied ports. A pool is given by
+    /// its number in `pools`.
+    ports: Vec<OccupiedPorts>,
     used: Vec<u32>,
-    /// Light trees that have a transmitter.
-    sent: FxHashSet<CircuitEnds>,
-    /// Circuit and ports of the current hop.
+    /// Light trees whose transmitter is counted.
+    counted_trees: FxHashSet<CircuitEnds>,
+    /// Buffers for the circuit and the ports of the current hop.
     circuit: Vec<Circuit>,
     tuning: Vec<Tuning>,
 }
 
 impl<'a> Configuration<'a> {
-    /// Creates the configuration before the first slot of a plan, or of its representatives.
     pub(super) fn new(plan: &'a Plan, is_rotation_symmetric: bool) -> Configuration<'a> {
         Configuration {
             plan,
@@ -70,20 +70,20 @@ impl<'a> Configuration<'a> {
             active: FxHashSet::default(),
             unlisted: Vec::new(),
             fingerprint: 0,
-            taken: TakenLines::default(),
+            taken: OccupiedLines::default(),
             trees: FxHashMap::default(),
             converted: FxHashMap::default(),
             pools: PoolNumbers::default(),
             ports: Vec::new(),
             used: Vec::new(),
-            sent: FxHashSet::default(),
+            counted_trees: FxHashSet::default(),
             circuit: Vec::new(),
             tuning: Vec::new(),
         }
     }
 
-    /// Adds a slot's circuits, or starts a new configuration with them if they do not fit. Returns
-    /// whether a new configuration started.
+    /// Adds the circuits of a slot. If they do not fit, starts a new configuration with these
+    /// circuits. Returns whether a new configuration started.
     pub(super) fn enter(&mut self, hops: &[u32]) -> bool {
         let was_empty = self.is_empty();
         if hops.iter().all(|&index| self.add(hop(self.plan, index).0)) {
@@ -98,15 +98,15 @@ impl<'a> Configuration<'a> {
         for pool in self.used.drain(..) {
             self.ports[pool as usize].count = 0;
         }
-        self.sent.clear();
-        // Circuits that conflict within their slot are left to the verifier.
+        self.counted_trees.clear();
+        // Only the verifier checks whether circuits of one slot conflict.
         for &index in hops {
             self.add(hop(self.plan, index).0);
         }
         true
     }
 
-    /// Adds the circuit of a hop to the configuration; returns whether it fits.
+    /// Adds the circuit of a hop and returns whether it fits into the configuration.
     fn add(&mut self, hop: Hop) -> bool {
         let ends = (u64::from(hop.from) << 32 | u64::from(hop.to), hop.light.0);
         let Some(circuits) = self.circuits else {
@@ -125,8 +125,8 @@ impl<'a> Configuration<'a> {
         if self.insert(ends, tree.is_some()) {
             return true;
         }
-        let has_ports = self.take_ports(ends, tree);
-        let has_lines = self.take_lines(circuits, hop, tree);
+        let has_ports = self.occupy_ports(ends, tree);
+        let has_lines = self.occupy_channels(circuits, hop, tree);
         self.fingerprint = self.fingerprint.wrapping_add(mixed(ends));
         has_ports && has_lines
     }
@@ -135,10 +135,9 @@ impl<'a> Configuration<'a> {
         self.unlisted.is_empty() && self.active.is_empty()
     }
 
-    /// Returns whether a circuit was up already, and marks it as up.
+    /// Marks a circuit as up and returns whether it was up before.
     fn insert(&mut self, ends: CircuitEnds, may_share: bool) -> bool {
-        // If at most one circuit has a port of the pool, no look-up is needed: either this is the
-        // circuit, or the circuit must be set up.
+        // If at most one circuit uses the pool, this is the circuit, or the circuit is not up.
         if let [tuning] = self.tuning[..]
             && !tuning.is_fixed
             && !may_share
@@ -158,17 +157,17 @@ impl<'a> Configuration<'a> {
         !self.active.insert(ends)
     }
 
-    /// Takes a port at each end of a circuit, which may be part of a light tree; returns whether
-    /// there are enough ports.
-    fn take_ports(&mut self, ends: CircuitEnds, tree: Option<CircuitEnds>) -> bool {
+    /// Occupies a port at each end of a circuit, which may be part of a light tree; returns whether
+    /// there were enough ports.
+    fn occupy_ports(&mut self, ends: CircuitEnds, tree: Option<CircuitEnds>) -> bool {
         let mut fits = true;
         for tuning in self.tuning.iter().filter(|tuning| !tuning.is_fixed) {
-            let leaves = tree.is_none_or(|tree| self.sent.insert(tree));
+            let leaves = tree.is_none_or(|tree| self.counted_trees.insert(tree));
             let ports = [leaves.then_some(tuning.transmitter), Some(tuning.receiver)];
             for port in ports.into_iter().flatten() {
                 let pool = self.pools.number(port.pool);
                 if pool as usize == self.ports.len() {
-                    self.ports.push(TakenPorts {
+                    self.ports.push(OccupiedPorts {
                         count: 0,
                         first: ends,
                     });
@@ -185,13 +184,18 @@ impl<'a> Configuration<'a> {
         fits
     }
 
-    /// Takes the channels of a circuit, and of its rotations if the plan is rotation-symmetric;
+    /// Occupies the channels of a circuit, and of its rotations if the plan is rotation-symmetric;
     /// returns whether they were free.
-    fn take_lines(&mut self, circuits: &dyn Circuits, hop: Hop, tree: Option<CircuitEnds>) -> bool {
+    fn occupy_channels(
+        &mut self,
+        circuits: &dyn Circuits,
+        hop: Hop,
+        tree: Option<CircuitEnds>,
+    ) -> bool {
         let lines = circuits.lines();
         self.circuit.clear();
         let Ok(()) = circuits.measure(&[hop], &mut self.circuit) else {
-            // A circuit that does not exist is refused when its message is timed.
+            // The timing of the message rejects a circuit that does not exist.
             return true;
         };
         let ranges = self.circuit.iter().flat_map(|circuit| &circuit.lines);
@@ -207,7 +211,7 @@ impl<'a> Configuration<'a> {
                 Capacity::Time => lines.channels,
             };
             for line in indices {
-                // The rotations take as many channels of a line as the circuit takes lines of a
+                // The rotations of a circuit over l links occupy l channels of each line of the
                 // row.
                 let line = self.rotation.map_or(line, |_| line / lines.shape[1].1);
                 let taken = self.converted.entry(line).or_default();
@@ -240,33 +244,31 @@ impl<'a> Configuration<'a> {
         fits
     }
 
-    /// Takes lines of a channel for a circuit, or for its light tree; returns whether they were
-    /// free.
+    /// Occupies a channel on `lines` for a circuit or its light tree; returns whether it was free.
     fn take(&mut self, channel: u32, lines: Range<u32>, tree: Option<CircuitEnds>) -> bool {
         match tree {
-            Some(tree) => take_for_tree(self.trees.entry(channel).or_default(), lines, tree),
+            Some(tree) => occupy_for_tree(self.trees.entry(channel).or_default(), lines, tree),
             None => self.taken.take(channel, lines),
         }
     }
 
-    /// Returns a number that depends on the circuits of the configuration but not on their order:
-    /// the sum of a well-mixed 128-bit hash over the circuits. Two different configurations share
-    /// it with a probability of about 2^-128. Returns `None` before the first circuit.
+    /// Returns a fingerprint of the configuration that does not depend on the order of its
+    /// circuits: the sum of 128-bit hashes of the circuits. Two different configurations have equal
+    /// fingerprints with a probability of about 2^-128. Returns `None` if no circuit is up.
     pub(super) fn fingerprint(&self) -> Option<u128> {
         (!self.is_empty()).then_some(self.fingerprint)
     }
 }
 
-/// Lines that are taken, one bit for each line of each channel.
+/// Occupied lines of each channel, one bit per line.
 #[derive(Default)]
-struct TakenLines {
+struct OccupiedLines {
     channels: Vec<Vec<u64>>,
-    /// Ranges that were taken, with their channels.
     ranges: Vec<(u32, Range<u32>)>,
 }
 
-impl TakenLines {
-    /// Takes lines of a channel; returns whether all of them were free.
+impl OccupiedLines {
+    /// Occupies `lines` on a channel and returns whether all of them were free.
     fn take(&mut self, channel: u32, lines: Range<u32>) -> bool {
         if lines.is_empty() {
             return true;
@@ -289,7 +291,6 @@ impl TakenLines {
         is_free
     }
 
-    /// Frees all lines.
     fn clear(&mut self) {
         for (channel, lines) in self.ranges.drain(..) {
             for (word, mask) in masks(&lines) {
@@ -299,7 +300,7 @@ impl TakenLines {
     }
 }
 
-/// Returns the 64-bit words that contain some lines, each with the mask of these lines.
+/// Returns the indices and masks of the 64-bit words that contain the bits of `lines`.
 fn masks(lines: &Range<u32>) -> impl Iterator<Item = (usize, u64)> + use<> {
     let Range { start, end } = lines.clone();
     (start / 64..end.div_ceil(64)).map(move |word| {
@@ -309,8 +310,8 @@ fn masks(lines: &Range<u32>) -> impl Iterator<Item = (usize, u64)> + use<> {
     })
 }
 
-/// Takes lines of a channel for a light tree; returns whether no other tree has one of them.
-fn take_for_tree(
+/// Occupies `lines` for a light tree and returns whether no other tree occupies one of them.
+fn occupy_for_tree(
     taken: &mut BTreeMap<u32, (u32, CircuitEnds)>,
     mut lines: Range<u32>,
     owner: CircuitEnds,

@@ -1,17 +1,16 @@
-//! Groups of slots in which no port changes its circuit.
+//! Groups of consecutive slots in which no port changes its circuit.
 //!
-//! A group is the longest such run of slots, or each slot with messages by itself. In a group no
-//! rank therefore has circuits to more ranks than it has ports. The setting `paths` defines when
-//! circuits are set up and torn down:
-//! - `released`: circuits are set up before their group and torn down after it.
-//! - `kept`: circuits stay until their port is needed for another circuit. Before a group, missing
-//!   circuits are set up, and if one of them needs a port of another circuit, that circuit is torn
-//!   down first. A circuit takes the least recently used port, so that each rank keeps the circuits
-//!   that it used last.
-//! - `warm`: as `kept`, but the circuits of an earlier run of the same plan are up at the
-//!   beginning.
-//! - `predicted`: circuits are set up before the plan begins and replaced between groups; the last
-//!   release costs no time.
+//! A group is the longest such run of slots. Under some policies, each slot with messages is a
+//! group. Within a group, no rank has circuits to more ranks than it has ports. The setting `paths`
+//! defines when circuits are set up and torn down:
+//! - `released`: Circuits are set up before their group and torn down after it.
+//! - `kept`: A circuit stays up until one of its ports is needed for another circuit. Before a
+//!   group, the circuits that are not up are set up; circuits that occupy their ports are torn down
+//!   first. A new circuit uses the least recently used port, so that each rank keeps its most
+//!   recently used circuits.
+//! - `warm`: As `kept`, but at the start the circuits of an earlier run of the same plan are up.
+//! - `predicted`: The circuits of the first group are set up before the plan begins. Circuits are
+//!   replaced between groups. The last release costs no time.
 
 use super::slots::{SlotHops, hop};
 use crate::{Paths, SimulationError};
@@ -21,27 +20,25 @@ use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::{Circuits, Tuning};
 use opticoll_plan::plan::Plan;
 
-/// Numbers of releases and of set-ups before a slot.
+/// Numbers of releases and setups before a slot; simultaneous changes count once.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CircuitChanges {
     pub(super) releases: u64,
     pub(super) setups: u64,
 }
 
-/// Circuits that are up, slot by slot.
+/// Circuits that are up in the current slot, and the groups of slots.
 pub(super) struct CircuitGroups<'a> {
     plan: &'a Plan,
     circuits: &'a dyn Circuits,
     slots: &'a SlotHops,
     paths: Paths,
-    /// Flags of each slot with messages: the first of its group, and the last of its group.
+    /// Two flags per slot: first slot of its group, and last slot of its group.
     bounds: Vec<(bool, bool)>,
-    /// End of the group that begins at each slot; the next slot if no group begins there.
+    /// Slot after the group, for each slot at which a group begins; for other slots, the next slot.
     group_end: Vec<u32>,
-    held: Ports<()>,
-    /// True if a group has been entered.
+    ports: Ports<()>,
     has_begun: bool,
-    /// Hops and ports of the current slot.
     hops: Vec<Hop>,
     tunings: Vec<Tuning>,
 }
@@ -62,19 +59,18 @@ impl<'a> CircuitGroups<'a> {
             paths,
             bounds: vec![(false, false); count as usize],
             group_end: (1..=count).collect(),
-            held: Ports::default(),
+            ports: Ports::default(),
             has_begun: false,
             hops: Vec::new(),
             tunings: Vec::new(),
         };
-        groups.form(each_slot)?;
+        groups.form_groups(each_slot)?;
         if paths == Paths::Warm {
             (0..count).for_each(|slot| _ = groups.enter(slot));
         }
         Ok(groups)
     }
 
-    /// Reads the hops and ports of a slot.
     fn read_slot(&mut self, slot: u32) {
         let hops = self.slots.hops(slot).iter();
         self.hops.clear();
@@ -83,8 +79,8 @@ impl<'a> CircuitGroups<'a> {
         self.circuits.tune(&self.hops, &mut self.tunings);
     }
 
-    /// Forms the groups: each continues until a port changes its circuit.
-    fn form(&mut self, each_slot: bool) -> Result<(), SimulationError> {
+    /// Forms the groups, each of which ends when a port changes its circuit.
+    fn form_groups(&mut self, each_slot: bool) -> Result<(), SimulationError> {
         // Slot in which each port was used last.
         let mut used: Ports<u32> = Ports::default();
         let (mut first, mut last) = (None, 0);
@@ -102,11 +98,11 @@ impl<'a> CircuitGroups<'a> {
                 let taken = used.take(port, |slot| slot);
                 taken.holds || taken.before.is_none_or(|(_, slot)| Some(slot) < first)
             });
-            for (place, ports) in ends.enumerate() {
+            for (hop_index, ports) in ends.enumerate() {
                 for port in ports {
                     let taken = used.take(port, |slot| slot);
                     if !taken.holds && taken.before.is_some_and(|(_, used)| used == slot) {
-                        let (_, transfer) = hop(self.plan, self.slots.hops(slot)[place]);
+                        let (_, transfer) = hop(self.plan, self.slots.hops(slot)[hop_index]);
                         return Err(SimulationError::Transfer {
                             transfer: transfer as usize,
                             problem: "one of its ports has another circuit in this slot",
@@ -116,16 +112,16 @@ impl<'a> CircuitGroups<'a> {
                 }
             }
             if !fits || each_slot || first.is_none() {
-                self.close(first, last);
+                self.close_group(first, last);
                 first = Some(slot);
             }
             last = slot;
         }
-        self.close(first, last);
+        self.close_group(first, last);
         Ok(())
     }
 
-    fn close(&mut self, first: Option<u32>, last: u32) {
+    fn close_group(&mut self, first: Option<u32>, last: u32) {
         if let Some(first) = first {
             self.bounds[first as usize].0 = true;
             self.bounds[last as usize].1 = true;
@@ -133,7 +129,7 @@ impl<'a> CircuitGroups<'a> {
         }
     }
 
-    /// Advances to a slot and returns the changes before it.
+    /// Advances to a slot and returns the numbers of releases and setups before the slot.
     pub(super) fn enter(&mut self, slot: u32) -> CircuitChanges {
         let (is_first, _) = self.bounds[slot as usize];
         match (is_first, self.paths) {
@@ -153,29 +149,28 @@ impl<'a> CircuitGroups<'a> {
         }
     }
 
-    /// Returns whether circuits are released after a slot.
     pub(super) fn releases_after(&self, slot: u32) -> bool {
         self.bounds[slot as usize].1 && self.paths == Paths::Released
     }
 
-    /// Sets up the circuits of the group that begins at slot `first`, and tears down circuits whose
-    /// ports they need.
+    /// Sets up the circuits of the group that begins at slot `first`, and tears down the circuits
+    /// that occupy their ports.
     fn replace(&mut self, first: u32) -> CircuitChanges {
         let mut changes = CircuitChanges::default();
         for slot in first..self.group_end[first as usize] {
             self.read_slot(slot);
             for tuning in &self.tunings {
-                if tuning.is_fixed || self.held.take(tuning.transmitter, |()| ()).holds {
+                if tuning.is_fixed || self.ports.take(tuning.transmitter, |()| ()).holds {
                     continue;
                 }
                 changes.setups = 1;
                 for port in [tuning.transmitter, tuning.receiver] {
-                    let taken = self.held.take(port, |()| ());
-                    self.held.set(port, taken.place, ());
+                    let taken = self.ports.take(port, |()| ());
+                    self.ports.set(port, taken.place, ());
                     if let Some((other, ())) = taken.before {
                         changes.releases = 1;
                         if other != port.state {
-                            self.held.clear(other, 0);
+                            self.ports.clear(other, 0);
                         }
                     }
                 }

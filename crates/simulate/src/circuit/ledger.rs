@@ -1,4 +1,4 @@
-//! Sums of busy times and bytes per line and rank.
+//! Busy times and bytes, summed per line (a link, or a port on fabrics without links) and per rank.
 
 use std::ops::Range;
 
@@ -9,17 +9,16 @@ use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::{Circuit, Lines};
 
-/// Sums per line and rank. Sums of lines are stored as differences between neighbouring lines, so
-/// that entering a circuit over many lines costs as much as entering a circuit over one line.
+/// Sums per line and rank. For lines, the ledger stores the differences between the sums of
+/// neighbouring lines, so that the cost of adding a circuit does not depend on its number of lines.
 pub(super) struct LineLedger {
     lines: Lines,
     changes: Vec<LineUse>,
     ranks: Vec<RankUse>,
-    /// Number of lines of all circuits, each counted once per circuit.
     occupied: u64,
 }
 
-/// Sums of several messages over one circuit.
+/// Sums over several messages on one circuit.
 pub(super) struct Sums {
     pub(super) messages: u64,
     /// Picoseconds for which the messages occupy the lines of the circuit.
@@ -27,7 +26,7 @@ pub(super) struct Sums {
     pub(super) bytes: u128,
 }
 
-/// Busy picoseconds and bytes of a line, less those of the previous line.
+/// Busy time in picoseconds and bytes of a line, minus those of the previous line.
 #[derive(Clone, Copy, Default)]
 struct LineUse {
     busy: u128,
@@ -51,10 +50,10 @@ impl LineLedger {
         }
     }
 
-    /// Enters a message that arrives at `end`. Lines and the sender's bytes count only if the
-    /// message leads, that is, if it shares no other light.
+    /// Adds a message that arrives at `end`. If `leads` is false, the message shares the light of
+    /// another message, and only the receiver's bytes are added.
     #[inline]
-    pub(super) fn enter(
+    pub(super) fn add(
         &mut self,
         hop: &Hop,
         message: &Message,
@@ -88,8 +87,8 @@ impl LineLedger {
         Ok(())
     }
 
-    /// Enters messages that all use one circuit; the last of them arrives at `end`.
-    pub(super) fn enter_all(
+    /// Adds several messages over one circuit, given their sums; the last of them arrives at `end`.
+    pub(super) fn add_messages(
         &mut self,
         hop: &Hop,
         circuit: &Circuit,
@@ -125,12 +124,11 @@ impl LineLedger {
         self.occupied += u64::from(lines.end - lines.start) * sums.messages;
     }
 
-    /// Returns the number of lines of all circuits, each counted once per circuit.
+    /// Returns the number of occupied lines, summed over circuits.
     pub(super) fn occupied(&self) -> u64 {
         self.occupied
     }
 
-    /// Sums up the differences and returns the columns.
     pub(super) fn close(self) -> Result<(LinkColumns, RankColumns), SimulationError> {
         let sum = |what: &str, read: fn(&LineUse) -> u128| -> Result<Vec<u64>, UnitError> {
             let lines = self.changes.len() - 1;

@@ -1,4 +1,4 @@
-//! Messages of a plan, slot by slot.
+//! Messages of a plan, formed slot by slot.
 
 use super::block::{Message, MessageBlock};
 use super::chains::{self, ChainHop};
@@ -13,21 +13,19 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Transfer;
 use rustc_hash::FxHashMap;
 
-/// Rule for the bytes of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sizes {
-    /// Bytes of the transfer's chunks.
+    /// Bytes of the transfer's own chunks.
     Exact,
-    /// Maximum over the rotations of the transfer; a rotation by one rank moves chunks by the given
-    /// number.
+    /// Maximum of the bytes of all rotations of the transfer. A rotation by one rank adds the given
+    /// number to the chunks' indices.
     MaxOfRotations(u32),
 }
 
-/// Maximum number of hops of a slot for which a linear search finds the message of a circuit;
-/// hashing is slower below.
+/// Maximum number of hops of a slot for which linear search is faster than a hash table.
 const MAX_HOPS_OF_LINEAR_SEARCH: usize = 16;
 
-/// Messages of one slot after another.
+/// Generator of the messages of one slot after another.
 pub(super) struct SlotMessages<'a> {
     plan: &'a Plan,
     circuits: &'a dyn Circuits,
@@ -38,17 +36,17 @@ pub(super) struct SlotMessages<'a> {
     chunks: u32,
     transmission: Transmission,
     is_degraded: bool,
-    /// Size and transmission time computed last; most messages have the same size.
+    /// Last computed transmission time, with its number of bytes.
     latest: Option<(Bytes, Time)>,
     block: MessageBlock,
-    /// Light and transmission of messages over the network beside the circuits, if there is one.
+    /// Light and transmission of the side network (see `side_network`), if the fabric has one.
     side_network: Option<(Light, Transmission)>,
-    /// True if the messages of a rank over that network are sent one by one; otherwise the messages
-    /// of a slot share its port.
+    /// True if the messages of a rank over the side network are sent one after another. If false,
+    /// the messages of a slot share the rank's port.
     one_by_one: bool,
-    /// Hops of the slot; `None` if a transfer uses at most one circuit in a slot.
+    /// Hops of the current slot; `None` if no transfer uses several circuits in one slot.
     chained: Option<Vec<ChainHop>>,
-    /// Index of the message on each circuit, given by source, destination and light.
+    /// Index of the message on each circuit; the key is source, destination and light.
     places: FxHashMap<(u32, u32, Light), u32>,
 }
 
@@ -78,7 +76,6 @@ impl<'a> SlotMessages<'a> {
         }
     }
 
-    /// Makes the messages of a rank over the network beside the circuits follow one another.
     pub(super) fn send_one_by_one(&mut self) {
         self.one_by_one = true;
     }
@@ -87,10 +84,11 @@ impl<'a> SlotMessages<'a> {
         self.side_network.is_some_and(|(other, _)| other == light)
     }
 
-    /// Returns the messages that hops of one slot form.
+    /// Returns the messages that the hops of one slot form; `hops` are numbers of [`hop`].
     ///
     /// # Errors
-    /// A hop without a circuit, chunks that do not exist, or a time or size that exceeds 64 bits.
+    /// Returns an error for a hop without a circuit, for chunks that do not exist, or for a time or
+    /// size that exceeds 64 bits.
     pub(super) fn block(&mut self, hops: &[u32]) -> Result<&MessageBlock, SimulationError> {
         self.block.hops.clear();
         self.block.messages.clear();
@@ -113,8 +111,8 @@ impl<'a> SlotMessages<'a> {
             None => Vec::new(),
         };
         self.add_startup(startup)?;
-        for (place, delay) in delays {
-            let known = &mut self.block.circuits[place as usize].delay;
+        for (message_index, delay) in delays {
+            let known = &mut self.block.circuits[message_index as usize].delay;
             *known = delay.max(*known);
         }
         if let LightSharing::Tree { light } = self.sharing {
@@ -123,30 +121,30 @@ impl<'a> SlotMessages<'a> {
         Ok(&self.block)
     }
 
-    /// Combines the hops that use the same circuit.
+    /// Forms the messages: hops over the same circuit become one message.
     fn join(&mut self, hops: &[u32]) -> Result<(), SimulationError> {
         self.places.clear();
         self.chained.iter_mut().for_each(Vec::clear);
         for &index in hops {
             let (hop, mut message) = self.read_hop(index)?;
-            let place = self.message_index(&hop, hops.len());
+            let message_index = self.message_index(&hop, hops.len());
             if let Some(chained) = &mut self.chained {
                 chained.push(ChainHop {
                     transfer: message.transfer,
-                    place: place as u32,
+                    message: message_index as u32,
                     begins: message.begins
                         && self
                             .side_network
                             .is_none_or(|(other, _)| other != hop.light),
                 });
             }
-            match self.block.messages.get_mut(place) {
+            match self.block.messages.get_mut(message_index) {
                 Some(other) => {
                     other.bytes = other.bytes.plus(message.bytes)?;
-                    self.block.joined.push((place as u32, message));
+                    self.block.joined.push((message_index as u32, message));
                 }
                 None => {
-                    message.leader = place as u32;
+                    message.leader = message_index as u32;
                     self.block.hops.push(hop);
                     self.block.messages.push(message);
                 }
@@ -164,30 +162,38 @@ impl<'a> SlotMessages<'a> {
                 _ => time(&mut self.latest, self.transmission, message.bytes)?,
             };
         }
-        self.block.joined.sort_by_key(|(place, _)| *place);
+        self.block
+            .joined
+            .sort_by_key(|(message_index, _)| *message_index);
         if let Some(chained) = &self.chained {
             self.block.start_sets = chains::start_sets(chained, self.block.messages.len());
         }
         Ok(())
     }
 
-    /// Adds the start-up time of transfers to the delay of their first circuits.
+    /// Adds the start-up time to the delay of every message on a circuit in which a transfer
+    /// begins.
     fn add_startup(&mut self, startup: Time) -> Result<(), UnitError> {
         if startup == Time::ZERO {
             return Ok(());
         }
-        for place in 0..self.block.messages.len() {
-            let in_side_network = self.uses_side_network(self.block.hops[place].light);
-            if !in_side_network && self.block.parts_of(place as u32).any(|part| part.begins) {
-                let delay = &mut self.block.circuits[place].delay;
+        for message_index in 0..self.block.messages.len() {
+            let in_side_network = self.uses_side_network(self.block.hops[message_index].light);
+            if !in_side_network
+                && self
+                    .block
+                    .parts_of(message_index as u32)
+                    .any(|part| part.begins)
+            {
+                let delay = &mut self.block.circuits[message_index].delay;
                 *delay = delay.plus(startup)?;
             }
         }
         Ok(())
     }
 
-    /// Returns the index of the message on the circuit of a hop, or the next index if there is
-    /// none.
+    /// Returns the index of the message on the circuit of `hop`, or the next free index if there is
+    /// no such message. `hops` is the number of hops of the slot.
     fn message_index(&mut self, hop: &Hop, hops: usize) -> usize {
         let next = self.block.hops.len();
         if !self.circuits.has_channel(hop.light) {
@@ -201,7 +207,7 @@ impl<'a> SlotMessages<'a> {
         *self.places.entry(circuit).or_insert(next as u32) as usize
     }
 
-    /// Returns the hop with a number and its bytes as a message. `transfer` checks for interrupts.
+    /// Returns the hop `index` and its bytes as a message. `transfer` checks for interrupts.
     #[inline(always)]
     fn read_hop(&self, index: u32) -> Result<(Hop, Message), SimulationError> {
         let plan = self.plan;
@@ -250,7 +256,7 @@ impl<'a> SlotMessages<'a> {
     }
 }
 
-/// Returns the transmission time of some bytes; `latest` caches the previous result.
+/// Returns the transmission time of `bytes`; `latest` caches the last result.
 #[inline]
 fn time(
     latest: &mut Option<(Bytes, Time)>,

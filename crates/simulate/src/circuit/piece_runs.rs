@@ -1,14 +1,16 @@
-//! Starts of the pieces of a stream on one circuit after another.
+//! Start times of the pieces of a stream on one circuit after another.
 //!
-//! Piece p starts on a circuit at x(p) = max(x(p - 1) + t, max over waits of y(p) + a), where t is
-//! the time of a piece on this circuit, y(p) the start of p on a circuit of an earlier slot, and a
-//! the time that must pass after y(p). Starts are stored as *runs* of consecutive pieces that start
-//! at equal intervals for the same reason:
+//! Let x(p) be the start of piece p on a circuit. The piece starts when the previous piece has
+//! ended, at x(p - 1) + t, where t is the time of a piece on this circuit. If the circuit has
+//! waits, the piece starts no earlier than y(p) + a for each wait. Here y(p) is the start of piece
+//! p on a circuit of an earlier slot, and a is the time that must pass after y(p). Starts are
+//! stored as *runs*: consecutive pieces that start at equal intervals for the same reason.
 //!
-//! - If x(p) = x(p - 1) + t, the run continues until a y with a longer interval overtakes.
-//! - If x(p) = y(p) + a and the interval of y exceeds t, the run continues until another y with a
-//!   longer interval overtakes, or until the run of y ends.
-//! - Otherwise, piece p is a run of its own.
+//! - If x(p) = x(p - 1) + t, the run continues until a wait with a longer interval determines the
+//!   start.
+//! - If x(p) = y(p) + a and the interval of y exceeds t, the run continues until another wait with
+//!   a longer interval determines the start, or until the run of y ends.
+//! - Otherwise, piece p is a run of one piece.
 //!
 //! All x are convex functions of p, so there are few runs.
 
@@ -21,25 +23,26 @@ use crate::outcome::SlotColumns;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Time, UnitError};
 
-/// Event that a piece waited for last.
+/// Event for which a piece waited last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// The tuning of its circuit.
+    /// The first piece waited for the setup of its circuit.
     None,
-    /// The end of the previous piece on its circuit.
+    /// The piece waited for the end of the previous piece on its circuit.
     PieceBefore,
-    /// A start on another circuit, as an index into the waits of its transfer.
+    /// The piece waited for its start on another circuit; the number is the index of the wait.
     Wait(u32),
 }
 
-/// Transfer that another transfer waits for, and the time that must pass after its start.
+/// Wait for the transfer `on`, after whose start the time `after` must pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wait {
     pub(super) on: usize,
     pub(super) after: Time,
 }
 
-/// Consecutive pieces that start at equal intervals.
+/// Consecutive pieces that start at equal intervals: piece `first` at `start`, each next piece
+/// `step` later.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PieceRun {
     pub(super) first: u32,
@@ -54,7 +57,7 @@ impl PieceRun {
         self.first + self.count
     }
 
-    /// Returns the start of a piece of the run, or of the piece after the last.
+    /// Returns the start of `piece`, which is a piece of the run or the piece after its last piece.
     fn start_of(&self, piece: u32) -> Result<Time, UnitError> {
         let before = u64::from(piece - self.first);
         self.start.plus(self.step.times(before)?)
@@ -65,27 +68,26 @@ impl PieceRun {
     }
 }
 
-/// Returns the run that contains a piece.
 pub(super) fn run_of(runs: &[PieceRun], piece: u32) -> &PieceRun {
     &runs[runs.partition_point(|run| run.end() <= piece)]
 }
 
-/// Number of pieces of a stream, and their times on a circuit.
+/// Number of pieces of a stream, and their times on one circuit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PieceTimes {
     pub(super) pieces: u32,
-    /// Time before the first piece.
+    /// Time until the circuit is up.
     pub(super) retune: Time,
-    /// Time of each piece.
+    /// Time of each piece on the circuit.
     pub(super) taken: Time,
     pub(super) limit: Option<Time>,
 }
 
-/// Returns the starts of all pieces on a circuit with their causes; `started` are the starts on
-/// earlier circuits.
+/// Returns the starts of all pieces on a circuit, as runs with their causes. `started` are the
+/// starts on all earlier circuits, indexed by transfer.
 ///
 /// # Errors
-/// A time that exceeds 64 bits, or an end past the limit.
+/// Returns an error for a time that exceeds 64 bits or the limit.
 pub(super) fn starts(
     times: PieceTimes,
     waits: &[Wait],
@@ -93,13 +95,13 @@ pub(super) fn starts(
 ) -> Result<Vec<PieceRun>, SimulationError> {
     let PieceTimes { pieces, taken, .. } = times;
     let mut runs: Vec<PieceRun> = Vec::new();
-    // Index of the current run of each wait.
+    // For each wait, the index of the run that contains `piece`.
     let mut current = vec![0usize; waits.len()];
     let (mut free, mut cause) = (times.retune, Cause::None);
     let mut piece = 0;
     while piece < pieces {
         interrupt::check();
-        // Advance to the runs of this piece on the other circuits.
+        // Advance to the runs on the other circuits that contain this piece.
         for (index, wait) in current.iter_mut().zip(waits) {
             *index += started[wait.on][*index..].partition_point(|run| run.end() <= piece);
         }
@@ -136,7 +138,7 @@ pub(super) fn starts(
                     if run.step > step {
                         let behind = start.ps() - run.start_of(piece)?.plus(after)?.ps();
                         let gained = run.step.ps() - step.ps();
-                        // The first of several waits with equal times counts.
+                        // Of several waits with equal times, the first is the cause.
                         count = count.min(match (other as u32) < number {
                             true => behind.div_ceil(gained),
                             false => behind / gained + 1,
@@ -160,7 +162,7 @@ pub(super) fn starts(
         piece += count;
         cause = Cause::PieceBefore;
         match runs.last_mut() {
-            // The run continues past the end of a run on another circuit.
+            // A run can continue past the end of a run on another circuit.
             Some(last)
                 if last.cause == run.cause
                     && last.step == run.step
@@ -175,28 +177,28 @@ pub(super) fn starts(
     Ok(runs)
 }
 
-/// Start of the first piece and end of the last piece of each slot.
+/// Start of the first piece and end of the last piece in each slot.
 #[derive(Default)]
 pub(super) struct SlotSpans {
-    /// Long runs, keyed by the interval of their pieces in picoseconds.
+    /// Long runs; the key is the interval between pieces in picoseconds.
     long: BTreeMap<u64, Vec<LongRun>>,
 }
 
-/// Long run of pieces, one in each slot of `slots`. The piece of slot s starts at `start` + s times
-/// the run's interval, in picoseconds.
+/// Run of pieces that occupies the slots `slots`, with one piece per slot. In slot s the piece
+/// starts at `start` + s * interval and ends at `end` + s * interval, in picoseconds.
 struct LongRun {
     slots: Range<usize>,
     start: i128,
     end: i128,
 }
 
-/// Minimum number of pieces of a long run; the pieces of shorter runs are entered one by one.
+/// Minimum number of pieces of a long run; the pieces of shorter runs are added one by one.
 const MIN_LONG_RUN: usize = 64;
 
 impl SlotSpans {
-    /// Enters the pieces of a run into the columns. The first piece is in `slot`, and each piece
-    /// takes `taken`.
-    pub(super) fn enter(
+    /// Adds the pieces of a run, the first of which is in `slot`; each piece takes the time
+    /// `taken`.
+    pub(super) fn add(
         &mut self,
         columns: &mut SlotColumns,
         slot: usize,
@@ -226,11 +228,11 @@ impl SlotSpans {
         Ok(())
     }
 
-    /// Enters the long runs. Among runs with equal intervals, a run that starts earliest in one
-    /// slot does so in every slot that it shares with other runs; the same holds for the run that
-    /// ends last.
+    /// Adds the long runs to the columns. Among runs with equal intervals, the run that starts
+    /// first in one slot also starts first in every other slot that the runs share, and the run
+    /// that ends last also ends last in these slots.
     pub(super) fn close(self, columns: &mut SlotColumns) {
-        let mut free = FreeSlots::default();
+        let mut free = UnassignedSlots::default();
         for (step, mut runs) in self.long {
             let at = |offset: i128, slot: usize| {
                 let time = offset + slot as i128 * i128::from(step);
@@ -239,14 +241,14 @@ impl SlotSpans {
             runs.sort_by_key(|run| run.start);
             free.clear(columns.start.len());
             for run in &runs {
-                free.take(&run.slots, |slot| {
+                free.assign_free(&run.slots, |slot| {
                     columns.start[slot] = columns.start[slot].min(at(run.start, slot));
                 });
             }
             runs.sort_by_key(|run| std::cmp::Reverse(run.end));
             free.clear(columns.end.len());
             for run in &runs {
-                free.take(&run.slots, |slot| {
+                free.assign_free(&run.slots, |slot| {
                     columns.end[slot] = columns.end[slot].max(at(run.end, slot));
                 });
             }
@@ -254,25 +256,25 @@ impl SlotSpans {
     }
 }
 
-/// Slots that no run has taken yet, as a union-find forest.
+/// Slots to which no run has been assigned yet, as a union-find forest.
 #[derive(Default)]
-struct FreeSlots {
-    /// Slot from which to look for the next free slot; a free slot refers to itself.
+struct UnassignedSlots {
+    /// Slot from which to search for the next free slot; a free slot refers to itself.
     next: Vec<usize>,
 }
 
-impl FreeSlots {
+impl UnassignedSlots {
     fn clear(&mut self, slots: usize) {
         self.next.clear();
         self.next.extend(0..=slots);
     }
 
-    /// Calls `taken` for the free slots of a range and takes them.
-    fn take(&mut self, slots: &Range<usize>, mut taken: impl FnMut(usize)) {
+    /// Calls `assign` for each free slot of a range, and marks these slots as assigned.
+    fn assign_free(&mut self, slots: &Range<usize>, mut assign: impl FnMut(usize)) {
         let mut slot = self.free_from(slots.start);
         while slot < slots.end {
             interrupt::check();
-            taken(slot);
+            assign(slot);
             self.next[slot] = slot + 1;
             slot = self.free_from(slot + 1);
         }
@@ -295,7 +297,6 @@ impl FreeSlots {
 mod tests {
     use super::*;
 
-    /// Compares the spans with those of runs that are entered piece by piece.
     #[test]
     fn slots_last_from_their_first_piece_to_their_last() {
         let mut seed = 3u64;
@@ -324,7 +325,7 @@ mod tests {
                     cause: Cause::PieceBefore,
                 };
                 let taken = Time::from_ps(random(30));
-                let entered = spans.enter(&mut columns, slot, &run, taken);
+                let entered = spans.add(&mut columns, slot, &run, taken);
                 entered.expect("short times");
                 for piece in 0..run.count as usize {
                     let start = run.start.ps() + piece as u64 * run.step.ps();
@@ -340,8 +341,6 @@ mod tests {
         }
     }
 
-    /// Compares the starts with the rule for each piece, over random circuits that wait for each
-    /// other.
     #[test]
     fn runs_are_what_the_rule_says_of_each_piece() {
         let mut seed = 11u64;
@@ -398,8 +397,7 @@ mod tests {
         assert!(most_runs >= 3, "{most_runs} runs");
     }
 
-    /// Pieces that wait for one circuit, then for a slower circuit that overtakes it, form two
-    /// runs.
+    /// Checks that waits for two circuits form two runs if the slower circuit overtakes the other.
     #[test]
     fn waits_that_overtake_one_another_are_few_runs() {
         const PIECES: u32 = 200_000;
@@ -418,8 +416,8 @@ mod tests {
         let runs = starts(times(1000, 0), &waits, &started).expect("short times");
         let causes: Vec<Cause> = runs.iter().map(|run| run.cause).collect();
         assert!(runs.len() <= 3, "{causes:?}");
-        // 1e8 + 1001 p = 1002 p: the slower circuit would lead from piece 1e8 on, which is beyond
-        // the last piece.
+        // 1e8 + 1001 p = 1002 p: the slower circuit would overtake at piece 1e8, after the last
+        // piece.
         assert_eq!(causes, [Cause::Wait(0)]);
         let near = [first(1001, 100_000), first(1002, 0)];
         let runs = starts(times(1000, 0), &waits, &near).expect("short times");

@@ -1,15 +1,15 @@
-//! Pipelined plans, simulated by the transfers of their first chunks.
+//! Pipelined plans, simulated by the transfers of their first pieces.
 //!
-//! **With barriers** a slot lasts as long as the longest of the pieces that are under way in it.
-//! The largest chunk of all stripes determines the time of a piece, because stripes use channels of
-//! their own and run in parallel.
+//! **With barriers**, a slot takes as long as the longest of its pieces. The largest chunk of all
+//! stripes determines the time of a piece, because stripes use different channels and are sent in
+//! parallel.
 //!
-//! **Without barriers** (`per_port`) every circuit is set up once and then carries piece after
-//! piece. Let x(p) be the start of piece p of a transfer. It is the latest of the end of piece p -
-//! 1 on its circuit, the arrival of piece p at its source and, if contributions combine, the ends
-//! of the earlier transfers that change piece p at the destination and the starts of the earlier
-//! transfers that read it there. Stripes differ only in bytes. If the number of chunks does not
-//! divide the size, all chunks take the time of the largest chunk.
+//! **Without barriers** (`per_port`), every circuit is set up once and then carries piece after
+//! piece. Piece p of a transfer starts at the latest of these times: the end of piece p - 1 on the
+//! circuit; the arrival of piece p at the source; and, if contributions are added, two times at the
+//! destination. These are the ends of the earlier transfers that change piece p there, and the
+//! starts of the earlier transfers that read piece p there. Stripes differ only in bytes. If the
+//! number of chunks does not divide the size, all chunks take the time of the largest chunk.
 //!
 //! Bytes and busy times of links are sums over all chunks.
 
@@ -56,14 +56,14 @@ pub(super) fn simulate(
     run.outcome(plan, circuits, timing, ledger)
 }
 
-/// Sizes and times of all chunks of a stream: its pieces on all stripes.
+/// Sizes and times of all chunks of a stream. A stream consists of the same pieces on all stripes.
 struct Stream {
     /// Longest transmission time of each piece, and the first stripe with this time.
     longest: Vec<(Time, u32)>,
-    /// Longest transmission time of all pieces.
+    /// Longest transmission time of any piece.
     max: Time,
     bytes: u128,
-    /// Sum of the transmission times in picoseconds.
+    /// Sum of the transmission times of all chunks, in picoseconds.
     sending: u128,
 }
 
@@ -77,21 +77,21 @@ impl Stream {
         let collective = plan.schedule.collective;
         let (mut bytes, mut sending, mut max) = (0u128, 0u128, Time::ZERO);
         let mut longest = Vec::with_capacity(plan.repetition.pieces as usize);
-        // Size and time of the previous chunk, which usually has the same size.
-        let mut known = (Bytes::new(0), transmission.time(Bytes::new(0))?);
+        // Size and transmission time of the previous chunk, because most chunks have equal sizes.
+        let mut previous = (Bytes::new(0), transmission.time(Bytes::new(0))?);
         for piece in 0..plan.repetition.pieces {
             interrupt::check();
             let mut longest_chunk: Option<(Time, u32)> = None;
             for stripe in 0..plan.repetition.stripes {
                 let chunk = first + stripe * plan.repetition.pieces + piece;
                 let chunk_bytes = collective.chunk_bytes(size, chunk);
-                if chunk_bytes != known.0 {
-                    known = (chunk_bytes, transmission.time(chunk_bytes)?);
+                if chunk_bytes != previous.0 {
+                    previous = (chunk_bytes, transmission.time(chunk_bytes)?);
                 }
                 bytes += u128::from(chunk_bytes.get());
-                sending += u128::from(known.1.ps());
-                if longest_chunk.is_none_or(|(time, _)| known.1 > time) {
-                    longest_chunk = Some((known.1, stripe));
+                sending += u128::from(previous.1.ps());
+                if longest_chunk.is_none_or(|(time, _)| previous.1 > time) {
+                    longest_chunk = Some((previous.1, stripe));
                 }
             }
             let longest_chunk = longest_chunk.unwrap_or_default();
@@ -107,19 +107,19 @@ impl Stream {
     }
 }
 
-/// Transfer of a first chunk.
+/// Transfer of a stream's first piece; `stream` is the index of the stream.
 struct FirstTransfer {
     hop: Hop,
     circuit: Circuit,
     stream: usize,
 }
 
-/// Transfers of the first chunks in the order of the plan, with the streams that they stand for.
+/// Transfers of all streams' first pieces, in the order of the plan, and the streams.
 struct Pipeline<'a> {
     plan: &'a Plan,
     transfers: Vec<FirstTransfer>,
     streams: Vec<Stream>,
-    /// Longest transmission time of all chunks of all streams.
+    /// Longest transmission time of any chunk.
     max: Time,
 }
 
@@ -144,8 +144,7 @@ impl<'a> Pipeline<'a> {
                 if u64::from(chunk) + plan.repetition.copies() > chunks {
                     return Err(crate::missing_chunks(transfer));
                 }
-                let known = numbers.get(&chunk).copied();
-                let stream = match known {
+                let stream = match numbers.get(&chunk).copied() {
                     Some(stream) => stream,
                     None => {
                         streams.push(Stream::new(plan, chunk, size, circuits.transmission())?);
@@ -160,7 +159,7 @@ impl<'a> Pipeline<'a> {
                 });
             }
         }
-        // The transfers of a pipeline never share a circuit in a slot.
+        // The transfers of a pipelined plan never share a circuit in a slot.
         if transfers.len() < plan.len() {
             let problem = "first transfers of a pipelined plan share a circuit";
             return Err(SimulationError::Transfer {
@@ -199,18 +198,18 @@ impl<'a> Pipeline<'a> {
             let under_way = plan.under_way(slot);
             let (first, count) = (under_way.start, under_way.len() as u64);
             let mut longest: Option<(Time, u64)> = None;
-            for place in under_way {
-                let transfer = &self.transfers[place];
+            for position in under_way {
+                let transfer = &self.transfers[position];
                 let piece = slot - transfer.hop.slot;
                 let (time, stripe) = self.streams[transfer.stream].longest[piece as usize];
                 let taken = transfer.circuit.delay.plus(time)?;
                 if longest.is_none_or(|(most, _)| taken > most) {
-                    let offset = (place - first) as u64 * u64::from(plan.repetition.stripes);
+                    let offset = (position - first) as u64 * u64::from(plan.repetition.stripes);
                     longest = Some((taken, index + offset + u64::from(stripe)));
                 }
-                ends[place] = taken;
+                ends[position] = taken;
             }
-            // Later pieces end later and overwrite these ends.
+            // The last piece ends last and overwrites the ends of earlier pieces.
             for end in &mut ends[first..first + count as usize] {
                 *end = sending.plus(*end)?;
             }
@@ -229,7 +228,7 @@ impl<'a> Pipeline<'a> {
                 .push(count * u64::from(plan.repetition.stripes));
             index += count * u64::from(plan.repetition.stripes);
         }
-        self.enter(circuits, &ends, ledger)?;
+        self.add_to_ledger(circuits, &ends, ledger)?;
         Ok(Timing {
             slots: columns,
             critical_path,
@@ -237,9 +236,8 @@ impl<'a> Pipeline<'a> {
         })
     }
 
-    /// Enters all copies of each first transfer into the ledger; `ends` are the ends of the last
-    /// copies.
-    fn enter(
+    /// Adds all copies of each first transfer to the ledger; the last copies end at `ends`.
+    fn add_to_ledger(
         &self,
         circuits: &dyn Circuits,
         ends: &[Time],
@@ -257,7 +255,7 @@ impl<'a> Pipeline<'a> {
                 held: stream.sending + held_for_delay,
                 bytes: stream.bytes,
             };
-            ledger.enter_all(&transfer.hop, &transfer.circuit, &sums, end)?;
+            ledger.add_messages(&transfer.hop, &transfer.circuit, &sums, end)?;
         }
         Ok(())
     }
@@ -284,21 +282,21 @@ impl<'a> Pipeline<'a> {
         let mut started: Vec<Vec<PieceRun>> = Vec::with_capacity(self.transfers.len());
         let mut ends = Vec::with_capacity(self.transfers.len());
         let mut spans = SlotSpans::default();
-        for (place, transfer) in self.transfers.iter().enumerate() {
+        for (position, transfer) in self.transfers.iter().enumerate() {
             let times = PieceTimes {
                 pieces: self.plan.repetition.pieces,
                 retune,
-                taken: self.taken(place)?,
+                taken: self.taken(position)?,
                 limit: run.limit,
             };
-            let runs = piece_runs::starts(times, &waits[place], &started)?;
+            let runs = piece_runs::starts(times, &waits[position], &started)?;
             let first_slot = transfer.hop.slot as usize;
             columns.reconfiguration[first_slot] = retune;
             let mut end = Time::ZERO;
             for run in &runs {
                 end = run.last_start()?.plus(times.taken)?;
                 let slot = first_slot + run.first as usize;
-                spans.enter(&mut columns, slot, run, times.taken)?;
+                spans.add(&mut columns, slot, run, times.taken)?;
             }
             let slots = first_slot..first_slot + self.plan.repetition.pieces as usize;
             for lightpaths in &mut columns.lightpaths[slots] {
@@ -308,7 +306,7 @@ impl<'a> Pipeline<'a> {
             started.push(runs);
         }
         spans.close(&mut columns);
-        self.enter(circuits, &ends, ledger)?;
+        self.add_to_ledger(circuits, &ends, ledger)?;
         let tuned = |time: &&Time| **time > Time::ZERO;
         Ok(Timing {
             reconfigurations: columns.reconfiguration.iter().filter(tuned).count() as u64,
@@ -317,25 +315,24 @@ impl<'a> Pipeline<'a> {
         })
     }
 
-    /// Returns the time of a piece on the circuit of a transfer.
-    fn taken(&self, place: usize) -> Result<Time, UnitError> {
-        self.transfers[place].circuit.delay.plus(self.max)
+    /// Returns the time of a piece on the circuit of the transfer with index `position`.
+    fn taken(&self, position: usize) -> Result<Time, UnitError> {
+        self.transfers[position].circuit.delay.plus(self.max)
     }
 
-    /// Returns, for each transfer, the transfers of earlier slots that its pieces wait for.
+    /// Returns, for each transfer, the transfers of earlier slots for which its pieces wait.
     fn waits(&self) -> Vec<Vec<Wait>> {
         let combines = self.plan.schedule.collective.combines();
-        // Transfers by rank and stream: those that bring the stream to the rank, and those that
-        // read it there.
+        // Transfers that bring each stream to each rank, and transfers that read it there.
         let mut brought: FxHashMap<(u32, usize), Vec<usize>> = FxHashMap::default();
         let mut read: FxHashMap<(u32, usize), Vec<usize>> = FxHashMap::default();
         let mut waits = Vec::with_capacity(self.transfers.len());
-        for (place, transfer) in self.transfers.iter().enumerate() {
+        for (position, transfer) in self.transfers.iter().enumerate() {
             let Hop { from, to, slot, .. } = transfer.hop;
             let (source, destination) = ((from, transfer.stream), (to, transfer.stream));
             let earlier = |table: &FxHashMap<_, Vec<usize>>, key| {
-                let known = table.get(&key).into_iter().flatten().copied();
-                known
+                let transfers = table.get(&key).into_iter().flatten().copied();
+                transfers
                     .filter(|&other| self.transfers[other].hop.slot < slot)
                     .collect::<Vec<usize>>()
             };
@@ -354,13 +351,13 @@ impl<'a> Pipeline<'a> {
                 after: Time::ZERO,
             });
             waits.push(begun.chain(ended).collect());
-            brought.entry(destination).or_default().push(place);
-            read.entry(source).or_default().push(place);
+            brought.entry(destination).or_default().push(position);
+            read.entry(source).or_default().push(position);
         }
         waits
     }
 
-    /// Returns the chain of causes that leads to the last piece of the transfer that ends last.
+    /// Returns the critical path; each of its pieces waited last for the piece before it.
     fn critical_path(
         &self,
         ends: &[Time],
@@ -368,22 +365,23 @@ impl<'a> Pipeline<'a> {
         waits: &[Vec<Wait>],
     ) -> Result<Vec<Critical>, SimulationError> {
         let mut path = Vec::new();
-        let last = (0..ends.len()).rev().max_by_key(|&place| ends[place]);
-        let mut next = last.map(|place| (place, self.plan.repetition.pieces - 1, ends[place]));
-        while let Some((place, piece, end)) = next {
+        let last = (0..ends.len()).rev().max_by_key(|&position| ends[position]);
+        let mut next =
+            last.map(|position| (position, self.plan.repetition.pieces - 1, ends[position]));
+        while let Some((position, piece, end)) = next {
             interrupt::check();
-            let start = Time::from_ps(end.ps().saturating_sub(self.taken(place)?.ps()));
-            next = match run_of(&started[place], piece).cause {
+            let start = Time::from_ps(end.ps().saturating_sub(self.taken(position)?.ps()));
+            next = match run_of(&started[position], piece).cause {
                 Cause::None => None,
-                Cause::PieceBefore => Some((place, piece - 1, start)),
+                Cause::PieceBefore => Some((position, piece - 1, start)),
                 Cause::Wait(number) => {
-                    let wait = &waits[place][number as usize];
+                    let wait = &waits[position][number as usize];
                     let began = Time::from_ps(start.ps().saturating_sub(wait.after.ps()));
                     Some((wait.on, piece, began.plus(self.taken(wait.on)?)?))
                 }
             };
             path.push(Critical {
-                transfer: self.plan.number(place, 0, piece) as usize,
+                transfer: self.plan.number(position, 0, piece) as usize,
                 start: next.map_or(Time::ZERO, |_| start),
                 end,
             });

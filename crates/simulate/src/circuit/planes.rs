@@ -1,46 +1,45 @@
-//! Settings of planes (parallel switches), each of which changes all of its ports at the same time.
+//! Configurations of planes. A plane is one of several parallel switches; all of its ports change
+//! at the same time.
 
 use std::collections::BTreeMap;
 
 use opticoll_base::ports::Ports;
 use opticoll_fabric::fabric::circuits::{Port, Tuning};
 
-/// Current setting of every plane; `S` is a time with its cause.
-pub(super) struct PlaneSettings<S> {
+/// Configuration of every plane; `S` is a time together with its cause.
+pub(super) struct PlaneConfigurations<S> {
     /// Slot in which each port was used last.
     used: Ports<u32>,
-    planes: BTreeMap<u32, PlaneSetting<S>>,
+    planes: BTreeMap<u32, PlaneConfiguration<S>>,
 }
 
-struct PlaneSetting<S> {
-    /// First slot of the current setting.
+struct PlaneConfiguration<S> {
+    /// First slot of the current configuration.
     first: u32,
-    /// Time from which the setting is in force; `None` until [`PlaneSettings::set_ready`] sets it.
+    /// Time from which the configuration is up, if [`PlaneConfigurations::set_ready`] was called.
     ready: Option<S>,
-    /// Time at which all messages so far have ended.
+    /// Time at which all messages of the plane so far have ended.
     ended: Option<S>,
 }
 
-/// Change of a plane's setting.
 pub(super) struct PlaneChange<S> {
     pub(super) plane: u32,
     pub(super) is_first: bool,
-    /// Time at which all messages so far have ended.
+    /// Time at which all earlier messages of the plane have ended.
     pub(super) ended: Option<S>,
 }
 
-impl<S> Default for PlaneSettings<S> {
-    fn default() -> PlaneSettings<S> {
-        PlaneSettings {
+impl<S> Default for PlaneConfigurations<S> {
+    fn default() -> PlaneConfigurations<S> {
+        PlaneConfigurations {
             used: Ports::default(),
             planes: BTreeMap::new(),
         }
     }
 }
 
-impl<S: Copy> PlaneSettings<S> {
-    /// Advances to a slot and returns the planes whose setting changes because one of their ports
-    /// changes its circuit.
+impl<S: Copy> PlaneConfigurations<S> {
+    /// Advances to a slot and returns the planes of which a port changes its circuit.
     pub(super) fn enter(&mut self, slot: u32, tunings: &[Tuning]) -> Vec<PlaneChange<S>> {
         let mut ports: BTreeMap<u32, Vec<Port>> = BTreeMap::new();
         for tuning in tunings.iter().filter(|tuning| !tuning.is_fixed) {
@@ -50,25 +49,28 @@ impl<S: Copy> PlaneSettings<S> {
         let mut changes = Vec::new();
         for (plane, ports) in ports {
             let before = self.planes.get(&plane);
-            let holds = before.is_some_and(|setting| {
+            let is_kept = before.is_some_and(|configuration| {
                 ports.iter().all(|port| {
                     let taken = self.used.take(*port, |slot| slot);
-                    taken.holds || taken.before.is_none_or(|(_, used)| used < setting.first)
+                    taken.holds
+                        || taken
+                            .before
+                            .is_none_or(|(_, used)| used < configuration.first)
                 })
             });
-            if !holds {
-                let ended = before.and_then(|setting| setting.ended);
+            if !is_kept {
+                let ended = before.and_then(|configuration| configuration.ended);
                 changes.push(PlaneChange {
                     plane,
                     is_first: before.is_none(),
                     ended,
                 });
-                let setting = PlaneSetting {
+                let configuration = PlaneConfiguration {
                     first: slot,
                     ready: None,
                     ended,
                 };
-                self.planes.insert(plane, setting);
+                self.planes.insert(plane, configuration);
             }
             for port in ports {
                 let taken = self.used.take(port, |slot| slot);
@@ -79,20 +81,19 @@ impl<S: Copy> PlaneSettings<S> {
     }
 
     pub(super) fn set_ready(&mut self, plane: u32, since: S) {
-        if let Some(setting) = self.planes.get_mut(&plane) {
-            setting.ready = Some(since);
+        if let Some(configuration) = self.planes.get_mut(&plane) {
+            configuration.ready = Some(since);
         }
     }
 
-    /// Returns the time from which the setting of a plane is in force.
+    /// Returns the time from which the configuration of a plane is up.
     pub(super) fn ready(&self, plane: u32) -> Option<S> {
         self.planes.get(&plane)?.ready
     }
 
-    /// Updates the time at which all messages of a plane have ended.
     pub(super) fn end(&mut self, plane: u32, later: impl FnOnce(Option<S>) -> S) {
-        if let Some(setting) = self.planes.get_mut(&plane) {
-            setting.ended = Some(later(setting.ended));
+        if let Some(configuration) = self.planes.get_mut(&plane) {
+            configuration.ended = Some(later(configuration.ended));
         }
     }
 }

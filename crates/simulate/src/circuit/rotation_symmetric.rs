@@ -1,23 +1,24 @@
-//! Rotation-symmetric plans, simulated by their representatives.
+//! Rotation-symmetric plans, simulated by their representatives, which are the transfers of rank 0.
 //!
-//! **With barriers** only the transfers that leave rank 0 are simulated. All rotations of a
-//! representative take the same time, so the longest representative is the slot's longest
-//! lightpath. The circuits of a representative are the rotations of its lightpath from rank 0, and
-//! the length, the direction and the first channel can be read off any of them. Two representatives
-//! therefore have all circuits in common or none, and the configurations of two slots compare as
-//! their circuits from rank 0 do.
+//! **With barriers**, only the representatives are simulated. All rotations of a representative
+//! take the same time, so the longest representative is the slot's longest lightpath. The length,
+//! the direction and the first channel of a representative follow from any of its rotations. Two
+//! representatives therefore have all circuits in common or none, and two slots have the same
+//! configuration exactly if their circuits from rank 0 are the same.
 //!
-//! **Without barriers** channels matter. The rotation of a lightpath of length l to source s is on
-//! channel `first + s mod l`. A rotation by Q, the least common multiple of all lengths, maps every
-//! transfer to one on the same channel. The simulation therefore repeats with period Q, and only
-//! the transfers from the ranks below Q are simulated (see [`super::asynchronous`]). Every rank
-//! meets its transfers in the order of the representatives, as in the plan with all transfers.
+//! **Without barriers**, channels matter. The rotation of a lightpath of l links to source s uses
+//! channel `first + s mod l`. Let Q be the least common multiple of the lengths of all lightpaths.
+//! A rotation by Q ranks maps every transfer to a transfer on the same channel. The simulation
+//! therefore repeats with period Q, and only the transfers from the ranks below Q are simulated
+//! (see [`super::asynchronous`]). The transfers of every rank are in the order of the
+//! representatives, as in the plan with all transfers.
 //!
-//! Sums over the transfers of Q ranks at all links (or ranks) that are equal modulo Q give the
-//! columns of each of these links (or ranks). **Sizes** that are not a multiple of the chunks make
-//! some rotations of a transfer a byte larger than others, and the largest then stands for all.
-//! With barriers and one chunk per lightpath, this changes no time; otherwise times, and in any
-//! case bytes and busy times, are those of chunks that are one byte too large.
+//! The result of a link (or rank) is the combined result of all links (or ranks) that are equal
+//! modulo Q in the simulation of Q ranks. **Sizes:** If the number of chunks does not divide the
+//! size, some rotations of a transfer are a byte larger than others. The simulation uses the
+//! largest size for all rotations. With barriers and one chunk per lightpath, this changes no time.
+//! Otherwise times can be too long, and bytes and busy times are always those of chunks that are
+//! one byte too large.
 
 use super::PlanRun;
 use super::messages::Sizes;
@@ -29,7 +30,7 @@ use opticoll_fabric::fabric::circuits::{Circuits, Lines, ReconfigurationCharge};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::repetition::chunks_per_rank;
 
-/// Maximum number of transfers that are simulated, which take about 20 GB of memory.
+/// Maximum number of simulated transfers, which need about 20 GB of memory.
 const MAX_TRANSFERS: u64 = 1 << 28;
 
 pub(super) fn simulate(
@@ -66,7 +67,7 @@ pub(super) fn simulate(
         .lightpaths
         .iter_mut()
         .for_each(|lightpaths| *lightpaths *= copies);
-    spread(&mut outcome, circuits.lines(), period)?;
+    complete_by_rotation(&mut outcome, circuits.lines(), period)?;
     for critical in &mut outcome.critical_path {
         let period = period as usize;
         let (representative, source) = (critical.transfer / period, critical.transfer % period);
@@ -75,8 +76,8 @@ pub(super) fn simulate(
     Ok(outcome)
 }
 
-/// Returns the least common multiple of the lengths of all lightpaths, or an error if the rotations
-/// of a transfer do not fit the ring or its channels.
+/// Returns the least common multiple of the lengths (in links) of all lightpaths, or an error if
+/// the rotations of a transfer do not fit the ring or its channels.
 fn period(plan: &Plan) -> Result<u32, SimulationError> {
     let fabric = &plan.fabric;
     let Some(rotation) = fabric.rotation() else {
@@ -94,47 +95,48 @@ fn period(plan: &Plan) -> Result<u32, SimulationError> {
         if rotation.rotate_back(light, span, 0).is_none() {
             return refused("its rotations need channels that do not exist");
         }
-        // Divisors of N have a common multiple that divides N.
+        // All lengths divide the number of ranks, and so does their common multiple.
         period = period / gcd(period.into(), span.into()) as u32 * span;
     }
     Ok(period)
 }
 
-/// Completes the columns, which so far count only the transfers from `period` sources: entries that
-/// are equal modulo `period` are combined, and each of them gets the result.
-fn spread(outcome: &mut Outcome, lines: Lines, period: u32) -> Result<(), UnitError> {
+/// Replaces the result of each link (and each rank) by the combined result of all links (and all
+/// ranks) that are equal modulo `period`.
+fn complete_by_rotation(outcome: &mut Outcome, lines: Lines, period: u32) -> Result<(), UnitError> {
     let [_, (_, columns)] = lines.shape;
     let (columns, period) = (columns as usize, period as usize);
-    let add = |one: &u64, other: &u64| Bytes::new(*one).plus(Bytes::new(*other)).map(Bytes::get);
+    let add =
+        |first: &u64, second: &u64| Bytes::new(*first).plus(Bytes::new(*second)).map(Bytes::get);
     for row in outcome.links.busy.chunks_mut(columns) {
-        repeat(row, period, |one: &Time, other| one.plus(*other))?;
+        combine_modulo(row, period, |first: &Time, second| first.plus(*second))?;
     }
     for row in outcome.links.bytes.chunks_mut(columns) {
-        repeat(row, period, add)?;
+        combine_modulo(row, period, add)?;
     }
     let RankColumns {
         sent,
         received,
         finish,
     } = &mut outcome.ranks;
-    repeat(sent, period, add)?;
-    repeat(received, period, add)?;
-    repeat(finish, period, |one: &Time, other: &Time| {
-        Ok::<_, UnitError>(*one.max(other))
+    combine_modulo(sent, period, add)?;
+    combine_modulo(received, period, add)?;
+    combine_modulo(finish, period, |first: &Time, second: &Time| {
+        Ok::<_, UnitError>(*first.max(second))
     })
 }
 
-/// Joins the entries that are equal modulo the period, and stores the result in each of them.
-fn repeat<T: Copy>(
+/// Combines the entries that are equal modulo `period`, and stores the result in each of them.
+fn combine_modulo<T: Copy>(
     column: &mut [T],
     period: usize,
     join: impl Fn(&T, &T) -> Result<T, UnitError>,
 ) -> Result<(), UnitError> {
-    for place in period..column.len() {
-        column[place % period] = join(&column[place % period], &column[place])?;
+    for index in period..column.len() {
+        column[index % period] = join(&column[index % period], &column[index])?;
     }
-    for place in period..column.len() {
-        column[place] = column[place % period];
+    for index in period..column.len() {
+        column[index] = column[index % period];
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! Hops of a plan, slot by slot.
+//! Hops of a plan, grouped by slot.
 
 use opticoll_fabric::fabric::Hop;
 use opticoll_plan::plan::{Plan, Relay};
 
-/// Hops of each slot, in the plan's order. A transfer's first hop has the index of the transfer;
-/// the relays are numbered after the last transfer.
+/// Numbers of the hops of each slot, in the order of the plan. A transfer's first hop has the index
+/// of the transfer; the hops from relays are numbered after the last transfer.
 pub(super) struct SlotHops {
     starts: Vec<u32>,
     hops: Vec<u32>,
@@ -26,7 +26,7 @@ impl SlotHops {
         }
         let mut next = starts.clone();
         let mut hops = vec![0; starts.last().map_or(0, |&end| end as usize)];
-        let mut put = |slot: u32, hop: usize| {
+        let mut append = |slot: u32, hop: usize| {
             if (slot as usize) + 1 < next.len() {
                 hops[next[slot as usize] as usize] = hop as u32;
                 next[slot as usize] += 1;
@@ -36,16 +36,16 @@ impl SlotHops {
             plan.slot
                 .iter()
                 .zip(0..)
-                .for_each(|(&slot, hop)| put(slot, hop));
+                .for_each(|(&slot, hop)| append(slot, hop));
             return SlotHops { starts, hops };
         }
         let mut relays = relays.iter().enumerate().peekable();
         for (transfer, &slot) in plan.slot.iter().enumerate() {
-            put(slot, transfer);
+            append(slot, transfer);
             while let Some((index, relay)) =
                 relays.next_if(|(_, relay)| relay.transfer as usize == transfer)
             {
-                put(relay.slot, plan.len() + index);
+                append(relay.slot, plan.len() + index);
             }
         }
         SlotHops { starts, hops }
@@ -57,7 +57,7 @@ impl SlotHops {
     }
 }
 
-/// Returns the hop with a number of [`SlotHops`], and its transfer.
+/// Returns the hop with a number as in [`SlotHops`], and the index of the hop's transfer.
 pub(super) fn hop(plan: &Plan, index: u32) -> (Hop, u32) {
     let Some(relay) = (index as usize).checked_sub(plan.len()) else {
         let (from, to) = plan.schedule.ends(index as usize);

@@ -1,9 +1,9 @@
-//! Control protocol in time, with an event queue.
+//! Control protocol with times, driven by an event queue.
 //!
-//! Events of the same time happen in this order: ends of sending, arrivals, releases, revocations,
-//! requests, grants; and within a kind by transceiver number, so that the lower node comes first. A
-//! request or release that reaches a central controller returns to the queue until the controller
-//! has handled it.
+//! Events of the same time are processed in this order: ends of sending, arrivals, releases,
+//! revocations, requests, grants. Events of the same kind are ordered by transceiver number, so
+//! that the lower node comes first. A REQUEST or RELEASE that reaches a central controller is
+//! queued again until the controller has handled it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,68 +15,65 @@ use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 use opticoll_fabric::family::wss_grid::WssGrid;
 
-/// Reason why a flow was requested, or began to be sent, at its time.
+/// Event for which a flow waited last before its request (on a kept circuit: before its start).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitCause {
     /// The start of the simulation.
     None,
-    /// The last data of the flow came with this flow.
+    /// The arrival of data with the flow of this index.
     Arrival(u32),
-    /// The transmitter was busy with this flow.
+    /// The transmission of the flow of this index by the same transmitter.
     Transmitter(u32),
 }
 
-/// Times of every flow, and counters.
+/// Times of all flows, each vector indexed by flow, and counters.
 pub(super) struct ControlRun {
-    /// Last arrival.
     pub(super) time: Time,
-    /// Per flow, the time of the request or, on a kept circuit, the start of sending.
+    /// Time of each flow's request; on a kept circuit, time at which its transmission starts.
     pub(super) begun: Vec<Time>,
-    /// Per flow, the time for request and grant.
+    /// Time that each flow's REQUEST and GRANT take, without waiting.
     pub(super) control: Vec<Time>,
-    /// Per flow, the time for tuning and locking.
+    /// Time that each flow's tuning and locking take.
     pub(super) tuning: Vec<Time>,
-    /// Number of grants, each of which tunes a laser.
+    /// Number of grants. Each grant tunes a laser.
     pub(super) grants: u64,
-    /// Per flow, the time at which its first bit is sent.
+    /// Time at which each flow's first bit is sent.
     pub(super) start: Vec<Time>,
-    /// Per flow, the time at which its last bit is sent.
+    /// Time at which each flow's last bit is sent.
     pub(super) sent: Vec<Time>,
-    /// Per flow, the time at which its last bit arrives.
+    /// Time at which each flow's last bit arrives.
     pub(super) arrived: Vec<Time>,
     pub(super) cause: Vec<WaitCause>,
-    /// Per rank, the number of control messages sent.
+    /// Number of control messages that each rank sent, indexed by rank.
     pub(super) messages: Vec<u32>,
-    /// Number of REVOKE messages among them.
+    /// Number of REVOKE messages that receivers or a central controller sent.
     pub(super) revocations: u64,
-    /// Number of control messages sent by a central controller.
     pub(super) controller_messages: u64,
 }
 
 impl ControlRun {
-    /// Returns the time for which a flow is sent.
+    /// Returns the transmission time of the flow with index `flow`.
     pub(super) fn sending(&self, flow: usize) -> Time {
         Time::from_ps(self.sent[flow].ps() - self.start[flow].ps())
     }
 }
 
-/// Time, order within an instant and transceiver of an event; the event, and whether a central
-/// controller has handled it.
+/// Time, order of the event's kind and transceiver number of a queued event; the event, and whether
+/// a central controller has handled it.
 type QueuedEvent = Reverse<(Time, u8, u32, ControlEvent, bool)>;
 
 struct ControlEngine<'a> {
     flows: &'a TransceiverFlows,
     grid: &'a WssGrid,
     queue: BinaryHeap<QueuedEvent>,
-    /// Time at which a central controller has handled all messages so far.
+    /// Time at which a central controller will have handled all messages that have reached it so
+    /// far.
     controller_free: Time,
     run: ControlRun,
 }
 
-/// Runs all flows.
-///
-/// # Errors
-/// Returns an error if a time exceeds the limit or 64 bits, or if flows wait for one another.
+/// Simulates all flows, or returns an error if a time exceeds `limit` or 64 bits, or if flows wait
+/// for one another.
 pub(super) fn run(
     flows: &TransceiverFlows,
     grid: &WssGrid,
@@ -141,7 +138,8 @@ pub(super) fn run(
 }
 
 impl ControlEngine<'_> {
-    /// Sends the messages and schedules the events that follow from an event at `now`.
+    /// Executes the effects of an event at time `now`; `cause` is recorded as the cause of flows
+    /// that start.
     fn enter(
         &mut self,
         now: Time,
@@ -155,16 +153,16 @@ impl ControlEngine<'_> {
                 }
                 Effect::Begin { flow, fresh } => self.begin(now, cause, flow, fresh)?,
                 Effect::UnderWay(flow) => {
-                    let there = now.plus(self.grid.latency)?;
-                    self.put(there, ControlEvent::Arrived(flow), false);
+                    let arrival = now.plus(self.grid.latency)?;
+                    self.put(arrival, ControlEvent::Arrived(flow), false);
                 }
             }
         }
         Ok(())
     }
 
-    /// Schedules a message for the time at which a central controller has handled it. Returns
-    /// whether it has to wait.
+    /// Queues a message again until the central controller has handled it. Returns whether the
+    /// message has to wait.
     fn waits_for_controller(
         &mut self,
         now: Time,
@@ -184,7 +182,6 @@ impl ControlEngine<'_> {
         Ok(waits)
     }
 
-    /// Sends a control message.
     fn send(
         &mut self,
         now: Time,

@@ -1,12 +1,13 @@
-//! Flows of a plan: the data from one transmitter to one receiver in a slot, and the arrivals that
-//! each flow needs.
+//! Flows of a plan, and the arrivals for which each flow waits. A *flow* is all data that one
+//! transmitter sends to one receiver in one slot.
 //!
-//! Hops of one slot over the same circuit form one flow, wherever their transfers come from and
-//! lead to. A transfer sends the data that its source held when the transfer's step began. A flow
-//! therefore needs, for each transfer that begins with it, all flows that brought the transfer's
-//! chunks to the source in earlier steps; and for each transfer that it relays, the flow of the hop
-//! before. A *join* is a set of arrivals that flows need together; flows of one rank and step that
-//! need the same arrivals share a join.
+//! Hops in one slot over one circuit form one flow, even if their transfers have different sources
+//! and destinations. A transfer sends the data that its source had at the beginning of the
+//! transfer's step. A flow therefore waits for two kinds of arrivals. For each transfer whose first
+//! hop is in the flow, the flow waits for all flows of earlier steps that brought the transfer's
+//! chunks to its source. For each transfer that the flow relays, the flow waits for the flow of the
+//! transfer's previous hop. A *join* is a set of arrivals, all of which a flow needs before the
+//! flow can start. Flows of one rank and step that need the same arrivals share a join.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,7 +21,7 @@ use opticoll_fabric::fabric::{Circuits, Hop};
 use opticoll_fabric::family::wss_grid::TunedLight;
 use opticoll_plan::plan::Plan;
 
-/// Data that one transmitter sends to one receiver in a slot.
+/// All data that one transmitter sends to one receiver in one slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TransceiverFlow {
     pub(super) source: u32,
@@ -28,25 +29,25 @@ pub(super) struct TransceiverFlow {
     pub(super) light: TunedLight,
     pub(super) slot: u32,
     pub(super) bytes: Bytes,
-    /// First of the transfers.
+    /// Index in the plan of the flow's first transfer.
     pub(super) transfer: u32,
-    /// True if the transmitter uses the same circuit in the next slot.
+    /// True if the transmitter keeps the circuit because it needs the circuit in the next slot.
     pub(super) keeps: bool,
 }
 
 impl TransceiverFlow {
-    /// Returns the number of the sending transceiver: 2 rank + plane.
+    /// Returns the number of the sending transceiver: 2 * rank + plane.
     pub(super) fn transmitter(&self) -> u32 {
         2 * self.source + u32::from(self.light.plane)
     }
 
-    /// Returns the number of the receiving transceiver: 2 rank + plane.
+    /// Returns the number of the receiving transceiver: 2 * rank + plane.
     pub(super) fn receiver(&self) -> u32 {
         2 * self.destination + u32::from(self.light.plane)
     }
 }
 
-/// Lists of numbers, one list for each number from 0 on, in two columns.
+/// Lists of numbers. List i consists of `members[starts[i]..starts[i + 1]]`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lists {
     starts: Vec<u32>,
@@ -54,7 +55,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Creates `count` lists from pairs of a list and a member; members keep their order.
+    /// Creates `count` lists from pairs of a list's index and a member, in the order of the pairs.
     pub(super) fn new(count: usize, pairs: &[(u32, u32)]) -> Lists {
         let mut starts = vec![0; count + 1];
         for &(list, _) in pairs {
@@ -73,46 +74,45 @@ impl Lists {
         Lists { starts, members }
     }
 
-    /// Returns the members of a list.
     pub(super) fn members(&self, list: u32) -> &[u32] {
         let list = list as usize;
         &self.members[self.starts[list] as usize..self.starts[list + 1] as usize]
     }
 }
 
-/// Maximum number of flows that brought a chunk, for adding them to the join of all chunks of a
-/// flow. A chunk that more flows brought has a join of its own.
+/// Maximum number of flows that brought a chunk, if the chunk is part of a common join. A chunk
+/// that more flows brought has a separate join.
 const MAX_INLINE_ARRIVALS: u32 = 16;
 
-/// Pairs from which the lists are built when all flows are known.
+/// Pairs of a flow and a join, from which the lists of [`TransceiverFlows`] are built at the end.
 #[derive(Default)]
 struct FlowPairs {
-    /// Flow, and join that contains its arrival.
+    /// Pairs of a flow and a join that contains the flow's arrival.
     feeds: Vec<(u32, u32)>,
-    /// Join, and flow that needs the join.
+    /// Pairs of a join and a flow that waits for the join.
     waiters: Vec<(u32, u32)>,
-    /// Per join, the last flow added to those that need it.
+    /// Last flow that was added to the waiters of each join, indexed by join.
     last_waiter: Vec<u32>,
 }
 
-/// Flows of a plan.
+/// All flows of a plan, and the joins for which they wait.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TransceiverFlows {
     pub(super) flows: Vec<TransceiverFlow>,
-    /// Per transmitter, its flows in the order of slots.
+    /// Flows of each transmitter in the order of their slots, indexed by transceiver number.
     pub(super) flows_of_transmitter: Vec<Vec<u32>>,
-    /// Per join, its number of arrivals.
+    /// Number of arrivals of each join, indexed by join.
     pub(super) join_needs: Vec<u32>,
-    /// Per join, the flows that need it.
+    /// Flows that wait for each join.
     pub(super) waiters: Lists,
-    /// Per flow, the joins that contain its arrival.
+    /// Joins that contain each flow's arrival.
     pub(super) feeds: Lists,
-    /// Per flow, the number of joins that it needs.
+    /// Number of joins for which each flow waits, indexed by flow.
     pub(super) needs: Vec<u32>,
 }
 
 impl TransceiverFlows {
-    /// Builds the flows of a plan whose slots and relays are in order.
+    /// Builds the flows of a plan. The slots must exist, and relays must be in order.
     pub(super) fn new(
         plan: &Plan,
         size: Bytes,
@@ -139,8 +139,8 @@ impl TransceiverFlows {
             let mut order: Vec<usize> = (0..hops.len()).collect();
             order.sort_by_key(|&place| hops[place].0);
             let flow_of = flows.add(plan, size, &hops, &order)?;
-            flows.join_step(plan, &hops, &order, &flow_of, &arrived, &mut pairs);
-            // The arrivals of a step count from the step's end.
+            flows.add_joins_of_step(plan, &hops, &order, &flow_of, &arrived, &mut pairs);
+            // Only later steps may send the chunks that this step delivered.
             for (place, &(_, transfer)) in hops.iter().enumerate() {
                 if hops.get(place + 1).is_none_or(|next| next.1 != transfer) {
                     let moved = plan.schedule.transfer(transfer);
@@ -155,8 +155,8 @@ impl TransceiverFlows {
         Ok(flows)
     }
 
-    /// Adds the flows of hops: all hops of one circuit and slot become one flow. `hops` gives the
-    /// transfer of each hop, `order` sorts the hops. Returns the flow of every hop.
+    /// Adds the flows of a step: all hops over one circuit in one slot become one flow. `order`
+    /// sorts the hops. Returns the flow of every hop, indexed like `hops`.
     fn add(
         &mut self,
         plan: &Plan,
@@ -193,10 +193,10 @@ impl TransceiverFlows {
         Ok(flow_of)
     }
 
-    /// Adds the joins that the flows of a step need: one join for all chunks that few flows
-    /// brought, and one for each other chunk. Flows of a rank that need the same arrivals share the
-    /// join.
-    fn join_step(
+    /// Adds the joins for which the flows of a step wait. A flow has one join for all chunks that
+    /// few flows brought, and one join for each other chunk. Flows of one rank that wait for the
+    /// same arrivals share a join.
+    fn add_joins_of_step(
         &mut self,
         plan: &Plan,
         hops: &[(Hop, usize)],
@@ -220,7 +220,7 @@ impl TransceiverFlows {
                 }
                 let moved = plan.schedule.transfer(transfer);
                 let chunks = moved.chunk..moved.chunk + moved.count;
-                arrived.each_last(hop.from, chunks, |last| {
+                arrived.for_each_last(hop.from, chunks, |last| {
                     if arrived.arrivals[last as usize].number <= MAX_INLINE_ARRIVALS {
                         needed.extend(arrived.flows(last));
                         return;
@@ -263,8 +263,7 @@ impl TransceiverFlows {
         }
     }
 
-    /// Orders the flows of each transmitter by slot, and marks flows whose circuit the next flow
-    /// uses.
+    /// Sorts the flows of each transmitter by slot, and marks flows whose circuit is kept.
     pub(super) fn keep_circuits(&mut self) {
         for (index, flow) in self.flows.iter().enumerate() {
             interrupt::check();
@@ -282,39 +281,38 @@ impl TransceiverFlows {
     }
 }
 
-/// Number that refers to no arrival.
 const NONE: u32 = u32::MAX;
 
-/// Arrivals of chunks at ranks.
+/// Arrivals of chunks at ranks, and the last arrival of every chunk at every rank.
 struct Arrivals {
     arrivals: Vec<Arrival>,
     last: LastArrivals,
 }
 
-/// Arrival of some chunks at a rank.
+/// Arrival of a flow that brings some chunks to a rank.
 struct Arrival {
     flow: u32,
-    /// Arrival of the same chunks before this one; `NONE` for the first.
+    /// Index of the previous arrival of these chunks; `NONE` for the first arrival.
     before: u32,
-    /// Number of arrivals of these chunks up to this one.
+    /// Number of arrivals of these chunks up to and including this arrival.
     number: u32,
 }
 
-/// Number of chunks of a rank whose last arrivals are stored in one page.
+/// Number of chunks per page. A page stores the last arrivals of consecutive chunks at one rank.
 const PAGE_SIZE: u32 = 16;
 
-/// Mean number of chunks per transfer above which arrivals are stored by ranges of chunks.
+/// Mean number of chunks per transfer above which arrivals are stored as `Ranges`.
 const MAX_PAGED_CHUNKS: u64 = 4;
 
-/// Last arrival of every chunk at every rank.
+/// Last arrival of every chunk at every rank, as an index into `Arrivals::arrivals`.
 enum LastArrivals {
-    /// Per rank and page of chunks, the index of the page.
+    /// Pages of `PAGE_SIZE` chunks; `page_of` maps a rank and a page number to an index of `pages`.
     Pages {
         page_of: FxHashMap<(u32, u32), u32>,
         pages: Vec<[u32; PAGE_SIZE as usize]>,
     },
-    /// Per rank and first chunk of a range, the chunk after the range and its last arrival. Ranges
-    /// do not overlap.
+    /// Last arrivals of ranges of chunks, indexed by rank. A key is the first chunk of a range, and
+    /// a value is the chunk after the range and its last arrival.
     Ranges(Vec<BTreeMap<u32, (u32, u32)>>),
 }
 
@@ -333,16 +331,15 @@ impl Arrivals {
         }
     }
 
-    /// Calls `tell` with the index of the last arrival of each chunk at a rank, once for chunks
-    /// that are stored as one range.
-    fn each_last(&self, rank: u32, chunks: Range<u32>, mut tell: impl FnMut(u32)) {
+    /// Calls `report` with the last arrival of each of `chunks` at `rank`, but only once per range.
+    fn for_each_last(&self, rank: u32, chunks: Range<u32>, mut report: impl FnMut(u32)) {
         match &self.last {
             LastArrivals::Pages { page_of, pages } => {
                 for chunk in chunks {
                     if let Some(&page) = page_of.get(&(rank, chunk / PAGE_SIZE)) {
                         let last = pages[page as usize][(chunk % PAGE_SIZE) as usize];
                         if last != NONE {
-                            tell(last);
+                            report(last);
                         }
                     }
                 }
@@ -350,19 +347,18 @@ impl Arrivals {
             LastArrivals::Ranges(ranges_of_rank) => {
                 let begun = ranges_of_rank[rank as usize].range(..chunks.end).rev();
                 let overlapping = begun.take_while(|(_, (end, _))| *end > chunks.start);
-                overlapping.for_each(|(_, &(_, last))| tell(last));
+                overlapping.for_each(|(_, &(_, last))| report(last));
             }
         }
     }
 
-    /// Returns the flows of an arrival and of the arrivals before it.
+    /// Returns the flows of the arrival `last` and of all arrivals before it.
     fn flows(&self, last: u32) -> impl Iterator<Item = u32> {
         let arrival = |index: u32| self.arrivals.get(index as usize);
         let all = std::iter::successors(arrival(last), move |later| arrival(later.before));
         all.map(|arrival| arrival.flow)
     }
 
-    /// Adds a flow that brings chunks to a rank.
     fn insert(&mut self, rank: u32, chunks: Range<u32>, flow: u32) {
         let arrivals = &mut self.arrivals;
         match &mut self.last {
@@ -406,7 +402,7 @@ impl Arrivals {
     }
 }
 
-/// Appends a flow to the arrivals of some chunks.
+/// Appends an arrival of `flow`; `last` becomes the index of this arrival.
 fn append_arrival(arrivals: &mut Vec<Arrival>, last: &mut u32, flow: u32) {
     let before = arrivals.get(*last as usize);
     if before.is_some_and(|before| before.flow == flow) {
@@ -421,13 +417,13 @@ fn append_arrival(arrivals: &mut Vec<Arrival>, last: &mut u32, flow: u32) {
     arrivals.push(arrival);
 }
 
-/// Splits the range that contains chunk `at` so that a range begins there.
+/// Splits the range that contains chunk `at`, so that a range begins at this chunk.
 fn split(ranges: &mut BTreeMap<u32, (u32, u32)>, at: u32) {
     if let Some((_, (end, last))) = ranges.range_mut(..at).next_back()
         && *end > at
     {
-        let rest = (*end, *last);
+        let upper = (*end, *last);
         *end = at;
-        ranges.insert(at, rest);
+        ranges.insert(at, upper);
     }
 }

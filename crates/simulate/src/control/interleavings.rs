@@ -1,5 +1,5 @@
-//! Enumeration of every order in which messages may arrive, in small cases: in every order all
-//! flows arrive, and no receiver ever has flows of two transmitters.
+//! Enumeration of every order in which messages may arrive, in small cases. In every order, all
+//! flows arrive, and no receiver ever receives flows of two transmitters at the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,7 @@ use super::protocol::{ControlEvent, Effect, ProtocolState};
 use opticoll_base::units::Bytes;
 use opticoll_fabric::family::wss_grid::TunedLight;
 
-/// Flows of single-fibre ranks: source, destination, slot, and the flows that must have arrived
-/// before.
+/// Source, destination and slot of each flow, and the flows that must arrive before it.
 type FlowsCase = &'static [(u32, u32, u32, &'static [u32])];
 
 fn flows(case: FlowsCase) -> TransceiverFlows {
@@ -48,7 +47,7 @@ fn flows(case: FlowsCase) -> TransceiverFlows {
     flows
 }
 
-/// Enumerates all orders. Returns the number of states, and whether a REVOKE was ever sent.
+/// Enumerates all orders. Returns the number of states, and whether any order sends a REVOKE.
 fn explore(flows: &TransceiverFlows) -> (usize, bool) {
     let mut state = ProtocolState::new(flows);
     let mut effects = Vec::new();
@@ -62,7 +61,7 @@ fn explore(flows: &TransceiverFlows) -> (usize, bool) {
         if !seen.insert((state.clone(), under_way.clone())) {
             continue;
         }
-        // All flows that are being sent or on their way to a receiver come from one transmitter.
+        // All flows on their way to a receiver come from one transmitter.
         let mut heard = BTreeMap::new();
         for event in &under_way {
             if let ControlEvent::Sent(flow) | ControlEvent::Arrived(flow) = event {
@@ -86,7 +85,7 @@ fn explore(flows: &TransceiverFlows) -> (usize, bool) {
     (seen.len(), revoked)
 }
 
-/// Moves the effects to the events under way.
+/// Adds the events that the effects cause to the events under way.
 fn take(effects: &mut Vec<Effect>, under_way: &mut BTreeSet<ControlEvent>) {
     for effect in effects.drain(..) {
         let next = match effect {
@@ -98,7 +97,7 @@ fn take(effects: &mut Vec<Effect>, under_way: &mut BTreeSet<ControlEvent>) {
     }
 }
 
-/// Cases, each with whether some order revokes a kept circuit.
+/// Cases: name, flows, and whether a kept circuit is revoked in some order of messages.
 const CASES: &[(&str, FlowsCase, bool)] = &[
     ("one flow", &[(0, 1, 0, &[])], false),
     (
@@ -136,7 +135,8 @@ const CASES: &[(&str, FlowsCase, bool)] = &[
     ),
     (
         "a kept circuit in the way of what it waits for",
-        // 0 sends to 1 and keeps the circuit for data that 2 brings to 1 first, and 1 to 0.
+        // Rank 0 sends to rank 1 and keeps the circuit. The next data first go from rank 2 over 1
+        // to 0.
         &[
             (0, 1, 1, &[]),
             (2, 1, 0, &[]),
@@ -179,9 +179,9 @@ const CASES: &[(&str, FlowsCase, bool)] = &[
     ignore = "slow without optimisation: `make validate`"
 )]
 fn every_flow_arrives_in_every_order_of_messages() {
-    for (name, case, takes_back) in CASES {
+    for (name, case, expected) in CASES {
         let (states, revoked) = explore(&flows(case));
         assert!(states >= 4, "{name}");
-        assert_eq!(revoked, *takes_back, "{name}: {states} states");
+        assert_eq!(revoked, *expected, "{name}: {states} states");
     }
 }

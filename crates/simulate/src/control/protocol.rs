@@ -1,80 +1,79 @@
-//! Control protocol as a state machine without time.
+//! Control protocol as a state machine without times.
 //!
-//! Messages may arrive in any order. Each event returns its effects; the engine, or the test
-//! that enumerates all interleavings, decides when they happen.
+//! Messages may arrive in any order. Each event returns its effects. The engine, or the test that
+//! enumerates all interleavings, decides when the effects happen.
 
 use std::collections::VecDeque;
 
 use super::flows::TransceiverFlows;
 
-/// Event at one end of a flow.
+/// Event at the transmitter or the receiver of a flow, with the flow's index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum ControlEvent {
-    /// A transmitter has sent all data of a flow.
+    /// The transmitter has sent all data of a flow.
     Sent(u32),
     /// All data of a flow have arrived at the receiver.
     Arrived(u32),
-    /// A transmitter's RELEASE reaches its receiver.
+    /// The transmitter's RELEASE reaches the receiver.
     Release { transmitter: u32, receiver: u32 },
-    /// A receiver's REVOKE reaches the transmitter that holds it.
+    /// The receiver's REVOKE reaches the transmitter to which the receiver is granted.
     Revoke { transmitter: u32, receiver: u32 },
-    /// REQUEST of a flow reaches its receiver.
+    /// The REQUEST for a flow reaches the flow's receiver.
     Request(u32),
-    /// GRANT of a flow reaches its transmitter.
+    /// The GRANT for a flow reaches the flow's transmitter.
     Grant(u32),
 }
 
-/// Effect of an event.
+/// Effect of an event; a flow is given by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// A message is sent.
+    /// A control message is sent.
     Message(ControlEvent),
-    /// A flow begins. Under a fresh grant, the laser is tuned and the receiver locks first.
+    /// A flow begins. If the grant is `fresh`, the laser is tuned and the receiver locks first.
     Begin { flow: u32, fresh: bool },
-    /// The data of a flow have left the transmitter.
+    /// All data of the flow have left the transmitter and are on their way.
     UnderWay(u32),
 }
 
-/// State of a transmitter; `yields` says whether the receiver was revoked.
+/// State of a transmitter; `yields` is true if the receiver was revoked since the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Sender {
-    /// Holds no receiver.
+    /// No receiver is granted to the transmitter.
     Idle,
-    /// Has requested the receiver of its first flow.
+    /// The transmitter has requested the receiver of its first flow.
     Asking { yields: bool },
-    /// Sends its first flow.
+    /// The transmitter is sending its first flow.
     Sending { yields: bool },
-    /// Keeps the receiver of its first flow, whose data have not arrived yet.
+    /// The transmitter keeps the circuit for its first flow, whose data are not at its rank yet.
     Keeping,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Receiver {
-    /// Transmitter that has the grant.
+    /// Transmitter to which the receiver is granted.
     holder: Option<u32>,
-    /// True if the transmitter may keep the circuit.
+    /// True if the transmitter may keep the circuit for its next flow.
     kept: bool,
-    /// True if the circuit was revoked.
+    /// True if REVOKE was sent.
     revoked: bool,
     /// True if RELEASE has arrived.
     released: bool,
-    /// Number of flows that have begun and not arrived.
+    /// Number of flows that have begun and have not arrived completely.
     arriving: u32,
     queue: VecDeque<u32>,
 }
 
-/// State of all transmitters, receivers and flows.
+/// State of all transmitters and receivers, indexed by transceiver number, and of all flows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ProtocolState {
-    /// Per transmitter, the number of flows sent.
+    /// Number of flows that each transmitter has sent.
     sent: Vec<u32>,
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
-    /// Per join, the number of arrivals that it still needs.
+    /// Number of arrivals that each join still waits for, indexed by join.
     join_needs: Vec<u32>,
-    /// Per flow, the number of joins that it still needs.
+    /// Number of joins that each flow still waits for, indexed by flow.
     flow_needs: Vec<u32>,
-    /// Number of flows that have arrived.
     pub(super) arrived: u32,
 }
 
@@ -91,14 +90,14 @@ impl ProtocolState {
         }
     }
 
-    /// Starts every transmitter whose first flow is ready.
+    /// Starts the first flow of every transmitter if the flow waits for no data.
     pub(super) fn open(&mut self, flows: &TransceiverFlows, effects: &mut Vec<Effect>) {
         for transmitter in 0..self.senders.len() as u32 {
             self.start_next(flows, transmitter, effects);
         }
     }
 
-    /// Updates the state for an event and appends the effects.
+    /// Processes an event: updates the state and appends the effects to `effects`.
     pub(super) fn handle(
         &mut self,
         flows: &TransceiverFlows,
@@ -125,14 +124,13 @@ impl ProtocolState {
         }
     }
 
-    /// Returns the next flow of a transmitter.
+    /// Returns the transmitter's first flow that is not sent yet.
     fn first(&self, flows: &TransceiverFlows, transmitter: u32) -> Option<u32> {
         let queue = &flows.flows_of_transmitter[transmitter as usize];
         queue.get(self.sent[transmitter as usize] as usize).copied()
     }
 
-    /// Starts the transmitter's next flow if the data of this flow are present: requests a circuit,
-    /// or uses a circuit that the transmitter kept.
+    /// Starts the transmitter's first flow, over a new or a kept circuit, if its data are present.
     fn start_next(
         &mut self,
         flows: &TransceiverFlows,
@@ -162,11 +160,11 @@ impl ProtocolState {
         yields: bool,
         effects: &mut Vec<Effect>,
     ) {
-        let ends = flows.flows[flow as usize];
-        let sender = &mut self.senders[ends.transmitter() as usize];
+        let endpoints = flows.flows[flow as usize];
+        let sender = &mut self.senders[endpoints.transmitter() as usize];
         let fresh = *sender != Sender::Keeping;
         *sender = Sender::Sending { yields };
-        self.receivers[ends.receiver() as usize].arriving += 1;
+        self.receivers[endpoints.receiver() as usize].arriving += 1;
         effects.push(Effect::Begin { flow, fresh });
     }
 
@@ -177,26 +175,26 @@ impl ProtocolState {
         self.begin(flows, flow, yields, effects);
     }
 
-    /// Keeps the circuit for the next flow, or releases the receiver.
+    /// Processes the end of a transmission: the transmitter keeps or releases the circuit.
     fn sent(&mut self, flows: &TransceiverFlows, flow: u32, effects: &mut Vec<Effect>) {
-        let ends = flows.flows[flow as usize];
-        let transmitter = ends.transmitter() as usize;
+        let endpoints = flows.flows[flow as usize];
+        let transmitter = endpoints.transmitter() as usize;
         self.sent[transmitter] += 1;
         effects.push(Effect::UnderWay(flow));
         let yields = self.senders[transmitter] == Sender::Sending { yields: true };
-        if ends.keeps && !yields {
+        if endpoints.keeps && !yields {
             self.senders[transmitter] = Sender::Keeping;
         } else {
             self.senders[transmitter] = Sender::Idle;
             effects.push(Effect::Message(ControlEvent::Release {
-                transmitter: ends.transmitter(),
-                receiver: ends.receiver(),
+                transmitter: endpoints.transmitter(),
+                receiver: endpoints.receiver(),
             }));
         }
-        self.start_next(flows, ends.transmitter(), effects);
+        self.start_next(flows, endpoints.transmitter(), effects);
     }
 
-    /// Notes an arrival and starts flows that needed it.
+    /// Processes the arrival of a flow, and starts flows that waited for it.
     fn deliver(&mut self, flows: &TransceiverFlows, flow: u32, effects: &mut Vec<Effect>) {
         self.arrived += 1;
         for &join in flows.feeds.members(flow) {
@@ -217,7 +215,7 @@ impl ProtocolState {
         self.free(flows, receiver, effects);
     }
 
-    /// Frees a receiver that was released and has received all data.
+    /// Frees the receiver if RELEASE and all data have arrived.
     fn free(&mut self, flows: &TransceiverFlows, receiver: u32, effects: &mut Vec<Effect>) {
         let state = &mut self.receivers[receiver as usize];
         if state.released && state.arriving == 0 {
@@ -227,15 +225,16 @@ impl ProtocolState {
         }
     }
 
-    /// Grants a free receiver to the first request in its queue, or revokes a kept circuit.
+    /// Grants a free receiver to the first request in its queue, or revokes a busy receiver whose
+    /// circuit is kept if requests wait.
     fn serve(&mut self, flows: &TransceiverFlows, receiver: u32, effects: &mut Vec<Effect>) {
         let state = &mut self.receivers[receiver as usize];
         match state.holder {
             None => {
                 if let Some(flow) = state.queue.pop_front() {
-                    let ends = flows.flows[flow as usize];
-                    state.holder = Some(ends.transmitter());
-                    state.kept = ends.keeps;
+                    let endpoints = flows.flows[flow as usize];
+                    state.holder = Some(endpoints.transmitter());
+                    state.kept = endpoints.keeps;
                     state.revoked = false;
                     effects.push(Effect::Message(ControlEvent::Grant(flow)));
                     self.serve(flows, receiver, effects);
@@ -253,9 +252,9 @@ impl ProtocolState {
         }
     }
 
-    /// Releases a receiver that is kept, or marks it to be released when the present flow is sent.
-    /// A REVOKE that arrives before its GRANT is remembered; a REVOKE that arrives too late only
-    /// ends a kept circuit.
+    /// Processes a REVOKE. A transmitter that keeps the circuit releases the receiver; any other
+    /// transmitter will release the receiver after its present flow. A REVOKE may arrive before its
+    /// GRANT. A REVOKE that arrives too late only prevents that a circuit is kept.
     fn revoked(
         &mut self,
         flows: &TransceiverFlows,
@@ -263,8 +262,8 @@ impl ProtocolState {
         receiver: u32,
         effects: &mut Vec<Effect>,
     ) {
-        let of_first = self.first(flows, transmitter);
-        if of_first.is_none_or(|flow| flows.flows[flow as usize].receiver() != receiver) {
+        let first_flow = self.first(flows, transmitter);
+        if first_flow.is_none_or(|flow| flows.flows[flow as usize].receiver() != receiver) {
             return;
         }
         let sender = &mut self.senders[transmitter as usize];

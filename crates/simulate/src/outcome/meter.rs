@@ -1,17 +1,17 @@
-//! Buffers and stalls over time, by class of link.
+//! Occupied buffers and stalled channels over time, by class of link.
 
 use super::packets::{BufferTimeline, LinkClass};
 use opticoll_base::units::{Time, UnitError};
 
-/// Maximum number of bins of a time-line; a longer run merges pairs of bins.
+/// Maximum number of time bins; if a simulation needs more bins, neighbouring bins are merged.
 const MAX_BINS: usize = 1 << 12;
 
-/// Integrals of one step function per class of link over bins of time, computed from the steps of
-/// the functions.
+/// Integrals of a step function over time bins, for each class of link. The function is, for
+/// example, the number of occupied buffers; [`ClassMeter::step`] adds its steps.
 ///
-/// A bin of length L stores the sum d of its steps, and w: the integral over the bin of a function
-/// that starts at 0 and has these steps. Two neighbouring bins (d, w) and (e, v) merge to a bin of
-/// length 2 L with (d + e, w + d L + v).
+/// For each bin, the meter stores d, the sum of the bin's steps, and w, the integral over the bin
+/// of a function that starts at 0 and has these steps. Two neighbouring bins (d, w) and (e, v) of
+/// length L merge into the bin (d + e, w + d L + v) of length 2 L.
 #[derive(Clone)]
 pub(crate) struct ClassMeter {
     bin: u64,
@@ -19,8 +19,8 @@ pub(crate) struct ClassMeter {
 }
 
 impl ClassMeter {
-    /// Creates a meter with bins of initially `bin` picoseconds. If `bin` is 0, the meter ignores
-    /// all steps.
+    /// Creates a meter with initial bins of `bin` picoseconds, or a meter without bins if `bin` is
+    /// 0.
     pub(crate) fn new(bin: u64) -> ClassMeter {
         ClassMeter {
             bin,
@@ -28,13 +28,12 @@ impl ClassMeter {
         }
     }
 
-    /// Returns whether the meter records steps.
     #[inline]
     pub(crate) fn measures(&self) -> bool {
         self.bin > 0
     }
 
-    /// Adds `change` to the function of a class at a time.
+    /// Adds `change` to the step function of a class at a time in picoseconds.
     #[inline]
     pub(crate) fn step(&mut self, class: LinkClass, time: u64, change: i64) {
         if self.bin > 0 {
@@ -68,7 +67,7 @@ impl ClassMeter {
         self.bin *= 2;
     }
 
-    /// Adds the steps of another meter.
+    /// Adds the steps of another meter; afterwards both meters have bins of equal length.
     pub(crate) fn join(&mut self, other: &ClassMeter) {
         let mut other = other.clone();
         self.meet(other.bin);
@@ -83,14 +82,14 @@ impl ClassMeter {
         }
     }
 
-    /// Lengthens the bins to `bin` picoseconds, if they are shorter.
+    /// Doubles the length of the bins until the length is at least `bin` picoseconds.
     fn meet(&mut self, bin: u64) {
         while self.bin > 0 && self.bin < bin {
             self.coarsen();
         }
     }
 
-    /// Returns the integral per class and bin, in units of the function times picoseconds.
+    /// Returns the integral per class and bin, in units of the step function times picoseconds.
     fn integrals(&self) -> [Vec<i128>; 4] {
         let integral = |steps: &Vec<(i64, i128)>| {
             let mut held = 0;
@@ -105,11 +104,12 @@ impl ClassMeter {
     }
 }
 
-/// Returns the length of the bins and the time-line of two meters: chunks of `chunk` bytes that
-/// occupy buffers, and stalled channels. The length is `None` if nothing was measured.
+/// Returns the length of the time bins and the time-line of buffers and stalls. `held` counts
+/// chunks of `chunk` bytes in buffers, and `stalled` counts stalled channels. The length is `None`
+/// if nothing was measured.
 ///
 /// # Errors
-/// A sum over channels within a bin that exceeds 64 bits.
+/// Returns an error if the sum over the channels exceeds 64 bits in a bin.
 pub(crate) fn timeline(
     mut held: ClassMeter,
     mut stalled: ClassMeter,

@@ -1,16 +1,17 @@
-//! Results of a packet simulation: distributions, channels, and buffers and stalls over time.
+//! Results of the packet simulator: distributions of latencies, channels, and buffers and stalls
+//! over time.
 
 use std::rc::Rc;
 
 use crate::table::{Cell, Column, Description, Field, Part, Table, Value, Values};
 use opticoll_base::units::Time;
 
-/// Number of binary digits that a bin distinguishes: values below 2^6 have bins of their own,
-/// larger values a relative width of 1/64.
+/// Number of binary digits that distinguish bins: each value below 2^6 has a bin of its own, and
+/// bins of larger values have a relative width of at most 1/64.
 const DIGITS: u32 = 6;
 
-/// Distribution of times. Count, mean and maximum are exact; percentiles are rounded up by at most
-/// 1/64.
+/// Distribution of times. The number of times, the mean and the maximum are exact; percentiles are
+/// rounded up by at most 1/64.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Distribution {
     count: u64,
@@ -39,7 +40,6 @@ impl Distribution {
         self.bins[Self::bin(picoseconds)] += 1;
     }
 
-    /// Adds the times of another distribution.
     pub(crate) fn join(&mut self, other: &Distribution) {
         self.count += other.count;
         self.sum += other.sum;
@@ -54,7 +54,7 @@ impl Distribution {
         self.count
     }
 
-    /// Returns the mean, to the nearest picosecond; zero if the distribution is empty.
+    /// Returns the mean time, rounded to the nearest picosecond; zero if the distribution is empty.
     pub fn mean(&self) -> Time {
         let count = u128::from(self.count.max(1));
         Time::from_ps(((self.sum + count / 2) / count) as u64)
@@ -65,8 +65,8 @@ impl Distribution {
         Time::from_ps(self.max)
     }
 
-    /// Returns the time that at least `thousandths` / 1000 of the times do not exceed, rounded up
-    /// by at most 1/64 and at most the maximum.
+    /// Returns the time that at least `thousandths` / 1000 of the times do not exceed. The result
+    /// is rounded up by at most 1/64 and never exceeds the maximum.
     pub fn percentile(&self, thousandths: u32) -> Time {
         let wanted = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000);
         let mut below: u128 = 0;
@@ -79,7 +79,8 @@ impl Distribution {
         self.max()
     }
 
-    /// Returns first time, last time and count of every bin that is not empty.
+    /// Returns the first time, the last time and the number of times of every bin that is not
+    /// empty.
     pub fn bins(&self) -> impl Iterator<Item = (Time, Time, u64)> + '_ {
         let filled = self
             .bins
@@ -108,7 +109,6 @@ impl Distribution {
         ((exponent as usize + 1) << DIGITS) + digits
     }
 
-    /// Returns the greatest value of a bin.
     fn last_value(bin: usize) -> u64 {
         if bin < 1 << DIGITS {
             return bin as u64;
@@ -120,16 +120,16 @@ impl Distribution {
 }
 
 opticoll_base::named_enum! {
-    /// Kind of link that a channel belongs to.
+    /// Class of link.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum LinkClass {
-        /// Links from a terminal to its router.
+        /// Link from a terminal to its router.
         Injection = "injection",
-        /// Links from a router to a terminal.
+        /// Link from a router to a terminal.
         Ejection = "ejection",
-        /// Within a group, or between routers of a network without groups.
+        /// Link within a group, or between routers of a network without groups.
         Local = "local",
-        /// Between groups.
+        /// Link between two groups.
         Global = "global",
     }
 }
@@ -141,7 +141,7 @@ impl Cell for LinkClass {
 }
 
 impl Part for Distribution {
-    /// Adds the table of the bins.
+    /// Adds a table with one row per bin that is not empty.
     fn describe<'a>(&'a self, field: &Field, into: &mut Description<'a>) {
         let bins: Vec<(Time, Time, u64)> = self.bins().collect();
         let shape = vec![("bin", bins.len())];
@@ -169,14 +169,14 @@ impl Part for Distribution {
 }
 
 crate::rows! {
-    /// A row per distribution of times. Percentiles are rounded up by at most 1/64.
+    /// A row per distribution of latencies. Percentiles are rounded up by at most 1/64.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Latency {
-        /// Kind of the latency: message, background or chunk.
+        /// Kind of latency: message, background or chunk.
         pub of: &'static str,
         /// Number of measured times.
         pub count: u64,
-        /// Mean, to the nearest picosecond.
+        /// Mean time, rounded to the nearest picosecond.
         pub mean: Time,
         /// Longest time.
         pub max: Time,
@@ -196,7 +196,6 @@ crate::rows! {
 }
 
 impl Latency {
-    /// Summarises a distribution of times of the kind `of`.
     pub(crate) fn new(of: &'static str, times: &Distribution) -> Latency {
         Latency {
             of,
@@ -214,23 +213,23 @@ impl Latency {
 }
 
 crate::columns! {
-    /// A row per virtual channel, in order of link and channel number.
+    /// A row per virtual channel, in the order of link and channel numbers.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct ChannelColumns {
-        /// Index of the link in the network.
+        /// Index of the channel's link in the network.
         pub link: u32,
         /// Number of the channel on its link.
         pub channel: u32,
-        /// Bytes put on the link.
+        /// Bytes that the channel sent over the link.
         pub bytes: u64 as "B",
-        /// Chunks put on the link.
+        /// Number of chunks that the channel sent over the link.
         pub chunks: u64,
-        /// Time for which chunks waited for room in the channel's buffer while the channel had
-        /// nothing left to send.
+        /// Time for which the channel was stalled: chunks waited for space in the channel's buffer,
+        /// and the channel had nothing left to send.
         pub stall: Time,
         /// Maximum number of chunks in the channel's buffer at the same time.
         pub peak_chunks: u32,
-        /// Number of chunks for which the channel's buffer has room.
+        /// Maximum number of chunks that fit into the channel's buffer.
         pub capacity_chunks: u32,
     }
 }
@@ -241,7 +240,7 @@ crate::columns! {
     pub struct PacketLinks {
         /// Time for which the link was sending.
         pub busy: Time,
-        /// Bytes put on the link.
+        /// Bytes that the link sent.
         pub bytes: u64 as "B",
         /// Time for which the link's channels were stalled, summed over channels.
         pub stall: Time,
@@ -251,8 +250,7 @@ crate::columns! {
 }
 
 impl PacketLinks {
-    /// Builds the columns from the sending time and the class of every link, and from the columns
-    /// of channels.
+    /// Creates the columns. `busy` and `class` are indexed by link.
     pub(crate) fn new(
         busy: Vec<Time>,
         class: Vec<LinkClass>,
@@ -271,13 +269,12 @@ impl PacketLinks {
         }
     }
 
-    /// Returns the link that was sending longest (the first of several) and its sending time.
+    /// Returns the link that was sending longest (the first among equals) and its sending time.
     pub(crate) fn bottleneck(&self) -> Option<(u32, Time)> {
         let links = (0u32..).zip(self.busy.iter().copied());
         links.max_by_key(|&(link, busy)| (busy, std::cmp::Reverse(link)))
     }
 
-    /// Sums up the columns of the links of each class.
     pub(crate) fn class_sums(&self) -> Vec<ClassUse> {
         let mut classes = LinkClass::ALL.map(|class| ClassUse {
             class,
@@ -299,14 +296,14 @@ impl PacketLinks {
 }
 
 crate::rows! {
-    /// A row per class of link that the network has.
+    /// A row per class that has links.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ClassUse {
-        /// Class: injection, ejection, local or global.
+        /// Class of the links: injection, ejection, local or global.
         pub class: LinkClass,
-        /// Number of links.
+        /// Number of links of the class.
         pub links: usize,
-        /// Bytes put on the links.
+        /// Bytes that the links sent.
         pub bytes: u64 as "B",
         /// Time for which the links' channels were stalled, summed over channels.
         pub stall: u128 as "ps",
@@ -317,21 +314,21 @@ crate::columns! {
     /// A row per class of link (injection, ejection, local, global) and bin of time.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct BufferTimeline shaped {
-        /// Mean number of bytes that held buffers.
+        /// Mean number of bytes in buffers.
         pub mean_bytes: u64 as "B",
         /// Time for which channels were stalled, summed over channels.
         pub stalled: Time,
     }
 }
 
-/// Start, end and number of messages of every step of a schedule.
+/// Results per step of a schedule; each column is indexed by step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PacketSteps {
     /// Time at which the step's first message was sent.
     pub start: Vec<Time>,
     /// Time at which the step's last message had arrived.
     pub end: Vec<Time>,
-    /// Number of messages.
+    /// Number of messages of the step.
     pub messages: Vec<u64>,
 }
 
@@ -339,18 +336,18 @@ crate::columns! {
     /// A row per rank, or per terminal if there is no collective.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct FinishColumns {
-        /// Time of the last delivery or send.
+        /// Time of the rank's last delivery or send.
         pub finish: Time,
     }
 }
 
 crate::totals! {
-    /// Result of a packet simulation.
+    /// Result of the packet simulator.
     #[derive(Debug, Clone, PartialEq)]
     pub struct PacketOutcome {
-        /// End of the collective, or last delivery if there is no collective.
+        /// Time at which the collective ended; without a collective, time of the last delivery.
         pub time: Time,
-        /// Mean over ranks of the time of a rank's last delivery or send.
+        /// Mean over all ranks of the time of the rank's last delivery or send.
         pub mean_finish: Time,
         /// Mean number of routers that a chunk passed.
         pub mean_hops: f64,
@@ -358,43 +355,44 @@ crate::totals! {
         pub minimal_chunks: u64,
         /// Number of chunks that arrived through an intermediate group.
         pub detoured_chunks: u64,
-        /// Bytes handed to the network.
+        /// Bytes that the ranks sent into the network.
         pub bytes_sent: u64 as "B",
-        /// Bytes that arrived.
+        /// Bytes that arrived at their destinations.
         pub bytes_delivered: u64 as "B",
-        /// Number of times that routers forwarded a chunk.
+        /// Number of forwarding operations of all routers, one per chunk and router.
         pub router_forwards: u64,
-        /// Number of events of the simulation.
+        /// Number of events that the simulator processed.
         pub events: u64,
-        /// Link that was sending longest (the first of several).
+        /// Link that was sending for the longest time, or the first of several such links.
         pub bottleneck: Option<u32>,
         /// Time for which the bottleneck link was sending.
         pub bottleneck_busy: Time,
-        /// Length of a bin of the time-line; empty if no time-line was requested.
+        /// Length of a time bin of the time-line; empty if no time-line was requested.
         pub timeline_bin: Option<Time>,
-        /// Per rank.
+        /// Results per rank.
         pub ranks: FinishColumns,
         /// Summaries of the distributions of latencies.
         pub latencies: Vec<Latency>,
-        /// Time from the call that sends a message to the delivery of its last byte, for messages
-        /// of the collective, or of the traffic if there is no collective.
+        /// Time from the call that sends a message to the delivery of the message's last byte. The
+        /// messages are those of the collective or, without a collective, of the traffic.
         pub message_latency: Distribution,
-        /// Time from call to delivery, for messages of the background traffic of a collective.
+        /// Time from the call that sends a message to the delivery of the message's last byte, for
+        /// the background traffic of a collective.
         pub background_latency: Distribution,
         /// Time from the creation of a chunk's packet to the arrival of the chunk.
         pub chunk_latency: Distribution,
-        /// Per virtual channel.
+        /// Results per virtual channel.
         pub channels: ChannelColumns,
-        /// Per link.
+        /// Results per link.
         pub links: PacketLinks,
-        /// Per class of link.
+        /// Results per class of link.
         pub classes: Vec<ClassUse>,
-        /// Buffers and stalls over time; empty unless requested.
+        /// Buffers and stalls over time; empty if no time-line was requested.
         pub timeline: BufferTimeline,
         ;
-        /// Routers passed by all chunks that arrived.
+        /// Number of routers passed, summed over all chunks that arrived.
         pub routers_passed: u64,
-        /// Per step of the collective; empty where there is none.
+        /// Results per step of the collective; empty without a collective.
         pub steps: PacketSteps,
     }
 }

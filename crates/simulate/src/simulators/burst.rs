@@ -1,8 +1,9 @@
 //! Record of the simulator `burst`.
 //!
-//! The simulator does not run plans. It carries messages over lightpaths on request, on networks
-//! whose links have wavelengths and whose ranks have hosts; no [`Fabric`] is such a network. The
-//! record serves to list the simulator, and to refuse plans with a hint.
+//! The simulator does not run plans. It simulates messages over lightpaths that are set up on
+//! request. Its networks have wavelengths on their links and hosts at their ranks; no [`Fabric`] is
+//! such a network. The record exists so that the simulator is listed, and so that plans are
+//! rejected with a hint.
 //!
 //! [`Fabric`]: opticoll_fabric::fabric::Fabric
 

@@ -1,4 +1,4 @@
-//! Record of the simulator `circuit`, which carries single messages as circuits on demand.
+//! Record of the simulator `circuit`, which also sends single messages over circuits on demand.
 
 use super::control::no_controller;
 use crate::live::Live;
@@ -39,8 +39,8 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
         return Err(SimulationError::invalid_value(
             "paths",
             format!(
-                "on {family} lightpaths change from slot to slot, not one by one as on a \
-                 lightpath_grid"
+                "on {family} all circuits of a slot are set up together; only fabrics such as \
+                 lightpath_grid keep circuits for later slots"
             ),
         ));
     }

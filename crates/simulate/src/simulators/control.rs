@@ -35,7 +35,7 @@ pub(crate) const RECORD: Simulator = Simulator {
     )
 };
 
-/// Returns an error if the fabric has a central controller, whose queue only `control` models.
+/// Returns an error if the fabric has a central controller, which only `control` simulates.
 pub(super) fn no_controller(fabric: &Fabric) -> Result<(), Unfit> {
     let grid = fabric.downcast::<WssGrid>();
     match grid.is_some_and(|grid| grid.controller.is_some()) {

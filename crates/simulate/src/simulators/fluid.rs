@@ -26,7 +26,7 @@ pub(super) const RECORD: Simulator = Simulator {
     )
 };
 
-/// Returns an error if the fabric has no links that messages share.
+/// Returns an error if the fabric has no links that messages can share.
 pub(super) fn has_links(fabric: &Fabric) -> Result<(), Unfit> {
     match fabric.network() {
         Some(_) => Ok(()),

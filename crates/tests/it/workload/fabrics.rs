@@ -260,7 +260,7 @@ fn what_a_replay_cannot_have_is_refused() {
         (
             "crossbar:ranks=3",
             &[("start", "step")],
-            "the fluid simulator does not know the setting `start`, which is one of plans; \
+            "the fluid simulator does not know the setting `start`, which belongs to plans; \
              a replay has an overhead and an eager limit of its own; leave the start out",
         ),
         (
@@ -277,7 +277,7 @@ fn what_a_replay_cannot_have_is_refused() {
         (
             "crossbar:ranks=3",
             &[("policy", "free")],
-            "the fluid simulator does not know the setting `policy`, which is one of circuit and \
+            "the fluid simulator does not know the setting `policy`, which belongs to circuit and \
              control; leave the policy out",
         ),
     ];

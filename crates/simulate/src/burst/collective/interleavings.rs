@@ -1,6 +1,6 @@
-//! Enumeration of every order in which small jobs may request, be granted, and end their phases.
-//! With all or nothing, some job can always advance; path by path, there are states in which none
-//! can.
+//! Enumeration of every order in which small jobs can request lightpaths, be granted lightpaths,
+//! and end their phases. With `all_or_nothing`, some job can always advance. With `retry`, there
+//! are states in which no job can advance.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::burst::{BurstNetwork, BurstWork};
 use opticoll_base::units::Bytes;
 use opticoll_fabric::families::Medium;
 
-/// Next action of a job: request all lightpaths or the one with a number, or end its phase.
+/// Action of a job: request all lightpaths of its phase, request one of them, or end its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum JobAction {
     Ask(Option<usize>),
     End,
 }
 
-/// Per job, the number of ended phases and the granted requests of the present phase.
+/// Number of ended phases of each job, and whether each request of its current phase is granted.
 type State = Vec<(usize, Vec<bool>)>;
 
 struct JobsCase {
@@ -30,8 +30,7 @@ struct JobsCase {
     path_by_path: bool,
 }
 
-/// Creates a case from jobs as lists of rounds; a round is a list of messages (source,
-/// destination).
+/// Creates a case; a job is a list of rounds, a round a list of messages (source, destination).
 fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool) -> JobsCase {
     let message = |&(from, to): &(u32, u32)| PhaseMessage {
         from,
@@ -75,7 +74,7 @@ impl JobsCase {
             .collect()
     }
 
-    /// Returns the actions that jobs may try in a state.
+    /// Returns the actions that can be tried in a state, each with the index of its job.
     fn actions(&self, state: &State) -> Vec<(usize, JobAction)> {
         let mut actions = Vec::new();
         for (job, (phase, granted)) in state.iter().enumerate() {
@@ -92,7 +91,7 @@ impl JobsCase {
         actions
     }
 
-    /// Returns the state after actions that were all possible, in a fresh network.
+    /// Executes `actions`, which must be possible, in a new network and returns the final state.
     fn replay(&self, actions: &[(usize, JobAction)]) -> State {
         let none = BurstWork::Given(Vec::new());
         let mut engine = BurstEngine::new(&self.network, &self.settings, &none, 1, 0);
@@ -119,8 +118,8 @@ impl JobsCase {
         state
     }
 
-    /// Returns the number of reachable states, and the states in which jobs remain but no action
-    /// succeeds.
+    /// Returns the number of reachable states, and the states in which jobs remain but cannot
+    /// advance.
     fn explore(&self) -> (usize, Vec<State>) {
         let mut seen = BTreeSet::from([self.start()]);
         let mut begun = vec![(self.start(), Vec::new())];
@@ -148,14 +147,14 @@ impl JobsCase {
 const LADDER: &str = "ladder:rungs=3,wavelengths=1,rate=10Gb/s";
 const RING: &str = "electrical_ring:ranks=4,wavelengths=1,rate=10Gb/s";
 
-/// Two jobs that send over the same two links at the ends of a row, and a job on the middle link.
+/// Two jobs that both need the two outer links of a row, and a job that needs the middle link.
 const ROW: &[&[&[(u32, u32)]]] = &[&[&[(0, 1), (2, 3)]], &[&[(0, 1), (2, 3)]], &[&[(1, 2)]]];
-/// Two jobs of two phases in opposite order.
+/// Two jobs that need the same links in opposite orders.
 const CROSSED: &[&[&[(u32, u32)]]] = &[
     &[&[(0, 1)], &[(1, 2), (0, 3)], &[(0, 1)]],
     &[&[(1, 2)], &[(0, 1), (2, 3)]],
 ];
-/// Two jobs that each send around a ring in one round, and a job across.
+/// Two jobs that each send around a ring in one round, and a job that sends across the ring.
 const RINGS: &[&[&[(u32, u32)]]] = &[
     &[&[(0, 1), (1, 2), (2, 3), (3, 0)]],
     &[&[(0, 1), (1, 2), (2, 3), (3, 0)]],
@@ -183,7 +182,7 @@ fn all_or_nothing_never_deadlocks() {
 #[test]
 fn path_by_path_jobs_may_deadlock() {
     let (_, deadlocks) = case(ROW_NETWORK, ROW, 1, true).explore();
-    // Each of the first two jobs holds one of the links that both need.
+    // Each of the first two jobs has one of the two links that both jobs need.
     let crossed = |state: &State| state[0].1 == [true, false] && state[1].1 == [false, true];
     assert!(deadlocks.iter().any(crossed), "{deadlocks:?}");
 }

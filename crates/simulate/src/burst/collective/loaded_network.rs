@@ -1,5 +1,5 @@
-//! Network that carries bursts while lightpaths are requested in it, and the waits (back-off) after
-//! a request is blocked.
+//! Network in which bursts are sent while lightpaths are requested, and the waits (back-off) after
+//! blocked requests.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -12,8 +12,7 @@ use crate::burst::{BurstError, BurstNetwork, BurstWork};
 use opticoll_base::hash::hash;
 use opticoll_base::units::Time;
 
-/// Seed of the back-off draws, combined with the settings' seed, so that they differ from the draws
-/// of bursts.
+/// Number that makes the seed of the back-off draws differ from the seed of the bursts.
 const BACK_OFF_SEED: u64 = 0x6261_636b_5f6f_6666;
 
 /// Network in which bursts are sent for a warm-up time before the first lightpath is requested.
@@ -21,12 +20,12 @@ pub(super) struct LoadedNetwork<'a> {
     pub(super) engine: BurstEngine<'a>,
     congestion: &'a Congestion,
     random: Pcg64Mcg,
-    /// Time in picoseconds from which lightpaths may be requested.
+    /// Time from which lightpaths can be requested, in picoseconds.
     pub(super) start: u64,
 }
 
 impl<'a> LoadedNetwork<'a> {
-    /// Creates replication `number` and runs its warm-up.
+    /// Creates the network of replication `number`, and simulates the bursts of the warm-up.
     pub(super) fn new(
         network: &'a BurstNetwork,
         work: &BurstWork,
@@ -40,8 +39,7 @@ impl<'a> LoadedNetwork<'a> {
         let seed = hash(hash(settings.seed).wrapping_add(u64::from(number)) ^ BACK_OFF_SEED);
         let mut start = 0;
         if *work == BurstWork::Random {
-            // Do not start at the arrival of a certain burst: the network is then fuller than at
-            // other times.
+            // At the arrival of a burst, the network would be fuller than at other times.
             let hosts = f64::from(network.hosts());
             let each = settings
                 .warm_up
@@ -58,7 +56,7 @@ impl<'a> LoadedNetwork<'a> {
         })
     }
 
-    /// Processes the events of bursts before an instant.
+    /// Processes the events of bursts before the time `at`, in picoseconds.
     pub(super) fn run_until(&mut self, at: u64) -> Result<(), BurstError> {
         if at as f64 > MAX_TIME_PS {
             return Err(BurstError::Setting {
@@ -70,17 +68,16 @@ impl<'a> LoadedNetwork<'a> {
         Ok(())
     }
 
-    /// Returns the time since lightpaths may be requested.
     pub(super) fn elapsed(&self) -> Time {
         Time::from_ps(self.engine.now - self.start)
     }
 
-    /// Draws the wait in picoseconds after `blocked` blocked requests.
+    /// Draws a wait in picoseconds; `blocked` is the number of times that the request was blocked.
     pub(super) fn back_off(&mut self, blocked: u32) -> u64 {
         let doubled = 1u64.checked_shl(blocked - 1).unwrap_or(u64::MAX);
         let mean = self.congestion.back_off.ps().saturating_mul(doubled);
         let mean = mean.min(self.congestion.max_back_off.ps());
-        // Factor: a multiple of 2^-53 from 1/2 up to 3/2.
+        // The factor is a multiple of 2^-53, at least 1/2 and less than 3/2.
         let factor = 0.5 + (self.random.random::<u64>() >> 11) as f64 / (1u64 << 53) as f64;
         ((mean as f64 * factor).round() as u64).max(1)
     }

@@ -1,85 +1,86 @@
-//! Outcome of jobs, and the mean time over replications with its confidence interval.
+//! Results of jobs, and their mean time over all replications with its confidence interval.
 
 use crate::burst::Share;
 use crate::burst::interval;
 use opticoll_base::units::Time;
 use opticoll_plan::schedule::Schedule;
 
-/// Transfer that has been delivered, with its times.
+/// Delivered transfer, with its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// Index of the transfer in the job's schedule.
     pub transfer: u32,
-    /// Start of its message since the beginning of the jobs.
+    /// Time at which the transfer's message started, from the start of the jobs.
     pub began: Time,
-    /// End of its message since the beginning of the jobs.
+    /// Time at which the transfer's message ended, from the start of the jobs.
     pub ended: Time,
 }
 
-/// Reason why a job gave up.
+/// Request at which a job gave up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// First step of the schedule that was not executed.
+    /// Index of the first step of the schedule that was not executed.
     pub step: u32,
-    /// Hosts of the blocked lightpath.
+    /// Hosts at the two ends of the blocked lightpath.
     pub hosts: (u32, u32),
-    /// Number of requests.
+    /// Number of requests for the blocked lightpath or phase.
     pub tries: u32,
-    /// Time since the beginning of the jobs.
+    /// Time at which the job gave up, from the start of the jobs.
     pub at: Time,
 }
 
-/// Run of a job in one replication.
+/// Result of a job in one replication.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobRun {
-    /// End of the job since the beginning of the jobs; `None` if the job gave up.
+    /// Time at which the job ended, from the start of the jobs; `None` if the job gave up.
     pub time: Option<Time>,
-    /// Reason why the job gave up.
+    /// Request at which the job gave up; `None` if the job ended.
     pub failure: Option<Failure>,
     /// Number of executed phases.
     pub phases: u32,
     /// Number of blocked requests.
     pub blocked: u64,
-    /// Number of phases that were cut because they were blocked.
+    /// Number of phases that were cut because requests were blocked.
     pub degraded: u32,
-    /// Total wait for the lightpaths that were granted.
+    /// Time spent waiting for lightpaths that were granted.
     pub waited: Time,
-    /// Delivered transfers in the order of the ends of their messages.
+    /// Delivered transfers, in the order of the end times of their messages.
     pub delivered: Vec<Delivery>,
 }
 
-/// Outcome of one replication.
+/// Result of one replication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replication {
-    /// Jobs in the given order.
+    /// Results of the jobs, in the given order.
     pub jobs: Vec<JobRun>,
-    /// End of the last job; `None` if a job gave up.
+    /// Time at which the last job ended, from the start of the jobs; `None` if a job gave up.
     pub time: Option<Time>,
-    /// Bursts that arrived or were lost meanwhile.
+    /// Bursts that arrived or were lost during the jobs.
     pub bursts: Share,
 }
 
 crate::totals! {
-    /// Outcome of all replications.
+    /// Results of all replications.
     #[derive(Debug, Clone, PartialEq)]
     pub struct CollectiveOutcome {
         /// Specification of the network.
         pub network: String,
         /// Number of replications in which a job gave up.
         pub failed: u32,
-        /// Mean time of the replications in which no job gave up.
+        /// Mean time of the replications in which no job gave up, in seconds.
         pub mean_seconds: Option<f64> as "s",
-        /// Lower end of the 95 % confidence interval of the mean by Student's t, which assumes
-        /// independent replications and a normal mean; empty for fewer than two.
+        /// Lower end of the 95 % confidence interval of the mean time, by Student's distribution;
+        /// empty for fewer than two successful replications. The interval assumes independent
+        /// replications and a normally distributed mean.
         pub low_seconds: Option<f64> as "s",
-        /// Upper end of the 95 % confidence interval of the mean.
+        /// Upper end of the 95 % confidence interval of the mean time.
         pub high_seconds: Option<f64> as "s",
-        /// Replications, with sums over the jobs of each.
+        /// Results per replication, with sums over its jobs.
         pub runs: Vec<ReplicationSums>,
         /// Reasons why jobs gave up.
         pub jobs: JobFailures,
         ;
-        /// Outcomes of the replications, in order of their numbers.
+        /// Results of the replications, indexed by number of the replication.
         pub replications: Vec<Replication>,
     }
 }
@@ -88,17 +89,17 @@ crate::rows! {
     /// A row per replication, with sums over its jobs.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ReplicationSums {
-        /// End of the last job; empty if a job gave up.
+        /// Time at which the last job ended; empty if a job gave up.
         pub time: Option<Time>,
         /// Number of blocked requests.
         pub blocked: u64,
         /// Number of executed phases.
         pub phases: u64,
-        /// Number of phases that were cut because they were blocked.
+        /// Number of phases that were cut because requests were blocked.
         pub degraded: u64,
         /// Time spent waiting for circuits that were granted.
         pub waited: Time,
-        /// Number of bursts beside the jobs.
+        /// Number of bursts that arrived or were lost during the jobs.
         pub bursts: u64,
         /// Number of lost bursts.
         pub bursts_lost: u64,
@@ -106,18 +107,19 @@ crate::rows! {
 }
 
 crate::columns! {
-    /// A row per replication and job, with the reason why the job gave up; empty if the job ended.
+    /// A row per replication and job, with the request at which the job gave up; empty if the job
+    /// ended.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct JobFailures shaped {
-        /// First step of the schedule that was not executed.
+        /// Index of the first step of the schedule that was not executed.
         pub step: Option<u32>,
         /// Host at one end of the blocked circuit.
         pub source: Option<u32>,
         /// Host at the other end of the blocked circuit.
         pub destination: Option<u32>,
-        /// Number of requests for the blocked circuit.
+        /// Number of requests for the blocked circuit or phase.
         pub tries: Option<u32>,
-        /// Time at which the job gave up, since the start of the jobs.
+        /// Time at which the job gave up, from the start of the jobs.
         pub at: Option<Time>,
     }
 }
@@ -182,17 +184,17 @@ impl CollectiveOutcome {
     }
 }
 
-/// Returns the delivered transfers as a schedule, in the order of their ends. A new step begins
-/// where the step of the original schedule changes. A verifier of the result sees nothing of the
-/// original schedule except its collective.
+/// Returns the delivered transfers as a schedule, in the order in which they were delivered. A new
+/// step begins whenever the step of the original schedule changes. The result contains nothing else
+/// of the original schedule except the collective.
 pub fn delivered_schedule(schedule: &Schedule, delivered: &[Delivery]) -> Schedule {
     let step_of = |transfer: u32| {
         let steps = 0..schedule.steps();
         let mut starts = steps.map(|step| schedule.step(step));
         starts.position(|step| step.contains(&(transfer as usize)))
     };
-    let mut made = Schedule::new(schedule.collective);
-    made.reserve(delivered.len());
+    let mut delivered_steps = Schedule::new(schedule.collective);
+    delivered_steps.reserve(delivered.len());
     let mut open = None;
     for delivery in delivered {
         let inside = open.as_ref().is_some_and(|step: &std::ops::Range<usize>| {
@@ -200,9 +202,9 @@ pub fn delivered_schedule(schedule: &Schedule, delivered: &[Delivery]) -> Schedu
         });
         if !inside {
             open = step_of(delivery.transfer).map(|step| schedule.step(step));
-            made.begin_step();
+            delivered_steps.begin_step();
         }
-        made.push(schedule.transfer(delivery.transfer as usize));
+        delivered_steps.push(schedule.transfer(delivery.transfer as usize));
     }
-    made
+    delivered_steps
 }

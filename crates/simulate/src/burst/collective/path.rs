@@ -1,16 +1,16 @@
-//! Lightpaths in the network: set up without a known end, released, or reverted.
+//! Lightpaths in the network: setup without a known end, release, and removal.
 
 use crate::burst::channels::{ChannelGroups, Span};
 use crate::burst::engine::BurstEngine;
 use crate::burst::settings::Signalling;
 use crate::burst::source::NEVER;
 
-/// Resources that lightpaths hold.
+/// Wavelengths and converters that lightpaths occupy.
 #[derive(Debug, Default)]
 pub(super) struct HeldChannels {
-    /// Wavelengths of links and converters of nodes.
+    /// Occupied wavelengths of links and converters of nodes.
     channels: Vec<HeldChannel>,
-    /// Propagation delay of each route, in the order of setup.
+    /// Propagation delay of each lightpath in picoseconds, in the order of setup.
     pub(super) propagation_ps: Vec<u64>,
 }
 
@@ -19,13 +19,13 @@ struct HeldChannel {
     converter: bool,
     group: u32,
     number: u32,
-    /// Horizon of the channel before.
+    /// End of the channel's last earlier reservation, in picoseconds.
     before: u64,
 }
 
 impl BurstEngine<'_> {
-    /// Prepares the engine for lightpaths. Call it first: under JET, bursts may be reserved for
-    /// later than a lightpath that is set up now.
+    /// Prepares the engine for lightpaths, before any burst is sent. Under JET, bursts may reserve
+    /// channels for later than a lightpath that is set up now.
     pub(super) fn allow_lightpaths(&mut self) {
         if self.settings.signalling == Signalling::Jet {
             let links = self.network.links().len();
@@ -33,7 +33,7 @@ impl BurstEngine<'_> {
         }
     }
 
-    /// Sets up a lightpath from one host to another. Returns false if it is blocked.
+    /// Sets up a lightpath and adds its channels to `held`, or returns false if it is blocked.
     pub(super) fn open(&mut self, from: u32, to: u32, held: &mut HeldChannels) -> bool {
         let network = self.network;
         let (from, to) = (network.node(from), network.node(to));
@@ -63,7 +63,7 @@ impl BurstEngine<'_> {
         true
     }
 
-    /// Releases lightpaths now.
+    /// Releases the channels `held` of lightpaths at the current time.
     pub(super) fn release(&mut self, held: &mut HeldChannels) {
         let now = self.now;
         for channel in held.channels.drain(..) {
@@ -73,11 +73,11 @@ impl BurstEngine<'_> {
         held.propagation_ps.clear();
     }
 
-    /// Reverts lightpaths that were set up at the present time.
+    /// Removes the reservations `held` of lightpaths that were set up at the current time.
     pub(super) fn undo(&mut self, held: &mut HeldChannels) {
         for channel in held.channels.drain(..).rev() {
             let groups = self.groups(channel.converter);
-            groups.undo(channel.group, channel.number, channel.before);
+            groups.remove(channel.group, channel.number, channel.before);
         }
         held.propagation_ps.clear();
     }
@@ -105,6 +105,6 @@ impl HeldChannels {
             number,
             before: groups.horizon(span.group, number),
         });
-        groups.take(span, number, now);
+        groups.reserve(span, number, now);
     }
 }

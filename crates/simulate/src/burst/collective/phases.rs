@@ -1,13 +1,14 @@
-//! Grouping of steps into phases, whose rounds of messages share their lightpaths.
+//! Grouping of steps into phases. The rounds of messages of a phase share lightpaths.
 //!
-//! A step of the schedule is a round, with one message for each ordered pair of hosts that exchange
-//! data. The pairs of a phase are the edges of a graph on hosts with maximum degree k. Rounds join
-//! a phase as long as this holds. A single round of higher degree is cut: its edges, in order, each
-//! go to the first part in which both ends have fewer than k edges. If the round has maximum degree
-//! d, an edge finds at most floor((d - 1) / k) full parts at each end, so there are at most 2
-//! floor((d - 1) / k) + 1 parts. With one port, the edges of an even ring need 2 parts and of an
-//! odd ring 3 parts. Cutting a step does not change its data: all its messages carry what their
-//! sources held when the step began.
+//! A step of the schedule is a round, with one message per ordered pair of hosts that exchange
+//! data. The pairs of hosts of a phase are the edges of a graph with maximum degree k, the number
+//! of ports. Consecutive rounds form a phase as long as the degree is at most k. A single round of
+//! higher degree d is cut into parts: in order, each edge is added to the first part in which both
+//! of its hosts have fewer than k edges. For each of the two hosts, at most floor((d - 1) / k)
+//! parts already have k edges. Hence there are at most 2 floor((d - 1) / k) + 1 parts. With one
+//! port, the edges of an even ring need 2 parts, and the edges of an odd ring need 3 parts. Cutting
+//! a step does not change its data, because all messages contain the data that their sources had at
+//! the beginning of the step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +17,10 @@ use crate::burst::BurstError;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Rate, Time};
 
-/// Two hosts, lower first.
+/// Unordered pair of hosts, the lower host first.
 pub(super) type Pair = (u32, u32);
 
-/// Transfers of a step from one host to another.
+/// Transfers of a step from host `from` to host `to`, as indices into the schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PhaseMessage {
     pub(super) from: u32,
@@ -29,24 +30,24 @@ pub(super) struct PhaseMessage {
     pub(super) transfers: Vec<u32>,
 }
 
-/// Messages that are sent at the same time.
+/// Messages that are sent simultaneously.
 pub(super) type Round = Vec<PhaseMessage>;
 
-/// Rounds that share their lightpaths.
+/// Consecutive rounds that share lightpaths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct PathPhase {
     pub(super) rounds: Vec<Round>,
-    /// Pairs that need a lightpath, with flags for lower to higher host and for higher to lower
-    /// host.
+    /// Pairs of hosts that need lightpaths, with a flag for the direction from the lower to the
+    /// higher host and a flag for the opposite direction.
     pub(super) paths: BTreeMap<Pair, (bool, bool)>,
 }
 
-/// Limits of a phase.
+/// Limits on the lightpaths of a phase. The two directions between two hosts count once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PhaseLimits {
-    /// Maximum number of lightpaths of one host.
+    /// Maximum number of pairs to which a host belongs.
     pub(super) ports: u32,
-    /// Maximum number of lightpaths of all hosts.
+    /// Maximum number of pairs of all hosts.
     pub(super) paths: usize,
 }
 
@@ -55,7 +56,7 @@ impl PhaseMessage {
         (self.from.min(self.to), self.from.max(self.to))
     }
 
-    /// Returns the message's time on a lightpath, without propagation.
+    /// Returns the time of the message on a lightpath, without the propagation delay.
     pub(super) fn time(&self, latency: Time, rate: Rate) -> Result<Time, BurstError> {
         Ok(latency.plus(rate.transmission(self.bytes)?)?)
     }
@@ -74,19 +75,17 @@ impl PathPhase {
         self.rounds.push(round);
     }
 
-    /// Returns whether the phase stays within the limits with these pairs added.
     fn fits(&self, pairs: &BTreeSet<Pair>, limits: PhaseLimits) -> bool {
-        let all: BTreeSet<Pair> = self.paths.keys().chain(pairs).copied().collect();
-        all.len() <= limits.paths && degree(all) <= limits.ports
+        let all_pairs: BTreeSet<Pair> = self.paths.keys().chain(pairs).copied().collect();
+        all_pairs.len() <= limits.paths && degree(all_pairs) <= limits.ports
     }
 
-    /// Returns the maximum number of lightpaths of one host.
     pub(super) fn ports(&self) -> u32 {
         degree(self.paths.keys().copied())
     }
 
-    /// Returns the next smaller limits: one port fewer, or half the lightpaths if hosts have one
-    /// port each; `None` for a single lightpath.
+    /// Returns limits with one port fewer or, if each host has only one port, with half as many
+    /// pairs. Returns `None` for a single pair.
     pub(super) fn reduced_limits(&self) -> Option<PhaseLimits> {
         let paths = self.paths.len();
         match self.ports() {
@@ -103,18 +102,18 @@ impl PathPhase {
     }
 }
 
-/// Returns the maximum number of pairs that a host belongs to.
+/// Returns the maximum number of pairs to which a host belongs.
 fn degree(pairs: impl IntoIterator<Item = Pair>) -> u32 {
-    let mut met: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut degrees: BTreeMap<u32, u32> = BTreeMap::new();
     for (low, high) in pairs {
         interrupt::check();
-        *met.entry(low).or_default() += 1;
-        *met.entry(high).or_default() += 1;
+        *degrees.entry(low).or_default() += 1;
+        *degrees.entry(high).or_default() += 1;
     }
-    met.values().max().copied().unwrap_or(0)
+    degrees.values().max().copied().unwrap_or(0)
 }
 
-/// Returns the rounds of a job: its steps with transfers, as messages between hosts.
+/// Returns the rounds of a job: its steps that have transfers, as messages between hosts.
 pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
     let schedule = job.schedule;
     let mut rounds = Vec::new();
@@ -123,14 +122,14 @@ pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
         for index in schedule.step(step) {
             interrupt::check();
             let transfer = schedule.transfer(index);
-            let place = |rank: u32| {
-                let place = job.places.get(rank as usize);
-                place.copied().ok_or_else(|| BurstError::Setting {
+            let host_of = |rank: u32| {
+                let host = job.places.get(rank as usize);
+                host.copied().ok_or_else(|| BurstError::Setting {
                     setting: "placement",
                     problem: format!("transfer {index} names rank {rank}, which does not exist"),
                 })
             };
-            let (from, to) = (place(transfer.source)?, place(transfer.destination)?);
+            let (from, to) = (host_of(transfer.source)?, host_of(transfer.destination)?);
             let bytes =
                 schedule
                     .collective
@@ -152,7 +151,7 @@ pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
     Ok(rounds)
 }
 
-/// Groups rounds into phases, in order.
+/// Groups rounds into phases, in the order of the rounds.
 pub(super) fn group_rounds(
     rounds: impl IntoIterator<Item = Round>,
     limits: PhaseLimits,
@@ -172,28 +171,28 @@ pub(super) fn group_rounds(
     phases
 }
 
-/// Cuts a round into parts within the limits by the rule of this module.
+/// Cuts a round into parts within the limits, by the rule in the header of this module.
 fn cut(round: Round, limits: PhaseLimits) -> Vec<Round> {
     let pairs: BTreeSet<Pair> = round.iter().map(PhaseMessage::pair).collect();
-    let mut met: Vec<BTreeMap<u32, u32>> = Vec::new();
+    let mut degrees: Vec<BTreeMap<u32, u32>> = Vec::new();
     let mut sizes: Vec<usize> = Vec::new();
     let mut part_of: BTreeMap<Pair, usize> = BTreeMap::new();
     for (low, high) in pairs {
-        let has_room = |part: &usize| {
-            let free = |end| met[*part].get(end).copied().unwrap_or(0) < limits.ports;
-            sizes[*part] < limits.paths && free(&low) && free(&high)
+        let accepts = |part: &usize| {
+            let has_port = |end| degrees[*part].get(end).copied().unwrap_or(0) < limits.ports;
+            sizes[*part] < limits.paths && has_port(&low) && has_port(&high)
         };
-        let part = (0..met.len()).find(has_room).unwrap_or(met.len());
-        if part == met.len() {
-            met.push(BTreeMap::new());
+        let part = (0..degrees.len()).find(accepts).unwrap_or(degrees.len());
+        if part == degrees.len() {
+            degrees.push(BTreeMap::new());
             sizes.push(0);
         }
-        *met[part].entry(low).or_default() += 1;
-        *met[part].entry(high).or_default() += 1;
+        *degrees[part].entry(low).or_default() += 1;
+        *degrees[part].entry(high).or_default() += 1;
         sizes[part] += 1;
         part_of.insert((low, high), part);
     }
-    let mut parts = vec![Round::new(); met.len()];
+    let mut parts = vec![Round::new(); degrees.len()];
     for message in round {
         interrupt::check();
         parts[part_of[&message.pair()]].push(message);

@@ -1,31 +1,32 @@
-//! Lightpaths on request, message by message, for programs that compute between messages.
+//! Lightpaths that are requested message by message, for programs that compute between messages.
 //!
 //! # The model
 //!
-//! A message from one host to another needs a lightpath in that direction: a route and a
-//! wavelength, requested and held like the lightpaths of [collectives](super), while the bursts of
-//! the settings' source continue. The setup of a granted lightpath takes `setup`. A message
-//! takes `latency`, the propagation delay of the route, and its bytes divided by the rate. The
-//! wavelengths are free `teardown` after the last message. A lightpath carries one message at a
-//! time: messages for the same host that become ready while the lightpath is up wait for their turn
-//! on it. When none is left, the lightpath is released.
+//! A message from one host to another needs a lightpath in this direction. The lightpath is
+//! requested and reserved like the lightpaths of [collectives](super), while the bursts of the
+//! settings' source continue. The setup of a granted lightpath takes `setup`. A message takes
+//! `latency`, plus the propagation delay of the route, plus its bytes divided by the rate. A
+//! lightpath carries one message at a time. Later messages for the same host wait until the
+//! lightpath has carried the earlier messages. When no message waits for the lightpath, its release
+//! takes the time `teardown`.
 //!
-//! With k ports, a host holds lightpaths to at most k other hosts at the same time, in both
-//! directions. If either end has no free port, the message waits. When ports become free, the
+//! With k ports, a host has lightpaths to or from at most k other hosts at the same time. If the
+//! source or the destination has no free port, the message waits. When ports become free, the
 //! waiting lightpaths are requested in the order of their first requests.
 //!
-//! After its i-th blocking, a lightpath waits for min(max_back_off, back_off 2^(i-1)) U as in
-//! [collectives](super), and holds neither wavelengths nor ports meanwhile. After more than
-//! `retries` blocked requests, the run ends with an error that names the hosts. Because lightpaths
-//! are requested one at a time, `congestion` and `degrade_after` have no effect.
+//! After its i-th blocked request, a lightpath waits for min(max_back_off, back_off 2^(i-1)) U
+//! as in [collectives](super), and occupies neither wavelengths nor ports meanwhile. After more
+//! than `retries` blocked requests, the simulation ends with an error that names the hosts. The
+//! settings `congestion` and `degrade_after` have no effect, because each lightpath is requested
+//! separately.
 //!
 //! # No deadlock
 //!
 //! A lightpath that is up waits for no other lightpath: each of its messages ends at a known time,
-//! and a program sends finitely many messages. A lightpath that waits holds nothing. Hence there is
-//! no circular wait. A lightpath that waits for ports may be overtaken by others that need fewer
-//! ports, but at most once per message. A lightpath that waits after blocking is requested again,
-//! finitely often.
+//! and a program sends finitely many messages. A waiting lightpath occupies nothing. Hence there is
+//! no circular wait. A lightpath that waits for ports can be overtaken by lightpaths that need
+//! fewer ports, but at most once per message. A blocked lightpath is requested again a limited
+//! number of times.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -41,36 +42,36 @@ use opticoll_base::event::EventQueue;
 use opticoll_base::units::{Bytes, Time};
 
 crate::totals! {
-    /// Use of circuits on request.
+    /// Use of circuits that are set up on request.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct RequestUse {
         /// Number of circuits that were set up.
         pub setups: u64,
-        /// Time of setup and release, summed over circuits.
+        /// Time of setups and releases, summed over circuits.
         pub setup: Time,
-        /// Number of circuits that were not granted at the time of their first message.
+        /// Number of circuits that were not granted at the time of their first message's request.
         pub waited: u64,
-        /// Time that these circuits waited for ports and after blocking, summed over circuits.
+        /// Time for which circuits waited for ports or after blocked requests, summed.
         pub waiting: Time,
         /// Maximum number of circuits that were up at the same time.
         pub max_simultaneous: u32,
         /// Number of blocked requests.
         pub blocked: u64,
-        /// Number of bursts that arrived or were lost meanwhile.
+        /// Number of bursts that arrived or were lost during the simulation.
         pub bursts: u64,
         /// Number of lost bursts.
         pub bursts_lost: u64,
     }
 }
 
-/// Source and destination host.
+/// Source host and destination host of a lightpath.
 type HostPair = (u32, u32);
 
 #[derive(Debug, Clone, Copy)]
 struct RequestedMessage {
     number: u32,
     bytes: Bytes,
-    /// Time of the request since the engine's start, in picoseconds.
+    /// Time of the request in picoseconds, from the start of the engine.
     asked: u64,
 }
 
@@ -78,48 +79,49 @@ struct RequestedMessage {
 enum RequestEvent {
     /// The wait after a blocked request is over.
     Retry,
-    /// The first message has arrived.
+    /// The first message of the queue has arrived.
     Arrived,
-    /// The wavelengths are free again.
+    /// The wavelengths of the lightpath are free again.
     Released,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum LightpathState {
-    /// No message is to be sent.
+    /// The lightpath is down, and no message needs it.
     #[default]
     Dark,
-    /// Requested, waiting for ports.
+    /// The lightpath is requested but waits for ports.
     WaitingForPorts,
-    /// Waiting after a blocked request.
+    /// The lightpath waits after a blocked request.
     BackingOff,
-    /// Up, sending the first of the messages.
+    /// The lightpath is up and carries the first message of its queue.
     Up,
-    /// Being released.
+    /// The lightpath is being released.
     Releasing,
 }
 
-/// Lightpath of a direction, with the messages that wait for it.
+/// Lightpath in one direction between two hosts, with its queue of messages.
 #[derive(Debug, Default)]
 struct RequestedPath {
     state: LightpathState,
     messages: VecDeque<RequestedMessage>,
     blocked: u32,
-    /// Serial number of its first request.
+    /// Serial number of the lightpath's first request.
     order: u64,
     held: HeldChannels,
 }
 
-/// Network with lightpaths on request.
+/// Network in which lightpaths are set up on request.
 pub struct OnRequest<'a> {
     congestion: &'a Congestion,
     loaded: LoadedNetwork<'a>,
     paths: BTreeMap<HostPair, RequestedPath>,
-    /// Per pair of hosts, lower first, the number of directions that are up or being released.
+    /// Number of directions that are up or being released, for each pair (lower host, higher host).
     active_directions: BTreeMap<HostPair, u32>,
-    /// Per host, the number of hosts that it has lightpaths with.
+    /// Number of other hosts with which each host has lightpaths, indexed by host.
     ports: Vec<u32>,
-    /// Per host, the directions that wait for ports, in the order of their first requests.
+    /// Lightpaths that wait for a port of each host, indexed by host, in the order of first
+    /// requests.
     waiting_for_ports: Vec<BTreeSet<(u64, HostPair)>>,
     queue: EventQueue<(HostPair, RequestEvent)>,
     requests: u64,
@@ -128,10 +130,10 @@ pub struct OnRequest<'a> {
 }
 
 impl<'a> OnRequest<'a> {
-    /// Creates a network without messages, in which bursts have been sent for a warm-up time.
+    /// Creates a network without messages, and simulates the bursts of the warm-up.
     ///
     /// # Errors
-    /// Returns an error if the settings contradict each other or the network.
+    /// Returns an error if the settings are inconsistent or do not apply to the network.
     pub fn new(
         network: &'a BurstNetwork,
         work: &BurstWork,
@@ -235,17 +237,17 @@ impl OnRequest<'_> {
         self.request(direction)
     }
 
-    /// Requests the lightpath from the network, or lets it wait for ports.
+    /// Requests a lightpath, or makes it wait for ports.
     fn request(&mut self, direction: HostPair) -> Result<(), BurstError> {
         let (from, to) = direction;
         let has_port = |host: u32| self.ports[host as usize] < self.congestion.ports;
-        let joined = self.active_directions.contains_key(&pair(direction));
-        let possible = joined || (has_port(from) && has_port(to));
+        let pair_is_active = self.active_directions.contains_key(&pair(direction));
+        let ports_available = pair_is_active || (has_port(from) && has_port(to));
         let Some(path) = self.paths.get_mut(&direction) else {
             return Ok(());
         };
         let entry = (path.order, direction);
-        if !possible {
+        if !ports_available {
             path.state = LightpathState::WaitingForPorts;
             for end in [from, to] {
                 self.waiting_for_ports[end as usize].insert(entry);
@@ -298,15 +300,15 @@ impl OnRequest<'_> {
         self.active_circuits += 1;
         self.used.max_simultaneous = self.used.max_simultaneous.max(self.active_circuits);
         self.carry(direction, setup)?;
-        // The opposite direction needs no further port.
-        let back = (direction.1, direction.0);
-        match self.paths.get(&back).map(|path| path.state) {
-            Some(LightpathState::WaitingForPorts) => self.request(back),
+        // The lightpath in the opposite direction needs no further port.
+        let opposite = (direction.1, direction.0);
+        match self.paths.get(&opposite).map(|path| path.state) {
+            Some(LightpathState::WaitingForPorts) => self.request(opposite),
             _ => Ok(()),
         }
     }
 
-    /// Sends the first message of a direction after a delay.
+    /// Sends the first message of a lightpath's queue after the time `after`.
     fn carry(&mut self, direction: HostPair, after: Time) -> Result<(), BurstError> {
         let Some(path) = self.paths.get(&direction) else {
             return Ok(());
@@ -325,7 +327,7 @@ impl OnRequest<'_> {
         Ok(())
     }
 
-    /// Removes the first message, which has arrived, and returns its number.
+    /// Removes the first message of a lightpath's queue, which has arrived, and returns its number.
     fn arrive(&mut self, direction: HostPair) -> Result<Option<u32>, BurstError> {
         let Some(path) = self.paths.get_mut(&direction) else {
             return Ok(None);
@@ -348,7 +350,7 @@ impl OnRequest<'_> {
         self.loaded.engine.release(&mut path.held);
         self.active_circuits -= 1;
         path.state = LightpathState::Dark;
-        let more = !path.messages.is_empty();
+        let messages_wait = !path.messages.is_empty();
         let directions = self.active_directions.entry(pair(direction)).or_default();
         *directions -= 1;
         if *directions == 0 {
@@ -367,7 +369,7 @@ impl OnRequest<'_> {
                 }
             }
         }
-        match more {
+        match messages_wait {
             true => self.begin_request(direction),
             false => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Simulation of one replication: jobs that request lightpaths, and bursts beside them.
+//! Simulation of one replication of jobs that request lightpaths, while bursts are sent.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,33 +18,31 @@ struct JobDriver<'a> {
     loaded: LoadedNetwork<'a>,
     congestion: &'a Congestion,
     jobs: Vec<JobState>,
-    /// Events, each with the number of its job.
+    /// Events, each with the index of its job.
     queue: EventQueue<(usize, PhaseEvent)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PhaseEvent {
-    /// A job requests the lightpaths of its phase, or the one with the number.
+    /// The job requests all lightpaths of its phase, or the lightpath with the given index.
     Ask(Option<usize>),
     /// The wavelengths of the job's phase are free again.
     Released,
 }
 
-/// State of a job.
 struct JobState {
     phases_left: VecDeque<PathPhase>,
-    /// Per request of the phase, the lightpaths held once it is granted. Under all or nothing there
-    /// is a single request.
+    /// Lightpaths of each granted request of the current phase. Only `retry` has several requests.
     held: Vec<Option<HeldChannels>>,
-    /// Per request of the phase, the number of times it was blocked.
+    /// Number of times that each request of the current phase was blocked.
     blocked: Vec<u32>,
-    /// Time of the first request of the phase.
+    /// Time of the current phase's first request, in picoseconds.
     since: u64,
     run: JobRun,
     is_over: bool,
 }
 
-/// Simulates the jobs in replication `number`.
+/// Simulates the jobs in replication `number`. Each job is given by its rounds.
 pub(super) fn run(
     network: &BurstNetwork,
     jobs: &[Vec<Round>],
@@ -119,7 +117,8 @@ impl JobDriver<'_> {
         }
     }
 
-    /// Requests all lightpaths of a job's phase, or one of them.
+    /// Requests the lightpath `path` of a phase of job `number`, or all lightpaths if `path` is
+    /// `None`.
     fn ask(&mut self, number: usize, path: Option<usize>) -> Result<(), BurstError> {
         let job = &mut self.jobs[number];
         let Some(phase) = job.phases_left.front() else {
@@ -166,7 +165,7 @@ impl JobDriver<'_> {
         Ok(())
     }
 
-    /// Cuts the present phase of a job into parts.
+    /// Cuts the current phase of job `number` into parts within the limits.
     fn cut(&mut self, number: usize, limits: PhaseLimits) {
         let job = &mut self.jobs[number];
         let since = job.since;
@@ -180,7 +179,7 @@ impl JobDriver<'_> {
         self.jobs[number].since = since;
     }
 
-    /// Executes the rounds of a phase whose lightpaths are all granted, one after the other.
+    /// Executes the rounds of job `number`'s current phase, whose lightpaths are all granted.
     fn execute_phase(&mut self, number: usize) -> Result<(), BurstError> {
         let (now, start) = (self.loaded.engine.now, self.loaded.start);
         let network = self.loaded.engine.network;
@@ -191,7 +190,7 @@ impl JobDriver<'_> {
         let wait = Time::from_ps(now - job.since);
         job.run.waited = job.run.waited.plus(wait)?;
         job.run.phases += 1;
-        // Order of the phase's lightpaths, from lower to higher host first.
+        // Pairs (source, destination) of the phase's lightpaths, in the order of their setup.
         let mut directions = Vec::new();
         for (&(low, high), &(up, down)) in &phase.paths {
             directions.extend(up.then_some((low, high)));
@@ -199,14 +198,15 @@ impl JobDriver<'_> {
         }
         let held = job.held.iter().flatten();
         let propagation: Vec<u64> = held.flat_map(|held| held.propagation_ps.clone()).collect();
-        let passed: BTreeMap<(u32, u32), u64> = directions.into_iter().zip(propagation).collect();
+        let propagation_of: BTreeMap<(u32, u32), u64> =
+            directions.into_iter().zip(propagation).collect();
         let mut began = Time::from_ps(now - start).plus(self.congestion.setup)?;
         for round in &phase.rounds {
             let first = job.run.delivered.len();
             let mut last = began;
             for message in round {
                 let time = message.time(self.congestion.latency, network.rate())?;
-                let propagation = passed.get(&(message.from, message.to)).copied();
+                let propagation = propagation_of.get(&(message.from, message.to)).copied();
                 let ended = began
                     .plus(time)?
                     .plus(Time::from_ps(propagation.unwrap_or_default()))?;
@@ -241,8 +241,8 @@ impl JobDriver<'_> {
     }
 }
 
-/// Sets up all lightpaths of a phase in order, or the one with a number. If a lightpath is blocked,
-/// returns its hosts and holds nothing.
+/// Sets up the lightpath `path` of a phase, or all lightpaths of the phase if `path` is `None`. If
+/// a lightpath is blocked, returns its hosts and sets up no lightpath.
 pub(super) fn acquire(
     engine: &mut BurstEngine<'_>,
     phase: &PathPhase,

@@ -1,4 +1,4 @@
-//! Settings of lightpaths: ports, times and the reaction to blocking.
+//! Settings of the lightpaths of jobs: ports, times and the reaction to blocked requests.
 
 use crate::PolicyRecord;
 use crate::burst::BurstError;
@@ -8,67 +8,71 @@ use crate::setting::{HelpLevel, SettingDeclaration, find, names, settings};
 use opticoll_base::names::suggest;
 use opticoll_base::units::Time;
 
-/// Reaction to blocking; see [the model](super).
+/// Reaction of a job to a blocked request, described in [the model](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockingPolicy {
-    /// Each lightpath is requested by itself; granted lightpaths are held meanwhile.
+    /// Each lightpath is requested separately. Granted lightpaths stay reserved while blocked
+    /// lightpaths wait and are requested again.
     Retry,
-    /// All lightpaths of a phase are granted at one instant, or none.
+    /// All lightpaths of a phase are granted at one instant, or none of them.
     AllOrNothing,
-    /// All or nothing, with fewer ports and then fewer lightpaths after some blocked requests.
+    /// Requests as under `AllOrNothing`. After some blocked requests, the phase is cut into parts
+    /// with fewer ports, and later into parts with fewer lightpaths.
     Degrade,
 }
 
-/// All policies; the first is the default.
+/// All reactions to a blocked request, with their names.
 pub const POLICIES: &[PolicyRecord<BlockingPolicy>] = &[
     PolicyRecord {
         name: "all_or_nothing",
-        summary: "All lightpaths of a phase at one instant, or none; a waiting job holds nothing",
+        summary: "All lightpaths of a phase are granted at one instant, or none; a waiting job has \
+                  none",
         citation: "",
         policy: BlockingPolicy::AllOrNothing,
     },
     PolicyRecord {
         name: "retry",
-        summary: "Each lightpath by itself; granted lightpaths are held while others are requested \
-                  again",
+        summary: "Each lightpath is requested separately; granted lightpaths stay reserved while \
+                  others are requested again",
         citation: "",
         policy: BlockingPolicy::Retry,
     },
     PolicyRecord {
         name: "degrade",
-        summary: "As all_or_nothing; after some blocked requests with a port fewer, then with half \
-                  the lightpaths",
+        summary: "As all_or_nothing, but after some blocked requests with one port fewer, then \
+                  with half the lightpaths",
         citation: "",
         policy: BlockingPolicy::Degrade,
     },
 ];
 
-/// Lightpaths of a collective, and the reaction to blocking.
+/// Settings of lightpaths: ports, times, and the reaction to blocked requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Congestion {
-    /// Reaction to blocking.
+    /// Reaction to a blocked request.
     pub policy: BlockingPolicy,
-    /// Maximum number of lightpaths of a host at the same time.
+    /// Maximum number of other hosts to which a host has lightpaths at the same time.
     pub ports: u32,
-    /// Time of a message in addition to propagation and transmission.
+    /// Time of a message in addition to its propagation and transmission.
     pub latency: Time,
-    /// Time from the grant of a phase's lightpaths until they carry light.
+    /// Setup time of the lightpaths of a phase, after they are granted.
     pub setup: Time,
     /// Time from the end of a phase until its wavelengths are free.
     pub teardown: Time,
     /// Maximum number of retries of a blocked request.
     pub retries: u32,
-    /// Mean wait after the first blocking.
+    /// Mean wait after the first blocked request. Each further blocked request doubles the mean
+    /// wait.
     pub back_off: Time,
-    /// Maximum of the mean wait.
+    /// Upper limit of the mean wait.
     pub max_back_off: Time,
-    /// Number of blocked requests after which a phase is cut.
+    /// Number of blocked requests after which the policy `degrade` cuts a phase.
     pub degrade_after: u32,
 }
 
 impl Default for Congestion {
-    /// Returns latency, setup and release times of the paper, with waits from one to one hundred
-    /// times these 10 ms.
+    /// Returns the latency, setup time and release time of the paper. The mean wait is at first 10
+    /// ms (setup time plus release time), and at most 1 s.
     fn default() -> Congestion {
         Congestion {
             policy: BlockingPolicy::AllOrNothing,
@@ -84,7 +88,7 @@ impl Default for Congestion {
     }
 }
 
-/// Settings that can be given as text.
+/// Declarations of all settings of lightpaths.
 pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
     Congestion, HelpLevel::All, &["burst"];
     "congestion" .policy: "Reaction to a blocked request: all_or_nothing, retry or degrade",
@@ -104,15 +108,15 @@ pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
         whole(1, 1 << 20), "3";
 };
 
-/// Settings of bursts that have no effect beside a collective, which runs to its end.
+/// Settings of bursts that have no effect if a collective is simulated.
 const MEASUREMENT_SETTINGS: &[&str] = &["bursts", "relative_error"];
 
 impl Congestion {
-    /// Reads the settings of lightpaths and of the bursts beside them from names and texts; see
+    /// Reads the settings of lightpaths and of bursts from pairs of name and value; see
     /// [`SETTINGS`] and [`settings::SETTINGS`].
     ///
     /// # Errors
-    /// Returns an error for an unknown setting, a setting without effect here, or an invalid value.
+    /// Returns an error for an unknown setting, an invalid value, or a setting that has no effect.
     pub fn from_texts<'a>(
         texts: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<(Congestion, BurstSettings), BurstError> {
