@@ -1,8 +1,8 @@
 //! Positions of ranks and switches in pictures of electrical fabrics.
 //!
-//! A family composes its usual picture from the arrangements below. A fabric that is known only by
-//! its links is laid out such that distances in the picture approximate distances in links.
-//! Coordinates serve pictures only and are the only floating-point numbers of a fabric.
+//! Families compose pictures from the arrangements below. If only the links of a fabric are known,
+//! [`stress_layout`] approximates distances in links by distances in the picture. Coordinates are
+//! used in pictures only; no other numbers of a fabric are floating-point numbers.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -16,16 +16,16 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use opticoll_base::{graph, interrupt};
 
-/// Point of a picture: x to the right, y upwards. Neighbours are about 1 apart.
+/// Point (x, y) of a picture. x increases to the right, y upwards. Neighbours are about 1 apart.
 pub type Point = [f64; 2];
 
 /// Layout of a fabric in a picture.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Drawing {
-    /// Positions of all vertices, ranks first; empty if there are too many vertices for a layout by
-    /// links.
+    /// Positions of all vertices, ranks first. Empty for more than [`MAX_LAYOUT_VERTICES`]
+    /// vertices.
     pub places: Vec<Point>,
-    /// Links that wrap around the fabric, from one side of the picture to the other.
+    /// Numbers of the links that wrap around the fabric and leave the picture at opposite edges.
     pub around: Vec<u32>,
 }
 
@@ -37,18 +37,18 @@ impl Drawing {
     }
 }
 
-/// Returns `count` points on a circle: point 0 at the top, the others clockwise.
+/// Returns `count` points on a circle, clockwise. Point 0 is at the top.
 pub fn circle(count: u32) -> Vec<Point> {
     let points = f64::from(count.max(1));
-    // Neighbours are 1 apart, except in circles of a few points, whose radius is 1.
+    // Neighbours are 1 apart. Circles of few points have radius 1 instead.
     let radius = (points / TAU).max(1.0);
     (0..count)
         .map(|number| polar(radius, FRAC_PI_2 - TAU * f64::from(number) / points))
         .collect()
 }
 
-/// Returns the points of a grid of up to three dimensions: coordinate 0 to the right, 1 downwards,
-/// 2 into the paper.
+/// Returns the points of a grid with up to three dimensions. `sizes[i]` is the number of points in
+/// dimension i. Dimension 0 leads to the right, dimension 1 downwards, dimension 2 into the paper.
 pub fn grid(sizes: &[u32]) -> Vec<Point> {
     let size = |dimension: usize| sizes.get(dimension).copied().unwrap_or(1);
     let apart = if size(2) == 1 { 1.0 } else { 1.6 };
@@ -63,8 +63,7 @@ pub fn grid(sizes: &[u32]) -> Vec<Point> {
     places
 }
 
-/// Returns points in horizontal levels from bottom to top, `counts[i]` points in level i, all
-/// levels equally wide.
+/// Returns points in horizontal levels, from bottom to top. Level i has `counts[i]` points.
 pub fn levels(counts: &[u32]) -> Vec<Point> {
     let widest = counts.iter().copied().max().unwrap_or(1);
     let width = (0.34 * f64::from(widest)).max(4.0);
@@ -78,8 +77,9 @@ pub fn levels(counts: &[u32]) -> Vec<Point> {
     counts.iter().enumerate().flat_map(level).collect()
 }
 
-/// Returns the points of groups around a circle: the routers of a group around a smaller circle,
-/// and the ranks of a router outside that circle. Ranks come first.
+/// Returns the positions of all ranks, followed by the positions of all routers. The groups form a
+/// circle, and the `routers` routers of each group form a smaller circle. The `terminals` ranks of
+/// a router are next to the router, outside the smaller circle.
 pub fn groups(groups: u32, routers: u32, terminals: u32) -> Vec<Point> {
     let inner = (0.16 * f64::from(routers) * f64::from(terminals.min(4)) / 2.0).max(0.6);
     let outer = (f64::from(groups) * (inner + 0.75) / PI).max(2.2 * inner);
@@ -101,8 +101,8 @@ pub fn groups(groups: u32, routers: u32, terminals: u32) -> Vec<Point> {
     at_rank
 }
 
-/// Returns the positions of nodes and, if `each` is given, of `each` ranks in a row below every
-/// node; ranks first.
+/// Returns the positions of all ranks and then the positions `nodes`. The ranks form a row of
+/// `each` ranks below every node. If `each` is `None`, returns `nodes` unchanged.
 pub fn with_ranks(nodes: Vec<Point>, each: Option<u32>) -> Vec<Point> {
     let Some(each) = each else { return nodes };
     let apart = 0.6 / f64::from(each.max(2));
@@ -117,16 +117,17 @@ pub fn with_ranks(nodes: Vec<Point>, each: Option<u32>) -> Vec<Point> {
     places
 }
 
-/// Maximum number of vertices that [`stress_layout`] accepts. A layout takes 300 rounds over all
-/// pairs of vertices.
+/// Maximum number of vertices of a stress layout, which needs 300 rounds over all pairs.
 pub const MAX_LAYOUT_VERTICES: usize = 400;
 
-/// Returns a layout in which distances approximate those in links, by stress majorization that
-/// starts from a circle; empty for more than [`MAX_LAYOUT_VERTICES`] vertices.
+/// Returns positions of `vertices` vertices, such that distances approximate distances in links.
+/// `ends` contains the two vertices of each link. The result is empty for more than
+/// [`MAX_LAYOUT_VERTICES`] vertices.
 ///
-/// Gansner, Koren and North, Graph Drawing by Stress Majorization, 2004: each round moves every
-/// vertex to the mean of the positions that the other vertices prefer for it, weighted by 1 /
-/// distance^2.
+/// The method is stress majorization, starting from a circle (Gansner, Koren and North, Graph
+/// Drawing by Stress Majorization, 2004). For every other vertex, a vertex prefers the position at
+/// their distance in links. Each round moves every vertex to the mean of its preferred positions,
+/// weighted by 1 / distance^2.
 pub fn stress_layout(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
     if vertices > MAX_LAYOUT_VERTICES {
         return Vec::new();
@@ -154,8 +155,8 @@ pub fn stress_layout(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
     places
 }
 
-/// Returns the distances between all pairs of vertices in links; the number of vertices if no path
-/// exists.
+/// Returns the distances between all pairs of vertices, in links, indexed by both vertices. The
+/// distance is `vertices` if no path exists.
 fn hops(vertices: usize, ends: &[(u32, u32)]) -> Vec<Vec<f64>> {
     let mut neighbours = vec![Vec::new(); vertices];
     for &(first, second) in ends {

@@ -1,10 +1,10 @@
-//! Fabrics and the trait of machines, with the capabilities that other crates ask for.
+//! Fabrics, the trait of machines, and the capabilities that other crates query.
 //!
 //! A **family** is a kind of machine, such as `wdm_ring`. The type of a family implements
 //! [`Machine`]. A **fabric** is a shared handle on one machine. A machine offers *capabilities*:
-//! links that flows share ([`Network`]), circuits placed in slots ([`Circuits`]), groups of routers
-//! ([`Groups`]), rows and columns ([`Planes`]). Code outside a family asks for a capability, never
-//! for the family. A fabric knows no collectives, schedules or simulators.
+//! links that flows share ([`Network`]), circuits that plans place in slots ([`Circuits`]), groups
+//! of routers ([`Groups`]), rows and columns ([`Planes`]). Code outside a family asks for a
+//! capability, never for the family. A fabric knows no collectives, schedules or simulators.
 //! [`families`](crate::families) lists the families and parses specifications.
 //!
 //! ```
@@ -48,113 +48,113 @@ pub use planes::{Plane, Planes};
 pub use switches::Switches;
 pub use transmission::Transmission;
 
-/// Reason why a fabric was refused.
+/// Reason why the specification of a fabric was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FabricError {
-    /// A name that neither a family nor a preset has.
+    /// Name that is neither a family nor a preset.
     #[error("unknown fabric `{}`{hint}", terminal_text(name))]
     Unknown {
-        /// The name as given.
+        /// The unknown name, as the user typed it.
         name: String,
-        /// Similar known name, or all known names.
+        /// Suggestion: a similar valid name, or all valid names.
         hint: String,
     },
-    /// A malformed specification, or an option that is unknown or has a wrong value.
+    /// Malformed specification, unknown option, or invalid value of an option.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A missing option that the family needs.
+    /// Missing option that the family requires.
     #[error("`{family}` needs {key}=..., for example {example}")]
     Missing {
         /// Name of the family.
         family: &'static str,
         /// Name of the missing option.
         key: &'static str,
-        /// A complete specification.
+        /// Example of a complete specification.
         example: &'static str,
     },
-    /// More ranks or links than opticoll accepts.
+    /// Number of ranks or links that exceeds the limit of opticoll.
     #[error("`{family}` would have {count} {what}; at most {most} are accepted")]
     TooLarge {
         /// Name of the family.
         family: &'static str,
-        /// `ranks` or `links`.
+        /// Counted items: `ranks` or `links`.
         what: &'static str,
         /// Requested number of ranks or links.
         count: u128,
         /// Maximum number of ranks or links.
         most: u64,
     },
-    /// A specification for which plans are not made.
+    /// Specification of a model for which opticoll makes no plans.
     #[error("no plan is made for {family}: {reason}")]
     NoFabric {
         /// Name of the family.
         family: &'static str,
-        /// Explanation, with the commands that accept the specification.
+        /// Explanation, which names the commands that accept the specification.
         reason: &'static str,
     },
-    /// A custom fabric with wrong links.
+    /// Custom fabric with invalid links.
     #[error("`custom`: {problem}")]
     Graph {
-        /// Description of the mistake, with the link or the vertices.
+        /// Description of the mistake, which names the link or the vertices.
         problem: String,
-        /// Index of the wrong link, in the order given.
+        /// Index of the invalid link in the user's list of links, if a single link is invalid.
         link: Option<usize>,
     },
 }
 
-/// A fabric of one family where code needs another family.
+/// Error of code that needs one family and received a fabric of another family.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{what} needs a {needed}; got {family}, {nature}")]
 pub struct WrongFamily {
-    /// Name of the code that needs the fabric.
+    /// Name of the code that needs the family.
     pub what: &'static str,
     /// Family that the code needs.
     pub needed: &'static str,
-    /// Family of the given fabric.
+    /// Family of the fabric that was passed.
     pub family: &'static str,
-    /// Description of the given fabric ([`Machine::nature`]).
+    /// Description of the fabric that was passed ([`Machine::nature`]).
     pub nature: &'static str,
 }
 
 /// Declaration of a fabric family.
 pub struct FamilyRecord {
-    /// Name, as typed.
+    /// Name of the family in specifications.
     pub name: &'static str,
     /// Description in one sentence.
     pub summary: &'static str,
-    /// Source of the model.
+    /// Source from which the model was taken.
     pub citation: &'static str,
-    /// A complete specification.
+    /// Example of a complete specification.
     pub example: &'static str,
-    /// Lists the options of the family.
+    /// Function that lists the options of the family.
     pub options: fn() -> Vec<FabricOption>,
-    /// Builds a fabric from the options of a specification.
+    /// Function that builds a fabric from a parsed specification.
     pub build: fn(&Spec) -> Result<Fabric, FabricError>,
-    /// Named machines of the family.
+    /// Presets: named machines of the family.
     pub presets: &'static [PresetRecord],
 }
 
-/// Named machine: a family with values from a stated source.
+/// Named machine: a specification whose values come from a stated source.
 pub struct PresetRecord {
-    /// Name, as typed.
+    /// Name of the preset in specifications.
     pub name: &'static str,
     /// Description in one sentence.
     pub summary: &'static str,
     /// Source of the values.
     pub citation: &'static str,
-    /// Specification that the name stands for.
+    /// Specification that the name abbreviates.
     pub spec: &'static str,
-    /// Values that no source states or on which sources disagree; empty if there are none.
+    /// Note about values without a source or with contradicting sources. Empty if there are none.
     pub unconfirmed: &'static str,
 }
 
-/// Base trait of machines: equality and downcasting through a shared handle. Every `Any + Debug +
-/// PartialEq + Send + Sync` type implements this trait.
+/// Base trait of machines, for comparing and downcasting them behind a shared handle. Every `Any +
+/// Debug + PartialEq + Send + Sync` type implements this trait.
 pub trait Object: Any + fmt::Debug + Send + Sync {
     /// Returns the machine as `Any`, for downcasting.
     fn as_any(&self) -> &dyn Any;
 
-    /// Returns whether another machine has the same type and is equal.
+    /// Returns whether `other` has the type of this machine and is equal to this machine.
     fn equals(&self, other: &dyn Any) -> bool;
 }
 
@@ -168,15 +168,16 @@ impl<T: Any + fmt::Debug + PartialEq + Send + Sync> Object for T {
     }
 }
 
-/// Machine of a family.
+/// Machine of a family, with its capabilities.
 pub trait Machine: Object {
-    /// Returns the declaration of the family.
+    /// Returns the record of the machine's family.
     fn record(&self) -> &'static FamilyRecord;
 
-    /// Returns the complete specification, which [`Fabric::parse`] parses to an equal fabric.
+    /// Returns the complete specification of this machine. [`Fabric::parse`] turns the
+    /// specification into an equal fabric.
     fn spec(&self) -> Spec;
 
-    /// Returns a description of the machine for the error [`WrongFamily`].
+    /// Returns the description of the machine that the error [`WrongFamily`] prints.
     fn nature(&self) -> &'static str {
         "an electrical fabric without wavelengths"
     }
@@ -186,72 +187,73 @@ pub trait Machine: Object {
         self.network().map_or(0, Network::ranks)
     }
 
-    /// Returns the node of a rank: the number of the rank before other ranks left. The ranks of a
-    /// part are numbered anew, but nodes keep their numbers.
+    /// Returns the node number of `rank`. Nodes keep the rank numbers of the original fabric. If
+    /// ranks are lost, the remaining ranks are renumbered.
     fn node(&self, rank: u32) -> u32 {
         rank
     }
 
-    /// Returns the fabric that remains after failures, for families with their own syntax of
-    /// failures. Returns `None` if the family states failures by options, which
-    /// [`families::after_failures`](crate::families::after_failures) sets.
+    /// Returns the fabric that remains after `failures`. Only families with a special syntax for
+    /// failures implement this function. Other families return `None`:
+    /// [`families::after_failures`](crate::families::after_failures) sets their options for
+    /// failures.
     fn after_failures(&self, _failures: &str) -> Option<Result<Fabric, SpecError>> {
         None
     }
 
-    /// Returns the fabric after the failure of a named part, such as `cube 3`, that a spare part
-    /// may replace. Returns an error message if no spare part is left, and `None` if no part has
-    /// this name.
+    /// Returns the fabric after the failure of a component that a spare can replace, such as `cube
+    /// 3`. Returns an error message if no spare is left. Returns `None` if no replaceable component
+    /// is called `part`.
     fn with_replacement(&self, _part: &str) -> Option<Result<Fabric, String>> {
         None
     }
 
-    /// Returns the part of the fabric that the ranks in `members` use when they run a job of their
-    /// own. The ranks of the part are numbered anew, in their order. With links, the part has these
-    /// ranks and all links; with circuits, the part is a fabric of `members.len()` ranks.
+    /// Returns the part of the fabric that the ranks in `members` use when they run a separate job.
+    /// The ranks of the part are renumbered from 0 in ascending order. A part with links keeps all
+    /// links. A part with circuits is a fabric of `members.len()` ranks.
     ///
     /// # Errors
-    /// The fabric cannot be divided in this way.
+    /// The fabric has no part for these ranks.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         let nodes = members.iter().map(|&rank| self.node(rank));
         part::part_of_machine(self.record(), &self.spec(), self.network().is_some(), nodes)
     }
 
-    /// Returns the span of the circuits of a part: its first rank and its number of consecutive
-    /// ranks. Parts whose spans do not overlap share no resources.
+    /// Returns the range of ranks whose links the part of `members` uses: the first rank and the
+    /// number of ranks. Parts whose ranges do not overlap share no resources.
     fn part_span(&self, _members: &[u32]) -> (u32, u32) {
         (0, self.ranks())
     }
 
-    /// Returns the number of a link in the fabric of which this fabric is a part.
+    /// Converts the number of a link in this part to its number in the whole fabric.
     fn link_of_whole(&self, link: u32) -> u32 {
         link
     }
 
-    /// Returns the number of a link here, given its number in the fabric of which this fabric is a
-    /// part. Returns `None` if the link is broken.
+    /// Converts a link number of the whole fabric to this part; `None` if the link is broken.
     fn link_in_part(&self, whole: u32) -> Option<u32> {
         Some(whole)
     }
 
-    /// Returns fabrics to plan for instead of this fabric if parts are slower or links are broken
-    /// in one direction: the fabric with all parts at their full rate, the fabric without the
-    /// slower parts, and the fabric that also lacks the opposite directions of the broken links.
-    /// The planner makes plans for these fabrics and times the plans on this fabric.
+    /// Returns alternative fabrics for the planner, if this fabric has degraded parts or links that
+    /// are broken in one direction. The planner also makes plans for these fabrics, and simulates
+    /// these plans on this fabric. The alternatives are: the fabric with all parts at full rate;
+    /// the fabric without the degraded parts; and the fabric that also lacks the opposite
+    /// directions of broken links.
     fn planning_alternatives(&self) -> Vec<Fabric> {
         Vec::new()
     }
 
-    /// Returns a description of the machine for readers: `16 ranks, 1 fibre per direction, ...`.
+    /// Returns a description of the machine for output, such as `16 ranks, 1 fibre per direction`.
     fn description(&self) -> String {
         let links = self.network().map_or(0, |network| network.links().len());
         let ranks = plural(self.ranks() as usize, "rank");
         format!("{ranks}, {}", plural(links, "link"))
     }
 
-    /// Returns the rate in bits per second at which a rank can send on all of its links or
-    /// transmitters at once; the minimum over all ranks. Results on fabrics with different
-    /// injection bandwidths compare machines of different capacity.
+    /// Returns the injection bandwidth in bits per second: the rate at which a rank can send on all
+    /// of its links or transmitters at once, as the minimum over all ranks. Fabrics with different
+    /// injection bandwidths are machines of different capacity.
     ///
     /// ```
     /// use opticoll_fabric::fabric::Fabric;
@@ -263,8 +265,8 @@ pub trait Machine: Object {
         self.network().map_or(0, network::injection_bandwidth)
     }
 
-    /// Returns the time that a message of 0 bytes takes from rank 0 to the farthest rank on an
-    /// otherwise idle fabric: over links, or over one circuit that is already up.
+    /// Returns the time of an empty message from rank 0 to the farthest rank. The fabric is
+    /// otherwise idle; a circuit between the two ranks is already up.
     ///
     /// ```
     /// use opticoll_fabric::fabric::Fabric;
@@ -287,7 +289,7 @@ pub trait Machine: Object {
         }
     }
 
-    /// Returns the links that flows share, or `None` if data moves over circuits.
+    /// Returns the network of links that flows share, or `None` if data moves over circuits.
     fn network(&self) -> Option<&dyn Network> {
         None
     }
@@ -302,48 +304,47 @@ pub trait Machine: Object {
         None
     }
 
-    /// Returns the rows and columns of ranks, or `None` if the fabric has none.
+    /// Returns the rows and columns of ranks, or `None` if the fabric has no rows and columns.
     fn planes(&self) -> Option<&dyn Planes> {
         None
     }
 
-    /// Returns the circuit switches between the parts of the machine, which are set before any plan
-    /// runs, or `None` if there are none.
+    /// Returns the circuit switches between the parts of the machine, or `None` if the machine has
+    /// no such switches. The switches are set before a plan runs.
     fn switches(&self) -> Option<&dyn Switches> {
         None
     }
 
-    /// Returns the positions of the vertices in a picture, by default those of
-    /// [`Network::drawing`].
+    /// Returns the positions of the vertices in a picture; by default, [`Network::drawing`].
     fn drawing(&self) -> Option<Drawing> {
         self.network().map(|network| network.drawing())
     }
 
-    /// Returns the format of the light of plans, or `None` if data moves over links.
+    /// Returns the format of [`Light`] in plans, or `None` if data moves over links.
     fn light(&self) -> Option<&'static LightKind> {
         self.circuits().map(|circuits| circuits.light())
     }
 
-    /// Returns whether data moves over circuits of light.
+    /// Returns whether data moves over optical circuits.
     fn has_light(&self) -> bool {
         self.circuits().is_some()
     }
 
-    /// Returns the numbering of channels, if the fabric numbers them. The stripes of a pipelined
-    /// plan use consecutive channels.
+    /// Returns the numbering of wavelength channels, or `None` if the fabric does not number
+    /// channels. The stripes of a pipelined plan use consecutive channels.
     fn numbered_channels(&self) -> Option<&dyn NumberedChannels> {
         self.circuits()?.numbered_channels()
     }
 
-    /// Returns the effect of a rotation of the ranks on light, if the fabric looks the same from
-    /// every rank. Rotation-symmetric plans exist only on such fabrics.
+    /// Returns the rule that assigns channels to the rotations of a lightpath, or `None` if the
+    /// fabric does not look the same from every rank. Only fabrics with such a rule have
+    /// rotation-symmetric plans.
     fn rotation(&self) -> Option<&dyn Rotation> {
         self.circuits()?.rotation()
     }
 }
 
-/// Machine type whose family has exactly one type, so that code for this family can ask for the
-/// machine by type.
+/// Machine type that is the only type of its family. Code for this family can downcast to the type.
 pub trait Named: Machine {
     /// Name of the family.
     const NAME: &'static str;
@@ -359,18 +360,15 @@ impl Fabric {
         Fabric(Arc::new(machine))
     }
 
-    /// Returns the machine if the machine has type `M`. Only code for one family calls this
-    /// function.
+    /// Returns the machine as type `M`, or `None` if the machine has another type. Only code for
+    /// one family calls this function.
     pub fn downcast<M: Machine>(&self) -> Option<&M> {
-        // `as_any` of the machine; the handle has an `as_any` too.
+        // Calls `as_any` of the machine, because the handle implements `as_any` too.
         (*self.0).as_any().downcast_ref()
     }
 
-    /// Returns the machine as type `M`. `what` names the code that needs the family, for the error
-    /// message.
-    ///
-    /// # Errors
-    /// The machine belongs to another family.
+    /// Returns the machine as type `M`. The error message contains `what`, the name of the code
+    /// that needs the family.
     pub fn needed<M: Named>(&self, what: &'static str) -> Result<&M, WrongFamily> {
         self.downcast().ok_or(WrongFamily {
             what,
@@ -385,11 +383,11 @@ impl Fabric {
         self.record().name
     }
 
-    /// Returns the part of the fabric that some ranks use for a job of their own
-    /// ([`Machine::part`]); the fabric itself if `members` has all ranks.
+    /// Returns the part of the fabric that the ranks in `members` use for a separate job
+    /// ([`Machine::part`]). Returns the whole fabric if `members` contains all ranks.
     ///
     /// # Errors
-    /// The fabric cannot be divided in this way.
+    /// The fabric has no part for these ranks.
     pub fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         match members.len() as u32 == self.ranks() {
             true => Ok(self.clone()),
@@ -397,7 +395,7 @@ impl Fabric {
         }
     }
 
-    /// Returns the fabric with all times of a role, such as reconfiguration, set to zero.
+    /// Returns the fabric with all time options of `role` set to zero.
     pub fn without(&self, role: Role) -> Fabric {
         let mut spec = self.spec();
         let record = self.record();
@@ -405,8 +403,8 @@ impl Fabric {
         let records = options.iter().map(|option| &option.record);
         let mut fabric = self.clone();
         for option in records.filter(|option| option.role == role) {
-            // Options of the role that are not times, such as whether the first setting is charged,
-            // keep their values.
+            // Some options of the role are not times and keep their values, for example the option
+            // that decides whether the first configuration is charged.
             let tried = spec.without(option.name).with(option.name, Time::ZERO);
             if let Ok(without) = (record.build)(&tried) {
                 (spec, fabric) = (tried, without);
@@ -439,7 +437,6 @@ impl fmt::Debug for Fabric {
 }
 
 impl fmt::Display for Fabric {
-    /// Writes the complete specification, which [`Fabric::parse`] parses to an equal fabric.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spec().fmt(formatter)
     }

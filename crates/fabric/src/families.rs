@@ -1,8 +1,8 @@
 //! List of all families of fabrics, and the parser from specifications to fabrics.
 //!
-//! A new family with links is a file in [`family`] and a line here. A new family with circuits also
-//! needs a variant of [`CircuitMachine`]; the compiler then reports every `match` that lacks the
-//! variant.
+//! A new family with links needs a file in [`family`] and a line in [`FAMILIES`]. A new family with
+//! circuits also needs a variant of [`CircuitMachine`]; the compiler then reports every `match`
+//! that lacks the variant.
 
 pub mod medium;
 
@@ -45,7 +45,7 @@ pub fn presets() -> impl Iterator<Item = &'static PresetRecord> {
     FAMILIES.iter().flat_map(|family| family.presets)
 }
 
-/// Machine with circuits, by its type, for code that serves particular families.
+/// Concrete type of a machine with circuits, for code that handles particular families.
 #[derive(Debug, Clone, Copy)]
 pub enum CircuitMachine<'a> {
     /// Ring with wavelength-division multiplexing.
@@ -61,7 +61,7 @@ pub enum CircuitMachine<'a> {
 }
 
 impl Fabric {
-    /// Returns the machine by its type, or `None` if the machine has no circuits.
+    /// Returns the machine with its concrete type, or `None` if the machine has no circuits.
     pub fn circuit_machine(&self) -> Option<CircuitMachine<'_>> {
         let ring = self.downcast().map(CircuitMachine::WdmRing);
         ring.or_else(|| self.downcast().map(CircuitMachine::WssGrid))
@@ -71,7 +71,7 @@ impl Fabric {
     }
 
     /// Parses a specification such as `wdm_ring:ranks=16,wavelengths=2` or
-    /// `optree_paper:ranks=512`. Options that are given replace those of a preset.
+    /// `optree_paper:ranks=512`. Options in the specification replace the options of a preset.
     ///
     /// # Errors
     /// The name is unknown, or an option is wrong or missing.
@@ -80,14 +80,14 @@ impl Fabric {
     }
 }
 
-/// Returns the fabric that remains after failures. `failures` lists options for broken parts, such
-/// as `without=0>1`, which add to the parts that are already broken; on a `wss_grid` also
-/// `leaving`, for nodes that leave.
+/// Returns the fabric that remains after `failures`, a list of options for broken parts such as
+/// `without=0>1`. The failures are added to the parts that are already broken. On a `wss_grid`, the
+/// option `leaving` lists nodes that leave.
 ///
 /// # Errors
-/// An option does not state failures, or a part does not exist.
+/// An option does not describe failures, or a part does not exist.
 pub fn after_failures(fabric: &Fabric, failures: &str) -> Result<Fabric, FabricError> {
-    // A name without an option is a broken part, or a slower part if the name has a rate.
+    // Without an option, `failures` names a broken part, or a degraded part if it contains a rate.
     let named = match (failures.contains('='), failures.contains('@')) {
         (true, _) => failures.to_owned(),
         (false, true) => format!("{}={failures}", DEGRADED.name),

@@ -1,5 +1,4 @@
-//! Electrical networks: directed links with rates, and the route of links from each rank to each
-//! other rank.
+//! Electrical networks: directed links with rates, and one route for each ordered pair of ranks.
 //!
 //! ```
 //! use opticoll_fabric::network::{Link, Network, Routed, Sharing};
@@ -23,7 +22,7 @@ use opticoll_base::units::{Rate, Time};
 use translations::Translations;
 
 opticoll_base::named_enum! {
-    /// Rule for flows on the same link.
+    /// Rule that decides the rates of flows that use the same link.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Sharing {
         /// The flows divide the rate of the link.
@@ -42,18 +41,18 @@ opticoll_base::named_enum! {
     }
 }
 
-/// Directed link. A half-duplex cable is one link that belongs to routes of both directions.
+/// Directed link. The two directions of a half-duplex cable are one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Link {
     /// Rate in bits per second.
     pub rate: Rate,
-    /// Delay of a bit over the link.
+    /// Time that a bit takes from one end of the link to the other end.
     pub latency: Time,
-    /// Rule for flows on the link.
+    /// Rule for flows that share the link.
     pub sharing: Sharing,
 }
 
-/// Directed links, numbered from 0, and the vertices that they join, if these are known.
+/// Directed links, numbered from 0, and the vertices at the ends of each link, if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wiring {
     links_per_cable: u32,
@@ -63,7 +62,7 @@ pub struct Wiring {
 }
 
 impl From<Vec<Link>> for Wiring {
-    /// Creates links whose ends are unknown.
+    /// Creates links with unknown ends.
     fn from(links: Vec<Link>) -> Wiring {
         Wiring {
             links,
@@ -82,7 +81,7 @@ impl Wiring {
         }
     }
 
-    /// Adds a cable between two vertices.
+    /// Adds a cable between vertices `from` and `to`. Each link of the cable is a copy of `link`.
     pub(crate) fn add(&mut self, from: u32, to: u32, link: Link) {
         let half = self.links_per_cable == 1;
         self.add_link(from, to, link, half);
@@ -91,7 +90,8 @@ impl Wiring {
         }
     }
 
-    /// Adds a link and returns its number.
+    /// Adds a link from vertex `from` to vertex `to` and returns the number of the link. If
+    /// `both_ways`, the link also leads from `to` to `from`.
     pub(crate) fn add_link(&mut self, from: u32, to: u32, link: Link, both_ways: bool) -> u32 {
         self.links.push(link);
         self.ends.push((from, to));
@@ -99,17 +99,18 @@ impl Wiring {
         self.links.len() as u32 - 1
     }
 
-    /// Returns the link of a cable from its first end to its second end.
+    /// Returns the number of the link from the first end of `cable` to its second end.
     pub(crate) fn forth(&self, cable: u32) -> u32 {
         self.links_per_cable * cable
     }
 
-    /// Returns the link of a cable from its second end to its first end.
+    /// Returns the number of the link from the second end of `cable` to its first end.
     pub(crate) fn back(&self, cable: u32) -> u32 {
         self.forth(cable + 1) - 1
     }
 
-    /// Returns the ends of each link (from, to), and whether the link leads both ways.
+    /// Iterates over all links as (from, to, both_ways): the vertices at the two ends, and true if
+    /// the link leads in both directions.
     pub fn ends(&self) -> impl Iterator<Item = (u32, u32, bool)> + '_ {
         let ends = self.ends.iter().zip(&self.both_ways);
         ends.map(|(&(from, to), &both_ways)| (from, to, both_ways))
@@ -121,31 +122,30 @@ pub trait Network: Sync {
     /// Returns the number of ranks, N.
     fn ranks(&self) -> u32;
 
-    /// Returns the links and the vertices that they join.
+    /// Returns the links and the vertices at the ends of each link.
     fn wiring(&self) -> &Wiring;
 
-    /// Returns all links. Routes refer to links by index.
+    /// Returns all links, indexed by link number. A route is a list of link numbers.
     fn links(&self) -> &[Link] {
         &self.wiring().links
     }
 
-    /// Appends the links from `source` to `destination` (distinct ranks below N), in order. The
-    /// route between two ranks is always the same.
+    /// Appends the link numbers of the route from rank `source` to rank `destination`, in order.
+    /// The two ranks are distinct and below N. The route between two ranks never changes.
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>);
 
-    /// Returns the name of a vertex for readers, such as `leaf 3`.
+    /// Returns the printed name of `vertex`, such as `leaf 3`.
     fn vertex_name(&self, vertex: u32) -> String {
         format!("rank {vertex}")
     }
 
-    /// Returns an error message if some ranks cannot reach each other over links. Only networks
-    /// from user files can have such ranks.
+    /// Returns an error message if some ranks cannot reach each other over links, else `None`. Only
+    /// networks from user files can be disconnected.
     fn cut_off(&self) -> Option<String> {
         None
     }
 
-    /// Returns the name of a link for readers: `leaf 3 -> spine 0`, or `leaf 3 <-> spine 0` for a
-    /// half-duplex link.
+    /// Returns the printed name of `link`, such as `leaf 3 -> spine 0`, or `<->` if half-duplex.
     fn link_name(&self, link: u32) -> String {
         let Some((from, to)) = self.ends(link) else {
             return format!("link {link}");
@@ -164,20 +164,21 @@ pub trait Network: Sync {
         )
     }
 
-    /// Returns the number of a link among several links between the same vertices, or `None` if
-    /// there is only one.
+    /// Returns the number of the link's cable among all cables between the same two vertices.
+    /// Returns `None` if the two vertices have only one cable.
     fn cable_number(&self, _link: u32) -> Option<u32> {
         None
     }
 
-    /// Returns the vertices that a link leads from and to. Vertices are numbered ranks first, then
-    /// switches; a half-duplex link leads both ways. Returns `None` if the ends of the link are
-    /// unknown.
+    /// Returns the vertices at the start and at the end of `link`, or `None` if they are unknown.
+    /// Ranks are the first vertices, then switches follow. A half-duplex link leads in both
+    /// directions.
     fn ends(&self, link: u32) -> Option<(u32, u32)> {
         self.wiring().ends.get(link as usize).copied()
     }
 
-    /// Returns the positions of the vertices in a picture, by default by their distances in links.
+    /// Returns the positions of the vertices in a picture. By default, distances in the picture
+    /// approximate distances in links.
     fn drawing(&self) -> Drawing {
         let links = 0..self.links().len() as u32;
         let ends: Vec<(u32, u32)> = links.filter_map(|link| self.ends(link)).collect();
@@ -186,19 +187,20 @@ pub trait Network: Sync {
         Drawing::new(drawing::stress_layout(vertices as usize, &ends))
     }
 
-    /// Returns the translations of a grid of all ranks, if each translation maps links to links of
-    /// the same rate and latency, and routes of neighbours to routes of neighbours.
+    /// Returns the translations of the grid that all ranks form. Each translation maps links to
+    /// links of the same rate and latency, and routes between neighbours to routes between
+    /// neighbours. Returns `None` if the network has no such translations.
     fn translations(&self) -> Option<&Translations> {
         None
     }
 
-    /// Returns the number of ranks in a group, if consecutive ranks form groups (servers, racks,
-    /// groups of routers) that are connected better inside than between groups.
+    /// Returns the number of ranks per group, if consecutive ranks form groups such as servers or
+    /// racks. Ranks of the same group are connected better than ranks of different groups.
     fn group_size(&self) -> Option<u32> {
         None
     }
 
-    /// Returns whether a link is half-duplex, or its direction is unknown.
+    /// Returns whether `link` is half-duplex or has an unknown direction.
     fn leads_both_ways(&self, link: u32) -> bool {
         self.wiring().both_ways.get(link as usize) != Some(&false)
     }
@@ -213,7 +215,8 @@ pub struct Routed {
 }
 
 impl Routed {
-    /// Creates a network. Routes that are not given are empty, so their flows use no link.
+    /// Creates a network from `links` and from the route of each pair (source, destination). The
+    /// route of a missing pair is empty: a flow of this pair uses no link.
     pub fn new(
         ranks: u32,
         links: Vec<Link>,
@@ -243,7 +246,7 @@ impl Network for Routed {
     }
 }
 
-/// Returns the greatest latency of a route from rank 0: the sum of the latencies of its links.
+/// Returns the maximum latency of all routes from rank 0, each summed over its links.
 pub fn latency(network: &dyn Network) -> Time {
     let mut route = Vec::new();
     let route_latency = |destination: u32| {
@@ -257,9 +260,9 @@ pub fn latency(network: &dyn Network) -> Time {
     Time::from_ps((1..network.ranks()).map(route_latency).max().unwrap_or(0))
 }
 
-/// Returns the rate in bits per second at which a rank can send: the sum of the rates of the links
-/// that leave the rank, in which a half-duplex cable counts once. Of several ranks, returns the
-/// minimum.
+/// Returns the injection bandwidth in bits per second. A rank can send at the total rate of all
+/// links that leave the rank; the injection bandwidth is the minimum over all ranks. A half-duplex
+/// link counts for the ranks at both ends.
 pub fn injection_bandwidth(network: &dyn Network) -> u128 {
     let mut leaving = vec![0u128; network.ranks() as usize];
     for (index, link) in network.links().iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Replays over an optical burst-switched network: every message requests a lightpath, which other
-//! messages and background bursts may block ([`OnRequest`]).
+//! Replays over an optical burst-switched network. Every message requests a lightpath; other
+//! messages and background bursts may block the request ([`OnRequest`]).
 //!
-//! Rank r runs on host r. The settings are those of lightpaths and bursts
-//! ([`Congestion::from_texts`]), plus `offered_load=0` (the default here), which turns background
-//! bursts off. A replay runs a single replication, with the given seed.
+//! Rank r runs on host r. The settings are the settings of lightpaths and bursts
+//! ([`Congestion::from_texts`]). The setting `offered_load=0`, which is the default of replays,
+//! turns background bursts off. A replay simulates a single replication, with the given seed.
 //!
 //! ```
 //! use opticoll_fabric::families::Medium;
@@ -19,10 +19,10 @@ use opticoll_fabric::families::Medium;
 use opticoll_simulate::burst::collective::{Congestion, OnRequest};
 use opticoll_simulate::burst::{BurstError, BurstNetwork, BurstSettings, BurstWork};
 
-/// A burst-switched network and the settings of a replay on it.
+/// Burst-switched network, and the settings of a replay on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OverBursts {
-    /// The network: nodes, hosts, wavelengths.
+    /// Network of nodes, hosts and wavelengths.
     pub network: BurstNetwork,
     /// Setup times and ports of lightpaths, and the reaction to a blocked request.
     pub congestion: Congestion,
@@ -33,11 +33,11 @@ pub struct OverBursts {
 }
 
 impl OverBursts {
-    /// Reads the settings of a replay by name.
+    /// Parses the settings of a replay, each given as (name, text).
     ///
     /// # Errors
-    /// Fails if the medium is no burst-switched network, if a setting is unknown or invalid, or if
-    /// a setting applies only to collectives that run in phases (`congestion`, `degrade_after`,
+    /// Fails if the medium is not a burst-switched network, or if a setting is unknown or invalid.
+    /// Also fails for settings of collectives that run in phases (`congestion`, `degrade_after`,
     /// `replications`).
     pub fn new<'a>(
         medium: &Medium,
@@ -75,10 +75,7 @@ impl OverBursts {
         })
     }
 
-    /// Returns the simulator of the network, before any message.
-    ///
-    /// # Errors
-    /// Fails if settings contradict each other or the network.
+    /// Creates the simulator of the network, without any messages.
     pub fn start(&self) -> Result<OnRequest<'_>, BurstError> {
         let OverBursts {
             network,

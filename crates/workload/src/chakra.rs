@@ -1,20 +1,20 @@
 //! Reader of Chakra execution traces: the computations and communications of each rank, with their
 //! dependencies.
 //!
-//! | in the trace | here |
+//! | node of the Chakra trace | event of a rank |
 //! |---|---|
 //! | COMP | local work of the processor that `is_cpu_op` names |
-//! | MEM_LOAD, MEM_STORE | local work of a processor of its own |
+//! | MEM_LOAD, MEM_STORE | local work of a separate processor |
 //! | COMM_COLL with `comm_type` | a collective of the group `pg_name`, of `comm_size` bytes |
 //! | COMM_COLL on the CPU without `comm_type` | local work: the launch of a collective |
 //! | COMM_SEND, COMM_RECV | a message of `comm_size` bytes with `comm_tag` |
-//! | METADATA | groups of ranks, if it states any |
+//! | METADATA | groups of ranks, if the node defines any |
 //!
-//! A node waits for its data and control dependencies. If the two together contain a cycle, as in
-//! captures whose control dependencies are a call tree, only the data dependencies count.
-//! Dependencies on missing nodes are ignored. The collectives of a group run in the order of the
-//! file. A group with an empty list has all ranks. If no trace defines groups, every group name
-//! stands for the world.
+//! A node waits for its data and control dependencies. If all dependencies together contain a
+//! cycle, only the data dependencies count. Such cycles occur in captures whose control
+//! dependencies are a call tree. Dependencies on missing nodes are ignored. The collectives of a
+//! group run in the order of the file. A group with an empty list of ranks contains all ranks. If
+//! no trace defines groups, every group name stands for all ranks.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ use super::trace::{Event, MAX_RANKS, Trace};
 use opticoll_base::{graph, interrupt};
 use opticoll_program::chakra::{ChakraError, ChakraFile, ChakraNode, NodeKind};
 
-/// Calls by the number of their type (`comm_type`).
+/// Calls, indexed by the number `comm_type`.
 const COLLECTIVES: [Call; 10] = [
     Call::AllReduce,
     Call::Reduce,
@@ -40,7 +40,7 @@ const COLLECTIVES: [Call; 10] = [
     Call::Barrier,
 ];
 
-/// Processors of a rank: device, CPU, memory; the network for messages.
+/// Numbers of a rank's processors: device, CPU, memory, and the network for messages.
 const DEVICE: u8 = 0;
 const CPU: u8 = 1;
 const MEMORY: u8 = 2;
@@ -48,11 +48,11 @@ const NETWORK: u8 = 3;
 
 const PICOSECONDS_PER_MICROSECOND: u64 = 1_000_000;
 
-/// Reads the traces of all ranks, in the order of the ranks.
+/// Reads the traces of all ranks, indexed by rank.
 ///
 /// # Errors
-/// Fails with the first rank and byte at which a trace cannot be parsed, a node lacks a field that
-/// its type needs, or nodes wait for each other in a cycle.
+/// Fails if a trace cannot be parsed, if a node lacks a field that its type needs, or if nodes wait
+/// for each other in a cycle. The error contains the first rank and byte of a problem.
 pub fn read(traces: &[&[u8]]) -> Result<Trace, TraceError> {
     let ranks = u32::try_from(traces.len()).unwrap_or(u32::MAX);
     if ranks == 0 || ranks > MAX_RANKS {
@@ -88,7 +88,6 @@ pub fn read(traces: &[&[u8]]) -> Result<Trace, TraceError> {
     Ok(trace)
 }
 
-/// Returns the error of a rank's trace.
 fn at(rank: u32, error: ChakraError) -> TraceError {
     TraceError::Binary {
         offset: error.offset,
@@ -96,7 +95,7 @@ fn at(rank: u32, error: ChakraError) -> TraceError {
     }
 }
 
-/// Groups of ranks by name. The world has number 0.
+/// Numbers and members of the groups of ranks. Number 0 is the group of all ranks.
 #[derive(Default)]
 struct Groups {
     numbers: FxHashMap<String, u32>,
@@ -104,8 +103,8 @@ struct Groups {
 }
 
 impl Groups {
-    /// Adds the groups of a text with objects `{"pg_name": "0", "ranks": [0, 1]}`; backslashes
-    /// before quotes are ignored.
+    /// Adds the groups in `text`, which contains objects `{"pg_name": "0", "ranks": [0, 1]}`.
+    /// Backslashes before quotes are ignored.
     fn define(&mut self, text: &str, ranks: u32) -> Result<(), String> {
         let unescaped = text.replace('\\', "");
         for part in unescaped.split("\"pg_name\"").skip(1) {
@@ -155,8 +154,9 @@ impl Groups {
         Ok(())
     }
 
-    /// Returns the number and the members of a group. The world, and any name if no group is
-    /// defined, has number 0 and no list of members.
+    /// Returns the number and the members of the group called `name`. The group of all ranks has
+    /// number 0 and no list of members. If no group is defined, every name stands for the group of
+    /// all ranks.
     fn named(&self, name: Option<&str>) -> Result<(u32, Option<&[u32]>), String> {
         let Some(name) = name.filter(|name| !name.is_empty() && !self.numbers.is_empty()) else {
             return Ok((0, None));
@@ -167,12 +167,11 @@ impl Groups {
     }
 }
 
-/// The events of a rank in topological order and, for each event, the indices of the earlier events
-/// that it waits for.
+/// Events of a rank in topological order, and the earlier events for which each event waits.
 type Ordered = (Vec<Event>, Vec<Vec<u32>>);
 
-/// Orders the events of a rank topologically, by all dependencies or, if these contain a cycle, by
-/// data dependencies and the order of collectives alone.
+/// Sorts the events of a rank topologically by all dependencies. If the dependencies contain a
+/// cycle, sorts by data dependencies and the order of collectives alone.
 fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, ChakraError> {
     let mut node_indices: FxHashMap<u64, u32> = FxHashMap::default();
     for (place, node) in nodes.iter().enumerate() {
@@ -182,7 +181,7 @@ fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Order
     }
     let mut events = Vec::with_capacity(nodes.len());
     let mut last_of_group: FxHashMap<u32, u32> = FxHashMap::default();
-    // The previous collective of the same group, by node; `NONE` for the first one.
+    // Previous collective of the same group, indexed by node; `NONE` for the first collective.
     let mut previous = vec![NONE; nodes.len()];
     for (place, node) in nodes.iter().enumerate() {
         interrupt::check();
@@ -239,7 +238,6 @@ fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Order
     Ok(rows.unzip())
 }
 
-/// Returns the event of a node.
 fn event(rank: u32, node: &ChakraNode, groups: &Groups) -> Result<Event, ChakraError> {
     let on_cpu = node.whole("is_cpu_op")?.is_some_and(|on_cpu| on_cpu != 0);
     let work = |processor: u8| {

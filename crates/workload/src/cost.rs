@@ -8,15 +8,15 @@
 //! * [`Hockney`]: a message arrives L + n G after its start, regardless of other messages (Hockney,
 //!   The communication challenge for MPP, Parallel Computing 1994).
 //! * [`LogGp`]: each rank sends one message at a time and receives one message at a time. A message
-//!   starts when the sender's port is free and occupies the port for max(g, n G). The first byte
-//!   reaches the receiver L later and waits until the receiver's port is free; the message then
-//!   occupies that port for max(g, n G) and has arrived after n G.
+//!   starts when the sender's port is free and occupies this port for max(g, n G). The first byte
+//!   reaches the receiver L later and waits until the receiver's port is free. The message then
+//!   occupies the receiver's port for max(g, n G), and has arrived after n G.
 
 use opticoll_base::units::{Rate, Time};
 use opticoll_simulate::SimulationError;
 use opticoll_simulate::live::{Live, MessageTimes, ReadyMessage};
 
-/// Network on which messages take no time.
+/// Cost model in which messages take no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Zero;
 
@@ -33,12 +33,12 @@ impl Live for Zero {
     }
 }
 
-/// Latency and bandwidth without contention.
+/// Cost model with latency and rate, without contention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hockney {
     /// Latency L: time from the first byte sent to the first byte received.
     pub latency: Time,
-    /// Rate 1 / G.
+    /// Rate of a message, 1 / G.
     pub rate: Rate,
 }
 
@@ -56,16 +56,16 @@ impl Live for Hockney {
     }
 }
 
-/// Latency, gap and time per byte, with one sending port and one receiving port per rank.
+/// Cost model with latency, gap and rate. Each rank has one sending port and one receiving port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogGp {
     /// Latency L: time from the first byte sent to the first byte received.
     pub latency: Time,
     /// Gap g: minimum time between the starts of two messages at a port.
     pub gap: Time,
-    /// Rate 1 / G.
+    /// Rate of a port, 1 / G.
     pub rate: Rate,
-    /// Times at which the sending port and the receiving port of each rank become free.
+    /// Times at which the sending port and the receiving port become free, indexed by rank.
     free: Vec<[Time; 2]>,
 }
 

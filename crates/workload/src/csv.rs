@@ -5,10 +5,11 @@
 //!
 //! | column | meaning |
 //! |---|---|
-//! | `rank` | rank of the world |
+//! | `rank` | rank of the whole program |
 //! | `call` | name of the call: see the list below |
-//! | `peer` | the partner or the root, a rank of the world; empty if the call has none |
-//! | `send_bytes`, `recv_bytes` | bytes that the rank sends, and receives or has room for |
+//! | `peer` | the partner or the root, a rank of the whole program; empty if the call has neither |
+//! | `send_bytes`, `recv_bytes` | bytes that the rank sends; bytes that the rank receives or can
+//! receive |
 //! | `tag`, `comm` | tag and communicator; empty is 0 |
 //! | `req` | the request that Isend or Irecv opens and Wait closes |
 //! | `compute_ns` | local work since the rank's previous call |
@@ -68,12 +69,13 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
 #[derive(Default)]
 struct CsvReader {
     table: EventTable,
-    /// Index in a row of each of [`COLUMNS`], and the number of cells per row.
+    /// Index of each of [`COLUMNS`] in a row, and the number of cells per row.
     columns: Option<([usize; COLUMNS.len()], usize)>,
 }
 
 impl CsvReader {
-    /// Reads a comment, which may declare the number of ranks, a communicator or sizes.
+    /// Reads a comment. A comment may declare the number of ranks, the members of a communicator,
+    /// or the sizes of an Alltoallv.
     fn comment(&mut self, comment: &str) -> Result<(), String> {
         let mut words = comment.split_whitespace();
         match words.next() {

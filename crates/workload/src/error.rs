@@ -10,11 +10,11 @@ use opticoll_simulate::SimulationError;
 /// Position in a trace: an event of a rank and its line in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Rank of the world.
+    /// Rank of the whole program.
     pub rank: u32,
     /// Index of the event among the rank's events, from 0.
     pub event: u32,
-    /// Line in the file, from 1; 0 if the file has no lines.
+    /// Number of the line in the file, from 1; 0 if the file has no lines.
     pub line: u32,
 }
 
@@ -28,47 +28,48 @@ impl fmt::Display for Place {
     }
 }
 
-/// Reason why a trace was refused or could not be replayed.
+/// Reason why a trace was rejected or could not be replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TraceError {
     /// A line cannot be read.
     #[error("line {line}: {problem}")]
     Line {
-        /// Line, from 1.
+        /// Number of the line, from 1.
         line: u32,
-        /// The problem and what was expected.
+        /// Description of the problem and of what was expected.
         problem: String,
     },
     /// A row of a table without lines cannot be read.
     #[error("row {row}: {problem}")]
     Row {
-        /// Row, from 1.
+        /// Number of the row, from 1.
         row: usize,
-        /// The problem and what was expected.
+        /// Description of the problem and of what was expected.
         problem: String,
     },
     /// A binary file cannot be read.
     #[error("byte {offset}: {problem}")]
     Binary {
-        /// Byte offset of the problem.
+        /// Offset of the problem in the file, in bytes.
         offset: usize,
-        /// The problem and what was expected.
+        /// Description of the problem and of what was expected.
         problem: String,
     },
-    /// An event cannot be read, matched, expanded or carried out.
+    /// An event cannot be read, matched, expanded or executed.
     #[error("{place}: {problem}")]
     Event {
         /// Position of the event.
         place: Place,
-        /// The problem and what was expected.
+        /// Description of the problem and of what was expected.
         problem: String,
     },
-    /// Ranks wait for each other, or for something that never happens.
+    /// Ranks wait for each other, or for an event that never happens.
     #[error("deadlock: {} nodes cannot continue; {}", stuck, chain(waiting))]
     Deadlock {
         /// Number of nodes that never end.
         stuck: usize,
-        /// Chain of events, each waiting for the next; the last one waits for an earlier one.
+        /// Chain of events, each of which waits for the next event. The last event waits for an
+        /// earlier event of the chain.
         waiting: Vec<Place>,
     },
     /// A time or a sum of bytes exceeds 64 bits.
@@ -94,14 +95,14 @@ pub enum TraceError {
     /// The network simulation failed or could not be set up.
     #[error(transparent)]
     Network(#[from] SimulationError),
-    /// A plan cannot be written in this form, a file states no plan, or settings do not fit
-    /// together.
+    /// A plan cannot be written in this format, a file contains no plan, or settings contradict
+    /// each other.
     #[error("{0}")]
     Refused(String),
 }
 
 impl TraceError {
-    /// Creates the error of an event.
+    /// Creates the error of the event at `place`.
     pub(super) fn at(place: Place, problem: impl fmt::Display) -> TraceError {
         TraceError::Event {
             place,

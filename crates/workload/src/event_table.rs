@@ -6,30 +6,30 @@ use super::trace::{Event, MAX_RANKS, Trace};
 use opticoll_base::interrupt;
 use opticoll_base::names::terminal_text;
 
-/// A call in an event table. Ranks are ranks of the world.
+/// Row of an event table: a call. All ranks are ranks of the whole program.
 #[derive(Debug, Clone, Copy)]
 pub struct EventRow {
-    /// The calling rank.
+    /// Rank that makes the call.
     pub rank: u32,
-    /// The call.
+    /// Name and kind of the call.
     pub call: CallName,
-    /// The partner or the root.
+    /// Partner of a message, or root of a collective.
     pub peer: Option<u32>,
-    /// Bytes that the rank sends.
+    /// Number of bytes that the rank sends.
     pub sent: u64,
-    /// Bytes that the rank receives or has room for.
+    /// Number of bytes that the rank receives, or that its receive buffer can store.
     pub received: u64,
     /// Tag of the message.
     pub tag: u32,
     /// Number of the communicator.
     pub communicator: u32,
-    /// The request that the call opens or waits for.
+    /// Number of the request that the call opens, or for which the call waits.
     pub request: Option<u32>,
     /// Local work in nanoseconds since the rank's previous call.
     pub compute_ns: u64,
 }
 
-/// A known name of a call.
+/// Valid name of a call, with the kind of the call.
 pub type CallName = &'static (&'static str, Call);
 
 const CALLS: [(&str, Call); 20] = [
@@ -56,16 +56,16 @@ const CALLS: [(&str, Call); 20] = [
 ];
 const WAIT_FOR_ALL: &str = "Waitall";
 
-/// Returns the call of a name.
+/// Returns the call with this name. The error message lists all names.
 pub(super) fn call(name: &str) -> Result<CallName, String> {
-    let known = CALLS.iter().find(|(known, _)| *known == name);
-    known.ok_or_else(|| {
+    let entry = CALLS.iter().find(|(call_name, _)| *call_name == name);
+    entry.ok_or_else(|| {
         let names = CALLS.map(|(known, _)| known).join(", ");
         format!("unknown call `{}`; known are {names}", terminal_text(name))
     })
 }
 
-/// Nouns for numbers in error messages.
+/// Nouns that describe numbers in error messages.
 pub(super) mod what {
     pub(crate) const RANK: &str = "a rank";
     pub(crate) const BYTES: &str = "a number of bytes";
@@ -76,35 +76,35 @@ pub(super) mod what {
     pub(crate) const SIZE: &str = "a size";
 }
 
-/// Returns the error message for a text that is not a number.
 pub(super) fn no_number(text: &str, what: &str) -> String {
     let text = terminal_text(text);
     format!("`{text}` is not {what}: a whole number that is not negative")
 }
 
-/// A trace under construction, row by row.
+/// Trace under construction, row by row.
 #[derive(Debug, Default)]
 pub struct EventTable {
     trace: Trace,
     declared: Option<u32>,
-    /// Rank whose last event is an Alltoallv without sizes so far.
+    /// Rank whose last event is an Alltoallv that still needs its sizes.
     sizes_for: Option<usize>,
     rows: usize,
 }
 
-/// Rows as columns of equal length. [`ABSENT`] stands for a missing number.
+/// Rows of an event table as columns of equal length. [`ABSENT`] stands for a missing number.
 pub struct EventColumns<'a> {
-    /// Names of calls.
+    /// Names of calls, to which `call` refers by index.
     pub names: &'a [String],
     /// Index in `names` of each row's call.
     pub call: &'a [u32],
-    /// Rank, peer, bytes sent, bytes received, tag, communicator, request, computation in ns.
+    /// Columns of numbers: rank, peer, bytes sent, bytes received, tag, communicator, request,
+    /// computation in nanoseconds.
     pub numbers: [&'a [u64]; 8],
-    /// Indices of the rows (from 0) with an Alltoallv, each with its bytes per member.
+    /// Index of each Alltoallv's row, from 0, and the number of bytes for each member.
     pub sizes: Vec<(usize, Vec<u64>)>,
 }
 
-/// Marks a number that a row does not have.
+/// Stands for a number that is missing in a row.
 pub const ABSENT: u64 = u64::MAX;
 
 impl EventColumns<'_> {
@@ -157,10 +157,7 @@ impl EventTable {
         }
     }
 
-    /// Appends a row. `line` is 0 if the table has no lines.
-    ///
-    /// # Errors
-    /// Fails with the problem of the row.
+    /// Appends a row, with the number of its line, or 0 if the table has no lines.
     pub fn push(&mut self, row: &EventRow, line: u32) -> Result<(), String> {
         if self.sizes_for.is_some() {
             return Err("a row `# v B B ...` with the sizes of the Alltoallv is missing".into());
@@ -175,10 +172,10 @@ impl EventTable {
         Ok(())
     }
 
-    /// Sets the bytes per member of the Alltoallv that was appended last.
+    /// Sets the number of bytes for each member of the Alltoallv in the last row.
     ///
     /// # Errors
-    /// Fails if the last row is no Alltoallv or sends a different total.
+    /// Fails if the last row is not an Alltoallv or sends a different total.
     pub fn sizes(&mut self, sizes: Vec<u64>) -> Result<(), String> {
         let rank = self.sizes_for.take();
         let rank = rank.ok_or("sizes must follow an Alltoallv")?;
@@ -196,10 +193,10 @@ impl EventTable {
         Ok(())
     }
 
-    /// Appends rows.
+    /// Appends all rows of `columns`.
     ///
     /// # Errors
-    /// Fails at the first wrong row, counted from 1 over all calls of this function.
+    /// Fails at the first invalid row. Rows are counted from 1 over all calls of this function.
     pub fn extend(&mut self, columns: EventColumns<'_>) -> Result<(), TraceError> {
         let calls: Vec<_> = columns.names.iter().map(|name| call(name)).collect();
         let mut sizes = columns.sizes.iter().peekable();
@@ -220,8 +217,8 @@ impl EventTable {
     /// Returns the trace of all rows.
     ///
     /// # Errors
-    /// Fails if there are no rows, if sizes are missing, or if a communicator's members are not
-    /// distinct ranks.
+    /// Fails if there are no rows, if sizes are missing, or if the members of a communicator are
+    /// not distinct ranks.
     pub fn finish(mut self) -> Result<Trace, String> {
         if self.sizes_for.is_some() {
             return Err("the text ends before the sizes of an Alltoallv".into());
@@ -249,8 +246,8 @@ impl EventTable {
         Ok(self.trace)
     }
 
-    /// Checks a rank. The first call makes room for all ranks: as many as declared, or as many as
-    /// communicator 0 has.
+    /// Checks that `rank` exists. The first call sets the number of ranks: the declared number, or
+    /// the number of members of communicator 0.
     fn check_rank(&mut self, rank: u32) -> Result<(), String> {
         if self.trace.ranks.is_empty() {
             let world = self.trace.communicators.get(&0);

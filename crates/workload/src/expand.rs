@@ -1,22 +1,21 @@
-//! Expansion of the calls of MPI programs into programs of messages: every collective becomes the
-//! messages of an algorithm.
+//! Expansion of MPI calls into programs of messages. Each collective is replaced by the messages of
+//! an algorithm.
 //!
 //! Each call starts with its local work, which requires the previous call. The messages of a
 //! collective's step require all messages of the rank's previous step; messages of one step run
-//! concurrently. On a fabric both ends of a message must be ready, whatever the eager limit,
+//! concurrently. On a fabric, both ends of a message must be ready regardless of the eager limit,
 //! because plans are timed with the start rule `rendezvous`. The transfers of a step with the same
-//! sender, receiver and action are one message. A message without bytes is still sent (signals of a
-//! barrier, empty blocks). A collective on a communicator with one member does nothing.
+//! sender, receiver and action form one message. Messages without bytes are sent as well (signals
+//! of a barrier, empty blocks). A collective on a communicator with one member does nothing.
 //!
-//! With lightpaths that are set up and released ([`SetUp`]), each rank sets up the paths that the
-//! messages of a call need before these messages, and releases them afterwards. The verifier checks
-//! the schedule of every collective before its messages are used.
+//! If messages need lightpaths ([`SetUp`]), each rank sets up the lightpaths for a call before the
+//! messages of the call, and tears them down afterwards. The verifier checks the schedule of every
+//! collective before its messages are used.
 //!
-//! On a fabric with circuits, a collective is carried out by a plan of its own, for which its
-//! members synchronise (`planned.rs`).
+//! On a fabric with circuits, a separate plan executes each collective, and the members wait for
+//! each other before it starts (`planned.rs`).
 //!
-//! Messages of the program never match messages of a collective, nor messages of another
-//! communicator.
+//! Messages of the program never match messages of a collective or of another communicator.
 
 mod agree;
 mod choice;
@@ -47,7 +46,7 @@ use parts::{MemberSchedule, group_from, member_schedule, plain_bytes, various_by
 use planned::PlannedCollectives;
 pub(super) use planned::expand_plan;
 
-/// Algorithm of each collective.
+/// Algorithm for each collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Algorithms {
     chosen: BTreeMap<&'static str, Spec>,
@@ -76,74 +75,78 @@ impl Algorithms {
     }
 }
 
-/// Lightpaths that programs set up and release.
+/// Setup and teardown of lightpaths by programs.
 ///
-/// A rank has `ports` ports and holds paths, which serve both directions, to at most that number of
-/// partners. A collective groups consecutive steps that together need at most `ports` partners:
-/// their paths are set up together before the group and released after it. A step with more
-/// partners than ports is cut into parts: each pair joins the first part in which both ends have a
-/// free port, and all ranks execute the parts in this order. A blocking send or receive sets up its
-/// path before and releases it afterwards. A non-blocking call sets up its path before, and the
-/// wait for the call releases it. Paths of single messages do not count against the ports:
-/// otherwise a program that sends while it has open receives could never continue.
+/// A rank has `ports` ports, and can therefore have lightpaths to at most `ports` partners. A
+/// lightpath serves both directions. A collective groups consecutive steps that together need at
+/// most `ports` partners. The lightpaths of a group are set up together before the group, and torn
+/// down after the group. A step with more partners than ports is cut into parts. Each pair of ranks
+/// joins the first part in which both ranks have a free port, and all ranks execute the parts in
+/// this order. A blocking send or receive sets up its lightpath before the message, and tears it
+/// down afterwards. A non-blocking call sets up its lightpath before the message, and the wait for
+/// the call tears it down. Lightpaths of single messages do not count against the ports: otherwise,
+/// a program that sends while it has open receives could never continue.
 ///
-/// The policies ([`Paths`]) differ. [`Paths::Released`] is described above. With [`Paths::Kept`]
-/// nothing is released after its messages: each rank keeps the paths that it used most recently,
-/// including those of single messages. [`Paths::Warm`] starts with the paths that an earlier run of
-/// the same program left. The header of `held_paths.rs` describes the costs. With
-/// [`Paths::Predicted`] each path is known in advance: it is set up as soon as the paths before it
-/// are released, while the program continues, and the program does not wait for releases.
+/// The policies ([`Paths`]) differ. The paragraph above describes [`Paths::Released`]. With
+/// [`Paths::Kept`], no lightpath is torn down after its messages: each rank keeps its most recently
+/// used lightpaths, including lightpaths of single messages. [`Paths::Warm`] starts with the
+/// lightpaths that an earlier execution of the same program left. The header of `held_paths.rs`
+/// describes the costs. With [`Paths::Predicted`], each lightpath is known in advance. It is set up
+/// as soon as the previous lightpaths are torn down, while the program continues. The program does
+/// not wait for teardowns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetUp {
-    /// Time to set up any number of paths at once.
+    /// Time to set up any number of lightpaths at the same time.
     pub setup: Time,
-    /// Time to release them.
+    /// Time to tear down any number of lightpaths at the same time.
     pub teardown: Time,
-    /// Number of ports of a rank, at least 1.
+    /// Number of ports per rank, at least 1.
     pub ports: u32,
-    /// Policy that releases paths.
+    /// Policy that decides when lightpaths are torn down.
     pub paths: Paths,
 }
 
-/// The network on which collectives run.
+/// Network on which collectives run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CollectiveTarget<'a> {
-    /// The fabric. `auto` plans on parts of it, and algorithms are chosen to fit it in
-    /// communicators with all of its ranks. `None`: a ring.
+    /// Fabric of the network, if any. `auto` plans on parts of the fabric. Other algorithms are
+    /// built for the fabric if a communicator has all ranks of the fabric, and for a ring
+    /// otherwise.
     pub fabric: Option<&'a Fabric>,
-    /// Lightpaths that messages need; `None` if messages need no setup.
+    /// Setup of the lightpaths that messages need; `None` if messages need no setup.
     pub set_up: Option<SetUp>,
-    /// Specification of a fabric, without its number of ranks, on which `auto` plans if `fabric` is
-    /// `None`.
+    /// Specification of a fabric that resembles the network, without a number of ranks. `auto`
+    /// plans on this fabric if `fabric` is `None`.
     pub resembles: Option<&'a Spec>,
-    /// Settings that time plans.
+    /// Simulator settings for timing plans; `None` means the defaults.
     pub method: Option<&'a Method>,
 }
 
-/// A program and the algorithms of its collectives.
+/// Program, and the algorithms of its collectives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expanded {
-    /// The expanded program.
+    /// Program of messages.
     pub program: Program,
-    /// Each pair of collective and communicator size, in the order of first use.
+    /// Chosen algorithms without duplicates, in the order of first use.
     pub chosen: Vec<ChosenAlgorithm>,
 }
 
-/// Expands calls into the program that is replayed.
-///
-/// # Errors
-/// Fails as [`expand_on`] does.
+/// Expands calls into a program of messages.
 pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceError> {
     expand_on(trace, algorithms, CollectiveTarget::default()).map(|expanded| expanded.program)
 }
 
-/// Expands calls into the program that is replayed on a fabric or over lightpaths.
+/// Expands calls into a program of messages for a fabric or for lightpaths.
 ///
 /// # Errors
-/// Fails for a wait for a request that is not open, a request opened twice, a communicator that is
-/// not declared or does not contain the rank, a collective that only some members enter or that
-/// members enter with different kinds, roots or sizes, a send without a receive or the reverse, an
-/// algorithm that does not run on this number of ranks, and a plan that the verifier refuses.
+/// Fails for:
+///
+/// * a wait for a request that is not open, or a request that is opened twice;
+/// * a communicator that is not declared or does not contain the rank;
+/// * a collective that only some members enter, or that members enter with different kinds, roots
+///   or sizes;
+/// * a send without a receive, or a receive without a send;
+/// * an algorithm that does not support the number of ranks, or a plan that the verifier rejects.
 pub fn expand_on(
     trace: &Trace,
     algorithms: &Algorithms,
@@ -170,7 +173,7 @@ pub fn expand_on(
         expansion.held = kept.map(|set_up| HeldPaths::new(set_up.ports));
         expansion.predicted = PredictedPaths::default();
         if kept.is_some_and(|set_up| set_up.paths == Paths::Warm) {
-            // A previous run, of which only the lightpaths remain.
+            // Expands a previous execution, of which only the lightpaths remain.
             let builder = std::mem::take(&mut expansion.builder);
             expansion.rank(rank)?;
             expansion.builder = builder;
@@ -186,7 +189,7 @@ pub fn expand_on(
     })
 }
 
-/// Returns the collective that a call enters, or `None` for other calls.
+/// Returns the collective that a call executes, or `None` if the call is not a collective.
 fn kind(call: Call) -> Option<CollectiveKind> {
     Some(match call {
         Call::Barrier => CollectiveKind::Barrier,
@@ -202,11 +205,11 @@ fn kind(call: Call) -> Option<CollectiveKind> {
     })
 }
 
-/// First tag for communicators other than the world and for collectives.
+/// First tag for collectives, and for messages on communicators other than 0.
 const FIRST_RESERVED_TAG: u32 = 1 << 31;
 
-/// Key of a schedule: the collective, the number of ranks and the root of its communicator, the
-/// size for which it is planned, and whether the members are the ranks of the fabric in order.
+/// Key of a schedule: collective, number of ranks, root, size for which the schedule is planned,
+/// and true if the members are all ranks of the fabric.
 type ScheduleKey = (CollectiveKind, u32, u32, Option<Bytes>, bool);
 
 struct Expansion<'a> {
@@ -215,32 +218,29 @@ struct Expansion<'a> {
     target: CollectiveTarget<'a>,
     collectives: Entered,
     schedules: FxHashMap<ScheduleKey, MemberSchedule>,
-    /// True if collectives are planned for their exact sizes.
     is_exact: bool,
-    /// Collectives planned on a fabric with circuits.
     planned: PlannedCollectives,
     chosen: Vec<ChosenAlgorithm>,
     tags: FxHashMap<(u32, Option<u32>), u32>,
     builder: ProgramBuilder,
-    /// The paths of the current rank, if paths are kept.
+    /// Lightpaths that the current rank keeps, if the policy keeps lightpaths.
     held: Option<HeldPaths>,
-    /// The paths of the current rank, if they are known in advance.
+    /// Lightpaths of the current rank that are known in advance.
     predicted: PredictedPaths,
 }
 
-/// Processor of a rank that sets up and releases lightpaths concurrently with the program.
+/// Processor of a rank that sets up and tears down lightpaths, concurrently with the program.
 const PATH_PROCESSOR: u8 = 1;
 
-/// Requests and collectives that a rank has begun.
+/// Open requests and entered collectives of a rank.
 #[derive(Default)]
 struct Open {
     requests: BTreeMap<u32, (u32, usize)>,
-    /// Number of collectives that the rank has entered on each communicator.
+    /// Number of collectives that the rank has entered, by communicator.
     entered: FxHashMap<u32, usize>,
 }
 
 impl Expansion<'_> {
-    /// Adds the calls of a rank, one after another.
     fn rank(&mut self, rank: u32) -> Result<(), TraceError> {
         self.builder.begin_rank();
         let trace = self.trace;
@@ -266,7 +266,7 @@ impl Expansion<'_> {
                 self.point_to_point(rank, node, event, &mut open, &mut before)?;
             }
         }
-        // A final node, so that the last call has an end.
+        // The final node gives the last call an end.
         let events = trace.ranks[rank as usize].len() as u32;
         let node = Node {
             event: events,
@@ -276,11 +276,12 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Adds the events of a rank whose dependencies the trace states.
+    /// Adds the events of a rank whose dependencies the trace states. `after` contains the earlier
+    /// events for which each event waits.
     fn graph(&mut self, rank: u32, after: &[Vec<u32>]) -> Result<(), TraceError> {
         let trace = self.trace;
         let mut open = Open::default();
-        // The last node of each event.
+        // Last node of each event, indexed by event.
         let mut ends: Vec<u32> = Vec::with_capacity(after.len());
         for (index, event) in trace.ranks[rank as usize].iter().enumerate() {
             interrupt::check();
@@ -315,7 +316,8 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Adds a node that requires, or with [`FOLLOWS`] follows, the nodes `before`.
+    /// Adds a node that requires the nodes `before`. If a node in `before` is marked by
+    /// [`FOLLOWS`], only its start is required.
     fn push(&mut self, node: Node, before: &[u32]) -> Result<u32, TraceError> {
         let index = self.builder.push(node)?;
         for &earlier in before {
@@ -327,7 +329,7 @@ impl Expansion<'_> {
         Ok(index)
     }
 
-    /// Adds a call that is no collective, and replaces `before` by the nodes that the next call
+    /// Adds a call that is not a collective. Replaces `before` by the nodes that the next call
     /// requires.
     fn point_to_point(
         &mut self,
@@ -390,8 +392,8 @@ impl Expansion<'_> {
         self.end_use(enter, before)
     }
 
-    /// Sets up the lightpaths to `others` that the next messages need, if lightpaths must be set
-    /// up.
+    /// Sets up the lightpaths to the ranks `others`, which the next messages need. Does nothing if
+    /// messages need no setup.
     fn begin_use(
         &mut self,
         enter: Node,
@@ -399,14 +401,14 @@ impl Expansion<'_> {
         before: &mut Vec<u32>,
     ) -> Result<(), TraceError> {
         let change = match &mut self.held {
-            Some(held) => held.take(others),
+            Some(held) => held.use_paths(others),
             None => PathChange::SET_UP,
         };
         self.set_up(enter, change, before)
     }
 
-    /// Releases lightpaths after messages that leave no request open, unless the rank keeps its
-    /// paths.
+    /// Tears down lightpaths after a blocking message or a group of steps. Does nothing if the rank
+    /// keeps its lightpaths.
     fn end_use(&mut self, enter: Node, before: &mut Vec<u32>) -> Result<(), TraceError> {
         match self.held {
             Some(_) => Ok(()),
@@ -414,7 +416,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Ends requests, each given by its node and its event.
+    /// Closes requests, each given as (node, event).
     fn close(
         &mut self,
         enter: Node,
@@ -431,7 +433,7 @@ impl Expansion<'_> {
         self.set_up(enter, change, before)
     }
 
-    /// Adds the time to set up or release lightpaths, if the target has any.
+    /// Adds the time to set up or tear down lightpaths. Does nothing if messages need no setup.
     fn set_up(
         &mut self,
         enter: Node,
@@ -479,7 +481,7 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Adds a collective, and replaces `before` by the messages of the rank's last step.
+    /// Adds a collective. Replaces `before` by the messages of the rank's last step.
     fn collective(
         &mut self,
         rank: u32,
@@ -514,8 +516,7 @@ impl Expansion<'_> {
             return Ok(());
         }
         let tag = self.tag(event.communicator, None);
-        // Parts of a fabric number their ranks in the order of the fabric, whatever the order of
-        // the communicator.
+        // Parts of a fabric number their ranks in ascending order, unlike communicators.
         let mut order: Vec<u32> = (0..members.len() as u32).collect();
         if self.target.fabric.is_some() {
             order.sort_by_key(|&member| members[member as usize]);
@@ -529,7 +530,7 @@ impl Expansion<'_> {
             .collect();
         let members = &members[..];
         let key = self.prepare(place, event, members, entered)?;
-        // Removed while nodes are pushed, inserted again afterwards.
+        // The schedule is removed while nodes are pushed, and is inserted again afterwards.
         let parts = self.schedules.remove(&key).expect("just prepared");
         let member_parts = &parts.members[number as usize];
         let ports = self.target.set_up.map(|paths| paths.ports);
@@ -592,8 +593,7 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Returns the size for which a collective is planned, or `None` if its plan does not depend on
-    /// the size.
+    /// Returns the size for which a collective is planned, or `None` if the plan fits every size.
     fn planned_size(&self, spec: &Spec, kind: CollectiveKind, size: u64) -> Option<Bytes> {
         let size = size.max(1);
         if spec.is_rule() {
@@ -604,8 +604,8 @@ impl Expansion<'_> {
         by_size.then(|| Bytes::new(if self.is_exact { size } else { rounded() }))
     }
 
-    /// Returns the bytes that member `origin` sends to member `target` in the `nth` collective of a
-    /// communicator, an Alltoallv.
+    /// Returns the number of bytes that member `origin` sends to member `target` in an Alltoallv.
+    /// The Alltoallv is collective number `nth` of the communicator.
     fn block_of_various(
         &self,
         communicator: u32,
@@ -628,8 +628,8 @@ impl Expansion<'_> {
         sizes.get(target as usize).copied()
     }
 
-    /// Returns the mean number of bytes that a member sends in the `nth` collective of a
-    /// communicator, an Alltoallv.
+    /// Returns the mean number of bytes that a member sends in an Alltoallv. The Alltoallv is
+    /// collective number `nth` of the communicator.
     fn mean_of_various(&self, communicator: u32, nth: usize) -> u64 {
         let ranks = self
             .trace
@@ -644,9 +644,9 @@ impl Expansion<'_> {
         u64::try_from(total / u128::from(ranks.max(1))).unwrap_or(u64::MAX)
     }
 
-    /// Returns the tag of a message: a distinct tag for the collectives of each communicator and
-    /// for each tag of a communicator other than the world. Small tags of the world remain
-    /// unchanged.
+    /// Returns the tag of a message in the program; `tag` is `None` for a collective. The
+    /// collectives of each communicator, and each tag of a communicator other than 0, get distinct
+    /// tags. Small tags of communicator 0 remain unchanged.
     fn tag(&mut self, communicator: u32, tag: Option<u32>) -> u32 {
         match tag {
             Some(tag) if communicator == 0 && tag < FIRST_RESERVED_TAG => tag,
@@ -657,7 +657,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Plans a collective unless its schedule is cached, and returns the key of the schedule.
+    /// Plans a collective unless its schedule is cached. Returns the key of the schedule. `entered`
+    /// is the number of earlier collectives on the communicator.
     fn prepare(
         &mut self,
         place: Place,

@@ -1,4 +1,4 @@
-//! Plans as GOAL text, and the schedules that GOAL text states.
+//! Plans as GOAL text, and the schedules that GOAL text describes.
 //!
 //! ```text
 //! // all_gather ranks=2 root=0 pieces=1 size=10
@@ -16,12 +16,13 @@
 //! ```
 //!
 //! Each message of a step requires all messages of its rank's previous step. If both steps have
-//! many messages, a `calc 0` stands between them: it requires the messages of the first step, and
-//! the messages of the second step require it. A reduction has no statement and takes no time.
+//! many messages, a `calc 0` stands between them: the `calc 0` requires the messages of the first
+//! step, and the messages of the second step require the `calc 0`. A reduction has no statement and
+//! takes no time.
 //!
 //! The first comment names the collective and its size in bytes. The comment above each `send`
 //! states the step, the action and the chunks as in plan files: `4+2` stands for chunks 4 and 5.
-//! GOAL without these comments is the trace of a program and states no schedule.
+//! GOAL without these comments is the trace of a program and describes no schedule.
 
 use std::io::{self, Write};
 
@@ -35,13 +36,12 @@ use opticoll_base::units::Bytes;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
 
-/// The messages of one step of a rank, as nodes.
+/// Messages of one step of a rank, as nodes with consecutive indices.
 struct NodeGroup<'a> {
     operations: Vec<Operation<'a>>,
-    /// Number of the first node.
     first: u32,
-    /// True if a joining node follows, which requires all nodes of this step and which all nodes of
-    /// the next step require.
+    /// True if a joining node follows. The joining node requires all nodes of this step, and all
+    /// nodes of the next step require the joining node.
     joins: bool,
 }
 
@@ -63,8 +63,8 @@ impl NodeGroup<'_> {
     }
 }
 
-/// Returns the nodes of a rank by step. A joining node stands between two steps if it lowers the
-/// number of dependencies.
+/// Returns the nodes of a rank, grouped by step. A joining node is added between two steps if this
+/// lowers the number of dependencies.
 fn node_groups(plan: &PlanMessages, rank: u32) -> Vec<NodeGroup<'_>> {
     let mut groups: Vec<NodeGroup<'_>> = Vec::new();
     for operations in plan.rank_steps(rank) {
@@ -82,10 +82,7 @@ fn node_groups(plan: &PlanMessages, rank: u32) -> Vec<NodeGroup<'_>> {
     groups
 }
 
-/// Writes the messages of a plan as text, with the comments that state its schedule.
-///
-/// # Errors
-/// Fails if `to` cannot be written.
+/// Writes the messages of a plan as GOAL text, with comments that describe the schedule.
 pub fn write_text(plan: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
     let collective = &plan.collective;
     let (kind, ranks, root, pieces) = (
@@ -157,12 +154,16 @@ fn write_message(
     writeln!(to, "\nl{label}: send {bytes}b to {destination} tag {tag}")
 }
 
-/// Reads the schedule that GOAL text states.
+/// Reads the schedule that GOAL text describes.
 ///
 /// # Errors
-/// Fails as [`goal_text::read`] does; if a comment is missing or cannot be read; if a size differs
-/// from that of the chunks; if local work takes time; if a message does not wait for all messages
-/// of its rank's previous step, or waits for a message that is not earlier.
+/// Fails like [`goal_text::read`]. Also fails if:
+///
+/// * a comment is missing or cannot be read;
+/// * the size of a message differs from the size of its chunks;
+/// * local work takes time;
+/// * a message does not wait for all messages of its rank's previous step, or waits for a message
+///   that is not earlier.
 pub fn read(text: &str) -> Result<Schedule, TraceError> {
     let Some((collective, size)) = stated_collective(text)? else {
         return Err(TraceError::Refused(
@@ -182,7 +183,7 @@ pub fn read(text: &str) -> Result<Schedule, TraceError> {
     for (index, node) in program.nodes.iter().enumerate() {
         interrupt::check();
         if node.kind == NodeKind::Send {
-            // Line numbers start at 1; the comment stands on the line before the statement.
+            // Line numbers start at 1. The comment is on the line before the statement.
             let above = (node.line as usize).checked_sub(2);
             let line = above.and_then(|above| lines.get(above).copied());
             let line = line.unwrap_or_default();
@@ -228,8 +229,8 @@ fn refuse(node: &Node, problem: impl Into<String>) -> TraceError {
     }
 }
 
-/// Returns the collective and the size that a comment before the first statement names, or `None`
-/// without such a comment.
+/// Returns the collective and the size in the comment before the first statement. Returns `None` if
+/// there is no such comment.
 fn stated_collective(text: &str) -> Result<Option<(Collective, Bytes)>, TraceError> {
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -275,7 +276,6 @@ fn stated_collective(text: &str) -> Result<Option<(Collective, Bytes)>, TraceErr
     Ok(None)
 }
 
-/// The content of the comment above a `send`.
 struct StatedSend {
     step: u32,
     action: Action,
@@ -343,14 +343,15 @@ impl StatedSend {
     }
 }
 
-/// Refuses a rank whose dependencies are not those of its steps.
+/// Checks that the dependencies of a rank agree with the steps of its messages. `step_of` contains
+/// the step of each node.
 fn check_order(program: &Program, rank: u32, step_of: &[u32]) -> Result<(), TraceError> {
     let first = program.rank_starts[rank as usize] as usize;
     let end = program.rank_starts[rank as usize + 1] as usize;
     let is_message = |node: usize| program.nodes[node].kind != NodeKind::Compute;
     let awaited = requirements(program, first..end)?;
-    // For each joining node, the last step that it requires, and the number of required messages of
-    // that step.
+    // Last step that each joining node requires, and the number of required messages of this step.
+    // Indexed by node of the rank.
     let mut joined: Vec<Option<(u32, usize)>> = vec![None; end - first];
     for node in (first..end).filter(|&node| !is_message(node)) {
         let joining = &program.nodes[node];
@@ -418,7 +419,7 @@ fn group_size(group: Option<(u32, usize)>) -> usize {
     group.map_or(0, |(_, count)| count)
 }
 
-/// Returns the nodes that each node of a rank requires.
+/// Returns the nodes that each node of a rank requires. `nodes` is the range of the rank's nodes.
 fn requirements(
     program: &Program,
     nodes: std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! Reader of GOAL in its text form.
+//! Reader of the text form of GOAL, a language for programs of messages.
 //!
 //! ```text
 //! num_ranks 2
@@ -14,13 +14,14 @@
 //! }
 //! ```
 //!
-//! Ranks appear in order. A label is local to its rank and optional; it must be defined above its
-//! uses. The dependencies of a statement may stand anywhere below the statement in its rank. `//`
-//! and `/* */` are comments. Statements of the same `cpu` run one after another; `nic` is ignored.
+//! Ranks appear in order. A label is optional and local to its rank; it must be defined above its
+//! uses. The dependencies of a statement may stand anywhere below the statement in the same rank.
+//! `//` and `/* */` are comments. Statements of the same `cpu` run one after another; `nic` is
+//! ignored.
 //!
-//! Messages with the same source, destination and tag match in the order of statements. A receive
-//! from any rank or with any tag (`-1`) is refused, because the matching send would depend on
-//! times.
+//! Sends and receives with the same source, destination and tag match in the order of statements. A
+//! receive from any rank or with any tag (`-1`) is rejected, because the matching send would depend
+//! on the times of messages.
 
 use rustc_hash::FxHashMap;
 
@@ -30,14 +31,14 @@ use super::trace::MAX_RANKS;
 use opticoll_base::interrupt;
 use opticoll_base::names::terminal_text;
 
-/// Marks any rank or any tag.
+/// Number that stands for any rank or any tag.
 pub(super) const ANY: u32 = u32::MAX;
 
-/// Reads GOAL text.
+/// Reads a program in GOAL text.
 ///
 /// # Errors
-/// Fails at the first line that cannot be read, with what was expected; if a message has no match;
-/// for a wildcard.
+/// Fails at the first line that cannot be read; the error says what was expected. Also fails if a
+/// send or receive has no match, or for a receive from any rank or with any tag.
 pub fn read(text: &str) -> Result<Program, TraceError> {
     let mut reader = GoalParser::default();
     let mut in_comment = false;
@@ -57,40 +58,39 @@ pub fn read(text: &str) -> Result<Program, TraceError> {
     reader.finish(in_comment)
 }
 
-/// Returns the line without comments. `inside` tells whether the line starts inside a block
-/// comment, and is updated to its end.
+/// Returns `line` without comments. `inside` is true if the line starts inside a block comment, and
+/// is updated for the next line.
 fn without_comments(line: &str, inside: &mut bool) -> String {
-    let mut rest = line;
+    let mut remaining = line;
     let mut kept = String::new();
     loop {
         if *inside {
-            let Some((_, after)) = rest.split_once("*/") else {
+            let Some((_, after)) = remaining.split_once("*/") else {
                 return kept;
             };
-            (*inside, rest) = (false, after);
+            (*inside, remaining) = (false, after);
         }
-        let (block, end) = (rest.find("/*"), rest.find("//"));
+        let (block, end) = (remaining.find("/*"), remaining.find("//"));
         match (block, end) {
             (Some(block), end) if end.is_none_or(|end| block < end) => {
-                kept.push_str(&rest[..block]);
+                kept.push_str(&remaining[..block]);
                 kept.push(' ');
-                (*inside, rest) = (true, &rest[block + 2..]);
+                (*inside, remaining) = (true, &remaining[block + 2..]);
             }
-            (_, Some(end)) => return kept + &rest[..end],
-            _ => return kept + rest,
+            (_, Some(end)) => return kept + &remaining[..end],
+            _ => return kept + remaining,
         }
     }
 }
 
-/// A dependency within a rank: the waiting statement, the awaited statement, and whether the start
-/// of the awaited statement is enough.
+/// Dependency within a rank: the index of the waiting statement, the index of the awaited
+/// statement, and true if the start of the awaited statement is enough.
 type Dependency = (u32, u32, bool);
 
 #[derive(Default)]
 struct GoalParser {
     line: u32,
     declared: Option<u32>,
-    /// Number of ranks opened so far.
     ranks: u32,
     open: bool,
     nodes: Vec<Node>,
@@ -178,7 +178,7 @@ impl GoalParser {
         self.open = false;
         self.builder.begin_rank();
         let first = self.builder.next();
-        // The dependencies are mostly sorted already, which makes a stable sort cheap.
+        // The dependencies are mostly sorted already, so a stable sort is cheap.
         self.edges.sort_by_key(|edge| edge.0);
         let mut edges = self.edges.drain(..).peekable();
         for (index, node) in self.nodes.drain(..).enumerate() {
@@ -329,7 +329,6 @@ impl GoalParser {
 
 type GoalWords<'a> = std::str::SplitWhitespace<'a>;
 
-/// Returns the error for a receive from any rank or with any tag.
 fn wildcard(place: Place) -> TraceError {
     TraceError::at(
         place,

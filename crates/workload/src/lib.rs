@@ -1,13 +1,13 @@
-//! Workloads around collectives: traces of MPI programs, replays over network models, and training.
+//! Workloads with collectives: traces of MPI programs, replays over network models, and training.
 //!
 //! Readers turn text ([`csv`], [`time_independent`]) or graphs of calls ([`chakra`]) into traces.
-//! [`expand`] replaces the collectives of a trace by messages of named algorithms. The resulting
-//! [`program`], or a program in GOAL ([`goal_text`]), is replayed ([`replay`]) over a cost model of
-//! messages ([`cost`]) or together with a network simulator ([`network`], [`bursts`]); [`network`]
-//! combines these parts. In the other direction, [`plan_messages`] and [`goal_plan`] write plans as
-//! messages for other programs. [`training`] times data-parallel training, whose gradients are
-//! all_reduced. Errors in a trace are reported before anything runs, with rank, event and line
-//! ([`error`]); deadlocks are found during the replay.
+//! [`expand`] replaces each collective of a trace with the messages of a named algorithm. The
+//! resulting [`program`], or a program in GOAL ([`goal_text`]), is replayed ([`replay`]) over a
+//! cost model of messages ([`cost`]) or together with a network simulator ([`network`],
+//! [`bursts`]); [`network`] combines these parts. In the other direction, [`plan_messages`] and
+//! [`goal_plan`] write plans as messages for other programs. [`training`] computes the time of an
+//! iteration of training. Errors in a trace are reported before the replay starts, with rank, event
+//! and line ([`error`]). Deadlocks are found during the replay.
 //!
 //! ```
 //! use opticoll_workload::cost::Zero;

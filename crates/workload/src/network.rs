@@ -1,32 +1,32 @@
 //! Replays of traces over a network or a cost model.
 //!
-//! The specification of a network decides the cost of a message:
+//! The specification of a network determines the time of a message:
 //!
-//! * `zero`: no time.
-//! * `hockney:latency=1us,rate=10Gb/s` ([`Hockney`]): latency plus bytes at the rate, regardless of
-//!   other messages.
-//! * `loggp:latency=1us,gap=200ns,rate=10Gb/s` ([`LogGp`]): as `hockney`, through one sending port
-//!   and one receiving port per rank.
-//! * `lightpath_grid:ports=2,...`: as `hockney` from the moment when both ends are ready,
-//!   occupying both ends. The program also spends time on setting up and releasing lightpaths
-//!   ([`SetUp`]); the setting `paths` decides when they are released.
-//! * A fabric with links, or a `wdm_ring`: the time that its simulator computes.
-//! * Links with `wavelengths`: the time of a lightpath on request ([`OverBursts`]).
+//! * `zero`: messages take no time.
+//! * `hockney:latency=1us,rate=10Gb/s` ([`Hockney`]): a message takes latency + bytes / rate,
+//!   regardless of other messages.
+//! * `loggp:latency=1us,gap=200ns,rate=10Gb/s` ([`LogGp`]): a message takes the same time, but each
+//!   rank has only one sending port and one receiving port.
+//! * `lightpath_grid:ports=2,...`: a message takes the same time as with `hockney`, from the
+//!   moment when both ends are ready, and occupies both ends. The program also spends time on setup
+//!   and teardown of lightpaths ([`SetUp`]); the setting `paths` decides when they are torn down.
+//! * A fabric with links, or a `wdm_ring`: the simulator of the fabric computes the time.
+//! * Links with `wavelengths`: each message requests a lightpath ([`OverBursts`]).
 //!
 //! **Simulated networks:**
 //!
-//! * An electrical fabric under `fluid`: each message is a flow over its route, and flows share
-//!   links by max-min fairness. A message leaves when it arrives, because it occupies its links
-//!   until then.
-//! * An electrical fabric under `packet`: the terminal of the sending rank cuts each message into
-//!   chunks. A message has left when its last chunk is on the terminal's link.
+//! * An electrical fabric with the simulator `fluid`: each message is a flow over its route, and
+//!   flows share links by max-min fairness. A message leaves when it arrives, because it occupies
+//!   its links until then.
+//! * An electrical fabric with the simulator `packet`: the terminal of the sending rank cuts each
+//!   message into chunks. A message has left when the terminal has sent its last chunk.
 //! * A ring with wavelengths: collectives run as planned and wait until the links that they use are
 //!   free. Every other message requests a lightpath ([`opticoll_simulate::on_demand`]) and waits if
-//!   none is free. The message leaves when it arrives.
+//!   no lightpath is free. The message leaves when it arrives.
 //!
 //! On these networks a message from a rank to itself takes no time.
 //!
-//! [`EndCosts`] states the time that ranks spend on messages and which messages are eager.
+//! [`EndCosts`] states how much time ranks spend on messages, and which messages are eager.
 
 use std::fmt;
 
@@ -56,9 +56,9 @@ use opticoll_simulate::{Method, SimulationError, Simulator};
 /// Content of a trace file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceContent {
-    /// Calls, including collectives.
+    /// MPI calls, including collectives.
     Calls(Trace),
-    /// Only messages and local work: GOAL.
+    /// Only messages and local work, from a GOAL file.
     Messages(Program),
 }
 
@@ -72,24 +72,25 @@ impl TraceContent {
     }
 }
 
-/// Transport of messages.
+/// Network or cost model that transports messages.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transport {
-    /// A formula for the cost of each message.
+    /// Formula for the cost of each message.
     Messages(MessageCost),
-    /// Lightpaths that programs set up and release.
+    /// Lightpaths that programs set up and tear down.
     Lightpaths(LightpathGrid),
-    /// A simulated fabric.
+    /// Simulated fabric.
     Fabric(Box<Fabric>),
-    /// A burst-switched network in which messages request lightpaths.
+    /// Burst-switched network in which messages request lightpaths.
     Bursts(Box<OverBursts>),
 }
 
 impl Transport {
-    /// Creates the transport of a medium. Settings of bursts make it a burst-switched network.
+    /// Creates the transport for `medium`; a burst-switched network if burst settings are given.
     ///
     /// # Errors
-    /// Fails if settings of bursts are given for another medium or are invalid.
+    /// Fails if burst settings are invalid, or are given for a medium without wavelengths on its
+    /// links.
     pub fn new<'a>(
         medium: Medium,
         burst_settings: Option<impl IntoIterator<Item = (&'a str, &'a str)>>,
@@ -109,11 +110,12 @@ impl Transport {
         })
     }
 
-    /// Returns the specification, without a number of ranks, of a fabric on which messages cost
-    /// about the same: links between all pairs for Hockney's model, one link per rank for LogGP,
-    /// and lightpaths through the ports of each rank for a grid or a burst-switched network. `None`
-    /// for messages without cost, and for a fabric, on which collectives are planned directly.
-    fn shape(&self) -> Option<Spec> {
+    /// Returns the specification of a fabric on which messages cost about the same, without a
+    /// number of ranks. Hockney's model corresponds to links between all pairs of ranks, and LogGP
+    /// to one link per rank. A grid or a burst-switched network corresponds to lightpaths through
+    /// the ports of each rank. Returns `None` if messages take no time, and for a fabric, on which
+    /// collectives are planned directly.
+    fn similar_fabric(&self) -> Option<Spec> {
         let cables = |family: &str, latency: Time, rate: &dyn fmt::Display| {
             let spec = Spec::new(family).with("rate", rate);
             spec.with("latency", latency)
@@ -146,7 +148,7 @@ impl Transport {
         })
     }
 
-    /// Returns the fabric, or `None` for another transport.
+    /// Returns the fabric, or `None` for other transports.
     pub fn fabric(&self) -> Option<&Fabric> {
         match self {
             Transport::Fabric(fabric) => Some(fabric),
@@ -156,7 +158,6 @@ impl Transport {
 }
 
 impl fmt::Display for Transport {
-    /// Writes the complete specification.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Transport::Messages(cost) => Medium::Messages(*cost).fmt(formatter),
@@ -167,8 +168,8 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Returns the method of a replay. If flows are simulated and the method states no costs at the
-/// ends of messages, the overhead of the replay applies.
+/// Returns the simulator settings of a replay. If the simulator models flows and the settings state
+/// no costs at the ends of messages, adds the overhead of the replay.
 fn with_overhead(request: &ReplayRequest<'_>) -> Method {
     let mut method = request.method.clone();
     let flows = match request.network {
@@ -202,16 +203,16 @@ fn with_overhead(request: &ReplayRequest<'_>) -> Method {
 pub struct ReplayRequest<'a> {
     /// Transport of messages.
     pub network: &'a Transport,
-    /// Simulator of a fabric, and its settings.
+    /// Simulator of the fabric, with its settings.
     pub method: &'a Method,
-    /// Algorithm of each collective.
+    /// Algorithm for each collective.
     pub algorithms: &'a Algorithms,
     /// Settings of the replay.
     pub settings: ReplaySettings,
 }
 
 opticoll_simulate::totals! {
-    /// A replay and the results of its network.
+    /// Result of a replay, and the results of the network.
     #[derive(Debug, Clone, PartialEq)]
     pub struct ReplayOutcome {
         /// Specification of the network.
@@ -235,7 +236,7 @@ opticoll_simulate::totals! {
     pub struct LightpathSetups {
         /// Number of setups, each of any number of lightpaths.
         pub setups: u64,
-        /// Time spent on setup and release, summed over ranks.
+        /// Time spent on setup and teardown, summed over ranks.
         pub setup: Time,
     }
 }
@@ -243,8 +244,8 @@ opticoll_simulate::totals! {
 /// Replays a trace over a network.
 ///
 /// # Errors
-/// Fails as [`expand_on`] and [`replay`] do, for settings of a simulator without a simulator, and,
-/// over lightpaths, for an eager limit or a program without calls.
+/// Fails like [`expand_on`] and [`replay`]. Also fails for simulator settings if a cost model needs
+/// no simulator. Lightpaths support neither an eager limit nor a trace without a sequence of calls.
 pub fn run(
     source: &TraceContent,
     request: &ReplayRequest<'_>,
@@ -254,7 +255,7 @@ pub fn run(
         Some(fabric) if trace > fabric => return Err(TraceError::Ranks { trace, fabric }),
         _ => {}
     }
-    let resembles = request.network.shape();
+    let resembles = request.network.similar_fabric();
     let method = with_overhead(request);
     let target = CollectiveTarget {
         fabric: request.network.fabric(),
@@ -287,17 +288,17 @@ pub fn run(
     }
 }
 
-/// Returns the error for a program without calls over lightpaths.
+/// Returns the error for a trace that has no sequence of calls, in a replay over lightpaths.
 fn no_calls() -> TraceError {
     let problem = "GOAL and Chakra traces have no sequence of calls, for whose messages lightpaths \
                    could be set up together; replay the event table or OTF2 archive of the run";
     TraceError::Refused(problem.into())
 }
 
-/// Executes a plan on its own fabric, for a collective of `size` bytes.
+/// Executes a plan once on the fabric of the plan, for a collective of `size` bytes.
 ///
 /// # Errors
-/// Fails if the verifier or the simulator refuses the plan, or if a time exceeds 64 bits.
+/// Fails if the verifier or the simulator rejects the plan, or if a time exceeds 64 bits.
 pub fn carry_out(
     plan: &Plan,
     size: Bytes,
@@ -317,7 +318,6 @@ pub fn carry_out(
     })
 }
 
-/// Replays a program over the network of a request.
 fn replay_program(
     program: &Program,
     request: &ReplayRequest<'_>,
@@ -380,11 +380,11 @@ fn replay_program(
     }
 }
 
-/// Settings of simulators that do not apply to replays, whose messages have their own ends, calls
-/// and steps.
+/// Simulator settings that apply to plans only. A replay has its own costs at the ends of messages,
+/// and its own calls and steps.
 const PLAN_SETTINGS: [&str; 4] = ["start", "endpoint", "issue", "overhead"];
 
-/// Returns the simulator of a fabric, before any message, and its name.
+/// Creates the simulator of `fabric` for single messages. Also returns the name of the simulator.
 ///
 /// # Errors
 /// Fails if the fabric or the simulator does not support single messages, or if a setting does not
@@ -404,7 +404,7 @@ pub fn on_fabric<'a>(
     Ok((live(fabric, method)?, simulator.name))
 }
 
-/// Network that carries out a single planned collective in the time of its plan.
+/// Network that executes a single planned collective in the time of its plan.
 #[derive(Default)]
 struct AsPlanned(Option<MessageEvent>);
 
@@ -439,8 +439,8 @@ impl Live for AsPlanned {
     }
 }
 
-/// Model of lightpaths: a lightpath occupies both ends until the last byte arrives, so its sender
-/// becomes free at that moment.
+/// Cost model of lightpaths. A lightpath occupies both ends until the last byte arrives, so the
+/// sender becomes free at that moment.
 struct OverLight(Hockney);
 
 impl Live for OverLight {
@@ -457,7 +457,7 @@ impl Live for OverLight {
     }
 }
 
-/// Returns the outcome of a replay, without the algorithms of its collectives.
+/// Returns the outcome of a replay, with an empty list of collectives.
 fn outcome(
     replayed: Replayed,
     simulator: &'static str,
@@ -475,7 +475,6 @@ fn outcome(
     }
 }
 
-/// Replays a program over a cost model.
 fn modelled(
     program: &Program,
     name: &'static str,
@@ -505,7 +504,6 @@ fn modelled(
     Ok(outcome(replayed, name, details, program, request))
 }
 
-/// Replays a program over a simulated network.
 fn simulated(
     program: &Program,
     mut model: Box<dyn Live + '_>,

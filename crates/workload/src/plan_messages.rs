@@ -1,14 +1,14 @@
-//! The messages of a plan by rank, for the files of other programs.
+//! Messages of a plan, by rank, for the files of other programs.
 //!
 //! The transfers of a step with the same source, destination, action and route form one message. A
-//! rank starts the messages of a step after it has completed the messages of its previous step; the
+//! rank starts the messages of a step after it has completed the messages of its previous step. The
 //! messages of one step run concurrently. Lightpaths, slots and routes are not part of the
 //! messages.
 //!
-//! **Tags.** Let m be the maximum number of messages from one rank to another in a step. The i-th
-//! message from a rank to another in step s has the tag s m + i. Hence no two messages between the
-//! same ranks share a tag, and the tags alone determine which receive matches which send, in
-//! whatever order a program starts messages.
+//! **Tags.** Let m be the maximum number of messages from one rank to another rank in a step. The
+//! i-th message from one rank to another in step s has the tag s m + i. Hence no two messages
+//! between the same ranks have the same tag. The tags alone determine which receive matches which
+//! send, regardless of the order in which a program starts messages.
 
 use rustc_hash::FxHashMap;
 
@@ -22,35 +22,35 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Plan, StepMessages};
 use opticoll_plan::schedule::Action;
 
-/// A message of a plan.
+/// Message of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanMessage {
     /// Size in bytes.
     pub bytes: u64,
-    /// Step of the schedule.
+    /// Number of the step in the schedule.
     pub step: u32,
-    /// The sending rank.
+    /// Sending rank.
     pub source: u32,
-    /// The receiving rank.
+    /// Receiving rank.
     pub destination: u32,
-    /// Tag, unique among the messages between the two ranks.
+    /// Tag, which no other message between the two ranks has.
     pub tag: u32,
-    /// Action of the receiver.
+    /// Action of the receiver: copy or reduce.
     pub action: Action,
-    /// Index of the first range of chunks.
+    /// Index of the message's first range of chunks.
     first_range: usize,
     range_count: u32,
 }
 
-/// The messages of a plan, in the order of steps and by rank.
+/// Messages of a plan, in the order of steps and by rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanMessages {
-    /// The collective.
+    /// Collective of the plan.
     pub collective: Collective,
     /// Size of the collective in bytes.
     pub size: Bytes,
     messages: Vec<PlanMessage>,
-    /// First chunk and number of chunks of each range.
+    /// Ranges of chunks, as (first chunk, number of chunks).
     ranges: Vec<(u32, u32)>,
     /// Operations by rank, in the order of steps, sends before receives. An operation is twice the
     /// index of its message, plus 1 for a receive.
@@ -58,7 +58,7 @@ pub struct PlanMessages {
     rank_starts: Vec<usize>,
 }
 
-/// An operation of a rank: a message, and whether the rank sends it.
+/// Operation of a rank: a message, and true if the rank sends it.
 pub type Operation<'a> = (&'a PlanMessage, bool);
 
 /// Memory per transfer in bytes: the message, its chunks, and the operations at both ends.
@@ -110,8 +110,9 @@ impl PlanMessages {
         Ok(listed)
     }
 
-    /// Adds the messages of a step and returns the maximum number of messages between two ranks.
-    /// The tags are, for now, the indices of messages between the same ranks.
+    /// Adds the messages of a step, and returns the maximum number of messages from one rank to
+    /// another. The tags are preliminary: each tag is the index of a message among the step's
+    /// messages between the same ranks.
     fn push_step(&mut self, plan: &Plan, step: usize) -> Result<u32, TraceError> {
         let schedule = &plan.schedule;
         let first_message = self.messages.len();
@@ -163,7 +164,7 @@ impl PlanMessages {
         Ok(pairs.values().copied().max().unwrap_or(1))
     }
 
-    /// Fills `operations` and `rank_starts` by counting.
+    /// Fills `operations` and `rank_starts` by a counting sort.
     fn sort_by_rank(&mut self) {
         let ranks = self.collective.ranks() as usize;
         let mut starts = vec![0; ranks + 1];
@@ -203,13 +204,12 @@ impl PlanMessages {
         &self.messages
     }
 
-    /// Returns the ranges of chunks that a message carries, each as its first chunk and its number
-    /// of chunks.
+    /// Returns the ranges of chunks in `message`, as (first chunk, number of chunks).
     pub fn ranges(&self, message: &PlanMessage) -> &[(u32, u32)] {
         &self.ranges[message.first_range..][..message.range_count as usize]
     }
 
-    /// Returns the operations of a rank, one list per step; steps without operations are omitted.
+    /// Returns the operations of `rank`, one list per step. Steps without operations are omitted.
     pub fn rank_steps(&self, rank: u32) -> impl Iterator<Item = Vec<Operation<'_>>> {
         let rank = rank as usize;
         let operations = &self.operations[self.rank_starts[rank]..self.rank_starts[rank + 1]];
@@ -224,10 +224,7 @@ impl PlanMessages {
         })
     }
 
-    /// Refuses messages without bytes.
-    ///
-    /// # Errors
-    /// Fails if there is one: messages of `format` have at least one byte.
+    /// Checks that every message has at least one byte, as the file format `format` requires.
     pub fn each_has_bytes(&self, format: &str) -> Result<(), TraceError> {
         let Some(empty) = self.messages.iter().find(|message| message.bytes == 0) else {
             return Ok(());

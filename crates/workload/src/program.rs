@@ -1,9 +1,9 @@
-//! Programs as they are replayed: the nodes of each rank, with dependencies.
+//! Programs that are replayed: the nodes of each rank, with dependencies.
 //!
 //! A node is local work, a send, a receive, or a rank's part in a planned collective. A node starts
 //! when every node that it *requires* has ended and every node that it *follows* has started.
-//! Dependencies connect nodes of one rank; messages connect ranks. In the order of nodes, the k-th
-//! send with a (source, destination, tag) matches the k-th receive with the same three values, as
+//! Dependencies connect nodes of one rank; messages connect ranks. Among the sends with the same
+//! source, destination and tag, the k-th send matches the k-th receive with these three values, as
 //! MPI does within a communicator. A node takes 32 bytes, a dependency 4 bytes.
 
 use rustc_hash::FxHashMap;
@@ -13,7 +13,7 @@ use opticoll_plan::plan::NamedRoutes;
 use opticoll_simulate::live::PlannedCollective;
 use opticoll_simulate::table::{Cell, Value, Values};
 
-/// Marks an absent partner, event or line.
+/// Stands for an absent partner, event or line.
 pub const NONE: u32 = u32::MAX;
 
 /// Kind of a node.
@@ -22,18 +22,15 @@ pub const NONE: u32 = u32::MAX;
 pub enum NodeKind {
     /// Local work of `amount` picoseconds.
     Compute,
-    /// Start of a call in a sequential program: the local work before the call, as
-    /// [`NodeKind::Compute`].
+    /// Start of a call in a sequential program, after local work of `amount` picoseconds.
     Enter,
-    /// Setup or release of lightpaths, which takes `amount` picoseconds; `tag` is 1 if any are set
-    /// up.
+    /// Setup or teardown of lightpaths in `amount` picoseconds; `tag` is 1 for a setup.
     SetUp,
-    /// Part of a rank in a planned collective; `amount` is the index of the collective in the
-    /// program.
+    /// Part of one rank in the planned collective with index `amount`.
     Collective,
     /// Message to `peer` of `amount` bytes.
     Send,
-    /// Message from `peer`, with room for `amount` bytes.
+    /// Message from `peer` of at most `amount` bytes.
     Receive,
 }
 
@@ -68,7 +65,7 @@ opticoll_base::named_enum! {
         Scatter = "scatter",
         /// Gather to all ranks.
         AllGather = "all_gather",
-        /// Reduction after which each rank holds its block of the result.
+        /// Reduction after which each rank has its block of the result.
         ReduceScatter = "reduce_scatter",
         /// Total exchange of equal blocks.
         AllToAll = "all_to_all",
@@ -87,28 +84,28 @@ impl Cell for Call {
     }
 }
 
-/// An operation of a rank.
+/// Operation of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
-    /// Picoseconds of local work, bytes of a message, or the index of a collective.
+    /// Picoseconds of local work, bytes of a message, or index of a collective.
     pub amount: u64,
-    /// Other rank of a message; [`NONE`] for local work.
+    /// Rank at the other end of a message; [`NONE`] for local work.
     pub peer: u32,
     /// Tag of a message.
     pub tag: u32,
-    /// Node at the other end of a message, once messages are matched.
+    /// Index of the node at the other end of a message, after messages have been matched.
     pub partner: u32,
-    /// Event of the trace, from 0 within its rank.
+    /// Index of the event in the rank's list of events, from 0.
     pub event: u32,
-    /// Line in the trace file, from 1; 0 if the file has no lines.
+    /// Number of the line in the trace file, from 1; 0 if the file has no lines.
     pub line: u32,
     /// Kind of the node.
     pub kind: NodeKind,
     /// Call to which the node belongs.
     pub call: Call,
-    /// Processor of the rank that executes the node. A processor executes one node at a time.
+    /// Number of the rank's processor for the node. A processor executes one node at a time.
     pub processor: u8,
-    /// True if a message leaves only after its receive has started, whatever the eager limit.
+    /// True if a message leaves only after its receive has started, regardless of the eager limit.
     pub is_rendezvous: bool,
 }
 
@@ -130,38 +127,38 @@ impl Node {
     }
 }
 
-/// Bit that marks a dependent of the start of a node; without the bit, the node's end is meant.
+/// Bit that marks a dependency on the start, not the end, of a node.
 pub(super) const FOLLOWS: u32 = 1 << 31;
 
-/// Maximum number of nodes of a program: indices leave the highest bit of 32 bits free.
+/// Maximum number of nodes of a program, because the highest bit of a 32-bit index is reserved.
 pub const MAX_NODES: usize = FOLLOWS as usize - 1;
 
-/// A planned collective, which starts when all its members have entered it.
+/// Planned collective, which starts when all its members have entered it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JointCollective {
-    /// Time and links of the collective.
+    /// Time of the collective and range of ranks whose links it uses.
     pub(super) planned: PlannedCollective,
     /// Number of messages of the plan.
     pub(super) messages: u64,
-    /// Node of each member, and the bytes that the member sends.
+    /// Node of each member, and the number of bytes that the member sends.
     pub(super) members: Vec<(u32, u64)>,
 }
 
 /// Nodes of all ranks, with dependencies and matched messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Program {
-    /// Index of each rank's first node, then the number of nodes.
+    /// Index of the first node of each rank, indexed by rank, followed by the number of nodes.
     pub(super) rank_starts: Vec<u32>,
     pub(super) nodes: Vec<Node>,
-    /// Number of dependencies of each node.
+    /// Number of dependencies, indexed by node.
     pub(super) waits: Vec<u32>,
-    /// Index of each node's first dependent, then the number of dependents.
+    /// Start of each node's list in `dependents`, then the number of dependents.
     pub(super) dependent_starts: Vec<u32>,
-    /// Dependents of each node, marked by [`FOLLOWS`] if they depend on its start.
+    /// Nodes that wait for each node, marked by [`FOLLOWS`] if they wait for its start only.
     pub(super) dependents: Vec<u32>,
     /// Planned collectives.
     pub(super) joint_collectives: Vec<JointCollective>,
-    /// Route of each node's message, if the plan names one.
+    /// Route of each node's message, if the plan names a route.
     pub(super) routes: NamedRoutes,
 }
 
@@ -187,7 +184,7 @@ impl Program {
         self.nodes.is_empty()
     }
 
-    /// Returns the number of dependencies.
+    /// Returns the total number of dependencies.
     pub fn dependencies(&self) -> usize {
         self.dependents.len()
     }
@@ -200,7 +197,7 @@ impl Program {
         })
     }
 
-    /// Returns the memory that the program occupies, in bytes.
+    /// Returns the memory of the program in bytes.
     pub fn memory(&self) -> usize {
         let words = self.rank_starts.capacity()
             + self.waits.capacity()
@@ -209,12 +206,12 @@ impl Program {
         self.nodes.capacity() * size_of::<Node>() + words * size_of::<u32>()
     }
 
-    /// Returns the rank of a node.
+    /// Returns the rank to which `node` belongs.
     pub(super) fn rank_of(&self, node: u32) -> u32 {
         (self.rank_starts.partition_point(|&start| start <= node) - 1) as u32
     }
 
-    /// Returns the position of a node in its trace.
+    /// Returns the position of `node` in the trace.
     pub(super) fn place(&self, node: u32) -> Place {
         let Node { event, line, .. } = self.nodes[node as usize];
         Place {
@@ -230,7 +227,7 @@ impl Program {
 pub struct ProgramBuilder {
     rank_starts: Vec<u32>,
     nodes: Vec<Node>,
-    /// Awaited node of each dependency, with [`FOLLOWS`], in the order of the dependents.
+    /// Nodes that must end first, one per dependency; with [`FOLLOWS`], they must only start first.
     awaited: Vec<u32>,
     waits: Vec<u32>,
     joint_collectives: Vec<JointCollective>,
@@ -238,7 +235,7 @@ pub struct ProgramBuilder {
 }
 
 impl ProgramBuilder {
-    /// Creates a program without ranks.
+    /// Creates a builder of a program without ranks.
     pub fn new() -> ProgramBuilder {
         ProgramBuilder::default()
     }
@@ -248,17 +245,17 @@ impl ProgramBuilder {
         self.rank_starts.push(self.nodes.len() as u32);
     }
 
-    /// Returns a node by its index.
+    /// Returns the node with this index.
     pub(super) fn node(&self, index: u32) -> &Node {
         &self.nodes[index as usize]
     }
 
-    /// Returns the index of the next node.
+    /// Returns the index that the next node will have.
     pub fn next(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// Adds a node and returns its index, or an error if the program has too many nodes.
+    /// Adds a node and returns its index. Fails if the program has too many nodes.
     pub fn push(&mut self, node: Node) -> Result<u32, TraceError> {
         if self.nodes.len() >= MAX_NODES {
             return Err(TraceError::TooLarge {
@@ -270,18 +267,18 @@ impl ProgramBuilder {
         Ok(self.nodes.len() as u32 - 1)
     }
 
-    /// Lets the last node start after `earlier` has ended.
+    /// Makes the last node wait until the node `earlier` has ended.
     pub fn require(&mut self, earlier: u32) {
         self.awaited.push(earlier);
         *self.waits.last_mut().expect("a node was pushed") += 1;
     }
 
-    /// Lets the last node start after `earlier` has started.
+    /// Makes the last node wait until the node `earlier` has started.
     pub fn follow(&mut self, earlier: u32) {
         self.require(earlier | FOLLOWS);
     }
 
-    /// Adds a planned collective and returns its index, by which its members' nodes refer to it.
+    /// Adds a planned collective with `messages` messages and returns its index.
     pub(super) fn add_collective(&mut self, planned: PlannedCollective, messages: u64) -> u64 {
         self.joint_collectives.push(JointCollective {
             planned,
@@ -291,7 +288,7 @@ impl ProgramBuilder {
         self.joint_collectives.len() as u64 - 1
     }
 
-    /// Makes the last node a member of a collective in which it sends `bytes`.
+    /// Makes the last node a member of a planned collective. The member sends `bytes` bytes.
     pub(super) fn join(&mut self, collective: u64, bytes: u64) {
         let node = self.nodes.len() as u32 - 1;
         self.joint_collectives[collective as usize]
@@ -299,16 +296,16 @@ impl ProgramBuilder {
             .push((node, bytes));
     }
 
-    /// Sets the links that the message of the last node takes.
+    /// Sets the links of the route of the last node's message.
     pub(super) fn take_route(&mut self, links: &[u32]) {
         self.routes.assign(self.nodes.len() - 1, links);
     }
 
-    /// Matches messages and lists the dependents of each node.
+    /// Builds the program: matches messages and lists the nodes that wait for each node.
     ///
     /// # Errors
     /// Fails for a message from or to a rank that does not exist, a send without a receive, a
-    /// receive without a send, and a receive with less room than the bytes sent.
+    /// receive without a send, and a receive whose capacity is less than the bytes sent.
     pub fn finish(mut self) -> Result<Program, TraceError> {
         self.rank_starts.push(self.nodes.len() as u32);
         self.rank_starts.shrink_to_fit();
@@ -327,8 +324,9 @@ impl ProgramBuilder {
     }
 }
 
-/// Returns the dependents of each node, in the order of nodes, from the nodes that each node
-/// awaits: the index of each node's first dependent, and the dependents.
+/// Inverts the dependencies. `waits` is the number of dependencies of each node, and `awaited`
+/// contains the nodes for which the nodes wait. Returns the start of each node's list of
+/// dependents, and the dependents.
 fn invert(waits: &[u32], awaited: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0u32; waits.len() + 1];
     for &earlier in awaited {
@@ -339,7 +337,7 @@ fn invert(waits: &[u32], awaited: &[u32]) -> (Vec<u32>, Vec<u32>) {
         sum += *start;
         *start = sum;
     }
-    // Filling from the end leaves each list in the order of its nodes.
+    // Filling from the end keeps each list in the order of nodes.
     let mut dependents = vec![0u32; awaited.len()];
     let mut index = awaited.len();
     for (node, &count) in waits.iter().enumerate().rev() {
@@ -353,18 +351,18 @@ fn invert(waits: &[u32], awaited: &[u32]) -> (Vec<u32>, Vec<u32>) {
     (starts, dependents)
 }
 
-/// Unmatched sends of one tag between two ranks.
+/// Unmatched sends with one tag from one rank to another.
 #[derive(Default)]
 struct MessageQueue {
-    /// First and last node of a list that is linked through `partner`.
+    /// First and last node of the list. The field `partner` of a node is the next node of the list.
     first: u32,
     last: u32,
 }
 
-/// Connects each send with its receive through `partner`, and checks ranks and sizes.
+/// Sets the field `partner` of each send and receive to its match. Checks ranks and sizes.
 fn match_messages(program: &mut Program) -> Result<(), TraceError> {
     let ranks = program.ranks();
-    // The sends of a channel form a list through `partner`, from which receives take the first.
+    // The sends of a channel are a list, linked through `partner`; a receive removes the first.
     let mut channels: FxHashMap<(u64, u32), MessageQueue> = FxHashMap::default();
     for source in 0..ranks {
         for index in program.rank_starts[source as usize]..program.rank_starts[source as usize + 1]
@@ -431,7 +429,8 @@ fn match_messages(program: &mut Program) -> Result<(), TraceError> {
     unmatched_send(program, matched)
 }
 
-/// Fails with the first send that no receive matches: no receive has it as its partner.
+/// Checks that every send has a receive. The error names the first send without a receive;
+/// `matched` is the number of receives that have a send.
 fn unmatched_send(program: &Program, matched: usize) -> Result<(), TraceError> {
     let sends = |node: &Node| node.kind == NodeKind::Send;
     if program.nodes.iter().filter(|node| sends(node)).count() == matched {

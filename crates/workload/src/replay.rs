@@ -1,26 +1,28 @@
 //! Replays a program over a cost model or a simulated network.
 //!
-//! A node is ready when its dependencies are met. Work and sends need their processor, which serves
-//! nodes in the order in which they become ready (at the same time: in the order of events). A
-//! receive starts when it is ready. An eager message enters the network after the overhead, and its
-//! send ends at that moment. A message above the eager limit also waits until its receive has
-//! started (synchronisation of the ends is free), and its send ends when the message has left. A
-//! receive ends when it has started and its message has arrived, plus the overhead. Messages match
-//! in the order of the program, so costs never change which rank receives a message; a deadlock
-//! depends only on the eager limit.
+//! A node is ready when its dependencies are met. Local work and sends need a processor, which
+//! executes nodes in the order in which they become ready (at the same time: in the order of
+//! events). A receive starts when it is ready. An eager message enters the network after the
+//! overhead, and its send ends at that moment. A message above the eager limit also waits until its
+//! receive has started, and its send ends when the message has left. The two ends synchronise in no
+//! time. A receive ends after it has started and its message has arrived, plus the overhead.
+//! Messages match in the order of the program, so costs never change which rank receives a message.
+//! Deadlocks depend only on the eager limit.
 //!
 //! A planned collective starts when the last of its members has entered it, and ends for all
 //! members when its plan ends.
 //!
-//! LogGOPSim differs in three points. It streams n - 1 bytes of a message, this replay n bytes. Its
-//! receiver is blocked for the full length of a message that arrived before its receive started;
-//! here the message is taken at once. Its receiving port serves messages when they are matched;
-//! here it serves them when they arrive.
+//! LogGOPSim differs in three points. First, LogGOPSim transmits n - 1 bytes of a message of n
+//! bytes; this replay transmits n bytes. Second, if a message arrives before its receive starts,
+//! LogGOPSim blocks the receiver for the full length of the message; this replay accepts the
+//! message at once. Third, the receiving port of LogGOPSim serves messages when they are matched;
+//! the receiving port of this replay serves messages when they arrive.
 //!
-//! Each event is one entry of a queue ordered by time, kind and node; events of the current time
+//! Each event is one entry of a queue ordered by time, kind and node. Events at the current time
 //! pass through a separate first-in first-out queue. A simulated network
-//! ([`opticoll_simulate::live`]) has its own clock. Between two times the replay asks for the
-//! network's next event; the earlier event comes first, and at equal times that of the network.
+//! ([`opticoll_simulate::live`]) has its own clock. The replay compares its next event with the
+//! next event of the network, and handles the earlier event first. At equal times, the event of the
+//! network comes first.
 
 mod deadlock;
 mod engine;
@@ -36,29 +38,28 @@ use opticoll_simulate::live::Live;
 /// Settings of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaySettings {
-    /// Scale of local work as (numerator, denominator); scaled times are rounded down to a
-    /// picosecond.
+    /// Scale of local work as (numerator, denominator), rounded down to a picosecond.
     pub compute_factor: (u32, u32),
-    /// Scales of the ranks whose local work is slower or faster than that of the others.
+    /// Scales of local work of single ranks, which replace the common scale.
     pub rank_factors: BTreeMap<u32, (u32, u32)>,
-    /// True if the start and the end of every call are recorded.
+    /// True if the timeline records the start and the end of every call.
     pub timeline: bool,
-    /// Costs of messages at their ends.
+    /// Costs of messages at the sender and at the receiver.
     pub ends: EndCosts,
 }
 
-/// Cost of a message at its ends, whatever network carries it.
+/// Costs of a message at the sender and at the receiver, regardless of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndCosts {
     /// Time that a rank spends on each message that it sends or receives.
     pub overhead: Time,
-    /// Messages that leave without waiting for their receive.
+    /// Messages that are sent without waiting for their receive.
     pub eager: Eager,
 }
 
-/// Messages that leave without waiting for their receive, so that their send ends after the
-/// overhead. Other messages leave when their receive has also started, and their send ends when the
-/// last byte has left.
+/// Messages that are sent without waiting for their receive. The send of such a message ends after
+/// the overhead. Other messages leave after their receive has also started, and their send ends
+/// when the last byte has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Eager {
     /// All messages.
@@ -66,7 +67,7 @@ pub enum Eager {
     All,
     /// Messages up to this size.
     UpTo(Bytes),
-    /// No message, not even one without bytes.
+    /// No message, not even a message without bytes.
     Never,
 }
 
@@ -95,9 +96,9 @@ opticoll_simulate::columns! {
     /// A row per call of a rank, in the order in which the calls ended.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Timeline {
-        /// Rank.
+        /// Rank that made the call.
         pub rank: u32,
-        /// Event of the trace, from 0 within its rank.
+        /// Index of the event in the rank's list of events, from 0.
         pub event: u32,
         /// Number of the kind of call.
         pub call: Call,
@@ -114,14 +115,14 @@ opticoll_simulate::columns! {
     pub struct ReplayedRanks {
         /// Time at which the last node of the rank ended.
         pub finish: Time,
-        /// Local work, scaled.
+        /// Time of local work, after scaling.
         pub compute: Time,
-        /// Time inside calls. If the program is no sequence of calls (GOAL), nodes overlap; the
-        /// value is then the time from ready to end, summed over sends and receives.
+        /// Time inside calls. In a program without a sequence of calls (GOAL), the time from ready
+        /// to end, summed over sends and receives, which may overlap.
         pub calls: Time,
-        /// Time that the rank spent on setting up and releasing circuits.
+        /// Time that the rank spent on setting up and tearing down circuits.
         pub setup: Time,
-        /// Number of messages sent, without those of planned collectives.
+        /// Number of messages sent, without messages of planned collectives.
         pub messages: u64,
         /// Number of bytes sent.
         pub bytes: u64 as "B",
@@ -161,7 +162,7 @@ opticoll_simulate::rows! {
     }
 }
 
-/// Messages that belong to a kind of call.
+/// Messages of one kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SentMessages {
     /// Number of messages.
@@ -180,7 +181,7 @@ opticoll_simulate::totals! {
         pub messages: u64,
         /// Number of bytes sent.
         pub bytes: u64 as "B",
-        /// Number of events of the replay, without those of the network.
+        /// Number of events of the replay, without events of the network.
         pub events: u64,
         /// Results by rank.
         pub ranks: ReplayedRanks,
@@ -196,9 +197,9 @@ opticoll_simulate::totals! {
 /// Replays a program over a network or cost model.
 ///
 /// # Errors
-/// Fails for a deadlock (with a chain of events that wait for each other), a time or a sum of bytes
-/// beyond 64 bits, a compute factor with denominator 0, more ranks than the network has, and any
-/// error of the network.
+/// Fails for a deadlock (the error contains a chain of events that wait for each other), a time or
+/// a sum of bytes beyond 64 bits, a compute factor with denominator 0, more ranks than the network
+/// has, and any error of the network.
 pub fn replay(
     program: &Program,
     network: &mut (impl Live + ?Sized),

@@ -1,7 +1,7 @@
 //! Reader and writer of SimGrid's time-independent traces (SMPI, `smpirun -trace-ti`), with all
 //! ranks in one text.
 //!
-//! A line holds one action: the rank, the name, the arguments. Arguments in brackets are optional.
+//! Each line contains one action: rank, name, arguments. Arguments in brackets are optional.
 //!
 //! | action | arguments |
 //! |---|---|
@@ -16,11 +16,11 @@
 //! | `gather`, `scatter` | elements of a block sent, received, \[root\], \[types\] |
 //! | `allgather`, `alltoall` | elements of a block sent, received, \[types\] |
 //!
-//! A receive of 0 or fewer elements has room for any size. `test` does not wait.
+//! A receive of 0 or fewer elements accepts a message of any size. `test` does not wait.
 //!
 //! Types are 0 double, 1 int, 2 char, 3 short, 4 long, 5 float, 6 byte. All communication is among
-//! all ranks. The trace holds no times: operations take their number divided by a rate, rounded to
-//! a picosecond. The operations of a reduction follow the reduction.
+//! all ranks. The trace contains no times: the time of operations is their number divided by a
+//! rate, rounded to a picosecond. The operations of a reduction follow the reduction.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ use super::trace::{Event, Trace};
 use opticoll_base::interrupt;
 use opticoll_base::names::terminal_text;
 
-/// Reads a time-independent trace, with `operations_per_second` as the rate of operations.
+/// Reads a time-independent trace of ranks with this number of operations per second.
 ///
 /// # Errors
 /// Fails at the first line that cannot be read; the error says what was expected.
@@ -90,11 +90,8 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
     Ok(trace)
 }
 
-/// Writes the messages of a plan. The messages of a step start together, then the rank waits for
+/// Writes the messages of a plan. A rank starts the messages of a step together and then waits for
 /// all of them. A reduction takes no time.
-///
-/// # Errors
-/// Fails if `to` cannot be written.
 pub fn write(plan: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
     for rank in 0..plan.collective.ranks() {
         writeln!(to, "{rank} init")?;
@@ -122,19 +119,17 @@ pub fn write(plan: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// State of a rank between lines.
 #[derive(Default)]
 struct RankState {
     /// True if elements without a type are doubles.
     double: bool,
-    /// Picoseconds of a reduction's operations, which follow the reduction.
+    /// Time of a reduction's operations in picoseconds, which is added to the next action.
     deferred: u64,
     requests: u32,
     open: BTreeMap<(u32, u32, u32), VecDeque<u32>>,
 }
 
 struct ActionLine<'a> {
-    /// Name and arguments.
     words: &'a [&'a str],
     rank: u32,
     ranks: u64,
@@ -143,7 +138,7 @@ struct ActionLine<'a> {
 }
 
 impl ActionLine<'_> {
-    /// Returns the event of an action, and updates the state of its rank.
+    /// Returns the event of the action, and updates the state of the rank.
     fn event(&self, state: &mut RankState) -> Result<Event, String> {
         let name = *self.words.first().ok_or("an action has a name")?;
         let deferred = std::mem::take(&mut state.deferred);
@@ -247,8 +242,9 @@ impl ActionLine<'_> {
         })
     }
 
-    /// Returns the event of a collective. `size` and `kind` are the positions of its size and its
-    /// type, `root` that of its root, among the words of the line.
+    /// Returns the event of a collective. `size`, `kind` and `root` are the positions of its size,
+    /// type and root among the words of the line. The size of the event is `blocks` times the size
+    /// in the line.
     fn collective(
         &self,
         event: Event,
@@ -302,7 +298,7 @@ impl ActionLine<'_> {
         }
     }
 
-    /// Returns a number that is not negative; the word may have a decimal point or an exponent.
+    /// Parses a number of at least 0, possibly with a decimal point or an exponent.
     fn real(&self, place: usize) -> Result<f64, String> {
         let word = self.word(place)?;
         let number = word
@@ -337,7 +333,7 @@ impl ActionLine<'_> {
         Ok(elements as u64 * width)
     }
 
-    /// Returns the time of a number of operations in picoseconds.
+    /// Returns the time of a number of operations, which is the word at `place`, in picoseconds.
     fn operations(&self, place: usize) -> Result<u64, String> {
         let picoseconds = self.real(place)? * 1e12 / self.operations_per_second as f64;
         match picoseconds < 2f64.powi(63) {

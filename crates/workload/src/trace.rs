@@ -5,51 +5,52 @@ use std::collections::BTreeMap;
 use super::error::{Place, TraceError};
 use super::program::{Call, NONE};
 
-/// A call of a rank with the local work before it; 40 bytes.
+/// MPI call of a rank, with the local work before the call. Takes 40 bytes of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// Local work since the previous call, in picoseconds.
+    /// Local work since the rank's previous call, in picoseconds.
     pub compute: u64,
-    /// Bytes of a message, room of a receive, or size of a collective by its convention.
+    /// Number of bytes: the size of a sent message, the capacity of a receive, or the size of a
+    /// collective, as the collective defines it.
     pub bytes: u64,
-    /// The partner or the root, as a rank of the world; [`NONE`] if the call has none.
+    /// Partner or root, as a rank of the whole program; [`NONE`] if the call has neither.
     pub peer: u32,
-    /// Tag of a message.
+    /// Tag of the message.
     pub tag: u32,
     /// Number of the communicator.
     pub communicator: u32,
-    /// Request that the call opens or waits for; [`NONE`] for a wait for all open requests. For
-    /// [`Call::AllToAllVarious`], the index of its sizes in [`Trace::various`].
+    /// Request that the call opens, or for which the call waits. [`NONE`] if the call waits for all
+    /// open requests. For [`Call::AllToAllVarious`], the index of the sizes in [`Trace::various`].
     pub request: u32,
-    /// Line of the trace file, from 1, or node of a Chakra trace; 0 if the trace has neither.
+    /// Number of the line in the trace file, or of the node in a Chakra trace, from 1. 0 if the
+    /// trace has neither lines nor nodes.
     pub line: u32,
-    /// The call.
+    /// Kind of the call.
     pub call: Call,
-    /// Processor of the rank that executes the local work.
+    /// Number of the rank's processor that executes the local work.
     pub processor: u8,
 }
 
-/// Maximum number of ranks of a trace; the limit prevents a wrong number from exhausting the
-/// memory.
+/// Maximum number of ranks of a trace, so that a wrong number cannot exhaust the memory.
 pub(super) const MAX_RANKS: u32 = 1 << 20;
 
-/// Calls of all ranks.
+/// Calls of all ranks of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// Calls of each rank, in order.
+    /// Calls of each rank in order, indexed by rank.
     pub ranks: Vec<Vec<Event>>,
-    /// Members of each communicator as ranks of the world, in the order of their numbers in the
-    /// communicator.
+    /// Members of each communicator, by communicator number. Members are ranks of the whole
+    /// program, in the order of their numbers in the communicator.
     pub communicators: BTreeMap<u32, Vec<u32>>,
-    /// Bytes for each member, for every total exchange with different sizes.
+    /// Bytes for each member, for every Alltoallv. [`Event::request`] is the index in this list.
     pub various: Vec<Vec<u64>>,
-    /// Earlier events that each event of each rank waits for. Empty if each rank makes one call
-    /// after another.
+    /// Indices of the earlier events for which each event waits, indexed by rank and event. Empty
+    /// if each rank makes one call after another.
     pub after: Vec<Vec<Vec<u32>>>,
 }
 
 impl Trace {
-    /// Creates a trace of `ranks` ranks without calls. Communicator 0 is the world.
+    /// Creates a trace of `ranks` ranks without calls. Communicator 0 contains all ranks.
     pub fn new(ranks: u32) -> Trace {
         Trace {
             ranks: vec![Vec::new(); ranks as usize],
@@ -59,13 +60,13 @@ impl Trace {
         }
     }
 
-    /// Returns the number of calls of all ranks.
+    /// Returns the total number of calls of all ranks.
     pub fn events(&self) -> usize {
         self.ranks.iter().map(Vec::len).sum()
     }
 
-    /// Returns the number and the bytes of the messages that the program sends itself, without
-    /// collectives.
+    /// Returns the number and the total bytes of the messages that the program itself sends.
+    /// Messages of collectives do not count.
     pub fn messages(&self) -> (u64, u128) {
         let sends = self.ranks.iter().flatten();
         let sends = sends.filter(|event| matches!(event.call, Call::Send | Call::ImmediateSend));
@@ -82,7 +83,8 @@ impl Trace {
         }
     }
 
-    /// Returns the members of a collective's communicator, and the caller's number among them.
+    /// Returns the members of the communicator on which `rank` makes a call, and the number of
+    /// `rank` among the members.
     pub(super) fn members(&self, rank: u32, event: usize) -> Result<(&[u32], u32), TraceError> {
         let communicator = self.ranks[rank as usize][event].communicator;
         let refuse = |problem: String| TraceError::at(self.place(rank, event), problem);
@@ -100,7 +102,7 @@ impl Trace {
 }
 
 impl Event {
-    /// A call without effect, with defaults for the fields that a call does not use.
+    /// Call without effect. Its fields are the defaults for fields that a call does not use.
     pub const NOTHING: Event = Event {
         compute: 0,
         bytes: 0,

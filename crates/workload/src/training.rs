@@ -1,23 +1,24 @@
-//! Data-parallel training: the time of an iteration, and the part of it that waits for the network.
+//! Data-parallel training: the time of an iteration, and the part of this time in which devices
+//! wait for the network.
 //!
-//! Every device holds the whole model and computes on its own batch. An iteration runs the layers
-//! forward, then backward in reverse; the gradients of a layer are available when its backward pass
-//! ends. Gradients are sent in buckets ([`buckets`]). Each bucket is one all_reduce and becomes
-//! ready with the last of its gradients. One communication stream sends the buckets in order. Let C
-//! be the end of the backward pass, r_k the time at which bucket k is ready, t_k the time of its
-//! all_reduce, e_k the end of that all_reduce, K the number of buckets and T the time of the
-//! iteration (all in picoseconds):
+//! Every device stores the whole model and computes on a separate batch. An iteration runs the
+//! layers forward, then backward in reverse order. The gradients of a layer are available when the
+//! layer's backward pass ends. Gradients are sent in buckets ([`buckets`]). Each bucket is one
+//! all_reduce, and is ready when its last gradient is available. One communication stream sends the
+//! buckets in order. Let C be the end of the backward pass, r_k the time at which bucket k is
+//! ready, t_k the time of its all_reduce, e_k the end of that all_reduce, K the number of buckets
+//! and T the time of the iteration (all in picoseconds):
 //!
 //! e_0 = 0, e_k = max(r_k, e_(k-1)) + t_k, T = max(C, e_K),
 //!
 //! Without overlap, r_k = C for all k. Transfers before C are hidden behind computation. After C
-//! all buckets are ready, so the stream never pauses: T - C is spent on sending, and is divided
-//! into reconfiguration, control and data. A bucket that is in progress at C is divided in the same
-//! proportions as a whole bucket.
+//! all buckets are ready, so the stream never pauses. The time T - C is spent on sending, and is
+//! divided into reconfiguration, control and data. If an all_reduce is in progress at C, its part
+//! after C is divided in the same proportions as the whole all_reduce.
 //!
-//! [`cost`] simulates the [`Cost`] of an all_reduce. The time of a layer follows from its shape and
-//! a [`device`], or is measured. The model leaves out loading of input, the optimizer's step and
-//! stragglers; all devices are equal.
+//! [`cost`] simulates the [`Cost`] of an all_reduce. The time of a layer follows from the layer's
+//! shape and a [`device`], or is measured. The model does not include loading of input, the
+//! optimizer's step and stragglers. All devices are equal.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -60,28 +61,28 @@ use opticoll_base::spec::SpecError;
 use opticoll_base::units::{Bytes, Time, UnitError};
 pub use transformer::TransformerShape;
 
-/// Reason why a training run was refused.
+/// Reason why a computation of training was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TrainingError {
-    /// A model or device of this name does not exist.
+    /// No model or device has this name.
     #[error("unknown {what} `{}`{hint}", terminal_text(name))]
     Unknown {
         /// Kind of the name: `model` or `device`.
         what: &'static str,
-        /// The given name.
+        /// Unknown name, as the user typed it.
         name: String,
-        /// The nearest known name, or all known names.
+        /// Suggestion: a similar valid name, or all valid names.
         hint: String,
     },
     /// An option is unknown or invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A text is no throughput or no rule for buckets, or stands for a value beyond 64 bits.
+    /// A text is not a valid throughput or bucket rule, or its value exceeds 64 bits.
     #[error("{what}: `{}` is not valid: {hint}", terminal_text(text))]
     Text {
-        /// The expected kind of value.
+        /// Expected kind of value: `throughput` or `buckets`.
         what: &'static str,
-        /// The given text.
+        /// Invalid text, as the user typed it.
         text: String,
         /// Hint on the syntax.
         hint: String,
@@ -92,8 +93,7 @@ pub enum TrainingError {
     /// The batch is empty.
     #[error("a batch of 0 samples trains nothing; give at least 1")]
     EmptyBatch,
-    /// A throughput in samples cannot be divided among the layers, because the model does not
-    /// compute.
+    /// A throughput in samples per second cannot be divided among layers that do not compute.
     #[error("no layer of the model computes; give times of its layers")]
     NoComputation,
     /// Groups of ranks do not fit the fabric or the model.
@@ -102,81 +102,80 @@ pub enum TrainingError {
     /// The cost of an all_reduce is missing.
     #[error("the cost of an all_reduce of {size} is not given")]
     NoCost {
-        /// Size of a bucket.
+        /// Size of the bucket whose cost is missing.
         size: Bytes,
     },
 }
 
-/// A gradient tensor.
+/// Tensor of parameters, for which training computes a gradient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tensor {
     /// Name in the model.
     pub name: String,
     /// Number of parameters.
     pub parameters: u64,
-    /// Ranks that divide the tensor.
+    /// Group of ranks that divide the tensor.
     pub division: Division,
 }
 
-/// Ranks that divide a tensor; all other ranks hold copies.
+/// Group of ranks that divide a tensor. All other ranks store copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Division {
-    /// No ranks: a normalization, a bias after a sum, a layer outside of transformers.
+    /// No group, as for a normalization, a bias after a sum, or a layer outside of transformers.
     #[default]
     Whole,
-    /// Ranks of a tensor-parallel group.
+    /// Tensor-parallel group.
     Tensor,
-    /// Ranks of an expert-parallel group; the ranks of a tensor-parallel group divide each expert.
+    /// Expert-parallel group. In addition, the ranks of a tensor-parallel group divide each expert.
     Expert,
 }
 
-/// A layer of a model: its tensors and its computation.
+/// Layer of a model: its tensors and its computation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
     /// Name in the model.
     pub name: String,
     /// Tensors, in the order of declaration.
     pub tensors: Vec<Tensor>,
-    /// Floating-point operations per sample of the forward pass; a multiplication with addition
-    /// counts as two.
+    /// Floating-point operations of the forward pass per sample; a multiply-add pair counts as two.
     pub forward: u64,
-    /// Floating-point operations per sample of the backward pass.
+    /// Number of floating-point operations in the backward pass, per sample.
     pub backward: u64,
-    /// Bytes that the forward pass of a sample stores for its backward pass, with 16-bit floats.
+    /// Bytes that the forward pass of a sample stores for the backward pass, in 16-bit floats.
     pub activations: u64,
-    /// Division among groups of ranks.
+    /// Division of the layer among groups of ranks.
     pub split: LayerSplit,
 }
 
-/// Division of a layer among the ranks of a tensor-parallel group, and the sums that follow from it
+/// Division of a layer among the ranks of a tensor-parallel group, and the sums over these ranks
 /// (Shoeybi et al., Megatron-LM, arXiv:1909.08053, section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LayerSplit {
-    /// Block of the transformer; `None` before the first block and after the last.
+    /// Number of the transformer block; `None` before the first block and after the last block.
     pub block: Option<u32>,
     /// True if the ranks divide the operations of the layer.
     pub divided: bool,
-    /// True if the forward pass ends with an all_reduce of the output: a matrix divided by rows.
+    /// True if an all_reduce sums the output, because a matrix is divided by rows.
     pub sums_output: bool,
-    /// True if the backward pass ends with an all_reduce of the gradient of the input: the first
-    /// matrix divided by columns among those that share an input.
+    /// True if the backward pass ends with an all_reduce of the input's gradient. This applies to
+    /// the first column-divided matrix among those that share an input.
     pub sums_input: bool,
-    /// Bytes of the activations that the ranks divide.
+    /// Number of bytes of activations that the ranks divide.
     pub divided_activations: u64,
-    /// True if the layer holds the experts of a block, to which tokens are sent.
+    /// True if the layer contains the experts of a block, to which tokens are sent.
     pub experts: bool,
 }
 
-/// A model: its layers in the order of the forward pass.
+/// Model: its layers in the order of the forward pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
-    /// Complete specification.
+    /// Complete specification of the model.
     pub name: String,
-    /// Label in figures.
+    /// Label of the model in figures.
     pub label: String,
-    /// Noun for a sample: an image, or a sequence of a number of tokens.
+    /// Noun for a sample, such as `image` or `sequence of 128 tokens`.
     pub sample: String,
-    /// Samples per epoch of the dataset for which the model is known.
+    /// Number of samples per epoch of the dataset on which the model is usually trained.
     pub epoch_samples: Option<u64>,
     /// Layers, in the order of the forward pass.
     pub layers: Vec<Layer>,
@@ -184,7 +183,7 @@ pub struct Model {
     pub transformer: Option<TransformerShape>,
 }
 
-/// A layer with its times for a batch.
+/// Layer with its times for a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimedLayer {
     /// Name of the layer.
@@ -197,14 +196,14 @@ pub struct TimedLayer {
     pub backward: Time,
 }
 
-/// Cost of an all_reduce.
+/// Cost of an all_reduce, with the parts for reconfiguration and control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
     /// Time from the start to the last delivery.
     pub time: Time,
     /// Part of the time that is spent on circuit setup, laser tuning and receiver locking.
     pub reconfiguration: Time,
-    /// Part of the time that transmitters spend on requests and on waiting for receivers.
+    /// Part of the time that is spent on requests and on waiting for receivers.
     pub control: Time,
 }
 
@@ -212,11 +211,11 @@ opticoll_simulate::rows! {
     /// A row per bucket, in the order of sending.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct SentBuckets {
-        /// Bytes of its gradients.
+        /// Total bytes of the bucket's gradients.
         pub bytes: Bytes,
-        /// Number of its gradients.
+        /// Number of gradients in the bucket.
         pub tensors: u32,
-        /// Layer whose backward pass completes the bucket.
+        /// Index of the layer whose backward pass completes the bucket.
         pub layer: usize,
         /// Time at which the last gradient was available.
         pub ready: Time,
@@ -228,10 +227,11 @@ opticoll_simulate::rows! {
 }
 
 opticoll_simulate::totals! {
-    /// An iteration. Its time is the sum of `compute`, `exposed`, `reconfiguration` and `control`.
+    /// Result of an iteration. `time` is the sum of `compute`, `exposed`, `reconfiguration` and
+    /// `control`.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Iteration {
-        /// Time from the start to the last gradient.
+        /// Time from the start until all gradients are reduced.
         pub time: Time,
         /// Time of the forward and backward pass.
         pub compute: Time,
@@ -265,7 +265,7 @@ impl Model {
         self.layers.iter().flat_map(|layer| &layer.tensors)
     }
 
-    /// Returns the floating-point operations per sample of the forward and of the backward pass.
+    /// Returns the floating-point operations per sample of the forward and the backward pass.
     pub fn operations(&self) -> (u128, u128) {
         let sum = |operations: fn(&Layer) -> u64| {
             self.layers.iter().map(operations).map(u128::from).sum()
@@ -273,11 +273,11 @@ impl Model {
         (sum(|layer| layer.forward), sum(|layer| layer.backward))
     }
 
-    /// Returns the layers with their times for a batch on a device of the given rate. Gradients
-    /// have `bytes_per_parameter` bytes.
+    /// Returns the layers with their times for `batch` samples on a device with speed `rate`. Each
+    /// parameter has a gradient of `bytes_per_parameter` bytes.
     ///
-    /// Fails for a batch of 0 samples, for a rate in samples if no layer computes, and for a time
-    /// or size beyond 64 bits.
+    /// Fails for a batch of 0 samples, for a rate in samples if no layer computes, and if a time or
+    /// size exceeds 64 bits.
     pub fn timed(
         &self,
         batch: u64,
@@ -312,7 +312,7 @@ impl Model {
     }
 }
 
-/// Simulates an iteration.
+/// Simulates an iteration. `costs` contains the cost of an all_reduce by its size.
 ///
 /// # Errors
 /// Fails if the cost of a bucket's size is missing or a time exceeds 64 bits.
@@ -370,8 +370,8 @@ pub fn iterate(
 }
 
 impl Iteration {
-    /// Adds an all_reduce to the totals of sending, and its part after the backward pass to the
-    /// exposed times.
+    /// Adds an all_reduce to the totals of sending. The part of the all_reduce after the backward
+    /// pass is also added to the exposed times.
     fn count(&mut self, start: Time, end: Time, cost: Cost) -> Result<(), TrainingError> {
         self.sending = self.sending.plus(cost.time)?;
         self.sending_reconfiguration = self.sending_reconfiguration.plus(cost.reconfiguration)?;

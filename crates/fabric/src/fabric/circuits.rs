@@ -1,7 +1,8 @@
-//! Capability of fabrics whose circuits are placed in slots, as the circuit simulator needs it.
+//! Interface of fabrics whose circuits are placed in slots, as the circuit simulator needs it.
 //!
-//! A circuit occupies *lines*: links of a ring, transmitters, wavelengths or ports. Lines are
-//! numbered row by row. A circuit connects a *port* of its sender to a port of its receiver.
+//! A circuit occupies *lines*. A line is a link of a ring, a transmitter, a wavelength or a port,
+//! depending on the family. Lines form rows and are numbered row by row. A circuit connects a
+//! *port* of its sender to a port of its receiver.
 
 use std::ops::Range;
 
@@ -10,27 +11,27 @@ use super::transmission::Transmission;
 pub use opticoll_base::ports::Port;
 use opticoll_base::units::{Time, UnitError};
 
-/// Circuit of a hop.
+/// Circuit of a hop, with its delay and the lines that it occupies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Circuit {
-    /// Delay of a message over the circuit, in addition to [`Circuits::transmission`].
+    /// Delay of a message on the circuit, in addition to the time of [`Circuits::transmission`].
     pub delay: Time,
-    /// Lines that the circuit occupies, as up to two ranges, in the order in which light passes
-    /// them or in the opposite order.
+    /// Numbers of the lines that the circuit occupies, as up to two ranges. The ranges follow the
+    /// direction of the light or the opposite direction.
     pub lines: [Range<u32>; 2],
 }
 
 /// Reason why a hop has no circuit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoCircuit {
-    /// Light or a rank that does not exist.
+    /// Light or rank that does not exist on the fabric.
     Absent {
-        /// Index of the hop among the given hops.
+        /// Index of the hop in the list that was passed.
         hop: usize,
-        /// Description of the missing part.
+        /// Description of the light or rank that does not exist.
         problem: &'static str,
     },
-    /// A time beyond 64 bits of picoseconds.
+    /// Time that exceeds 64 bits of picoseconds.
     Unit(UnitError),
 }
 
@@ -47,109 +48,109 @@ pub struct Tuning {
     pub transmitter: Port,
     /// Port of the receiver.
     pub receiver: Port,
-    /// Channel on each line of the circuit, below [`Lines::channels`].
+    /// Number of the channel that the circuit uses on each of its lines, below [`Lines::channels`].
     pub channel: u32,
-    /// Index of the switch that connects the two ports, on fabrics with several parallel switches;
-    /// else 0.
+    /// Number of the switch that connects the two ports. 0 on fabrics without parallel switches.
     pub plane: u32,
-    /// True if the ports always hold the circuit, so that the circuit is never set up.
+    /// True if the two ports are permanently connected, so that the circuit is never set up.
     pub is_fixed: bool,
 }
 
-/// Times that changes of circuits take.
+/// Times to set up and tear down circuits, and to set slow switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Change {
     /// Time to set up circuits.
     pub set_up: Time,
-    /// Time to release circuits.
+    /// Time to tear down circuits.
     pub teardown: Time,
-    /// Time to set slow switches once per plan. Results state this time separately from the plan's
-    /// time.
+    /// Time to set slow switches once per plan; `None` if the fabric has no slow switches. Results
+    /// report this time separately from the plan's time.
     pub slow_switches: Option<Time>,
-    /// True if the first circuit of every port is up at the start without a charge.
+    /// True if the first circuit of every port is up at the start, at no cost.
     pub first_free: bool,
 }
 
-/// Charge of a policy for changes of circuits.
+/// Rule of a policy: the changes of circuits that cost one reconfiguration each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReconfigurationCharge {
-    /// No charge.
+    /// No change costs time.
     Never,
-    /// A charge for every slot.
+    /// Every slot costs one reconfiguration.
     EverySlot,
-    /// A charge for every run of slots whose circuits can be up together.
+    /// Every run of consecutive slots whose circuits can all be up at the same time costs one
+    /// reconfiguration.
     NewSetting,
-    /// A charge for every circuit of every slot.
+    /// Every circuit of every slot costs one reconfiguration.
     EachCircuit,
-    /// A charge for every circuit that its transmitter did not have in the previous slot.
+    /// A circuit costs one reconfiguration unless the previous slot had it on the same transmitter.
     ChangedCircuit,
-    /// A charge for ports whose circuit changes; slots have no barrier between them.
+    /// If the circuit of a port changes, the port stops for one reconfiguration. Slots have no
+    /// barrier between them.
     ChangedPort,
-    /// A charge for each plane whose setting changes. All ports of this plane stop meanwhile; slots
-    /// have no barrier between them.
+    /// If the configuration of a plane changes, all ports of the plane stop for one
+    /// reconfiguration. Slots have no barrier between them.
     ChangedPlane,
-    /// A charge for every group of slots in which no port changes its circuit.
+    /// Every group of slots in which no port changes its circuit costs one reconfiguration.
     Groups {
-        /// True if each slot with messages is a group by itself.
+        /// True if each slot with messages is a separate group.
         each_slot: bool,
     },
 }
 
 opticoll_base::named_enum! {
-    /// Lifetime of the lightpaths that a group of slots sets up, under the policy
-    /// `setup_teardown`.
+    /// Lifetime of lightpaths of a group of slots, under the policy `setup_teardown`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Paths {
-        /// Lightpaths are released after the group of slots for which they were set up.
+        /// Lightpaths are torn down after the group of slots for which they were set up.
         #[default]
         Released = "released",
-        /// Lightpaths stay up until their ports are needed: each rank keeps the paths that it used
-        /// most recently.
+        /// Lightpaths stay up until new lightpaths need their ports. Each rank keeps its most
+        /// recently used lightpaths.
         Kept = "kept",
-        /// Lightpaths are kept as in [`Paths::Kept`], and the lightpaths that a previous run of the
-        /// same plan left are up at the start.
+        /// Lightpaths stay up as in [`Paths::Kept`]. In addition, the lightpaths of a previous
+        /// execution of the same plan are up at the start.
         Warm = "warm",
-        /// Lightpaths are released as in [`Paths::Released`], but they are known in advance: the
-        /// first lightpaths are set up before the plan begins, and the plan's time does not include
-        /// the last release.
+        /// Lightpaths are torn down as in [`Paths::Released`], but are known in advance. The first
+        /// lightpaths are set up before the plan begins, and the plan's time does not include the
+        /// last teardown.
         Predicted = "predicted",
     }
 }
 
-/// Rule that decides which transfers of a slot share light. Transfers between the same ranks on the
-/// same channel always form one message ([`Circuits::has_channel`]).
+/// Rule that decides which transfers of a slot may use the same light. Transfers between the same
+/// two ranks on the same channel always form one message ([`Circuits::has_channel`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LightSharing {
-    /// Only transfers on the same circuit share light.
+    /// Only transfers on the same circuit use the same light.
     SameCircuit,
-    /// Transfers of the same chunks from one rank share light as well: a light tree.
+    /// Transfers of the same chunks from one rank also use the same light: a light tree.
     Tree {
-        /// Mask of the bits of [`Light`] in which all circuits of a tree agree.
+        /// Bit mask of the fields of [`Light`] in which all circuits of a light tree must agree.
         light: u32,
     },
 }
 
-/// Capacity to which the use of lines is compared in utilization results.
+/// Capacity of a line. The utilization in results is the use of a line divided by its capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capacity {
-    /// Number of usable channels of every line in every slot.
+    /// Number of channels that can be used on each line in each slot.
     Slots(u32),
-    /// The plan's time on every line.
+    /// Duration of the plan, equal for all lines.
     Time,
 }
 
-/// Lines of a fabric.
+/// Numbering and capacity of the lines of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
-    /// Name and number of rows, such as `direction`, `plane` or `port`; then name and number of the
-    /// lines in a row, usually `rank`.
+    /// Name and number of rows, such as `direction`, `plane` or `port`. Then name and number of the
+    /// lines per row, usually `rank`.
     pub shape: [(&'static str, u32); 2],
-    /// Channels of a line, including those that cannot be used.
+    /// Number of channels per line, including channels that cannot be used.
     pub channels: u32,
-    /// Capacity to which the use of lines is compared.
+    /// Capacity of a line, for utilization results.
     pub capacity: Capacity,
-    /// True if a circuit also occupies its lines during its delay; otherwise the circuit occupies
-    /// them only while it sends bytes.
+    /// True if a circuit also occupies its lines during [`Circuit::delay`]. Otherwise the circuit
+    /// occupies its lines only while it sends bytes.
     pub held_for_delay: bool,
 }
 
@@ -161,12 +162,12 @@ impl Lines {
     }
 }
 
-/// Ring of ranks, as algorithms see it.
+/// Properties of a ring of ranks that algorithms need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingShape {
     /// Number of ranks, N.
     pub ranks: u32,
-    /// Number of parallel circuits from a rank to the next, in each direction.
+    /// Number of parallel circuits between neighbouring ranks, in each direction.
     pub channels: u32,
     /// Maximum number of links of a circuit.
     pub longest: u32,
@@ -174,119 +175,112 @@ pub struct RingShape {
 
 /// Fabric whose circuits are placed in slots.
 pub trait Circuits: Send + Sync {
-    /// Returns the format of the light of plans.
+    /// Returns the format of [`Light`] in plans.
     fn light(&self) -> &'static LightKind;
 
-    /// Returns the numbering of channels, if the fabric numbers them.
+    /// Returns the numbering of channels, or `None` if the fabric does not number channels.
     fn numbered_channels(&self) -> Option<&dyn NumberedChannels> {
         None
     }
 
-    /// Returns the effect of a rotation of the ranks on light, if the fabric looks the same from
-    /// every rank.
+    /// Returns the rule that assigns channels to the rotations of a lightpath, or `None` if the
+    /// fabric does not look the same from every rank.
     fn rotation(&self) -> Option<&dyn Rotation> {
         None
     }
 
-    /// Returns whether a circuit carries one chunk per slot; otherwise a circuit carries ranges of
-    /// chunks.
+    /// Returns whether a circuit carries only one chunk per slot. Otherwise a circuit carries
+    /// ranges of consecutive chunks.
     fn carries_one_chunk(&self) -> bool {
         false
     }
 
-    /// Returns the ring shape for algorithms, or `None` if the ranks do not form a ring.
+    /// Returns the ring properties for algorithms, or `None` if the ranks do not form a ring.
     fn ring_shape(&self) -> Option<RingShape> {
         None
     }
 
-    /// Returns the policies that the fabric supports and the charge of each policy; the first
-    /// policy is the default.
+    /// Returns the supported policies with their rules for reconfigurations, the default first.
     fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)];
 
-    /// Returns the lines that circuits occupy.
+    /// Returns the numbering and capacity of the lines that circuits occupy.
     fn lines(&self) -> Lines;
 
-    /// Returns the time model of a message's bytes on a circuit without degraded parts.
+    /// Returns the model of the time that a circuit needs for the bytes of a message. Degraded
+    /// circuits are slower ([`Circuits::transmission_of`]).
     fn transmission(&self) -> Transmission;
 
-    /// Returns the delay of a circuit to the farthest rank that one circuit can reach.
-    ///
-    /// # Errors
-    /// The delay exceeds 64 bits of picoseconds.
+    /// Returns the delay of a circuit to the farthest rank that a single circuit can reach.
     fn delay(&self) -> Result<Time, UnitError>;
 
-    /// Returns the time model of a message's bytes on the circuit of a hop, which
-    /// [`Circuits::measure`] must have accepted.
+    /// Returns the model of the time that the circuit of `_hop` needs for the bytes of a message.
+    /// [`Circuits::measure`] must have accepted the hop.
     fn transmission_of(&self, _hop: &Hop) -> Transmission {
         self.transmission()
     }
 
-    /// Returns whether some circuits are slower than [`Circuits::transmission`].
+    /// Returns whether some circuits are slower than [`Circuits::transmission`] states.
     fn is_degraded(&self) -> bool {
         false
     }
 
-    /// Returns whether circuits may stay up after their group of slots, as [`Paths`] describes.
+    /// Returns whether circuits may stay up after their group of slots, as in [`Paths::Kept`].
     fn keeps_paths(&self) -> bool {
         false
     }
 
-    /// Returns the delay that a message pays once, regardless of its number of circuits.
+    /// Returns the delay that is added once per message, regardless of its number of circuits.
     fn startup(&self) -> Time {
         Time::ZERO
     }
 
-    /// Returns whether a transfer may use several circuits in one slot, such that relay ranks
-    /// forward data while it arrives.
+    /// Returns whether a transfer may use a chain of circuits in one slot. Relay ranks then forward
+    /// data while the data arrives.
     fn cuts_through(&self) -> bool {
         false
     }
 
-    /// Returns the light of messages on the electrical network beside the circuits, in which all
-    /// messages of a rank share one port, and the time model of their bytes. Returns `None` if
-    /// there is no such network.
+    /// Returns the light and the time model of messages on a separate electrical network beside the
+    /// circuits. All messages of a rank share one port of this network. Returns `None` if the
+    /// fabric has no such network.
     fn side_network(&self) -> Option<(Light, Transmission)> {
         None
     }
 
-    /// Returns the rule for transfers that share light.
+    /// Returns the rule that decides which transfers use the same light.
     fn sharing(&self) -> LightSharing;
 
-    /// Returns whether light names one channel, such that transfers between the same ranks on it
-    /// form one message.
+    /// Returns whether `_light` names a single channel. Transfers between the same two ranks on a
+    /// single channel form one message.
     fn has_channel(&self, _light: Light) -> bool {
         true
     }
 
-    /// Returns the charge of a policy.
+    /// Returns the rule by which `policy` charges reconfigurations.
     ///
     /// # Errors
-    /// The fabric does not support the policy; the message names policies that the fabric supports.
+    /// The fabric does not support `policy`; the message names the supported policies.
     fn charge(&self, policy: &str) -> Result<ReconfigurationCharge, &'static str> {
         let mut policies = self.policies().iter();
-        let known = policies.find(|(name, _)| *name == policy);
-        known
+        let supported = policies.find(|(name, _)| *name == policy);
+        supported
             .map(|(_, charge)| *charge)
             .ok_or(self.other_policies())
     }
 
-    /// Returns the error message for an unsupported policy, with the policies that the fabric
-    /// supports.
+    /// Returns the error message for an unsupported policy, which names the supported policies.
     fn other_policies(&self) -> &'static str;
 
-    /// Returns the times of changes of circuits.
-    ///
-    /// # Errors
-    /// A time exceeds 64 bits of picoseconds.
+    /// Returns the times to set up and tear down circuits, and to set slow switches.
     fn change(&self) -> Result<Change, UnitError>;
 
-    /// Appends the circuits of `hops`, one circuit per hop.
+    /// Appends the circuit of each hop in `hops` to `circuits`.
     ///
     /// # Errors
     /// The light or a rank of a hop does not exist, or a time exceeds 64 bits of picoseconds.
     fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit>;
 
-    /// Appends the ports, channel and switch of the circuit of each hop. [`Circuits::measure`] must
-    /// have accepted the hops.
+    /// Appends the ports, channel and switch of each hop's circuit to `tunings`.
+    /// [`Circuits::measure`] must have accepted the hops.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>);
 }

@@ -1,5 +1,5 @@
-//! Groups of routers in which every group has links to every other group, and the routers of a
-//! group have links to each other.
+//! Groups of routers. Every group has links to every other group, and the routers of a group have
+//! links to each other.
 
 use crate::network::Network;
 
@@ -11,19 +11,19 @@ pub trait Groups: Network {
     /// Returns the number of routers in each group, a.
     fn routers_per_group(&self) -> u32;
 
-    /// Returns the number of ranks of each router, p.
+    /// Returns the number of ranks at each router, p.
     fn terminals_per_router(&self) -> u32;
 
-    /// Returns the number of ranks in each group, a p.
+    /// Returns the number of ranks in each group, a times p.
     fn ranks_per_group(&self) -> u32 {
         self.routers_per_group() * self.terminals_per_router()
     }
 
-    /// Returns the router of `group`, and the global port of this router, with the direct link to
-    /// `peer`.
+    /// Returns the router of `group` that has the direct link to group `peer`, as an index within
+    /// `group`, and the index of the global port for this link.
     fn gateway(&self, group: u32, peer: u32) -> (u32, u32);
 
-    /// Returns the intermediate group of a route, or `None` if the route uses a direct link between
-    /// the two groups.
+    /// Returns the intermediate group of the route from rank `source` to rank `destination`.
+    /// Returns `None` if the route has no intermediate group.
     fn intermediate(&self, source: u32, destination: u32) -> Option<u32>;
 }

@@ -1,9 +1,9 @@
-//! Light of a plan's transfers: a 32-bit word for each transfer, with the fields of the kind of
-//! circuit.
+//! Light: properties of a transfer's lightpath, such as direction, fibre and wavelength, packed
+//! into a 32-bit word. The family of the fabric determines the fields of the word.
 //!
-//! The first field has the highest bits, so words sort like the tuples of their fields. The `form`
-//! of a kind describes its text in plan files: names of fields in braces, separated by `.` and
-//! blanks.
+//! The first field has the highest bits, so words sort like the tuples of their fields.
+//! [`LightKind::form`] describes the text of light in plan files: names of fields in braces,
+//! separated by `.` and blanks.
 //!
 //! ```
 //! use opticoll_fabric::family::wdm_ring::{Direction, WdmLight};
@@ -17,101 +17,101 @@
 
 use std::fmt::Write;
 
-/// Light of a transfer: the fields of a [`LightKind`] in one word.
+/// Light of a transfer: properties of the lightpath, such as direction, fibre and wavelength. A
+/// [`LightKind`] defines the fields that are packed into the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Light(pub u32);
 
 impl Light {
-    /// Value for transfers without light, on fabrics with links.
+    /// Value for transfers over electrical links, which have no light.
     pub const NONE: Light = Light(0);
 }
 
-/// Field of light.
+/// Field of [`Light`], such as the wavelength.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LightField {
     /// Name of the field and of its column in tables.
     pub name: &'static str,
-    /// Width in bits. The field also holds values that the fabric does not have, because the
-    /// verifier reports them.
+    /// Width in bits. The field can also represent values that do not exist on the fabric, so that
+    /// the verifier can report them.
     pub bits: u8,
-    /// Names of the values from 0 on; empty if the values are printed as numbers.
+    /// Names of the values, indexed by value. Empty if values are printed as numbers.
     pub names: &'static [&'static str],
-    /// True if the greatest value is written as `*`, which means light without a single value in
-    /// this field.
+    /// True if the maximum value is printed as `*`, which means that the field has no single value.
     pub star: bool,
-    /// True if this field may count up along the copies of a repetition.
+    /// True if the field may increase from copy to copy of a repetition in a plan.
     pub shifts: bool,
     /// Meaning of the field, in words.
     pub meaning: &'static str,
 }
 
 impl LightField {
-    /// Returns the greatest value of the field.
+    /// Returns the maximum value of the field.
     pub const fn max_value(&self) -> u32 {
         u32::MAX >> (32 - self.bits)
     }
 
-    /// Returns the greatest number of the field, which excludes `*`.
+    /// Returns the maximum value that is printed as a number, which excludes `*`.
     pub const fn max_number(&self) -> u32 {
         self.max_value() - self.star as u32
     }
 }
 
-/// Format of the light of a fabric's plans.
+/// Format of [`Light`] in the plans of a fabric.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LightKind {
-    /// Text form in plan files, such as `{direction} {fibre}.{wavelength}`.
+    /// Text format of light in plan files, such as `{direction} {fibre}.{wavelength}`.
     pub form: &'static str,
-    /// Example of light in this form.
+    /// Example of light in this text format.
     pub example: &'static str,
-    /// True if other ranks may relay a transfer over several circuits, each with its own light.
+    /// True if relay ranks may forward a transfer, which then uses several circuits.
     pub relays: bool,
     /// Fields in the order of [`LightKind::form`], at most [`MAX_FIELDS`].
     pub fields: &'static [LightField],
-    /// Light that is written as a word instead of the form.
+    /// Special values of light, and the word by which plan files write each of them.
     pub words: &'static [(&'static str, Light)],
 }
 
-/// Maximum number of fields of a kind of light.
+/// Maximum number of fields of a [`LightKind`].
 pub const MAX_FIELDS: usize = 4;
 
-/// Transfer, or part of the route of a transfer: light from one rank to another in a slot.
+/// Circuit of a transfer, or of a part of its route: light from one rank to another rank in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hop {
-    /// Rank that sends.
+    /// Sending rank.
     pub from: u32,
-    /// Rank that receives.
+    /// Receiving rank.
     pub to: u32,
-    /// Light that carries the data.
+    /// Properties of the lightpath, such as its wavelength.
     pub light: Light,
-    /// Slot.
+    /// Number of the slot.
     pub slot: u32,
 }
 
-/// Consecutive numbers of channels, on fabrics where a lightpath could use any channel instead of
-/// its own.
+/// Numbering of channels, on fabrics where any channel could replace the channel of a lightpath.
 pub trait NumberedChannels {
-    /// Returns the number of the channel of light, or `None` if the fabric has no such channel.
+    /// Returns the channel number of `light`, or `None` if the fabric has no such channel.
     fn channel_number(&self, light: Light) -> Option<u32>;
 
-    /// Returns light moved up by `by` channels. Returns `light` unchanged if the fabric has no such
-    /// channel.
+    /// Returns `light` with its channel number increased by `by`. Returns `light` unchanged if the
+    /// new channel does not exist.
     fn shift_channel(&self, light: Light, by: u32) -> Light;
 }
 
-/// Effect of a rotation of the ranks on light, on fabrics that look the same from every rank.
+/// Rule that assigns channels to the rotations of a lightpath, on fabrics that look the same from
+/// every rank.
 pub trait Rotation: NumberedChannels {
-    /// Returns the number of consecutive channels that the rotations of a hop occupy.
+    /// Returns the number of consecutive channels that `hop` and all of its rotations occupy.
     fn span(&self, hop: &Hop) -> u32;
 
-    /// Returns light moved down by `by` channels, or `None` if the fabric lacks one of the `span`
-    /// channels from there on.
+    /// Returns `light` with its channel number decreased by `by`. Returns `None` if one of the
+    /// `span` channels from the new channel on does not exist.
     fn rotate_back(&self, light: Light, span: u32, by: u32) -> Option<Light>;
 }
 
 impl LightKind {
-    /// Returns the number of bits below a field.
+    /// Returns the number of bits below the field with index `field`.
     const fn shift(&self, field: usize) -> u32 {
         let (mut shift, mut below) = (0, field + 1);
         while below < self.fields.len() {
@@ -121,35 +121,35 @@ impl LightKind {
         shift
     }
 
-    /// Returns the mask of a field.
+    /// Returns the bit mask of the field with index `field`.
     const fn bits(&self, field: usize) -> u32 {
         self.fields[field].max_value() << self.shift(field)
     }
 
-    /// Returns the value of a field.
+    /// Returns the value of the field with index `field` in `light`.
     pub const fn value(&self, light: Light, field: usize) -> u32 {
         light.0 >> self.shift(field) & self.fields[field].max_value()
     }
 
-    /// Returns the light with another value of a field. The value must fit in the field.
+    /// Returns `light` with the field of index `field` set to `value`, which must fit in the field.
     pub const fn with(&self, light: Light, field: usize, value: u32) -> Light {
         Light(light.0 & !self.bits(field) | value << self.shift(field))
     }
 
-    /// Returns the mask of all fields for which `wanted` is true.
+    /// Returns the bit mask of all fields for which `wanted` is true.
     pub fn mask(&self, wanted: impl Fn(&LightField) -> bool) -> u32 {
         let fields = (0..self.fields.len()).filter(|&field| wanted(&self.fields[field]));
         fields.fold(0, |mask, field| mask | self.bits(field))
     }
 
-    /// Returns the mask of the fields that the form writes before its last blank.
+    /// Returns the bit mask of the fields before the last blank of [`LightKind::form`].
     pub fn leading(&self) -> u32 {
         let words = self.form.rsplit_once(' ').map_or("", |(words, _)| words);
         let fields = 0..words.matches('{').count();
         fields.fold(0, |mask, field| mask | self.bits(field))
     }
 
-    /// Appends the text of light in plan files.
+    /// Appends the text of `light`, as in plan files.
     pub fn write(&self, light: Light, text: &mut String) {
         if let Some((word, _)) = self.words.iter().find(|(_, one)| *one == light) {
             return text.push_str(word);
@@ -170,7 +170,7 @@ impl LightKind {
         }
     }
 
-    /// Returns the text of light in plan files.
+    /// Returns the text of `light`, as in plan files.
     pub fn text(&self, light: Light) -> String {
         let mut text = String::new();
         self.write(light, &mut text);

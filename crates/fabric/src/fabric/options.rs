@@ -1,6 +1,5 @@
-//! Options of fabric families. One function of each family declares the options; the declaration
-//! serves to read a specification, to print the specification of a machine, and to list the
-//! options.
+//! Options of fabric families. Each family declares its options in one function. The declaration is
+//! used to read a specification, to print the specification of a machine, and to list the options.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,20 +8,20 @@ use super::{FabricError, FamilyRecord};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec, SpecError};
 use opticoll_base::units::Quantity;
 
-/// Option of a family, with the range and default that its type implies if its record states none.
+/// Option of a family. Its type determines the range and the default if the record has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FabricOption {
-    /// Record of the option, with the unit of its type.
+    /// Record of the option; its unit is the unit of the option's type.
     pub record: OptionRecord,
     /// Accepted values, in words.
     pub range: String,
-    /// Default, in words; `None` if the option must be given.
+    /// Default, in words; `None` if the option is required.
     pub default: Option<String>,
 }
 
 impl FabricOption {
-    /// Combines a record with the range and default of its type. A range or default in the record
-    /// takes precedence.
+    /// Creates an option from a record. If the record has no range or no default, the arguments
+    /// `range` and `default` apply.
     pub(crate) fn new(
         record: OptionRecord,
         range: &str,
@@ -53,7 +52,7 @@ impl From<OptionRecord> for FabricOption {
     }
 }
 
-/// State of a declaration that reads, prints or lists the options of machine type `M`.
+/// Context in which a declaration reads, prints or lists the options of machine type `M`.
 pub(crate) struct Options<'a, M> {
     source: ValueSource<'a, M>,
     family: &'static str,
@@ -62,19 +61,18 @@ pub(crate) struct Options<'a, M> {
     printed: Spec,
 }
 
-/// Source of the values.
 enum ValueSource<'a, M> {
     Spec(&'a Spec),
     Machine(&'a M),
 }
 
-/// Rule for an option that is not given.
+/// Rule for an option that is missing in the specification.
 pub(crate) enum DefaultRule<T> {
-    /// The option must be given.
+    /// The option is required.
     Required,
-    /// A default that is always printed.
+    /// Default that the printed specification of a machine always states.
     Printed(T),
-    /// A default that the printed specification of a machine omits.
+    /// Default that the printed specification of a machine omits.
     Silent(T),
 }
 
@@ -86,11 +84,14 @@ pub(crate) enum DefaultRule<T> {
 /// }
 /// ```
 ///
-/// Here `options` is the [`Options`] and `Crossbar` the type of the machine. A line names the
-/// variable that receives the value, which is also the field of the machine; the name of the
-/// option; a method of [`Options`] with its arguments except the first and the last; optionally a
-/// [`Role`](opticoll_base::spec::Role); the meaning; and setters of [`OptionRecord`], each with one
-/// argument.
+/// `options` is the [`Options`] and `Crossbar` is the type of the machine. Each line consists of:
+///
+/// * the variable that receives the value, which is also the field of the machine;
+/// * the name of the option;
+/// * a method of [`Options`] with its arguments, except the first and the last;
+/// * optionally a [`Role`](opticoll_base::spec::Role);
+/// * the meaning of the option;
+/// * setters of [`OptionRecord`], each with one argument.
 macro_rules! declare {
     ($options:ident of $machine:ty;
      $($field:ident $key:literal $kind:ident($($argument:expr),*) $($role:ident)? $meaning:literal
@@ -104,8 +105,8 @@ macro_rules! declare {
 }
 pub(crate) use declare;
 
-/// Implements [`Machine`](crate::fabric::Machine) for a network whose family record and declaration
-/// of options describe the machine completely: `machine_over_links!(Crossbar, RECORD, declared);`.
+/// Implements [`Machine`](crate::fabric::Machine) for a network that the record and the options of
+/// its family describe completely. Example: `machine_over_links!(Crossbar, RECORD, declared);`.
 macro_rules! machine_over_links {
     ($machine:ty, $record:ident, $declared:ident) => {
         impl crate::fabric::Machine for $machine {
@@ -125,7 +126,6 @@ macro_rules! machine_over_links {
 }
 pub(crate) use machine_over_links;
 
-/// Function with which a family declares its options.
 type Declaration<T, M> = fn(&mut Options<'_, M>) -> Result<T, FabricError>;
 
 /// Lists the options of a family.
@@ -149,12 +149,15 @@ pub(crate) fn read<T, M>(
 ) -> Result<T, FabricError> {
     let mut options = Options::new(record, ValueSource::Spec(spec));
     let value = declared(&mut options);
-    // An error may have ended the declaration before all options were known.
-    let known = match value {
+    // After an error, the declaration may not have declared all options.
+    let declared_options = match value {
         Ok(_) => options.declared,
         Err(_) => (record.options)(),
     };
-    let names: Vec<&str> = known.iter().map(|option| option.record.name).collect();
+    let names: Vec<&str> = declared_options
+        .iter()
+        .map(|option| option.record.name)
+        .collect();
     spec.only(&names)?;
     value
 }
@@ -177,8 +180,9 @@ impl<'a, M> Options<'a, M> {
         }
     }
 
-    /// Declares several options that together give one value. `read` parses the value from the
-    /// specification, and `print` adds the options to a specification.
+    /// Declares several options that together form one value. `read` parses the value from the
+    /// specification, `print` adds the options to a specification, and `of` returns the value of a
+    /// machine.
     pub(crate) fn several<T>(
         &mut self,
         records: &[OptionRecord],
@@ -191,8 +195,9 @@ impl<'a, M> Options<'a, M> {
         self.value_from(read, print, of)
     }
 
-    /// Reads the value of declared options from the specification, or takes the machine's value
-    /// with `of` and prints it.
+    /// Returns the value of declared options. If the source is a specification, `read` parses the
+    /// value. If the source is a machine, `of` returns the value, and `print` adds the value to the
+    /// printed specification.
     fn value_from<T>(
         &mut self,
         read: impl FnOnce(&Spec) -> Result<T, FabricError>,
@@ -209,8 +214,8 @@ impl<'a, M> Options<'a, M> {
         }
     }
 
-    /// Declares an option. `read` parses the value from the specification, and `print` returns its
-    /// text, or `None` if the printed specification omits the option.
+    /// Declares an option. `read` parses the value from the specification. `print` returns the text
+    /// of a value, or `None` to omit the option. `of` returns the value of a machine.
     pub(crate) fn option<T>(
         &mut self,
         option: impl Into<FabricOption>,
@@ -228,7 +233,8 @@ impl<'a, M> Options<'a, M> {
         self.value_from(read, print, of)
     }
 
-    /// Declares an option for a value with a text form, such as a rate or a time.
+    /// Declares an option whose type has a text form, such as a rate or a time. `otherwise` applies
+    /// if the option is missing, and `of` returns the value of a machine.
     pub(crate) fn value<T>(
         &mut self,
         record: OptionRecord,
@@ -247,7 +253,8 @@ impl<'a, M> Options<'a, M> {
         self.option(option, read, print, of)
     }
 
-    /// Declares an option for a whole number from 1 to `most`.
+    /// Declares an option whose value is a whole number from 1 to `most`. `otherwise` applies if
+    /// the option is missing, and `of` returns the value of a machine.
     pub(crate) fn count(
         &mut self,
         record: OptionRecord,
@@ -263,7 +270,8 @@ impl<'a, M> Options<'a, M> {
         self.option(option, read, print, of)
     }
 
-    /// Declares an option whose value is one of a few words. Returns the meaning of the word.
+    /// Declares an option whose value is one of `words`, and returns the meaning of the word.
+    /// `otherwise` applies if the option is missing, and `of` returns the meaning for a machine.
     pub(crate) fn word<T: Copy + PartialEq>(
         &mut self,
         record: OptionRecord,
@@ -293,8 +301,8 @@ impl<'a, M> Options<'a, M> {
         self.option(option, read, print, of)
     }
 
-    /// Declares an option for a maximum from 1 to `most`. The value is `None` if the option is not
-    /// given or has the word `unlimited`.
+    /// Declares an option whose value is a maximum, from 1 to `most`. The maximum is `None` if the
+    /// option is missing or has the value `unlimited`.
     pub(crate) fn limit(
         &mut self,
         record: OptionRecord,
@@ -314,7 +322,7 @@ impl<'a, M> Options<'a, M> {
         self.option(option, read, |limit| limit.map(|most| most.to_string()), of)
     }
 
-    /// Declares an option for a list. The printed specification omits an empty list.
+    /// Declares an option whose value is a list. The printed specification omits an empty list.
     pub(crate) fn list<T>(
         &mut self,
         record: OptionRecord,
@@ -327,7 +335,7 @@ impl<'a, M> Options<'a, M> {
         self.option(record, |spec| Ok(read(spec)?), print, of)
     }
 
-    /// Returns whether the values come from a specification.
+    /// Returns whether the values are read from a specification.
     pub(crate) fn are_read(&self) -> bool {
         matches!(self.source, ValueSource::Spec(_))
     }
@@ -337,7 +345,7 @@ impl<'a, M> Options<'a, M> {
         self.family
     }
 
-    /// Returns the error for a missing option.
+    /// Returns the error for the missing option `key`.
     pub(crate) fn missing(&self, key: &'static str) -> FabricError {
         FabricError::Missing {
             family: self.family,
@@ -360,7 +368,6 @@ impl<T: Clone + PartialEq> DefaultRule<T> {
     }
 }
 
-/// Returns the range of a whole number from 1 to `most`, in words.
 fn range(most: u32) -> String {
     format!("1 to {most}")
 }

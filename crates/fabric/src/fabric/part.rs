@@ -1,5 +1,4 @@
-//! Part of a fabric with links: some links, switches or ranks are broken, some links are slower, or
-//! some ranks only forward.
+//! Parts of electrical fabrics, with broken or degraded components or with ranks that only forward.
 //!
 //! Every family with links has three options that select a part:
 //!
@@ -7,13 +6,14 @@
 //!   directions, and vertex 17 with all its links are broken.
 //! * `degraded=0-1@50Gb/s+3@40Gb/s`: the links between 0 and 1 have a rate of 50 Gb/s each, all
 //!   links of vertex 3 have 40 Gb/s each.
-//! * `members=0-7+16`: ranks 0 to 7 and 16 take part in collectives; the other ranks forward, as
-//!   switches do.
+//! * `members=0-7+16`: ranks 0 to 7 and rank 16 take part in collectives; the other ranks forward
+//!   data like switches.
 //!
 //! Vertices are numbered ranks first, then switches. Names are accepted as well: `rank 0 -> rank
 //! 1`, `NIC of rank 3`. A suffix `#2` selects cable 2 of several cables between two vertices. The
-//! ranks of the part are numbered anew from 0, in the same order. Messages keep their routes in the
-//! whole fabric if all links of the route work; other messages use a route over the fewest links.
+//! ranks of the part are renumbered from 0 in ascending order. If all links of a message's route in
+//! the whole fabric work, the message keeps this route. Otherwise the message uses a route over the
+//! fewest links.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -34,7 +34,7 @@ use opticoll_base::names::{plural, terminal_text};
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError, whole_number};
 use opticoll_base::units::{Rate, UnitError};
 
-/// Option that lists broken parts.
+/// Option that lists broken links, switches and ranks.
 pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
     "without",
     "broken links, switches and ranks; the remaining ranks are numbered anew",
@@ -43,7 +43,7 @@ pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
 .default("none")
 .role(Role::Broken);
 
-/// Option that lists slower parts.
+/// Option that lists degraded links, switches and ranks.
 pub(crate) const DEGRADED: OptionRecord = OptionRecord::new(
     "degraded",
     "slower links and their rates; a switch, NIC or rank stands for all its links",
@@ -52,11 +52,11 @@ pub(crate) const DEGRADED: OptionRecord = OptionRecord::new(
 .default("none")
 .role(Role::Broken);
 
-/// Parses the parts and rates that `degraded` lists. `place` returns a part by its name, and the
-/// full rate of the part.
+/// Parses the option `degraded` of `spec` to a list of parts and their rates. `place` looks up a
+/// part by name and returns the part and its full rate.
 ///
 /// # Errors
-/// An item has no rate, names no part, or has a rate that is not below the full rate.
+/// An item of the option has no rate, names no part, or has a rate that is not below the full rate.
 pub(crate) fn read_degraded<P>(
     spec: &Spec,
     mut place: impl FnMut(&str) -> Result<(P, Rate), SpecError>,
@@ -86,7 +86,7 @@ pub(crate) fn read_degraded<P>(
     slower.collect()
 }
 
-/// Sorts degraded parts by part. If a part has several rates, keeps the lowest.
+/// Sorts degraded parts by part. If a part has several rates, keeps only the lowest rate.
 pub(crate) fn slowest_first<P: Ord>(mut slower: Vec<(P, Rate)>) -> Vec<(P, Rate)> {
     slower.sort_unstable();
     slower.dedup_by(|later, first| later.0 == first.0);
@@ -102,29 +102,29 @@ pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
 .default("all")
 .role(Role::Members);
 
-/// Fabric of which a part is used.
+/// Part of the fabric `whole`.
 #[derive(Debug)]
 pub(crate) struct Part {
     whole: Fabric,
     without: Vec<Place>,
     degraded: Vec<(Place, Rate)>,
-    /// Ranges of ranks, first and last inclusive; empty if all ranks take part.
+    /// Ranges of ranks (first, last), both inclusive. Empty if all ranks take part.
     members: Vec<(u32, u32)>,
     ranks: u32,
-    /// Number of each vertex in the whole fabric.
+    /// Vertex numbers in the whole fabric, indexed by vertex of the part.
     vertices: Vec<u32>,
-    /// Number of each link in the whole fabric.
+    /// Link numbers in the whole fabric, indexed by link of the part.
     links: Vec<u32>,
-    /// Number in the part of each link of the whole fabric, or [`GONE`].
+    /// Link numbers in the part, indexed by link of the whole fabric; [`GONE`] for broken links.
     number_in_part: Vec<u32>,
     wiring: Wiring,
     routes: FewestLinks,
 }
 
-/// Number of a broken link or vertex.
+/// Marker of a broken link or vertex, in place of its number.
 const GONE: u32 = u32::MAX;
 
-/// Vertex or links that an item of an option names, by vertices of the whole fabric.
+/// Vertex or links that an item of an option names, by numbers in the whole fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Vertex(u32),
@@ -132,7 +132,7 @@ enum Place {
         from: u32,
         to: u32,
         both_ways: bool,
-        /// Number of the cable, if only one of several cables between the same vertices is meant.
+        /// Number of the cable, if the item names one of several cables between the same vertices.
         cable: Option<u32>,
     },
 }
@@ -152,8 +152,8 @@ impl PartialEq for Part {
 }
 
 impl Part {
-    /// Returns the part of a fabric that the options `without`, `degraded` and `members` of a
-    /// specification select; the fabric itself if none is given.
+    /// Returns the part of `whole` that the options `without`, `degraded` and `members` of `spec`
+    /// select. Returns `whole` itself if none of these options is given.
     ///
     /// # Errors
     /// A vertex or link does not exist, a rate is not below the full rate, or ranks are cut off
@@ -161,7 +161,7 @@ impl Part {
     pub(crate) fn build(whole: Fabric, spec: &Spec) -> Result<Fabric, FabricError> {
         let items = |option: &OptionRecord| spec.option(option.name).map(|text| text.split('+'));
         let (without, members) = (items(&WITHOUT), items(&MEMBERS));
-        // The family handles the failure of parts that a spare part replaces.
+        // If a spare replaces a broken component, the family handles the failure.
         let (mut whole, mut broken_items) = (whole, Vec::new());
         for item in without.into_iter().flatten().map(str::trim) {
             match whole.with_replacement(item) {
@@ -185,7 +185,7 @@ impl Part {
         }
         let names = Names::new(network);
         let place = |option: OptionRecord, item: &str| {
-            let place = names.place(item);
+            let place = names.parse_place(item);
             let place = place.filter(|place| place.is_part_of(network, names.vertices));
             place.ok_or_else(|| spec.refuse(option.name, names.unknown(item)))
         };
@@ -193,10 +193,10 @@ impl Part {
         let without: Vec<Place> = without.collect::<Result<_, _>>()?;
         let degraded = read_degraded(spec, |named| {
             let place = place(DEGRADED, named)?;
-            let fastest = place.fastest(network);
+            let highest = place.highest_rate(network);
             Ok((
                 place,
-                fastest.ok_or_else(|| {
+                highest.ok_or_else(|| {
                     let named = terminal_text(named);
                     spec.refuse(DEGRADED.name, format!("`{named}` has no link"))
                 })?,
@@ -204,8 +204,8 @@ impl Part {
         })?;
         let members = members.into_iter().flatten();
         let members = members.map(|item| {
-            let run = run(item.trim(), network.ranks());
-            run.map_err(|problem| spec.refuse(MEMBERS.name, problem))
+            let range = parse_rank_range(item.trim(), network.ranks());
+            range.map_err(|problem| spec.refuse(MEMBERS.name, problem))
         });
         let mut members: Vec<(u32, u32)> = members.collect::<Result<_, _>>()?;
         let is_member = |rank| {
@@ -270,13 +270,13 @@ impl Part {
             interrupt::check();
             let (from, to, both_ways) = ends;
             let ends_in_part = [from, to].map(|vertex| numbers[vertex as usize]);
-            let is_broken = |broken: &Place| broken.holds(ends, network.cable_number(link));
+            let is_broken = |broken: &Place| broken.names_link(ends, network.cable_number(link));
             if ends_in_part.contains(&GONE) || without.iter().any(is_broken) {
                 continue;
             }
             let slower = degraded
                 .iter()
-                .filter(|(place, _)| place.has(ends, network.cable_number(link)));
+                .filter(|(place, _)| place.names_link_or_end(ends, network.cable_number(link)));
             let mut degraded_link = network.links()[link as usize];
             degraded_link.rate = slower
                 .map(|(_, rate)| *rate)
@@ -306,8 +306,8 @@ impl Part {
     }
 }
 
-/// Returns the part of a machine that some ranks use for a job of their own: the default of
-/// [`Machine::part`].
+/// Implements the default of [`Machine::part`]: returns the part of a machine that the nodes in
+/// `members` use for a separate job.
 pub(super) fn part_of_machine(
     record: &FamilyRecord,
     spec: &Spec,
@@ -329,7 +329,6 @@ pub(super) fn part_of_machine(
     Part::build(whole, &spec)
 }
 
-/// Returns the number of vertices of a network: ranks, and the vertices that links join.
 fn vertices(network: &dyn Network) -> u32 {
     let ends = network.wiring().ends();
     let last = ends.map(|(from, to, _)| from.max(to) + 1).max();
@@ -337,8 +336,9 @@ fn vertices(network: &dyn Network) -> u32 {
 }
 
 impl Place {
-    /// Returns the links in the opposite direction, if the place names links of one direction.
-    fn back(self) -> Option<Place> {
+    /// Returns the links in the opposite direction. Returns `None` if the place is a vertex or
+    /// already has both directions.
+    fn opposite(self) -> Option<Place> {
         match self {
             Place::Links {
                 from,
@@ -362,9 +362,9 @@ impl Place {
         }
     }
 
-    /// Returns whether the place names a link with these ends, which leads both ways if `half`, and
-    /// with this number among several cables between the same vertices.
-    fn holds(
+    /// Returns whether the place names the link from vertex `first` to vertex `second` with this
+    /// cable number. A half-duplex link also matches in the opposite direction.
+    fn names_link(
         &self,
         (first, second, is_half_duplex): (u32, u32, bool),
         number: Option<u32>,
@@ -384,29 +384,29 @@ impl Place {
         }
     }
 
-    /// Returns whether the place names a link or a vertex at one of its ends.
-    fn has(&self, ends: (u32, u32, bool), number: Option<u32>) -> bool {
+    /// Returns whether the place names the link with these ends, or a vertex at one of the ends.
+    fn names_link_or_end(&self, ends: (u32, u32, bool), number: Option<u32>) -> bool {
         match *self {
             Place::Vertex(vertex) => vertex == ends.0 || vertex == ends.1,
-            Place::Links { .. } => self.holds(ends, number),
+            Place::Links { .. } => self.names_link(ends, number),
         }
     }
 
     /// Returns the highest rate of the place's links, or `None` if the place has no link.
-    fn fastest(&self, network: &dyn Network) -> Option<Rate> {
+    fn highest_rate(&self, network: &dyn Network) -> Option<Rate> {
         let links = (0..).zip(network.links()).zip(network.wiring().ends());
-        let links_here =
-            links.filter(|((link, _), ends)| self.has(*ends, network.cable_number(*link)));
+        let links_here = links
+            .filter(|((link, _), ends)| self.names_link_or_end(*ends, network.cable_number(*link)));
         links_here.map(|((_, link), _)| link.rate).max()
     }
 
-    /// Returns whether a network has the place.
+    /// Returns whether the place exists in `network`, which has `vertices` vertices.
     fn is_part_of(&self, network: &dyn Network, vertices: u32) -> bool {
         match self {
             Place::Vertex(vertex) => *vertex < vertices,
             links => (0..)
                 .zip(network.wiring().ends())
-                .any(|(link, ends)| links.holds(ends, network.cable_number(link))),
+                .any(|(link, ends)| links.names_link(ends, network.cable_number(link))),
         }
     }
 }
@@ -429,7 +429,6 @@ impl fmt::Display for Place {
     }
 }
 
-/// Vertices of a network by name.
 struct Names {
     by_name: BTreeMap<String, u32>,
     vertices: u32,
@@ -449,9 +448,8 @@ impl Names {
         whole_number(text).or_else(|| self.by_name.get(text).copied())
     }
 
-    /// Parses an item: `0>1`, `0-1`, `0>1#2`, `17`, `rank 0 -> rank 1`, `leaf 0 <-> spine 1 (cable
-    /// 2)`, `leaf 0`.
-    fn place(&self, item: &str) -> Option<Place> {
+    /// Parses an item such as `0>1`, `0-1`, `0>1#2`, `17`, `rank 0 -> rank 1` or `leaf 0`.
+    fn parse_place(&self, item: &str) -> Option<Place> {
         if let Some(vertex) = self.vertex(item) {
             return Some(Place::Vertex(vertex));
         }
@@ -472,8 +470,9 @@ impl Names {
         })
     }
 
-    /// Returns one example of each kind of name; names of a kind differ only in their numbers.
-    fn kinds(&self) -> Vec<String> {
+    /// Returns one example of each kind of vertex name, for error messages. Names of the same kind
+    /// differ only in their numbers.
+    fn example_names(&self) -> Vec<String> {
         let kind = |name: &&String| name.replace(|letter: char| letter.is_ascii_digit(), "");
         let kinds = self.by_name.keys().rev().map(|name| (kind(&name), name));
         let kinds: BTreeMap<String, &String> = kinds.collect();
@@ -482,7 +481,6 @@ impl Names {
             .collect()
     }
 
-    /// Returns the error message for an item that names no vertex or link.
     fn unknown(&self, item: &str) -> String {
         let ends = item.split("->").map(|end| end.trim_end_matches('<').trim());
         let ends: Vec<&str> = ends.collect();
@@ -492,7 +490,7 @@ impl Names {
             Some(name) => format!(
                 "there is no `{}`; vertices have names such as {}",
                 terminal_text(name),
-                self.kinds().join(", ")
+                self.example_names().join(", ")
             ),
             None => format!(
                 "the fabric has no `{}`; its vertices are 0 to {}, ranks first",
@@ -503,8 +501,8 @@ impl Names {
     }
 }
 
-/// Parses the ends of `0>1`, `0-1`, `rank 0 -> rank 1` or `rank 0 <-> rank 1`. Returns the two ends
-/// and whether both directions are meant.
+/// Parses `0>1`, `0-1`, `rank 0 -> rank 1` or `rank 0 <-> rank 1`. `vertex` looks up a vertex by
+/// name. Returns the two vertices, and true if the item means both directions.
 pub(crate) fn ends_of(
     item: &str,
     vertex: impl Fn(&str) -> Option<u32>,
@@ -517,8 +515,8 @@ pub(crate) fn ends_of(
     })
 }
 
-/// Parses ranks such as `3` or `0-7`. Returns the first and the last rank.
-pub(crate) fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
+/// Parses a rank or a range of ranks, such as `3` or `0-7`, to the first and the last rank.
+pub(crate) fn parse_rank_range(item: &str, ranks: u32) -> Result<(u32, u32), String> {
     let (first, last) = item.split_once('-').unwrap_or((item, item));
     match (whole_number(first.trim()), whole_number(last.trim())) {
         (Some(first), Some(last)) if first <= last && last < ranks => Ok((first, last)),
@@ -530,8 +528,8 @@ pub(crate) fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
     }
 }
 
-/// Formats a range of ranks such that [`run`] parses it.
-pub(crate) fn run_text(&(first, last): &(u32, u32)) -> String {
+/// Formats a range of ranks such that [`parse_rank_range`] can parse it.
+pub(crate) fn rank_range_text(&(first, last): &(u32, u32)) -> String {
     match first == last {
         true => first.to_string(),
         false => format!("{first}-{last}"),
@@ -563,7 +561,7 @@ impl Machine for Part {
             spec = spec.with(DEGRADED.name, joined(&self.degraded, item));
         }
         if !self.members.is_empty() {
-            spec = spec.with(MEMBERS.name, joined(&self.members, run_text));
+            spec = spec.with(MEMBERS.name, joined(&self.members, rank_range_text));
         }
         spec
     }
@@ -611,10 +609,9 @@ impl Machine for Part {
             .iter()
             .map(|(place, _)| place.to_string())
             .collect();
-        // If one direction of a cable is broken, a plan without the opposite direction may be
-        // faster.
+        // If one direction of a cable is broken, a plan without the other direction may be faster.
         let network = self.whole_network();
-        let opposite = self.without.iter().filter_map(|place| place.back());
+        let opposite = self.without.iter().filter_map(|place| place.opposite());
         let opposite = opposite.filter(|place| place.is_part_of(network, vertices(network)));
         let opposite: Vec<String> = opposite.map(|place| place.to_string()).collect();
         let mut others = Vec::new();

@@ -1,14 +1,14 @@
-//! Ranks in rows and columns, within which circuits connect any two ranks.
+//! Ranks in rows and columns. A circuit connects two ranks of the same row or column.
 
 use std::fmt;
 
-/// Plane of a circuit: the circuit stays in a row or in a column.
+/// Row or column plane of a circuit. A circuit never leaves its row or column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Plane {
-    /// A row; the circuit leads from column to column.
+    /// The circuit stays in a row and leads from column to column.
     Row = 0,
-    /// A column; the circuit leads from row to row.
+    /// The circuit stays in a column and leads from row to row.
     Column = 1,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Plane {
     }
 }
 
-/// Machine with its ranks at the positions of a grid. Some positions may have no rank.
+/// Machine whose ranks are at positions of a grid. Some positions may have no rank.
 pub trait Planes {
     /// Returns the number of rows.
     fn rows(&self) -> u32;
@@ -56,9 +56,9 @@ pub trait Planes {
     /// Returns the number of columns.
     fn columns(&self) -> u32;
 
-    /// Returns the rank at a position, or `None` if the position has no rank.
+    /// Returns the rank at a position of the grid, or `None` if the position has no rank.
     fn rank_at(&self, row: u32, column: u32) -> Option<u32>;
 
-    /// Returns whether a rank can send and receive in a plane.
+    /// Returns whether `rank` can send and receive over circuits of `plane`.
     fn works(&self, rank: u32, plane: Plane) -> bool;
 }

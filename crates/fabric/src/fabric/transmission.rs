@@ -1,10 +1,11 @@
-//! Time of a message's bytes on a circuit: transmission and O/E/O conversion flit by flit.
+//! Time that a circuit needs for the bytes of a message: transmission, and conversion between light
+//! and electrical signals flit by flit.
 //!
-//! A message of b bytes is sent at rate B in n = max(1, ceil(b / f)) *flits* of f bytes, the last
-//! of which may be shorter. The conversion of a flit takes time c. Flits form *packets* of K flits,
-//! P = K f bytes: while a packet is converted, flit after flit, the next one is sent. Packet i of m
-//! has arrived when min(i P, b) bytes are sent, and its conversion starts after the conversion of
-//! packet i - 1. Therefore the time of the message is
+//! A message of b bytes is sent at rate B in n = max(1, ceil(b / f)) *flits* of f bytes; the last
+//! flit may be shorter. The conversion of a flit takes time c. Flits form *packets* of K flits, P =
+//! K f bytes: while a packet is converted, flit after flit, the next packet is sent. Packet i of m
+//! has arrived when min(i P, b) bytes are sent. The conversion of packet i starts after the
+//! conversion of packet i - 1. Therefore the time of the message is
 //!
 //! ```text
 //! max over i = 1, ..., m of ceil(min(i P, b) / B) + (n - (i - 1) K) c
@@ -13,10 +14,11 @@
 //! For i <= m - 1 both terms are linear in i, so the maximum is at i = 1, m - 1 or m. Special
 //! cases:
 //!
-//! * flits as long as the message: b / B + c, where c is a delay of each message;
-//! * packets of one flit, all of full length, with s = f / B: n max(s, c) + min(s, c), the time of
-//!   a pipeline of two stages, which equals b / B + c if c <= s;
-//! * packets as long as the message: b / B + n c, because conversion starts after transmission.
+//! * if flits are as long as the message: b / B + c, where c is a delay of each message;
+//! * if packets have one flit, all of full length, with s = f / B: n max(s, c) + min(s, c), the
+//!   time of a pipeline of two stages, which equals b / B + c if c <= s;
+//! * if packets are as long as the message: b / B + n c, because conversion starts after
+//!   transmission.
 //!
 //! **Lower bound.** The time of a message of b bytes is at least a + t b, with latency a and time
 //! per byte t. If a message is one flit, a = c and t = 1 / B. If packets overlap, a = min(s, c) and
@@ -40,21 +42,21 @@
 
 use opticoll_base::units::{Bytes, Rate, Time, UnitError};
 
-/// Time model of a message's bytes on a circuit.
+/// Model of the time that a circuit needs for the bytes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmission {
-    /// Rate of transmission, B.
+    /// Transmission rate, B.
     pub rate: Rate,
-    /// Time to convert a flit, c.
+    /// Time to convert one flit, c.
     pub conversion: Time,
-    /// Bytes of a flit, f > 0; `None` if a message is one flit.
+    /// Bytes per flit, f > 0; `None` if each message is one flit.
     pub flit: Option<Bytes>,
-    /// Bytes of a packet, P, a multiple of f; `None` if a message is one packet.
+    /// Bytes per packet, P, a multiple of f; `None` if each message is one packet.
     pub packet: Option<Bytes>,
 }
 
 impl Transmission {
-    /// Returns the model of a circuit with a rate and without conversion.
+    /// Returns the model of a circuit that sends at `rate` and converts nothing.
     pub const fn at(rate: Rate) -> Transmission {
         Transmission {
             rate,
@@ -64,10 +66,7 @@ impl Transmission {
         }
     }
 
-    /// Returns the time of a message.
-    ///
-    /// # Errors
-    /// The time exceeds 64 bits of picoseconds.
+    /// Returns the time of a message of `bytes` bytes.
     #[inline]
     pub fn time(self, bytes: Bytes) -> Result<Time, UnitError> {
         match self.flit {
@@ -81,8 +80,7 @@ impl Transmission {
         }
     }
 
-    /// Returns the time of a message in picoseconds, or the greatest number if the time exceeds 128
-    /// bits.
+    /// Returns the time of a message in picoseconds, at most `u128::MAX`.
     pub fn ps(self, bytes: Bytes) -> u128 {
         let bytes = u128::from(bytes.get());
         let sent = |bytes: u128| (8_000_000_000_000 * bytes).div_ceil(self.bits_per_second());
@@ -100,7 +98,7 @@ impl Transmission {
         end(1).max(end((packets - 1).max(1))).max(end(packets))
     }
 
-    /// Returns a, the latency of each message in the lower bound a + t b (module header).
+    /// Returns the constant a of the lower bound a + t b on the time of a message (module header).
     pub fn latency(self) -> Time {
         match (self.flit, self.packet) {
             (None, _) => self.conversion,
@@ -113,9 +111,9 @@ impl Transmission {
         }
     }
 
-    /// Returns t b in picoseconds, rounded down: the least time, apart from latencies, of
-    /// consecutive messages with b = `bytes / parts` bytes in total (module header). Returns `None`
-    /// if an intermediate product exceeds 128 bits.
+    /// Returns a lower bound, without latencies, on the time of messages with `bytes / parts` bytes
+    /// in total. The bound is t b of the module header, in picoseconds, rounded down. Returns
+    /// `None` if an intermediate product exceeds 128 bits.
     pub fn least(self, bytes: u128, parts: u128) -> Option<u128> {
         let sent = bytes.checked_mul(8_000_000_000_000)?;
         let sent = sent / self.bits_per_second().checked_mul(parts)?;
@@ -135,7 +133,7 @@ impl Transmission {
     }
 }
 
-/// Returns n, the number of flits. A message of 0 bytes has one flit.
+/// Returns n, the number of flits of a message. A message of 0 bytes has one flit.
 fn flits(bytes: u128, flit: Bytes) -> u128 {
     bytes.div_ceil(flit.get().into()).max(1)
 }

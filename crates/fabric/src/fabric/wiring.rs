@@ -1,5 +1,4 @@
-//! Cables, and the options that all electrical fabrics have in common: rate, latency, duplex,
-//! sharing.
+//! Cables, and the options of all electrical fabrics: rate, latency, duplex, sharing.
 //!
 //! A full-duplex cable consists of two directed links, one in each direction. A half-duplex cable
 //! is one link whose rate the flows of both directions share. Vertices are numbered ranks first,
@@ -18,10 +17,10 @@ use opticoll_base::units::{Quantity, Rate, Time};
 /// Maximum number of ranks of a fabric.
 pub const MAX_RANKS: u32 = 1 << 20;
 
-/// Maximum number of directed links of an electrical fabric. A link takes 32 bytes.
+/// Maximum number of directed links of an electrical fabric. Each link takes 32 bytes of memory.
 pub const MAX_LINKS: u64 = 1 << 24;
 
-/// Construction of cables.
+/// Properties of a cable: rate, latency, sharing and duplex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Wire {
     /// Each direction of a full-duplex cable, or the only link of a half-duplex cable.
@@ -30,7 +29,7 @@ pub struct Wire {
     pub duplex: Duplex,
 }
 
-/// Source of a default for which the literature gives no value.
+/// Citation of defaults for which the literature gives no value.
 pub(crate) const CHOSEN: &str = "opticoll; no source gives a value";
 
 /// Default rate of a cable.
@@ -48,8 +47,8 @@ const SHARING: OptionRecord = OptionRecord::new(
     "shared: flows on a link divide its rate; per_flow: each flow has the whole rate",
 );
 
-/// Declares an option with one value for all parts of a fabric, or one value for each part, joined
-/// by `x`. `parts` is the number of parts, and `part` is their name in error messages.
+/// Declares an option with one value for all parts of a fabric, or with one value per part, joined
+/// by `x`. `parts` is the number of parts, and `part` is the name of a part in error messages.
 pub(crate) fn each<T, M>(
     options: &mut Options<'_, M>,
     record: OptionRecord,
@@ -74,9 +73,9 @@ where
             _ if values.len() == parts => Ok(values),
             [all] => Ok(vec![all; parts]),
             _ => {
-                let given = values.len();
+                let value_count = values.len();
                 let problem = format!(
-                    "has {given} values for {parts} {part}s: give one, or one for each {part}"
+                    "has {value_count} values for {parts} {part}s: give one, or one for each {part}"
                 );
                 Err(spec.refuse(key, problem).into())
             }
@@ -94,7 +93,7 @@ where
     options.option(option, read, print, of)
 }
 
-/// Declares `rate` and `latency`.
+/// Declares the options `rate` and `latency`.
 pub(crate) fn rate_and_latency<M>(
     options: &mut Options<'_, M>,
     of: impl Fn(&M) -> Link,
@@ -116,7 +115,7 @@ pub(crate) fn default_link() -> Link {
     }
 }
 
-/// Declares `latency`.
+/// Declares the option `latency`.
 pub(crate) fn latency<M>(
     options: &mut Options<'_, M>,
     of: impl FnOnce(&M) -> Time,
@@ -124,7 +123,7 @@ pub(crate) fn latency<M>(
     options.value(LATENCY, Printed(Time::ZERO), of)
 }
 
-/// Declares `sharing`.
+/// Declares the option `sharing`.
 pub(crate) fn sharing<M>(
     options: &mut Options<'_, M>,
     of: impl FnOnce(&M) -> Sharing,
@@ -132,7 +131,8 @@ pub(crate) fn sharing<M>(
     options.word(SHARING, &Sharing::WORDS, Silent(Sharing::Shared), of)
 }
 
-/// Declares the rate and latency of a class of cables. The defaults are the values of `others`.
+/// Declares the rate and latency of a class of cables. The defaults are the rate and latency of
+/// `others`, the cables of all other classes.
 pub(crate) fn class<M>(
     options: &mut Options<'_, M>,
     (rate, latency): (OptionRecord, OptionRecord),
@@ -152,7 +152,7 @@ pub(crate) fn class<M>(
     })
 }
 
-/// Declares a number of ranks and the construction of cables.
+/// Declares the options `ranks`, `rate`, `latency`, `duplex` and `sharing`.
 pub(crate) fn ranks_and_wire<M>(
     options: &mut Options<'_, M>,
     of: impl Fn(&M) -> (u32, Wire),
@@ -165,7 +165,7 @@ pub(crate) fn ranks_and_wire<M>(
 }
 
 impl Wire {
-    /// Declares `duplex` and `sharing`.
+    /// Declares the options `duplex` and `sharing`.
     pub(crate) fn declared<M>(
         options: &mut Options<'_, M>,
         link: Link,
@@ -180,19 +180,19 @@ impl Wire {
     }
 }
 
-/// Returns the number of the pair low < high among all pairs of 0..count, in lexicographic order.
+/// Returns the index of the pair (`low`, `high`) in the list of [`pairs`] of 0..count.
 pub(crate) fn pair_number(low: u32, high: u32, count: u32) -> u32 {
     let (low, high, count) = (u64::from(low), u64::from(high), u64::from(count));
-    // At most MAX_LINKS pairs are ever built.
+    // The cast is exact, because at most MAX_LINKS pairs are ever built.
     (low * (2 * count - low - 1) / 2 + high - low - 1) as u32
 }
 
-/// Returns all pairs low < high of 0..count, in the order of [`pair_number`].
+/// Returns all pairs (low, high) of numbers in 0..count with low < high, in lexicographic order.
 pub(crate) fn pairs(count: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..count).flat_map(move |low| (low + 1..count).map(move |high| (low, high)))
 }
 
-/// Checks the number of ranks and cables, before they are built.
+/// Checks the number of ranks and cables, before the cables are built.
 ///
 /// # Errors
 /// There are more than [`MAX_RANKS`] ranks or [`MAX_LINKS`] links.
@@ -219,8 +219,8 @@ pub(crate) fn check_size(
     Ok(())
 }
 
-/// Parses an option such as `16x8x8`: at most 16 numbers within `1..=most`. Returns `None` if the
-/// option is not given.
+/// Parses the option `key` with a value such as `16x8x8`: at most 16 numbers from 1 to `most`.
+/// Returns `None` if the option is missing.
 pub(crate) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32>>, SpecError> {
     let Some(value) = spec.option(key) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Media that a specification can name, with one grammar for all commands.
+//! Media that messages travel over, with one grammar of specifications for all commands.
 //!
 //! `family:key=value,...` or `preset:key=value,...` names a fabric, a network of bursts or a cost
 //! model:
@@ -15,7 +15,7 @@
 //! use opticoll_fabric::families::Medium;
 //! let bursts = Medium::parse("ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
 //! assert_eq!(Medium::parse(&bursts.to_string())?, bursts);
-//! // The number of ranks may be omitted if it is known.
+//! // The caller can provide the number of ranks.
 //! let paths = Medium::parse_for("lightpath_grid:ports=2", 8)?;
 //! assert!(paths.to_string().contains("ranks=8"));
 //! # Ok::<(), opticoll_fabric::fabric::FabricError>(())
@@ -32,37 +32,35 @@ use crate::family::message_cost::MessageCost;
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec, SpecError};
 
-/// Medium that messages travel over.
+/// Medium over which messages travel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Medium {
-    /// Fabric that plans are made for.
+    /// Fabric for which plans are made.
     Fabric(Fabric),
-    /// Network of links with wavelengths, on which bursts of light reserve wavelengths.
+    /// Network of links with wavelengths. Bursts of light reserve the wavelengths.
     Bursts(Bursts),
     /// Cost model of single messages.
     Messages(MessageCost),
 }
 
-/// Fabric with links, with wavelengths on every link and hosts at every rank.
+/// Network for bursts of light: a fabric with wavelengths on every link and hosts at every rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bursts {
-    /// Links and routes.
+    /// Fabric with the links and routes.
     pub links: Fabric,
-    /// Number of hosts at each rank of the links.
+    /// Number of hosts at each rank of the fabric.
     pub hosts: u32,
-    /// Number of wavelengths of each link.
+    /// Number of wavelengths on each link.
     pub wavelengths: u32,
 }
 
-/// Maximum number of hosts at a rank.
 const MAX_HOSTS: u32 = 1 << 20;
-/// Maximum number of wavelengths of a link.
 const MAX_WAVELENGTHS: u32 = 1 << 12;
 
-/// Options of all families with links that select a part of the fabric.
+/// Options that select a part of a fabric. All families with links have these options.
 const PART_OPTIONS: [OptionRecord; 3] = [part::WITHOUT, part::DEGRADED, part::MEMBERS];
 
-/// Options of all families with links that turn the links into a network of bursts.
+/// Options that turn a fabric into a network of bursts. All families with links have these options.
 const BURST_OPTIONS: [OptionRecord; 2] = [
     OptionRecord::new(
         "wavelengths",
@@ -75,7 +73,7 @@ const BURST_OPTIONS: [OptionRecord; 2] = [
         .default("1"),
 ];
 
-/// Options of earlier versions, with the current names.
+/// Option names of earlier versions, each with its current name.
 const RENAMED_OPTIONS: &[(&str, &str)] = &[
     ("columns", "rungs"),
     ("nodes", "ranks"),
@@ -92,10 +90,7 @@ impl Medium {
         Medium::read(text.parse()?)
     }
 
-    /// Parses a specification that may omit the number of ranks, which the caller knows.
-    ///
-    /// # Errors
-    /// As for [`Medium::parse`].
+    /// Parses a specification. If the specification has no number of ranks, uses `ranks`.
     pub fn parse_for(text: &str, ranks: u32) -> Result<Medium, FabricError> {
         let spec: Spec = text.parse()?;
         let counts = |record: &FamilyRecord| record.has("ranks");
@@ -166,7 +161,7 @@ impl Medium {
         }))
     }
 
-    /// Returns the fabric that plans are made for.
+    /// Returns the fabric for which plans are made.
     ///
     /// # Errors
     /// The medium is a network of bursts or a cost model.
@@ -187,7 +182,8 @@ impl Medium {
 }
 
 impl FamilyRecord {
-    /// Returns all options: those of the family, and those that all families with links have.
+    /// Returns all options of the family. Families with links also have the options that select a
+    /// part or make a network of bursts.
     pub fn all_options(&self) -> Vec<FabricOption> {
         let mut options = (self.options)();
         if self.has_links() {
@@ -212,7 +208,7 @@ impl FamilyRecord {
     }
 }
 
-/// Returns the family that a specification names, directly or by a preset.
+/// Returns the family that a specification names directly or through a preset.
 fn family(spec: &Spec) -> Option<&'static FamilyRecord> {
     let preset = presets().find(|preset| same_name(preset.name, spec.name()));
     let name = preset.map_or(spec.name(), |preset| {
@@ -222,8 +218,7 @@ fn family(spec: &Spec) -> Option<&'static FamilyRecord> {
     records.find(|record| same_name(record.name, name))
 }
 
-/// Replaces the name of a preset with its family and values. Options that are given take
-/// precedence.
+/// Replaces a preset by its family and options. Options in `spec` take precedence.
 fn expanded(spec: Spec) -> Result<Spec, SpecError> {
     let Some(preset) = presets().find(|preset| same_name(preset.name, spec.name())) else {
         return Ok(spec);
@@ -237,7 +232,6 @@ fn expanded(spec: Spec) -> Result<Spec, SpecError> {
 }
 
 impl fmt::Display for Bursts {
-    /// Writes the complete specification.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let spec = self.links.spec().with("hosts", self.hosts);
         spec.with("wavelengths", self.wavelengths).fmt(formatter)
@@ -245,7 +239,6 @@ impl fmt::Display for Bursts {
 }
 
 impl fmt::Display for Medium {
-    /// Writes the complete specification, which [`Medium::parse`] parses to an equal medium.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Medium::Fabric(fabric) => fabric.fmt(formatter),

@@ -1,11 +1,11 @@
 //! Ranks whose ports are joined by an optical circuit switch (OCS), or by several parallel
 //! switches.
 //!
-//! A rank has d output ports and d input ports. A *setting* is a set of circuits from output ports
-//! to input ports, in which each port is in at most one circuit. The machine has s *planes*: plane
-//! p joins the ports p d / s to (p + 1) d / s - 1 of all ranks to each other. A message may use
-//! several circuits, from rank to rank. A plane consists of several switches if a switch has too
-//! few ports for all ranks; ports may be dead (`wiring`).
+//! A rank has d output ports and d input ports. A *configuration* is a set of circuits from output
+//! ports to input ports, in which each port belongs to at most one circuit. The machine has s
+//! parallel *planes*: plane p joins the ports p d / s to (p + 1) d / s - 1 of all ranks to each
+//! other. A message may use several circuits, from rank to rank. If a switch has too few ports for
+//! all ranks, a plane consists of several switches. Ports may be dead (`wiring`).
 
 mod circuits;
 mod presets;
@@ -32,54 +32,48 @@ pub use wiring::RankPort;
 pub struct CircuitSwitch {
     /// Number of ranks, n.
     pub ranks: u32,
-    /// Number of output ports and of input ports of a rank, d.
+    /// Number of output ports per rank, which is also the number of input ports per rank, d.
     pub ports: u32,
-    /// Number of planes, s, which share the ports of a rank evenly.
+    /// Number of planes, s. The ports of a rank are divided evenly among the planes.
     pub planes: u32,
-    /// Number of ports of each switch. A plane consists of several switches if they are too few for
-    /// all ranks.
+    /// Number of ports per switch. If these are too few, a plane consists of several switches.
     pub switch_ports: u32,
-    /// Ports that neither send nor receive, sorted.
+    /// Ports that are out of order, sorted.
     pub dead_ports: Vec<RankPort>,
-    /// Ports that send and receive more slowly, with their rates, sorted.
+    /// Ports with a reduced rate, each with this rate, sorted.
     pub degraded: Vec<(RankPort, Rate)>,
-    /// Rate of a port, 1 / beta.
+    /// Rate of each port, 1 / beta.
     pub rate: Rate,
-    /// Time of a change of the setting, alpha_r.
+    /// Time to change the configuration, alpha_r.
     pub reconfiguration: Reconfiguration,
-    /// Charge for the first setting.
+    /// Rule that decides whether the first configuration is charged.
     pub first_configuration: FirstConfiguration,
-    /// Delay of a message, once regardless of its number of circuits, alpha.
+    /// Delay that is added once per message, regardless of its number of circuits, alpha.
     pub startup: Time,
-    /// Delay of each circuit, delta.
+    /// Delay of each circuit of a message, delta.
     pub latency: Time,
     /// Rule by which a rank forwards messages to other ranks.
     pub forwarding: Forwarding,
-    /// Rate of each rank's port to a packet network beside the switch, which joins all ranks;
+    /// Rate of each rank's port to a packet network beside the switch, which joins all ranks.
     /// `None` if there is no such network.
     pub packet_rate: Option<Rate>,
-    /// Delay of a message on the network beside the switch.
+    /// Delay of a message on the packet network beside the switch.
     pub packet_latency: Time,
 }
 
-/// Time of a change of the setting, as consecutive parts: control, switching and lock of the
-/// receivers.
+/// Time to change the configuration, as up to three parts: control, switching, receiver lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconfiguration(Vec<Time>);
 
-/// Maximum number of parts of a reconfiguration.
 const MAX_PARTS: usize = 3;
 
 impl Reconfiguration {
-    /// Creates a reconfiguration of one part.
+    /// Creates a reconfiguration time of one part.
     pub fn new(time: Time) -> Reconfiguration {
         Reconfiguration(vec![time])
     }
 
     /// Returns the sum of all parts.
-    ///
-    /// # Errors
-    /// The sum exceeds 64 bits of picoseconds.
     pub fn time(&self) -> Result<Time, UnitError> {
         let mut parts = self.0.iter();
         parts.try_fold(Time::ZERO, |all, part| all.plus(*part))
@@ -112,12 +106,12 @@ impl Quantity for Reconfiguration {
 }
 
 opticoll_base::named_enum! {
-    /// Charge for the first setting.
+    /// Rule that decides whether the first configuration is charged.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum FirstConfiguration {
-        /// The first setting is up at the start.
+        /// The first configuration is up at the start, at no cost.
         Free = "free",
-        /// The first setting is charged like any other.
+        /// The first configuration is charged like every other configuration.
         Charged = "charged",
     }
 
@@ -131,7 +125,7 @@ opticoll_base::named_enum! {
     }
 }
 
-/// Format of the light of a transfer: the ports that its circuit joins.
+/// Format of the light of a transfer: the ports at the two ends of the circuit.
 pub const LIGHT: LightKind = LightKind {
     form: "{source_port}.{destination_port}",
     example: "0.1",
@@ -157,20 +151,20 @@ pub const LIGHT: LightKind = LightKind {
     ],
 };
 
-/// Light of a transfer: the ports that its circuit joins, or [`SwitchedLight::BESIDE`].
+/// Light of a transfer: the ports at the two ends of the circuit, or [`SwitchedLight::BESIDE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchedLight {
-    /// Output port of the sending rank, 0..ports.
+    /// Number of the output port at the sending rank.
     pub source_port: u16,
-    /// Input port of the receiving rank, 0..ports.
+    /// Number of the input port at the receiving rank.
     pub destination_port: u16,
 }
 
-/// Value of both ports for a message on the network beside the switch.
+/// Port number that marks messages on the packet network beside the switch.
 pub const BESIDE: u16 = (1 << 9) - 1;
 
 impl SwitchedLight {
-    /// Light of messages on the network beside the switch.
+    /// Light of messages on the packet network beside the switch.
     pub const BESIDE: Light = Light((BESIDE as u32) << 9 | BESIDE as u32);
 }
 
@@ -191,8 +185,7 @@ impl From<SwitchedLight> for Light {
     }
 }
 
-/// Maximum number of ports of a rank. Plans number ports with 9 bits, of which [`BESIDE`] is no
-/// port.
+/// Maximum number of ports of a rank. Plans number ports with 9 bits; [`BESIDE`] is no port.
 const MAX_PORTS: u32 = 1 << 8;
 
 /// Record of the family.
@@ -247,7 +240,7 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
             "time to reconfigure, or its parts: control+switching+lock" source CHOSEN;
         first_configuration "first_configuration"
             word(&FirstConfiguration::WORDS, Silent(FirstConfiguration::Free)) Reconfiguration
-            "charge for the first setting: free (up at the start) or charged";
+            "charge for the first configuration: free (up at the start) or charged";
         startup "startup" value(Silent(Time::ZERO))
             "delay of a message, once regardless of its number of circuits";
         latency "latency" value(Silent(Time::ZERO)) "delay of each circuit";
@@ -317,8 +310,7 @@ impl Machine for CircuitSwitch {
         )
     }
 
-    /// Returns the sum of the rates of a rank's working ports and its port to the network beside
-    /// the switch; the minimum over all ranks.
+    /// Returns the minimum, over all ranks, of the total rate of working ports and packet port.
     fn injection_bandwidth(&self) -> u128 {
         let dead = self.dead_ports.iter().map(|port| port.rank);
         let slower = self.degraded.iter().map(|(port, _)| port.rank);
@@ -341,7 +333,6 @@ impl Machine for CircuitSwitch {
             .collect()
     }
 
-    /// Returns the ranks on a circle with the switch in the middle.
     fn drawing(&self) -> Option<Drawing> {
         let mut places = drawing::circle(self.ranks);
         places.push([0.0, 0.0]);

@@ -1,7 +1,8 @@
 //! Star: one switch with a cable to each rank.
 //!
-//! The switch never limits traffic. A flow uses the cable of its source towards the switch and the
-//! cable of its destination from the switch. Cable r joins rank r to the switch, which is vertex N.
+//! The switch never limits traffic. Cable r joins rank r to the switch, which is vertex N. A flow
+//! uses the cable of its source towards the switch, and the cable of its destination from the
+//! switch.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub struct Crossbar {
     wiring: Arc<Wiring>,
 }
 
-/// Machines whose network never limits traffic beyond the ports of the ranks.
+/// Presets: machines in which only the ports of the ranks limit traffic.
 pub const PRESETS: &[PresetRecord] = &[PresetRecord {
     name: "cloudmatrix384",
     summary: "CloudMatrix384: 384 NPUs (Ascend 910C), 392 GB/s each to a non-blocking network",

@@ -1,12 +1,12 @@
 //! Custom networks: ranks, switches and links, as read from a file.
 //!
-//! Vertices are numbered ranks first, then switches; all of them forward. A route has the fewest
-//! links; the option `ties` chooses among equally short routes (`Ties`).
+//! Vertices are numbered ranks first, then switches. All vertices forward messages. A route has the
+//! fewest links; the option `ties` selects one of several equally short routes (`Ties`).
 //!
-//! The option `links` writes a link by its vertices: `0-4` is a full-duplex cable (two links),
-//! `0~4` a half-duplex cable (one link), `0>4` one link from 0 to 4. Values that differ from the
-//! fabric's rate, latency and sharing follow, as in `0-4@400Gb/s@1us@per_flow`. Several links are
-//! joined by `+`.
+//! The option `links` describes a cable by its two vertices: `0-4` is a full-duplex cable (two
+//! links), `0~4` a half-duplex cable (one link), `0>4` one link from 0 to 4. Values that differ
+//! from the fabric's rate, latency and sharing follow after `@`, as in `0-4@400Gb/s@1us@per_flow`.
+//! Several cables are joined by `+`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 /// Maximum number of vertices. The routes to 2^14 destinations take 1 GiB.
 const MAX_VERTICES: u32 = 1 << 14;
 
-/// Directions of a cable.
+/// Directions in which a cable carries data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum CableKind {
     FullDuplex,
@@ -50,25 +50,24 @@ struct Cable {
     link: Link,
 }
 
-/// Values of the options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Graph {
     ranks: u32,
     switches: u32,
-    /// Names of all vertices; empty if no names are given.
+    /// Names of all vertices, indexed by vertex; empty if the vertices have no names.
     names: Vec<String>,
     ties: Ties,
     default: Link,
     cables: Vec<Cable>,
 }
 
-/// Network of any shape.
+/// Custom network of ranks, switches and links.
 #[derive(Debug, Clone)]
 pub struct Custom {
     graph: Arc<Graph>,
     wiring: Arc<Wiring>,
     /// Number of each link among the links with the same ends; `None` if there is only one.
-    parallel: Arc<[Option<u32>]>,
+    cable_numbers: Arc<[Option<u32>]>,
     routes: FewestLinks,
     translations: Option<Translations>,
 }
@@ -108,7 +107,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     )
     .range("0-4 full duplex, 0~4 half duplex, 0>4 one way; joined by +")
     .default(REQUIRED);
-    // The options below give the values that a cable does not state itself.
+    // The following options provide the values that the text of a cable omits.
     let texts = options.option(
         links,
         |spec| match spec.option("links") {
@@ -143,9 +142,10 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     let link = wiring::rate_and_latency(options, |custom: &Custom| custom.graph.default)?;
     let sharing = wiring::sharing(options, |custom| custom.graph.default.sharing)?;
     let default = Link { sharing, ..link };
-    let given = texts.split('+').filter(|part| !part.is_empty());
-    // A machine that is printed already has its cables.
-    let parts = given.take_while(|_| options.are_read());
+    let cable_texts = texts.split('+').filter(|part| !part.is_empty());
+    // Cables are parsed from a specification only, because a printed machine has its cables
+    // already.
+    let parts = cable_texts.take_while(|_| options.are_read());
     let cables = parts
         .enumerate()
         .map(|(number, text)| {
@@ -182,12 +182,11 @@ impl Custom {
         Ok(Custom::from_graph(options::read(spec, &RECORD, declared)?))
     }
 
-    /// Builds a custom network with the vertices and links of another network, and with the names
-    /// of its vertices. Routes are those of this family. Two equal links in opposite directions
-    /// become a cable.
+    /// Builds a custom network with the ranks, switches, links and vertex names of `network`, but
+    /// with the routes of this family. Two equal links in opposite directions become one cable.
     ///
     /// # Errors
-    /// The network does not know the ends of its links, or has more vertices than this family
+    /// The ends of the links are unknown, or the network has more vertices than this family
     /// supports.
     pub fn from_network(network: &dyn Network) -> Result<Custom, FabricError> {
         let mut cables: Vec<Cable> = Vec::new();
@@ -249,7 +248,7 @@ impl Custom {
             }
         }
         let vertices = graph.ranks + graph.switches;
-        // Half-duplex links are excluded, because `Network::ends` gives only one of their two
+        // Half-duplex links are excluded, because `Network::ends` returns only one of their two
         // directions.
         let has_half_duplex = graph
             .cables
@@ -260,7 +259,7 @@ impl Custom {
         Custom {
             translations,
             routes: FewestLinks::new(&wiring, vertices, graph.ranks, graph.ties),
-            parallel: parallel(&wiring).into(),
+            cable_numbers: cable_numbers(&wiring).into(),
             wiring: Arc::new(wiring),
             graph: Arc::new(graph),
         }
@@ -268,7 +267,6 @@ impl Custom {
 }
 
 impl Cable {
-    /// Returns the links of the cable with their ends.
     fn links(&self) -> impl Iterator<Item = (u32, u32, Link)> {
         let back = (self.kind != CableKind::OneWay).then_some((self.to, self.from, self.link));
         [(self.from, self.to, self.link)].into_iter().chain(back)
@@ -291,8 +289,8 @@ impl Cable {
     }
 }
 
-/// Numbers the links with the same ends from 0; `None` for a link that is the only one.
-fn parallel(wiring: &Wiring) -> Vec<Option<u32>> {
+/// Numbers links with the same ends from 0; `None` for links whose ends no other link has.
+fn cable_numbers(wiring: &Wiring) -> Vec<Option<u32>> {
     let mut counts: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
     let mut number = |ends| {
         let count = counts.entry(ends).or_insert(0);
@@ -405,15 +403,15 @@ fn encoded(name: &str) -> String {
 
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
+    let mut remaining = text.as_bytes();
+    while let Some((first, after)) = remaining.split_first() {
         if *first == b'%' {
             let digits = std::str::from_utf8(after.get(..2)?).ok()?;
             bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &after[2..];
+            remaining = &after[2..];
         } else {
             bytes.push(*first);
-            rest = after;
+            remaining = after;
         }
     }
     String::from_utf8(bytes)
@@ -445,7 +443,7 @@ impl Network for Custom {
     }
 
     fn cable_number(&self, link: u32) -> Option<u32> {
-        self.parallel[link as usize]
+        self.cable_numbers[link as usize]
     }
 
     fn translations(&self) -> Option<&Translations> {

@@ -2,19 +2,19 @@
 //!
 //! Each of g groups has a routers. Each router has p ranks (terminals) and h global ports. Rank t
 //! is at router t div p, and router t div p is in group t div (a p). There is one global cable
-//! between every two groups. The arrangement determines the router of group G at the cable to group
-//! T:
+//! between every two groups. The arrangement determines which router of group G has the cable to
+//! group T:
 //!
-//! * `absolute`: router x mod a at its global port x div a, where x = T, or x = G if T is the last
-//!   group. With g = a h + 1 groups every port is used exactly once.
+//! * `absolute`: router x mod a, at its global port x div a. Here x = T, or x = G if T is the last
+//!   group. With g = a h + 1 groups, every port is used exactly once.
 //! * `simgrid`: router T. Routers have one global port, and g is at most a. This is SimGrid's
 //!   dragonfly with one chassis per group.
 //!
-//! A minimal route takes a local hop to the router with the cable to the destination's group, the
+//! A minimal route has a local hop to the router with the cable to the destination's group, the
 //! global cable, and a local hop to the destination's router. Hops from a router to itself are
-//! omitted. A Valiant route between groups first goes minimally to an intermediate group, which a
-//! hash of seed, source and destination draws from all groups except the source's; if this is the
-//! destination's group, the route is minimal.
+//! omitted. A Valiant route between groups first goes minimally to an intermediate group. A hash of
+//! seed, source and destination draws this group from all groups except the source's group. If the
+//! drawn group is the destination's group, the route is minimal.
 
 use std::sync::Arc;
 
@@ -36,9 +36,9 @@ opticoll_base::named_enum! {
     /// Arrangement of global cables: the router of a group at the cable to another group.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Arrangement {
-        /// Distribution over all global ports by the number of the other group.
+        /// The number of the other group selects one of all global ports of a group.
         Absolute = "absolute",
-        /// The router with the number of the other group.
+        /// Router T of a group has the cable to group T.
         SimGrid = "simgrid",
     }
 }
@@ -184,7 +184,7 @@ fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricErr
 }
 
 impl Dragonfly {
-    /// Adds the cables to the machine.
+    /// Checks the size of the machine and adds its cables.
     fn built(mut self) -> Result<Dragonfly, FabricError> {
         self.check_size()?;
         self.wiring = Arc::new(self.wired());
@@ -216,7 +216,7 @@ impl Dragonfly {
         wiring::check_size(&RECORD, ranks, ranks + local + global)
     }
 
-    /// Builds the cables: cables to ranks by rank, local cables by group and pair of routers,
+    /// Builds the cables in this order: cables to ranks, local cables by group and pair of routers,
     /// global cables by pair of groups.
     fn wired(&self) -> Wiring {
         let mut wiring = Wiring::new(self.wire.duplex);
@@ -239,9 +239,10 @@ impl Dragonfly {
         wiring
     }
 
-    /// Returns the link between two elements of a fully connected set of `count` elements whose
-    /// cables start at `first_cable`; `None` if the elements are equal.
-    fn hop(&self, first_cable: u32, count: u32, from: u32, to: u32) -> Option<u32> {
+    /// Returns the link from element `from` to element `to` of `count` elements. A cable joins
+    /// every two elements; `first_cable` is the number of the first cable. Returns `None` if the
+    /// elements are equal.
+    fn link_between(&self, first_cable: u32, count: u32, from: u32, to: u32) -> Option<u32> {
         match from.cmp(&to) {
             std::cmp::Ordering::Equal => None,
             std::cmp::Ordering::Less => Some(
@@ -256,15 +257,21 @@ impl Dragonfly {
 
     fn local_hop(&self, group: u32, from: u32, to: u32) -> Option<u32> {
         let first = self.ranks() + group * self.local_cables_per_group();
-        self.hop(first, self.routers_per_group, from, to)
+        self.link_between(first, self.routers_per_group, from, to)
     }
 
-    /// Appends the minimal route from a router to another group. Returns the router of that group
-    /// at which the route arrives.
-    fn cross(&self, group: u32, router: u32, peer: u32, links: &mut Vec<u32>) -> u32 {
+    /// Appends the minimal route from `router` of `group` to the group `peer`. Returns the router
+    /// of `peer` at which the route ends.
+    fn append_route_to_group(
+        &self,
+        group: u32,
+        router: u32,
+        peer: u32,
+        links: &mut Vec<u32>,
+    ) -> u32 {
         links.extend(self.local_hop(group, router, self.gateway(group, peer).0));
         let first = self.ranks() + self.groups * self.local_cables_per_group();
-        links.extend(self.hop(first, self.groups, group, peer));
+        links.extend(self.link_between(first, self.groups, group, peer));
         self.gateway(peer, group).0
     }
 }
@@ -350,7 +357,7 @@ impl Groups for Dragonfly {
         }
         let pair = (u64::from(source) << 32) | u64::from(destination);
         let drawn = u128::from(hash(seed ^ hash(pair)));
-        // The g - 1 other groups have equal numbers of hash values, up to a difference of one.
+        // The other groups have equal numbers of hash values, up to a difference of one.
         let drawn = ((drawn * u128::from(self.groups - 1)) >> 64) as u32;
         let group = drawn + u32::from(drawn >= from);
         (group != to).then_some(group)
@@ -382,11 +389,11 @@ impl Network for Dragonfly {
             (place(source), place(destination));
         links.push(self.wiring.forth(source));
         if let Some(detour) = self.intermediate(source, destination) {
-            router = self.cross(group, router, detour, links);
+            router = self.append_route_to_group(group, router, detour, links);
             group = detour;
         }
         if group != last_group {
-            router = self.cross(group, router, last_group, links);
+            router = self.append_route_to_group(group, router, last_group, links);
         }
         links.extend(self.local_hop(last_group, router, last_router));
         links.push(self.wiring.back(destination));

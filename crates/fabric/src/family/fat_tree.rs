@@ -1,18 +1,18 @@
 //! Fat trees: k-ary n-trees, optionally tapered, with any number of parallel cables.
 //!
-//! Level 0 contains the ranks, levels 1 to L the switches. A vertex of level l is a vector of L
-//! digits, of which digit 0 varies fastest in the numbering of the level. Digit j is below `up[j]`
-//! if j < l, and below `down[j]` otherwise. A vertex of level l and a vertex of level l+1 are
-//! joined by `links[l]` parallel cables if and only if they agree in every digit except digit l.
-//! Therefore a switch of level l+1 has `down[l]` neighbours below, and a vertex of level l has
-//! `up[l]` neighbours above.
+//! Level 0 contains the ranks, and levels 1 to L contain the switches. A vertex of level l has a
+//! number with L digits; digit 0 varies fastest. Digit j is below `up[j]` if j < l, and below
+//! `down[j]` otherwise. If the numbers of a vertex of level l and a vertex of level l+1 agree in
+//! every digit except digit l, `links[l]` parallel cables join the two vertices. Therefore a switch
+//! of level l+1 has `down[l]` neighbours below, and a vertex of level l has `up[l]` neighbours
+//! above.
 //!
-//! A route goes up to the first vertex from which the destination can be reached downwards, then
-//! down. Only the route upwards has a choice, which D-mod-k makes by the destination d alone: at
-//! level l, with `q = d div (up[0] ... up[l-1])` and `p = q mod (up[l] links[l])`, the next digit l
-//! is `p mod up[l]`, over cable `p div up[l]`. Routes to the same rank therefore meet as early as
-//! possible, and routes to different ranks are spread evenly. Downwards from level l+1, a route
-//! takes cable `source mod links[l]`.
+//! A route goes up to the first vertex from which the destination can be reached downwards, and
+//! then down. Only the upward part has alternatives. D-mod-k selects one by the destination d
+//! alone: at level l, with `q = d div (up[0] ... up[l-1])` and `p = q mod (up[l] links[l])`, digit
+//! l of the next vertex is `p mod up[l]`, and the route uses cable `p div up[l]`. Therefore routes
+//! to the same rank meet as early as possible, and routes to different ranks are spread evenly.
+//! Downwards from level l+1, a route uses cable `source mod links[l]`.
 
 use std::sync::Arc;
 
@@ -27,16 +27,16 @@ use crate::network::{Link, Network, Sharing, Wiring};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
-/// Fat tree.
+/// Fat tree: ranks below several levels of switches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FatTree {
     ranks: u32,
     down: Vec<u32>,
     up: Vec<u32>,
     parallel: Vec<u32>,
-    /// Levels 0..=L, from the ranks to the top.
+    /// Levels 0 to L, indexed by level. Level 0 contains the ranks.
     levels: Vec<SwitchLevel>,
-    /// Cables above each level.
+    /// Cable properties, indexed by the level below the cables.
     wires: Vec<Wire>,
     wiring: Arc<Wiring>,
 }
@@ -45,12 +45,12 @@ pub struct FatTree {
 struct SwitchLevel {
     vertices: u32,
     first_vertex: u32,
-    /// First cable from this level to the next. The cables of a vertex have consecutive numbers.
+    /// Number of the first cable to the next level. Cables are numbered vertex by vertex.
     first_cable: u32,
-    /// Difference between two vertex numbers of level l or l + 1 whose digit l differs by 1:
-    /// `up[0] ... up[l-1]`.
+    /// Difference between two vertex numbers of level l or l + 1 whose digits l differ by 1: `up[0]
+    /// ... up[l-1]`.
     stride: u32,
-    /// Number of ranks below one vertex: `down[0] ... down[l-1]`.
+    /// Number of ranks below each vertex of the level: `down[0] ... down[l-1]`.
     ranks_below: u32,
 }
 
@@ -111,10 +111,10 @@ const RATES: OptionRecord = OptionRecord::new(
 .range("1b/s or more, for all or for each level")
 .source(CHOSEN);
 
-/// Range of the numbers of a level, in words.
+/// Range of options with one number per level, in words.
 const COUNTS: &str = "1 to 1048576 for each level, such as 16x8x8";
 
-/// Declares the options. Returns `down`, `up` and `links`, and the cables above each level.
+/// Declares the options. Returns `down`, `up` and `links`, and the cable properties of each level.
 fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wire>), FabricError> {
     let print = |spec: Spec, [down, up, parallel]: &[Vec<u32>; 3]| {
         spec.with("down", wiring::print_counts(down))
@@ -140,7 +140,7 @@ fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wi
     Ok((numbers, wires.collect()))
 }
 
-/// Reads `down`, `up` and `links`, or derives them from `arity`, `levels` and `taper`.
+/// Reads the options `down`, `up` and `links`, or derives them from `arity`, `levels` and `taper`.
 fn shape(spec: &Spec) -> Result<[Vec<u32>; 3], FabricError> {
     let missing = |key| FabricError::Missing {
         family: RECORD.name,
@@ -221,7 +221,7 @@ impl FatTree {
                     for digit in 0..self.up[below] {
                         wiring.add(
                             low.first_vertex + number,
-                            high.first_vertex + self.above(below, number, digit),
+                            high.first_vertex + self.neighbour_above(below, number, digit),
                             self.wires[below].link,
                         );
                     }
@@ -231,45 +231,46 @@ impl FatTree {
         wiring
     }
 
-    /// Returns the number, in level `below + 1`, of the neighbour of vertex `number` whose digit
-    /// `below` is `digit`.
-    fn above(&self, below: usize, number: u32, digit: u32) -> u32 {
+    /// Returns the number of a neighbour above vertex `number` of level `below`. Digit `below` of
+    /// the neighbour is `digit`.
+    fn neighbour_above(&self, below: usize, number: u32, digit: u32) -> u32 {
         let stride = self.levels[below].stride;
         let (high, low) = (number / stride / self.down[below], number % stride);
         (high * self.up[below] + digit) * stride + low
     }
 
-    /// Returns the number, in level `below`, of the neighbour below vertex `number` on the route to
-    /// a rank, and digit `below` of vertex `number`.
-    fn below(&self, below: usize, number: u32, rank: u32) -> (u32, u32) {
+    /// Returns the number of the neighbour below vertex `number` of level `below + 1`, on the route
+    /// to `rank`. Also returns digit `below` of vertex `number`.
+    fn neighbour_below(&self, below: usize, number: u32, rank: u32) -> (u32, u32) {
         let stride = self.levels[below].stride;
         let (high, low) = (number / stride / self.up[below], number % stride);
         let upper_digit = number / stride % self.up[below];
-        let digit = self.remaining(below, rank) % self.down[below];
+        let digit = self.leading_digits(below, rank) % self.down[below];
         (
             (high * self.down[below] + digit) * stride + low,
             upper_digit,
         )
     }
 
-    /// Returns a rank without its digits below `level`, which is equal for all ranks below one
-    /// switch of this level.
-    fn remaining(&self, level: usize, rank: u32) -> u32 {
+    /// Returns the digits of a rank number from digit `level` on. All ranks below the same switch
+    /// of this level have the same result.
+    fn leading_digits(&self, level: usize, rank: u32) -> u32 {
         rank / self.levels[level].ranks_below
     }
 
-    /// Returns a cable above vertex `number` of a level: the one with number `parallel` among the
-    /// cables to the neighbour with this digit.
+    /// Returns the number of a cable from vertex `number` of level `below` to the neighbour above
+    /// whose digit `below` is `digit`. `parallel` selects one of the parallel cables.
     fn cable(&self, below: usize, number: u32, digit: u32, parallel: u32) -> u32 {
         let width = self.up[below] * self.parallel[below];
         self.levels[below].first_cable + number * width + parallel * self.up[below] + digit
     }
 }
 
-/// Counts the vertices and cables of each level, before they are built.
+/// Returns the levels, after checking the numbers of vertices and cables.
 fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<SwitchLevel>, FabricError> {
     let product = |numbers: &[u32]| -> u128 {
-        // A product of at most 16 numbers below 2^20 saturates far above the accepted maximum.
+        // The product of at most 16 numbers below 2^20 may saturate, far above the accepted
+        // maximum.
         let wide = numbers.iter().map(|number| u128::from(*number));
         wide.fold(1, u128::saturating_mul)
     };
@@ -284,7 +285,7 @@ fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<SwitchLevel>
         if level == 0 {
             wiring::check_size(&RECORD, vertices, 0)?;
         }
-        // The number of vertices is limited as well, because each vertex has a cable.
+        // This check also limits the number of vertices, because each vertex has a cable.
         wiring::check_size(&RECORD, 0, cables)?;
         levels.push(SwitchLevel {
             vertices: vertices as u32,
@@ -317,17 +318,17 @@ impl Network for FatTree {
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
         let (mut level, mut number) = (0, source);
-        while self.remaining(level, source) != self.remaining(level, destination) {
+        while self.leading_digits(level, source) != self.leading_digits(level, destination) {
             let (up, parallel) = (self.up[level], self.parallel[level]);
             let choice = destination / self.levels[level].stride % (up * parallel);
             let (digit, cable) = (choice % up, choice / up);
             links.push(self.wiring.forth(self.cable(level, number, digit, cable)));
-            number = self.above(level, number, digit);
+            number = self.neighbour_above(level, number, digit);
             level += 1;
         }
         while level > 0 {
             level -= 1;
-            let (below, digit) = self.below(level, number, destination);
+            let (below, digit) = self.neighbour_below(level, number, destination);
             let cable = source % self.parallel[level];
             links.push(self.wiring.back(self.cable(level, below, digit, cable)));
             number = below;

@@ -12,7 +12,7 @@ use crate::fabric::{Fabric, FabricError, FamilyRecord};
 use crate::network::{Network, Wiring};
 use opticoll_base::spec::Spec;
 
-/// Ranks with a cable between every two.
+/// Ranks with a cable between every two ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FullyConnected {
     ranks: u32,

@@ -2,7 +2,7 @@
 //!
 //! Ranks are GPUs (dies of an MI250), numbered server by server. The other vertices follow:
 //! switches within servers, network interfaces (NICs), and switches between servers. All vertices
-//! forward. Rates are per direction, without protocol overheads:
+//! forward messages. Rates are per direction, without protocol overheads:
 //!
 //! | model | within a server | between servers |
 //! |---|---|---|
@@ -14,10 +14,10 @@
 //! | `mi250` | 16 dies, links of 50 GB/s, up to 4 in parallel | 16 GB/s of each die to one switch |
 //! | `nvl72` | 72 GPUs, 900 GB/s each to one switch | NICs of 50 GB/s to one switch |
 //!
-//! The NIC of GPU b of a `dgx_a100` is at InfiniBand switch b mod 2. In two `dgx2` servers, GPUs
-//! 1, 3, ... of each server send to GPUs 0, 2, ... of the other.
+//! The NIC of GPU b of a `dgx_a100` is connected to InfiniBand switch b mod 2. In two `dgx2`
+//! servers, GPUs 1, 3, ... of each server send to GPUs 0, 2, ... of the other server.
 //!
-//! Latencies from GPU to GPU, which the cables of a route share evenly:
+//! Latencies from GPU to GPU, divided evenly among the cables of a route:
 //!
 //! | model | within a server | between servers |
 //! |---|---|---|
@@ -25,13 +25,13 @@
 //! | `dgx1`, `ndv2`, `dgx2` | 0.3 us | 2.6 us |
 //! | `mi250` | 0.6 us | 2.7 us |
 //!
-//! The latencies within the first three servers are measured: the time that each further rank adds
-//! to NCCL's all_gather of 512 B, from 2 ranks to 8 (GB200: 4), in the times that
-//! ai-dynamo/aiconfigurator publishes (A100 8.98 and 15.56 us, H100 5.31 and 10.14 us, GB200 9.36
-//! and 11.65 us). The latencies of V100 servers are from TACCL's profiles (microsoft/taccl,
+//! The latencies within the first three servers are measured with NCCL's all_gather of 512 B. Each
+//! latency is the time that one more rank adds, from 2 ranks to 8 ranks (GB200: 4 ranks). The times
+//! are published by ai-dynamo/aiconfigurator (A100 8.98 and 15.56 us, H100 5.31 and 10.14 us, GB200
+//! 9.36 and 11.65 us). The latencies of V100 servers are from TACCL's profiles (microsoft/taccl,
 //! `topo-ndv2-1MB.json`, `topo-dgx2-1MB.json`). 2.7 and 0.6 us are the constants of NCCL's model
-//! for a hop over a network and over NVLink (`hwLat` in `tuning.cc`, ring, LL), which are used for
-//! the MI250 as well.
+//! for a hop over a network and over NVLink (`hwLat` in `tuning.cc`, ring, LL). The MI250 uses
+//! these constants as well.
 
 use std::fmt::Write;
 
@@ -46,10 +46,8 @@ use crate::network::{Network, Wiring};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Quantity, Time};
 
-/// Maximum number of servers of a cluster.
 const MAX_SERVERS: u32 = 512;
 
-/// Model of the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Model {
     DgxA100,
@@ -71,8 +69,7 @@ const MODELS: &[(&str, Model)] = &[
     ("nvl72", Model::Nvl72),
 ];
 
-/// NVLinks of a DGX-1 as pairs of GPUs: first the double links, then the single links, with their
-/// rates.
+/// NVLinks of a DGX-1 as pairs of GPUs, with their rate: first double, then single links.
 const DGX1: [(&[(u32, u32)], &str); 2] = [
     (
         &[
@@ -102,7 +99,7 @@ const DGX1: [(&[(u32, u32)], &str); 2] = [
     ),
 ];
 
-/// Links between the dies of eight MI250: two dies and the number of parallel links.
+/// Links between the dies of eight MI250, as (die, die, number of parallel links).
 const MI250: [(u32, u32, u32); 28] = [
     (0, 1, 4),
     (0, 4, 2),
@@ -134,16 +131,13 @@ const MI250: [(u32, u32, u32); 28] = [
     (14, 15, 4),
 ];
 
-/// Delays of cables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Latencies {
-    /// Delay of a cable within a server.
     within: Time,
-    /// Delay of a cable between servers.
     between: Time,
 }
 
-/// Servers of one model.
+/// Servers of one model, and the network between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuServers {
     model: Model,
@@ -258,7 +252,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latenc
     let model = options.word(model, MODELS, Required, |servers| servers.model)?;
     let boxes = OptionRecord::new("boxes", "number of servers")
         .range("1 to the maximum of the model's source");
-    let max_servers = model.most_servers();
+    let max_servers = model.max_servers();
     let boxes = options.count(boxes, max_servers, Printed(1), |servers| servers.boxes)?;
     let read = |spec: &Spec| {
         let (defaults, given) = (model.latencies(), spec.value("latency")?);
@@ -287,8 +281,8 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latenc
 }
 
 impl Model {
-    /// Returns the maximum number of servers that the source of the model joins.
-    fn most_servers(self) -> u32 {
+    /// Returns the maximum number of servers in the source of the model.
+    fn max_servers(self) -> u32 {
         match self {
             Model::DgxA100 | Model::DgxH100 | Model::Mi250 | Model::Nvl72 => MAX_SERVERS,
             Model::Ndv2 | Model::Dgx2 => 2,
@@ -296,7 +290,6 @@ impl Model {
         }
     }
 
-    /// Returns the number of GPUs of a server.
     fn ranks(self) -> u32 {
         match self {
             Model::DgxA100 | Model::DgxH100 | Model::Dgx1 | Model::Ndv2 => 8,
@@ -305,8 +298,7 @@ impl Model {
         }
     }
 
-    /// Returns the rate of each GPU to the switch of its server, or `None` if the server has no
-    /// switch.
+    /// Returns the rate between each GPU and its server's switch, or `None` without a switch.
     fn switch_rate(self) -> Option<&'static str> {
         match self {
             Model::DgxA100 => Some("300GB/s"),
@@ -317,8 +309,8 @@ impl Model {
         }
     }
 
-    /// Returns the delays of cables: the latency from GPU to GPU divided by the number of cables of
-    /// a route.
+    /// Returns the delays of cables. The delay of a cable is the latency from GPU to GPU divided by
+    /// the number of cables on the route.
     fn latencies(self) -> Latencies {
         let (within, between) = match self {
             Model::DgxA100 => (1100 / 2, 2700 / 4),
@@ -335,9 +327,9 @@ impl Model {
         }
     }
 
-    /// Returns the rate of each GPU to the network between servers, the number of switches of this
-    /// network, and whether each GPU has a NIC of its own. Returns `None` if no network joins the
-    /// servers.
+    /// Returns the rate from each GPU to the network between servers, the number of switches of
+    /// this network, and true if each GPU has a separate NIC. Returns `None` if no network joins
+    /// the servers.
     fn network(self) -> Option<(&'static str, u32, bool)> {
         match self {
             Model::DgxA100 => Some(("25GB/s", 2, true)),

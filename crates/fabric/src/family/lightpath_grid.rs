@@ -1,11 +1,11 @@
-//! Ranks joined by lightpaths that are set up on demand and released afterwards: the grid over an
-//! optical burst-switched network.
+//! Ranks joined by lightpaths that are set up on demand and torn down afterwards. The model is a
+//! grid of computers on an optical burst-switched network.
 //!
-//! A lightpath joins a port of one rank to a port of another rank and carries data both ways at the
-//! same time (full duplex). A rank has k ports, and therefore holds lightpaths to at most k other
-//! ranks at a time. Setting up any number of lightpaths at the same time takes time `setup`;
-//! releasing them takes time `teardown`. The network between the ranks is not modelled: every
-//! lightpath is available.
+//! A lightpath joins a port of one rank to a port of another rank and carries data in both
+//! directions at the same time (full duplex). A rank has k ports, and therefore can have lightpaths
+//! to at most k other ranks at a time. Setting up any number of lightpaths at the same time takes
+//! time `setup`; tearing them down takes time `teardown`. The network between the ranks is not
+//! modelled: a lightpath between two free ports can always be set up.
 
 mod circuits;
 
@@ -24,7 +24,7 @@ use opticoll_base::units::{Rate, Time};
 pub struct LightpathGrid {
     /// Number of ranks, p.
     pub ranks: u32,
-    /// Number of ports of a rank, k; each port holds one lightpath.
+    /// Number of ports per rank, k. Each port has at most one lightpath at a time.
     pub ports: u32,
     /// Delay from the first bit sent to the first bit received, alpha.
     pub latency: Time,
@@ -32,11 +32,12 @@ pub struct LightpathGrid {
     pub rate: Rate,
     /// Time to set up any number of lightpaths at the same time.
     pub setup: Time,
-    /// Time to release any number of lightpaths at the same time; gamma = setup + teardown.
+    /// Time to tear down any number of lightpaths at the same time. `setup` plus `teardown`
+    /// is the paper's gamma.
     pub teardown: Time,
 }
 
-/// Format of the light of a transfer: the ports at the two ends of its lightpath.
+/// Format of the light of a transfer: the ports at the two ends of the lightpath.
 pub const LIGHT: LightKind = LightKind {
     words: &[],
     form: "{source_port}.{destination_port}",
@@ -62,12 +63,12 @@ pub const LIGHT: LightKind = LightKind {
     ],
 };
 
-/// Light of a transfer: the ports that its lightpath joins.
+/// Light of a transfer: the ports at the two ends of the lightpath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortsLight {
-    /// Port of the sending rank, 0..ports.
+    /// Number of the port at the sending rank.
     pub source_port: u8,
-    /// Port of the receiving rank, 0..ports.
+    /// Number of the port at the receiving rank.
     pub destination_port: u16,
 }
 
@@ -88,10 +89,10 @@ impl From<PortsLight> for Light {
     }
 }
 
-/// Maximum number of ports of a rank: plans number ports with 8 bits.
+/// Maximum number of ports of a rank, because plans number ports with 8 bits.
 const MAX_PORTS: u32 = 1 << 8;
 
-/// Record of the family. The defaults are the values of the paper.
+/// Record of the family. The defaults are the values of the cited paper.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "lightpath_grid",
     summary: "Ranks with a few ports each, joined by lightpaths that are set up and torn down",
@@ -158,7 +159,6 @@ impl Machine for LightpathGrid {
         )
     }
 
-    /// Returns the sum of the rates of a rank's ports.
     fn injection_bandwidth(&self) -> u128 {
         u128::from(self.ports) * u128::from(self.rate.bits_per_second())
     }

@@ -1,5 +1,5 @@
-//! Cost models of single messages, for replays of programs. The cost of a message does not depend
-//! on other messages, except for the ports in LogGP.
+//! Cost models of single messages, for replays of programs. The time of a message does not depend
+//! on other messages, except in LogGP, where messages wait for ports.
 
 use crate::fabric::options::FabricOption;
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
@@ -7,30 +7,30 @@ use opticoll_base::names::same_name;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Quantity, Rate, Time};
 
-/// Cost model of a message.
+/// Cost model of single messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageCost {
-    /// A cost of zero.
+    /// A message takes no time.
     Zero,
-    /// Latency plus bytes / rate.
+    /// A message takes latency + bytes / rate.
     Hockney {
         /// Delay from the first bit sent to the first bit received.
         latency: Time,
         /// Rate of each message.
         rate: Rate,
     },
-    /// Latency plus bytes / rate, with one sending port and one receiving port at each rank.
+    /// A message takes latency + bytes / rate, through one sending and one receiving port per rank.
     LogGp {
         /// Delay from the first bit sent to the first bit received.
         latency: Time,
-        /// Time between the starts of two messages at a port.
+        /// Minimum time between the starts of two messages at a port.
         gap: Time,
         /// Rate of a port.
         rate: Rate,
     },
 }
 
-/// Record of the model without costs.
+/// Record of the model in which messages take no time.
 pub(crate) const ZERO: FamilyRecord = FamilyRecord {
     name: "zero",
     summary: "Cost model of single messages: each message arrives when it is sent",
@@ -106,7 +106,7 @@ fn rate(spec: &Spec, family: &'static str) -> Result<Rate, FabricError> {
 }
 
 impl MessageCost {
-    /// Parses a specification. Returns `None` if the specification names no cost model.
+    /// Parses a specification. Returns `None` if the specification does not name a cost model.
     pub(crate) fn read(spec: &Spec) -> Option<Result<MessageCost, FabricError>> {
         let named = |record: &FamilyRecord| same_name(record.name, spec.name());
         if named(&ZERO) {
@@ -121,12 +121,12 @@ impl MessageCost {
     }
 
     fn read_rated(spec: &Spec, is_loggp: bool) -> Result<MessageCost, FabricError> {
-        let known: &[&str] = if is_loggp {
+        let option_names: &[&str] = if is_loggp {
             &["latency", "gap", "rate"]
         } else {
             &["latency", "rate"]
         };
-        spec.only(known)?;
+        spec.only(option_names)?;
         let latency = spec.value("latency")?.unwrap_or(Time::ZERO);
         if !is_loggp {
             let rate = rate(spec, HOCKNEY.name)?;

@@ -2,10 +2,10 @@
 //! successors.
 //!
 //! A **cube** has c x c x c chips, which are ranks; cables join neighbours within the cube. On each
-//! of the six faces every chip has a fibre, 6 c^2 fibres in total. The two fibres at the same
+//! of the six faces, every chip has a fibre, so a cube has 6 c^2 fibres. The two fibres at the same
 //! position of opposite faces lead to the same OCS. Therefore there are 3 c^2 switches with two
-//! ports for each cube, and B cubes need 2 B ports of each switch. A **slice** is a box of cubes:
-//! each switch joins the high face of a cube to the low face of the next cube, around the box, so
+//! ports for each cube, and B cubes need 2 B ports of each switch. A **slice** is a box of cubes.
+//! Each switch joins the high face of a cube to the low face of the next cube, around the box, so
 //! the slice is a torus.
 //!
 //! | slice | graph |
@@ -15,15 +15,15 @@
 //!
 //! **Twisted**: in a box with sides n and 2n, at least one of each, a step that wraps around a side
 //! n also moves n positions along every side 2n ([`Translations`]). Since n is a whole number of
-//! cubes, the twist joins fibres at the same position of faces, as the switches require. The slice
-//! 4x4x8 is that of TPU v4: with the twist, an all_to_all loads a link with 220/3 instead of 128
-//! blocks, and the diameter is 6 instead of 8.
+//! cubes, the twist joins fibres at the same position of faces, as the switches require. TPU v4 has
+//! the slice 4x4x8: with the twist, an all_to_all loads a link with 220/3 instead of 128 blocks,
+//! and the diameter is 6 instead of 8.
 //!
 //! **Failure of a cube** (`without=cube 3`): the first free spare cube replaces the failed cube.
-//! The switches join the 6 c^2 fibres of the spare in place of those of the failed cube; all other
-//! circuits stay. Links, ranks and routes do not change.
+//! The switches join the 6 c^2 fibres of the spare instead of the fibres of the failed cube. All
+//! other circuits stay. Links, ranks and routes do not change.
 //!
-//! **Routes** take the fewest links: all hops along x, then along y, then along z. Among equally
+//! **Routes** use the fewest links: all hops along x, then along y, then along z. Among equally
 //! long routes, the route that wraps around fewer sides is chosen, then the route upwards.
 //!
 //! Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer for Machine Learning with
@@ -49,7 +49,6 @@ use opticoll_base::interrupt;
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec, whole_number};
 
-/// Maximum number of chips along a side of a cube.
 const MAX_SIDE: u32 = 64;
 
 /// Maximum number of spare cubes, and of ports of a switch.
@@ -57,7 +56,7 @@ const MAX_CUBES: u32 = 1 << 20;
 
 const AXES: [char; 3] = ['x', 'y', 'z'];
 
-/// Value for a direction without a link.
+/// Marker of a direction in which a rank has no link.
 const NONE: u32 = u32::MAX;
 
 /// Slice of cubes that are joined by circuit switches.
@@ -65,28 +64,29 @@ const NONE: u32 = u32::MAX;
 pub struct OcsTorus {
     slice: Slice,
     wire: Wire,
-    /// Cube at each position of the slice; x varies fastest.
+    /// Number of the cube at each position of the slice; x varies fastest in positions.
     cubes: Vec<u32>,
-    /// Cubes that failed, in the order of their failure.
+    /// Numbers of the failed cubes, in the order of failure.
     failed: Vec<u32>,
     /// Translations of the torus; `None` if the slice is within a cube.
     translations: Option<Translations>,
-    /// Link that leaves each rank in each direction (2 axis, plus 1 downwards), or [`NONE`].
+    /// Number of the link that leaves a rank in a direction, or [`NONE`]. Indexed by rank and then
+    /// by direction: 2 axis upwards, 2 axis + 1 downwards.
     leaving: Arc<[[u32; 6]]>,
-    /// Hops along each axis from rank 0 to each rank, negative downwards. On a torus, the hops
-    /// between any two ranks follow by translation.
+    /// Number of hops along each axis from rank 0, indexed by destination; negative downwards. On a
+    /// torus, a route from rank a to rank b has the hops of rank b - a, the difference of
+    /// coordinates.
     hops: Arc<[[i32; 3]]>,
     wiring: Arc<Wiring>,
 }
 
-/// Slice of cubes as the options describe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slice {
     sides: [u32; 3],
     cube: u32,
     twisted: bool,
     spares: u32,
-    /// Number of ports of each switch; `None` if not limited.
+    /// Number of ports per switch; `None` if unlimited.
     ports: Option<u32>,
 }
 
@@ -102,7 +102,7 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: PRESETS,
 };
 
-/// Machines of this family.
+/// Presets of the family.
 pub const PRESETS: &[PresetRecord] = &[PresetRecord {
     name: "tpu7x",
     summary: "TPU7x (Ironwood), one cube or a slice of dims=...: cubes of 4x4x4 chips, 100 GB/s \
@@ -141,9 +141,12 @@ fn declared(options: &mut Options<'_, OcsTorus>) -> Result<(Slice, Wire), Fabric
     let missing = options.missing(DIMS.name);
     let read = |spec: &Spec| -> Result<[u32; 3], FabricError> {
         let sides = wiring::counts(spec, DIMS.name, wiring::MAX_RANKS)?.ok_or(missing)?;
-        let given = sides.len();
+        let side_count = sides.len();
         sides.try_into().map_err(|_| {
-            let problem = format!("has {} for 3 sides, such as 4x4x8", plural(given, "number"));
+            let problem = format!(
+                "has {} for 3 sides, such as 4x4x8",
+                plural(side_count, "number")
+            );
             spec.refuse(DIMS.name, problem).into()
         })
     };
@@ -170,33 +173,26 @@ fn declared(options: &mut Options<'_, OcsTorus>) -> Result<(Slice, Wire), Fabric
 }
 
 impl Slice {
-    /// Returns whether the slice is smaller than a cube and needs no switch.
+    /// Returns whether the slice is smaller than a cube and needs no switches.
     fn is_within_cube(&self) -> bool {
         let small = |side: &u32| *side <= self.cube;
         self.sides.iter().all(small) && self.sides.iter().any(|side| *side < self.cube)
     }
 
-    /// Returns the number of cubes along an axis.
-    fn places(&self, axis: usize) -> u32 {
+    fn cubes_along(&self, axis: usize) -> u32 {
         self.sides[axis].div_ceil(self.cube)
     }
 
-    /// Returns the number of cubes of the slice.
     fn cubes_in_use(&self) -> u32 {
-        (0..3).map(|axis| self.places(axis)).product()
+        (0..3).map(|axis| self.cubes_along(axis)).product()
     }
 
-    /// Returns the number of cubes of the slice, plus spares.
+    /// Returns the number of cubes of the slice, including spares.
     fn all_cubes(&self) -> u64 {
         u64::from(self.cubes_in_use()) + u64::from(self.spares)
     }
 
-    /// Checks the options. Returns the translations of the torus, or `None` if the slice is within
-    /// a cube.
-    ///
-    /// # Errors
-    /// A side is not a whole number of cubes, the twist is not defined, or the switches have too
-    /// few ports.
+    /// Checks the options and returns the translations of the torus; `None` within a cube.
     fn checked(&self, spec: &Spec) -> Result<Option<Translations>, FabricError> {
         let cube = self.cube;
         let ranks = self.sides.iter().map(|side| u128::from(*side));
@@ -257,13 +253,13 @@ impl Slice {
         (z * self.sides[1] + y) * self.sides[0] + x
     }
 
-    /// Returns the fewest hops along each axis from rank 0 to a rank.
+    /// Returns the fewest hops along each axis from rank 0 to `rank`; negative downwards.
     fn hops(&self, rank: u32, translations: Option<&Translations>) -> [i32; 3] {
         let coordinates = self.coordinates(rank).map(|coordinate| coordinate as i32);
         let Some(translations) = translations else {
             return coordinates;
         };
-        // Axes on which a wrap also moves along other sides; none without a twist.
+        // Axes on which a wrap also moves along other sides. Empty without a twist.
         let short = |axis: usize| {
             let side = self.sides[axis];
             let shifts = self
@@ -273,7 +269,7 @@ impl Slice {
             shifts.then_some(axis)
         };
         let short: Vec<usize> = (0..3).filter_map(short).collect();
-        let mut best: Option<(u32, [i32; 3])> = None;
+        let mut shortest: Option<(u32, [i32; 3])> = None;
         for wraps in 0..1u32 << short.len() {
             let mut hops = coordinates;
             let mut shift = 0;
@@ -294,11 +290,11 @@ impl Slice {
                 };
             }
             let length = hops.iter().map(|hops| hops.unsigned_abs()).sum();
-            if best.is_none_or(|(least, _)| length < least) {
-                best = Some((length, hops));
+            if shortest.is_none_or(|(least, _)| length < least) {
+                shortest = Some((length, hops));
             }
         }
-        best.map_or(coordinates, |(_, hops)| hops)
+        shortest.map_or(coordinates, |(_, hops)| hops)
     }
 }
 
@@ -343,9 +339,6 @@ impl OcsTorus {
     }
 
     /// Returns the machine after the failure of a cube.
-    ///
-    /// # Errors
-    /// The cube does not exist or has failed before, or no spare can replace it.
     fn without_cube(&self, cube: u32) -> Result<OcsTorus, String> {
         let all_cubes = self.slice.all_cubes() as u32;
         if cube >= all_cubes {
@@ -441,7 +434,7 @@ impl Switches for OcsTorus {
         2 * self.slice.all_cubes() as u32
     }
 
-    /// Returns the axis of the switch and the position of its fibres on a face.
+    /// Returns the axis of the switch, and the position of the switch's fibres on each face.
     fn switch_name(&self, switch: u32) -> String {
         let side = self.slice.cube;
         let place = switch % (side * side);
@@ -449,8 +442,8 @@ impl Switches for OcsTorus {
         format!("switch {axis} {}.{}", place % side, place / side)
     }
 
-    /// Returns the cube and the face at the port. Port 2 c belongs to the low face of cube c, port
-    /// 2 c + 1 to its high face.
+    /// Returns the cube and the face at a port. Port 2 c belongs to the low face of cube c, and
+    /// port 2 c + 1 belongs to the high face.
     fn port_name(&self, switch: u32, port: u32) -> String {
         let axis = AXES[(switch / (self.slice.cube * self.slice.cube)) as usize % 3];
         let sign = if port % 2 == 1 { '+' } else { '-' };
@@ -464,7 +457,8 @@ impl Switches for OcsTorus {
             return Vec::new();
         };
         let place = |[x, y, z]: [u32; 3]| {
-            let number = (z / side * slice.places(1) + y / side) * slice.places(0) + x / side;
+            let number =
+                (z / side * slice.cubes_along(1) + y / side) * slice.cubes_along(0) + x / side;
             self.cubes[number as usize]
         };
         let mut pairs = Vec::new();
@@ -514,8 +508,7 @@ impl Network for OcsTorus {
         }
     }
 
-    /// Numbers the two cables between two ranks of a side of 2 ranks: cable 0 is within the cube,
-    /// cable 1 wraps around.
+    /// Numbers the two cables of a side of length 2: 0 is within the cube, 1 wraps around.
     fn cable_number(&self, link: u32) -> Option<u32> {
         let untwisted = self
             .translations

@@ -1,9 +1,9 @@
 //! Ranks around a passive star coupler (broadcast and select).
 //!
-//! The coupler divides the light of every transmitter among all receivers. In a slot, a wavelength
-//! carries the light of one rank, and every rank with a receiver tuned to this wavelength receives
-//! the light. A rank has t tunable transmitters and r tunable receivers, each of which uses one
-//! wavelength at a time.
+//! The coupler divides the light of every transmitter among all receivers. In a slot, each
+//! wavelength carries the light of at most one rank. Every rank with a receiver tuned to this
+//! wavelength receives the light. A rank has t tunable transmitters and r tunable receivers, each
+//! of which uses one wavelength at a time.
 
 mod circuits;
 
@@ -38,7 +38,7 @@ pub struct PassiveStar {
     pub latency: Time,
 }
 
-/// Format of the light of a transfer: its wavelength.
+/// Format of the light of a transfer: the wavelength.
 pub const LIGHT: LightKind = LightKind {
     words: &[],
     form: "{wavelength}",
@@ -54,10 +54,10 @@ pub const LIGHT: LightKind = LightKind {
     }],
 };
 
-/// Light of a transfer: its wavelength.
+/// Light of a transfer: the wavelength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StarLight {
-    /// Wavelength, 0..wavelengths.
+    /// Number of the wavelength.
     pub wavelength: u16,
 }
 
@@ -75,7 +75,6 @@ impl From<StarLight> for Light {
     }
 }
 
-/// Maximum number of wavelengths, and of transmitters and receivers of a rank.
 const MAX_WAVELENGTHS: u32 = 4096;
 
 /// Record of the family.
@@ -149,7 +148,7 @@ impl Machine for PassiveStar {
         )
     }
 
-    /// Returns the sum of the rates of a rank's transmitters, at most one for each wavelength.
+    /// Returns the total rate of a rank's transmitters, at most one transmitter per wavelength.
     fn injection_bandwidth(&self) -> u128 {
         let sent = self.transmitters.min(self.wavelengths);
         u128::from(sent) * u128::from(self.rate.bits_per_second())
@@ -159,7 +158,6 @@ impl Machine for PassiveStar {
         Some(self)
     }
 
-    /// Returns the ranks on a circle with the coupler in the middle.
     fn drawing(&self) -> Option<Drawing> {
         let mut places = drawing::circle(self.ranks);
         places.push([0.0, 0.0]);

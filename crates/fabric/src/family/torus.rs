@@ -1,13 +1,14 @@
 //! Grids: torus and mesh of any number of dimensions, the 2 x n ladder and the electrical ring.
 //!
-//! A node has a coordinate in each dimension; coordinate 0 varies fastest in the numbering. In each
-//! dimension a node is joined to its neighbours at distance 1, and in a torus the last node is also
-//! joined to the first. A dimension of two nodes has one cable between them, not two. By default,
-//! ranks are the nodes and forward messages for others. With `terminals=k`, nodes are routers with
-//! k ranks each: rank r is at router r div k.
+//! A node has a coordinate in each dimension; coordinate 0 varies fastest in node numbers. In each
+//! dimension, a cable joins each node to the next node. In a torus, a cable also joins the last
+//! node to the first node. A dimension of two nodes has one cable between them, not two. By
+//! default, the nodes are the ranks, which also forward messages of other ranks. With
+//! `terminals=k`, nodes are routers with k ranks each: rank r is at router r div k.
 //!
 //! Routing is in dimension order: all hops in dimension 0, then in dimension 1, and so on. In a
-//! torus, a route takes the shorter direction around; of two equally short directions, upwards.
+//! torus, a route uses the shorter direction around each dimension. If both directions are equally
+//! short, the route goes upwards, to higher coordinates.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use opticoll_base::names::same_name;
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 use opticoll_base::units::Time;
 
-/// Shape of a grid, which is also its family.
+/// Shape of a grid. Each shape is a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GridShape {
     /// Grid that wraps around in every dimension.
@@ -44,10 +45,10 @@ pub enum GridShape {
 pub struct Grid {
     shape: GridShape,
     nodes: u32,
-    /// Number of ranks per router; `None` if ranks are the nodes.
+    /// Number of ranks per router; `None` if the nodes are the ranks.
     terminals: Option<u32>,
     dimensions: Vec<Dimension>,
-    /// Translations; `None` unless the grid wraps around and ranks are the nodes.
+    /// Translations of the grid; `None` if the grid does not wrap around or has routers.
     translations: Option<Translations>,
     wire: Wire,
     terminal: Link,
@@ -57,9 +58,9 @@ pub struct Grid {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Dimension {
     nodes: u32,
-    /// Difference between the numbers of two nodes whose coordinate in this dimension differs by 1.
+    /// Difference between the numbers of two nodes whose coordinates in this dimension differ by 1.
     stride: u32,
-    /// Number of cables on a line of nodes that differ only in this coordinate.
+    /// Number of cables between the nodes that differ only in this coordinate.
     cables: u32,
     first_cable: u32,
     link: Link,
@@ -161,7 +162,7 @@ impl GridShape {
         matches!(self, GridShape::Torus | GridShape::Ring)
     }
 
-    /// Returns the shape with the name of a family.
+    /// Returns the shape whose family is called `name`.
     fn named(name: &str) -> GridShape {
         let named = |shape: &GridShape| same_name(shape.record().name, name);
         GridShape::ALL
@@ -170,7 +171,7 @@ impl GridShape {
             .unwrap_or(GridShape::Torus)
     }
 
-    /// Returns name, meaning and range of the option for the size of the grid.
+    /// Returns name, meaning and range of the option that sets the size of the grid.
     fn size(self) -> (&'static str, &'static str, &'static str) {
         const ONE: &str = "1 to 1048576";
         match self {
@@ -183,10 +184,9 @@ impl GridShape {
     }
 }
 
-/// Values of the options of a grid.
 struct GridOptions {
     sizes: Vec<u32>,
-    /// Links of each dimension.
+    /// Link properties, indexed by dimension.
     links: Vec<Link>,
     terminals: Option<u32>,
     wire: Wire,
@@ -321,7 +321,6 @@ impl Grid {
         self.shape
     }
 
-    /// Returns the vertex of a node.
     fn vertex(&self, node: u32) -> u32 {
         match self.terminals {
             None => node,
@@ -329,7 +328,7 @@ impl Grid {
         }
     }
 
-    /// Returns the links that wrap around, if the picture is a grid.
+    /// Returns the numbers of the links that wrap around. Empty if the picture is a circle.
     fn around(&self) -> Vec<u32> {
         if !self.shape.wraps() || self.dimensions.len() == 1 {
             return Vec::new();
@@ -376,42 +375,42 @@ impl Grid {
         wiring
     }
 
-    /// Appends the hops from one node to the coordinate of another node in one dimension. Returns
-    /// the node that the hops reach.
-    fn travel(&self, dimension: &Dimension, from: u32, to: u32, links: &mut Vec<u32>) -> u32 {
+    /// Appends the links from node `from` to the coordinate of node `to` in one dimension. Returns
+    /// the node at the end of the links.
+    fn append_links(&self, dimension: &Dimension, from: u32, to: u32, links: &mut Vec<u32>) -> u32 {
         let Dimension { nodes, stride, .. } = *dimension;
         // Nodes of a line differ only in this coordinate, and so do the cables between them.
         let (block, low) = (from / (stride * nodes), from % stride);
         let first_cable = dimension.first_cable + block * (stride * dimension.cables) + low;
-        let mut here = from / stride % nodes;
-        let first_node = from - here * stride;
+        let mut coordinate = from / stride % nodes;
+        let first_node = from - coordinate * stride;
         let target = to / stride % nodes;
         let upwards = match self.shape.wraps() {
-            true => (target + nodes - here) % nodes <= nodes / 2,
-            false => target > here,
+            true => (target + nodes - coordinate) % nodes <= nodes / 2,
+            false => target > coordinate,
         };
-        while here != target {
+        while coordinate != target {
             let next = match upwards {
-                true if here + 1 == nodes => 0,
-                true => here + 1,
-                false if here == 0 => nodes - 1,
-                false => here - 1,
+                true if coordinate + 1 == nodes => 0,
+                true => coordinate + 1,
+                false if coordinate == 0 => nodes - 1,
+                false => coordinate - 1,
             };
-            // A cable belongs to the lower end of its step upwards. If there is only one cable
-            // between two nodes, a route from the second node to the first uses this cable
+            // Cables are numbered by the node from which they lead upwards. If there is only one
+            // cable between two nodes, a route from the second node to the first uses this cable
             // backwards.
-            links.push(if upwards && here < dimension.cables {
-                self.wiring.forth(first_cable + here * stride)
+            links.push(if upwards && coordinate < dimension.cables {
+                self.wiring.forth(first_cable + coordinate * stride)
             } else {
                 self.wiring.back(first_cable + next * stride)
             });
-            here = next;
+            coordinate = next;
         }
         first_node + target * stride
     }
 }
 
-/// Counts the nodes and the cables of each dimension, before anything is built.
+/// Returns the number of nodes and the dimensions, after checking the size of the grid.
 fn dimensions(
     shape: GridShape,
     sizes: &[u32],
@@ -435,7 +434,7 @@ fn dimensions(
             nodes: size,
             stride,
             cables,
-            // At most 16 dimensions of 2^20 cables each.
+            // The cast is exact: at most 16 dimensions have 2^20 cables each.
             first_cable: first_cable as u32,
             link,
         });
@@ -480,7 +479,7 @@ impl Network for Grid {
         }
         let mut node = source / terminals;
         for dimension in &self.dimensions {
-            node = self.travel(dimension, node, destination / terminals, links);
+            node = self.append_links(dimension, node, destination / terminals, links);
         }
         if self.terminals.is_some() {
             links.push(self.wiring.back(last + destination));

@@ -1,13 +1,13 @@
 //! Bidirectional WDM ring of the OpTree and WRHT papers (TeraRack).
 //!
-//! Rank i is joined to rank i+1 (mod N) by `fibres` directed fibres clockwise, and to rank i-1 by
-//! `fibres` directed fibres counter-clockwise. Each directed fibre carries `wavelengths` channels.
-//! A lightpath occupies one channel of one fibre on every link between its ends. The wavelength
-//! changes along the route only if the fabric has converters.
+//! `fibres` directed fibres lead clockwise from rank i to rank i+1 (mod N), and `fibres` directed
+//! fibres lead counter-clockwise from rank i to rank i-1. Each directed fibre carries `wavelengths`
+//! channels. A lightpath occupies one channel of one fibre on every link between its ends. The
+//! wavelength changes along the route only if the fabric has converters.
 //!
 //! Link i of a direction *starts* at rank i: clockwise i -> i+1, counter-clockwise i -> i-1. If
-//! some ranks do not take part or have failed, light passes their nodes, and a link to the next
-//! rank consists of several links between nodes (`members`).
+//! some ranks do not take part or have failed, light passes the nodes of these ranks. A link to the
+//! next rank then consists of several links between nodes (`members`).
 
 mod circuits;
 mod faults;
@@ -63,9 +63,9 @@ impl Direction {
 /// Bidirectional ring with wavelength-division multiplexing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WdmRing {
-    /// Number of ranks on the ring that take part, N.
+    /// Number of ranks that take part, N.
     pub ranks: u32,
-    /// Number of nodes on the ring, one for each rank of the whole ring.
+    /// Number of nodes on the ring, including nodes whose ranks do not take part.
     pub nodes: u32,
     /// Number of wavelengths per directed fibre, w.
     pub wavelengths: u32,
@@ -75,50 +75,49 @@ pub struct WdmRing {
     pub rate: Rate,
     /// Time to tune the ring resonators of a rank to other wavelengths.
     pub reconfiguration: Time,
-    /// Time of the optical-electrical-optical conversion of a flit, or of a message without flits.
-    /// Each lightpath starts with the electrical-optical half and ends with the optical-electrical
-    /// half.
+    /// Time to convert a flit, or a message without flits, from electrical to optical and back.
+    /// Half of this time passes at the start of a lightpath, the other half at the end.
     pub conversion: Time,
-    /// Bytes that are converted at a time; `None` if a message is converted as a whole.
+    /// Number of bytes per flit; `None` if a message is converted as a whole.
     pub flit: Option<Bytes>,
-    /// Bytes of the flits that are converted while the next ones are sent; `None` means the whole
-    /// message.
+    /// Number of bytes per packet; `None` if the whole message is one packet. While the flits of a
+    /// packet are converted, the next packet is sent.
     pub packet: Option<Bytes>,
-    /// Propagation delay of one link between nodes.
+    /// Propagation delay of one link between neighbouring nodes.
     pub propagation: Time,
-    /// Maximum number of lightpaths that a rank sends at a time, and likewise receives; `None` if
-    /// only the channels of its fibres limit the number.
+    /// Maximum number of lightpaths that a rank can send at a time, and that a rank can receive at
+    /// a time. `None` if only the channels limit these numbers.
     pub ports: Option<u32>,
     /// True if every rank can convert passing light to any wavelength.
     pub converters: bool,
-    /// True if a rank can take a share of passing light and let the rest continue, so that one
-    /// lightpath delivers data at several ranks (drop-and-continue).
+    /// True if a rank can receive a share of passing light while the remaining light continues
+    /// (drop-and-continue). One lightpath then delivers data to several ranks.
     pub multicast: bool,
-    /// Maximum number of links between nodes of a lightpath, if the option `reach` states one.
+    /// Maximum length of a lightpath in links between nodes, if the option `reach` is given.
     pub reach: Option<u32>,
-    /// Powers and losses that limit the reach of light, if they are given.
+    /// Powers and losses that limit the length of lightpaths; `None` if not given.
     pub budget: Option<LossBudget>,
-    /// Links between ranks that no lightpath crosses, in order: links with a cut, and links longer
-    /// than the reach of light.
+    /// Links between ranks that no lightpath can cross, sorted. These links have a cut or are
+    /// longer than the reach of light.
     pub broken: Vec<BrokenLink>,
-    /// Cuts between nodes, in order.
+    /// Cuts between neighbouring nodes, sorted.
     pub cuts: Vec<BrokenLink>,
-    /// Channels out of order, sorted.
+    /// Channels that are out of order, sorted.
     pub dead: Vec<DeadChannel>,
-    /// Links and channels with a lower rate.
+    /// Links and channels with a reduced rate.
     pub degraded: Degraded,
-    /// Nodes whose ranks shall take part, in order; empty means all nodes.
+    /// Nodes whose ranks take part unless they have failed, sorted. Empty if all nodes are members.
     pub members: Vec<u32>,
-    /// Nodes whose ranks have failed, in order.
+    /// Nodes whose ranks have failed, sorted.
     pub failed: Vec<u32>,
-    /// Node of each rank; empty if every node has a rank that takes part.
+    /// Node of each rank, indexed by rank. Empty if all ranks of the ring take part.
     pub node_of_rank: Vec<u32>,
 }
 
-/// Maximum number of wavelengths of a fibre; plans number wavelengths with 16 bits.
+/// Maximum number of wavelengths of a fibre, because plans number wavelengths with 16 bits.
 const MAX_WAVELENGTHS: u32 = 4096;
 
-/// Maximum number of fibres per direction; plans number fibres with 8 bits.
+/// Maximum number of fibres per direction, because plans number fibres with 8 bits.
 const MAX_FIBRES: u32 = 64;
 
 /// Record of the family.
@@ -132,7 +131,7 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: PRESETS,
 };
 
-/// Presets, each named for its source.
+/// Presets of the family.
 pub const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "optree_paper",
@@ -269,7 +268,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         members::print,
         |ring| ring.members.clone(),
     )?;
-    // Limits without effect are stored as no limit.
+    // Limits without effect are stored as `None`.
     let channels = (fibres * wavelengths).saturating_sub(dead.len() as u32);
     let ports = ports.filter(|&ports| ports < 2 * channels);
     let reach = reach.filter(|&links| links + 1 < nodes);
@@ -300,7 +299,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     Ok(ring.among_members())
 }
 
-/// Value of `packet` for packets as long as the message.
+/// Value of the option `packet` for packets as long as the message.
 const MESSAGE: &str = "message";
 
 fn read_packet(spec: &Spec, flit: Option<Bytes>) -> Result<Option<Bytes>, FabricError> {
@@ -317,9 +316,9 @@ fn read_packet(spec: &Spec, flit: Option<Bytes>) -> Result<Option<Bytes>, Fabric
 }
 
 impl WdmRing {
-    /// Returns whether the ring looks the same from every rank on all channels, and light has one
-    /// receiver: no broken links, dead channels, degraded parts or light trees, and evenly spaced
-    /// ranks. Rotation-symmetric plans exist only on such rings.
+    /// Returns whether the ring looks the same from every rank on all channels, and every lightpath
+    /// has one receiver. Such a ring has evenly spaced ranks, and no broken links, dead channels,
+    /// degraded parts or light trees. Only such rings have rotation-symmetric plans.
     pub fn is_even(&self) -> bool {
         self.is_intact() && !self.multicast && self.is_evenly_spaced()
     }
@@ -329,9 +328,9 @@ impl WdmRing {
         self.broken.is_empty() && self.dead.is_empty() && !self.degraded.has_slower_parts()
     }
 
-    /// Returns the rate of a lightpath: the minimum over its wavelength and the links that it
-    /// spans. Light that may change its wavelength gets the lowest rate of any wavelength of its
-    /// fibre.
+    /// Returns the rate of a lightpath from `source` to `destination`: the minimum of the rates of
+    /// its wavelength and its links. If converters may change the wavelength, the minimum over all
+    /// wavelengths of the fibre applies.
     pub fn rate_of(&self, source: u32, destination: u32, light: WdmLight) -> Rate {
         let Degraded { links, channels } = &self.degraded;
         let channels = channels.iter().filter(|(channel, _)| {
@@ -354,8 +353,8 @@ impl WdmRing {
         slower.min().unwrap_or(self.rate)
     }
 
-    /// Returns the rate in bits per second at which a rank can send to its neighbours.
-    fn injected(&self, rank: u32) -> u128 {
+    /// Returns the total rate, in bits per second, at which `rank` can send to its two neighbours.
+    fn total_send_rate(&self, rank: u32) -> u128 {
         let next = |direction| self.rank_after(rank, direction, 1);
         let intact = Direction::BOTH
             .into_iter()
@@ -380,14 +379,13 @@ impl WdmRing {
             .sum()
     }
 
-    /// Returns the number of usable channels per direction: fibres times wavelengths, less the dead
-    /// channels.
+    /// Returns the number of usable channels per direction, without dead channels.
     pub fn channels(&self) -> u32 {
         self.fibres * self.wavelengths - self.dead.len() as u32
     }
 
-    /// Returns the fibre and wavelength of usable channel `index`, 0..channels. Usable channels are
-    /// numbered fibre by fibre.
+    /// Returns the fibre and wavelength of the usable channel with number `index`. Usable channels
+    /// are numbered from 0, fibre by fibre.
     pub fn channel(&self, index: u32) -> (u8, u16) {
         let mut place = index;
         for dead in &self.dead {
@@ -401,42 +399,41 @@ impl WdmRing {
         )
     }
 
-    /// Returns the number of usable wavelengths of a fibre.
+    /// Returns the number of usable wavelengths of the fibre with index `fibre`.
     pub fn wavelengths_of(&self, fibre: u32) -> u32 {
         let dead = self.dead.iter().filter(|dead| dead.fibre == fibre);
         self.wavelengths - dead.count() as u32
     }
 
-    /// Returns the maximum number of links that a lightpath can span from every start, at most N -
-    /// 1.
+    /// Returns the maximum number of links that a lightpath can span from every rank, below N.
     pub fn longest(&self) -> u32 {
         self.links_within(self.farthest(0))[0]
     }
 
-    /// Returns the maximum number of links that a lightpath can span from the best start, at most N
-    /// - 1. This exceeds [`WdmRing::longest`] if ranks are not evenly spaced.
+    /// Returns the maximum number of links that a lightpath can span from the most favourable rank,
+    /// at most N - 1. The result exceeds [`WdmRing::longest`] if ranks are not evenly spaced.
     pub fn longest_from_best_start(&self) -> u32 {
         self.links_within(self.farthest(0))[1]
     }
 
-    /// Returns the maximum number of links of a lightpath that delivers data at every rank on its
-    /// route.
+    /// Returns the maximum number of links of a lightpath with a receiver at every rank it passes.
     pub fn longest_tree(&self) -> u32 {
         let split = self.budget.map_or(0, |loss| loss.split_loss.millionths());
         self.links_within(self.farthest(split))[0]
     }
 
-    /// Returns the maximum number of links between nodes of a lightpath that loses `lost_per_node`
-    /// millionths of a decibel at each node in addition to its ring resonators.
+    /// Returns the maximum length of a lightpath in links between nodes. The lightpath loses
+    /// `lost_per_node` millionths of a decibel at each node, in addition to the loss at ring
+    /// resonators.
     pub fn farthest(&self, lost_per_node: i64) -> u32 {
-        let given = self.reach.unwrap_or(u32::MAX);
+        let reach_limit = self.reach.unwrap_or(u32::MAX);
         let lit = self
             .budget
             .map_or(u32::MAX, |budget| budget.farthest(lost_per_node));
-        given.min(lit)
+        reach_limit.min(lit)
     }
 
-    /// Returns whether no link from `source` to `destination` in a direction is broken.
+    /// Returns whether no link from `source` to `destination` in `direction` is broken.
     pub fn is_whole(&self, source: u32, destination: u32, direction: Direction) -> bool {
         let first = match direction {
             Direction::Clockwise => source,
@@ -448,7 +445,7 @@ impl WdmRing {
         })
     }
 
-    /// Returns the directions without a broken link.
+    /// Returns the directions in which no link is broken.
     pub fn whole_directions(&self) -> impl Iterator<Item = Direction> + '_ {
         let is_whole =
             |direction: &Direction| self.broken.iter().all(|link| link.direction != *direction);
@@ -462,7 +459,7 @@ impl WdmRing {
             || (self.broken.len() == 2 && self.broken[0].position == self.broken[1].position)
     }
 
-    /// Returns the rank that is `links` links from `rank` in a direction.
+    /// Returns the rank at a distance of `links` links from `rank` in `direction`.
     pub fn rank_after(&self, rank: u32, direction: Direction, links: u32) -> u32 {
         let (ranks, links) = (u64::from(self.ranks), u64::from(links % self.ranks.max(1)));
         let by = match direction {
@@ -472,7 +469,7 @@ impl WdmRing {
         ((u64::from(rank) + by) % ranks) as u32
     }
 
-    /// Returns the number of links from `source` to `destination` in a direction, 0..N.
+    /// Returns the number of links from `source` to `destination` in `direction`, from 0 to N - 1.
     pub fn hops(&self, source: u32, destination: u32, direction: Direction) -> u32 {
         let (from, to) = match direction {
             Direction::Clockwise => (source, destination),
@@ -514,8 +511,8 @@ impl Machine for WdmRing {
             .unwrap_or(rank)
     }
 
-    /// Returns the span of consecutive ranks with intact links between them; the whole ring for
-    /// other ranks.
+    /// Returns the range of the members if they are consecutive ranks with intact links between
+    /// them. Otherwise returns the range of all ranks.
     fn part_span(&self, members: &[u32]) -> (u32, u32) {
         let whole_ring = (0, self.ranks);
         let (Some(&first), Some(&last)) = (members.first(), members.last()) else {
@@ -535,8 +532,8 @@ impl Machine for WdmRing {
         }
     }
 
-    /// Returns a ring of the members. Members with a span of their own get only the links inside
-    /// the span; other members get the whole ring.
+    /// Returns a ring of the members. If the members are consecutive ranks with intact links
+    /// between them, the ring has only these links. Otherwise the ring has all links.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         let nodes: Vec<u32> = members.iter().map(|&rank| self.node(rank)).collect();
         let mut spec = self.spec().without(MEMBERS.name);
@@ -566,12 +563,13 @@ impl Machine for WdmRing {
         )
     }
 
-    /// Returns the sum of the rates of the channels that leave a rank in both directions, without
-    /// dead channels and broken links, and limited by the rank's ports.
+    /// Returns the total rate of the channels that leave a rank in both directions; the minimum
+    /// over all ranks. Dead channels and broken links do not count, and the ports of a rank limit
+    /// the rate.
     fn injection_bandwidth(&self) -> u128 {
         let cuts_at = |rank: u32| {
-            // The clockwise link of a position leaves the lower rank, the counter-clockwise link
-            // leaves the upper rank.
+            // A clockwise link starts at rank `position`; a counter-clockwise link starts at the
+            // next rank.
             let leaves = self.broken.iter().filter(|link| match link.direction {
                 Direction::Clockwise => link.position == rank,
                 Direction::CounterClockwise => (link.position + 1) % self.ranks == rank,
@@ -585,7 +583,7 @@ impl Machine for WdmRing {
         match self.degraded.has_slower_parts() {
             false => full_rate,
             true => (0..self.ranks)
-                .map(|rank| self.injected(rank))
+                .map(|rank| self.total_send_rate(rank))
                 .min()
                 .unwrap_or(full_rate),
         }

@@ -1,15 +1,16 @@
 //! Switch grid of the ODDL paper: tunable circuits through wavelength-selective switches.
 //!
 //! Nodes are the positions of a grid of n rows and m columns; node (r, c) has the number r m + c.
-//! Each node has two optical transceivers, one to the switch of its row (port c of row switch r)
-//! and one to the switch of its column (port r of column switch c). There are n switches of m ports
-//! and m switches of n ports. A switch is set slowly, once for a task: light of wavelength l that
-//! enters at port i leaves at the one output port that the [`Configuration`] names for (i, l). For
-//! each flow, a node chooses its partner by tuning its laser, which takes nanoseconds. A receiver
-//! accepts any wavelength, one burst at a time.
+//! Each node has two optical transceivers. One is connected to the switch of its row (port c of row
+//! switch r), the other to the switch of its column (port r of column switch c). There are n
+//! switches of m ports and m switches of n ports. Switches are set slowly, once per task. The
+//! [`Configuration`] of a task names one output port for each input port i and wavelength l: light
+//! of wavelength l that enters at port i leaves at this output port. For each flow, a node selects
+//! its partner by tuning its laser, which takes nanoseconds. A receiver accepts any wavelength, one
+//! burst at a time.
 //!
 //! The [`WavelengthPlan`] determines the wavelength between two ports. The ranks of a task are the
-//! nodes that are allocated to the task, in increasing order; a node that leaves is no longer
+//! nodes that are allocated to the task, in increasing order. A node that leaves is no longer
 //! allocated.
 
 mod circuits;
@@ -32,25 +33,25 @@ use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};
 use opticoll_base::units::{Rate, Time, UnitError};
 
 opticoll_base::named_enum! {
-    /// Rule for the wavelength between two ports of a switch.
+    /// Rule that determines the wavelength between two ports of a switch.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum WavelengthPlan {
-        /// Wavelength b joins ports i and i XOR 2^b. The number of wavelengths is the number of
-        /// bits of a port.
+        /// Wavelength b joins port i to port i XOR 2^b. The number of wavelengths is the number of
+        /// bits of a port number.
         Xor = "xor",
-        /// Wavelength d leads from port i to port (i + d + 1) mod p, for p ports. All pairs are
-        /// joined, with p - 1 wavelengths.
+        /// Wavelength d of a switch with p ports leads from port i to port (i + d + 1) mod p. The p
+        /// - 1 wavelengths join all pairs of ports.
         Cyclic = "cyclic",
-        /// The wavelengths are colours of the task's circuits. The number of wavelengths is the
-        /// maximum number of partners of a port (Koenig).
+        /// The wavelengths are the colours of an edge colouring of the task's circuits. The number
+        /// of wavelengths is the maximum number of partners of a port (Koenig's theorem).
         EdgeColouring = "edge_colouring",
     }
 }
 
 impl WavelengthPlan {
-    /// Returns the wavelength from a port to another port of a switch with `ports` ports. Returns
-    /// `None` if the plan is a formula that joins the ports by no wavelength, or if the plan is
-    /// [`WavelengthPlan::EdgeColouring`].
+    /// Returns the wavelength from port `input` to port `output` of a switch with `ports` ports.
+    /// Returns `None` if no wavelength joins the two ports, or if the plan is
+    /// [`WavelengthPlan::EdgeColouring`], which has no formula.
     pub fn wavelength(self, ports: u32, input: u32, output: u32) -> Option<u32> {
         match self {
             WavelengthPlan::Xor => {
@@ -62,8 +63,8 @@ impl WavelengthPlan {
         }
     }
 
-    /// Returns the number of wavelengths that join all ports of a switch; for
-    /// [`WavelengthPlan::EdgeColouring`] the maximum number.
+    /// Returns the number of wavelengths that join all ports of a switch with `ports` ports. For
+    /// [`WavelengthPlan::EdgeColouring`], returns the maximum number.
     pub fn wavelengths(self, ports: u32) -> u32 {
         match self {
             WavelengthPlan::Xor => ports.next_power_of_two().ilog2(),
@@ -79,40 +80,37 @@ pub struct WssGrid {
     pub rows: u32,
     /// Number of columns, m.
     pub columns: u32,
-    /// Rate of a transceiver, B.
+    /// Rate of each transceiver, B.
     pub rate: Rate,
-    /// Number of ports of a switch, used or not.
+    /// Number of ports per switch, including unused ports.
     pub switch_ports: u32,
-    /// Number of channels of the tunable laser.
+    /// Number of wavelengths of a tunable laser.
     pub wavelengths: u32,
     /// Time to tune a laser to another wavelength.
     pub tuning: Time,
-    /// Guard time and receiver lock after tuning.
+    /// Guard time plus locking time of the receiver, after tuning.
     pub lock: Time,
-    /// Delay of one control message. A request and its grant take two.
+    /// Delay of one control message. A request and its grant are two messages.
     pub control: Time,
-    /// Time of a central controller to handle a message; `None` if receivers answer requests
-    /// themselves.
+    /// Time that a central controller needs per message; `None` without a controller.
     pub controller: Option<Time>,
-    /// Delay from transmitter to receiver: propagation and handling of a message.
+    /// Delay from transmitter to receiver: propagation and processing of a message.
     pub latency: Time,
-    /// Time to set the switches, once for a task.
+    /// Time to set the switches, once per task.
     pub slow_switch: Time,
-    /// Rule for the wavelength between two ports.
+    /// Rule that determines the wavelength between two ports.
     pub plan: WavelengthPlan,
-    /// Node of each rank, in increasing order.
+    /// Node of each rank, indexed by rank, in increasing order.
     pub nodes: Vec<u32>,
-    /// Transceivers that neither send nor receive, sorted.
+    /// Transceivers that are out of order, sorted.
     pub dead_transceivers: Vec<Transceiver>,
-    /// Switch ports out of order, sorted.
+    /// Switch ports that are out of order, sorted.
     pub dead_ports: Vec<SwitchPort>,
-    /// Transceivers that send and receive more slowly, with their rates, sorted.
+    /// Transceivers with a reduced rate, each with this rate, sorted.
     pub degraded: Vec<(Transceiver, Rate)>,
 }
 
-/// Maximum number of rows and of columns.
 const MAX_SIDE: u32 = 4096;
-/// Maximum number of ports of a switch.
 const MAX_PORTS: u32 = 1 << 16;
 
 /// Record of the family.
@@ -225,19 +223,13 @@ fn wavelength_plan(spec: &Spec) -> Result<WavelengthPlan, FabricError> {
 }
 
 impl WssGrid {
-    /// Returns the least time from a request to the first bit: control messages, handling by a
-    /// controller, tuning, lock.
-    ///
-    /// # Errors
-    /// The time exceeds 64 bits of picoseconds.
+    /// Returns the minimum time from a request to the first bit: control messages, processing by a
+    /// controller, tuning and locking.
     pub fn setup_time(&self) -> Result<Time, UnitError> {
         self.request_time()?.plus(self.tuning)?.plus(self.lock)
     }
 
-    /// Returns the least time from a request to its grant.
-    ///
-    /// # Errors
-    /// The time exceeds 64 bits of picoseconds.
+    /// Returns the minimum time from a request to its grant.
     pub fn request_time(&self) -> Result<Time, UnitError> {
         let handling = self.controller.unwrap_or(Time::ZERO);
         self.control.times(2)?.plus(handling)
@@ -248,20 +240,20 @@ impl WssGrid {
         self.nodes.len() as u32
     }
 
-    /// Returns the rank in a row and a column, or `None` if this node is not allocated.
+    /// Returns the rank at a row and a column, or `None` if this node is not allocated.
     pub fn rank_at(&self, row: u32, column: u32) -> Option<u32> {
         let node = row * self.columns + column;
         let rank = self.nodes.binary_search(&node).ok()?;
         Some(rank as u32)
     }
 
-    /// Returns the row and the column of a rank.
+    /// Returns the row and the column of `rank`.
     pub fn place(&self, rank: u32) -> (u32, u32) {
         let node = self.nodes[rank as usize];
         (node / self.columns, node % self.columns)
     }
 
-    /// Returns the switch of a plane to which a rank is connected, and its port.
+    /// Returns the switch in `plane` to which `rank` is connected, and the port of this switch.
     pub fn port(&self, rank: u32, plane: Plane) -> (u32, u32) {
         let (row, column) = self.place(rank);
         match plane {
@@ -270,7 +262,7 @@ impl WssGrid {
         }
     }
 
-    /// Returns the number of used ports of each switch of a plane.
+    /// Returns the number of used ports per switch of `plane`.
     pub fn ports_in_use(&self, plane: Plane) -> u32 {
         match plane {
             Plane::Row => self.columns,
@@ -278,13 +270,12 @@ impl WssGrid {
         }
     }
 
-    /// Returns the number of switches: one for each row and each column.
+    /// Returns the number of switches: one per row and one per column.
     pub fn switches(&self) -> u32 {
         self.rows + self.columns
     }
 
-    /// Returns whether a rank can send and receive in a plane: neither its transceiver nor the
-    /// switch port is dead.
+    /// Returns whether neither the rank's transceiver nor its switch port in `plane` is dead.
     pub fn works(&self, rank: u32, plane: Plane) -> bool {
         if self.dead_transceivers.is_empty() && self.dead_ports.is_empty() {
             return true;
@@ -300,7 +291,7 @@ impl WssGrid {
         !self.dead_transceivers.contains(&transceiver) && !self.dead_ports.contains(&dead_port)
     }
 
-    /// Returns the plane in which two different ranks share a switch, or `None`.
+    /// Returns the plane in which two different ranks share a switch, if any.
     pub fn shared_plane(&self, first: u32, second: u32) -> Option<Plane> {
         let ((row, column), (other_row, other_column)) = (self.place(first), self.place(second));
         if row == other_row {
@@ -310,7 +301,7 @@ impl WssGrid {
         }
     }
 
-    /// Returns the rate of a working transceiver.
+    /// Returns the rate of the transceiver of `rank` in `plane`.
     pub fn rate_of(&self, rank: u32, plane: Plane) -> Rate {
         let node = self.nodes[rank as usize];
         let transceiver = Transceiver { node, plane };
@@ -320,7 +311,7 @@ impl WssGrid {
         slower.map_or(self.rate, |index| self.degraded[index].1)
     }
 
-    /// Returns the rate of light: the lower rate of its two transceivers.
+    /// Returns the rate of light between two ranks: the lower rate of their transceivers.
     pub fn rate_between(&self, ends: [u32; 2], light: TunedLight) -> Rate {
         let Some(&plane) = Plane::BOTH.get(usize::from(light.plane)) else {
             return self.rate;
@@ -330,8 +321,8 @@ impl WssGrid {
         rates.min().unwrap_or(self.rate)
     }
 
-    /// Returns the grid with all transceivers at the full rate, and the grid without its slower
-    /// transceivers. Returns no grids if no transceiver is slower.
+    /// Returns the grid with all transceivers at full rate, and the grid without the degraded
+    /// transceivers. Returns an empty list if no transceiver is degraded.
     fn undegraded_grids(&self) -> Vec<WssGrid> {
         if self.degraded.is_empty() {
             return Vec::new();
@@ -346,7 +337,7 @@ impl WssGrid {
         vec![at_full_rate, without_slower]
     }
 
-    /// Returns whether every node is allocated, and nothing is dead or slower.
+    /// Returns whether every node is allocated, and no component is dead or degraded.
     pub fn is_whole(&self) -> bool {
         self.ranks() == self.rows * self.columns
             && self.degraded.is_empty()
@@ -354,8 +345,8 @@ impl WssGrid {
             && self.dead_ports.is_empty()
     }
 
-    /// Returns whether two grids are the same machine, possibly with different tasks: they may
-    /// differ in allocated nodes and in the wavelengths between them.
+    /// Returns whether two grids are the same machine, possibly with different tasks. They may
+    /// differ in the allocated nodes and in the wavelengths between them.
     pub fn is_same_machine(&self, other: &WssGrid) -> bool {
         let like = WssGrid {
             nodes: self.nodes.clone(),
@@ -366,7 +357,7 @@ impl WssGrid {
         *self == like
     }
 
-    /// Returns the machine with another wavelength plan.
+    /// Returns the same grid with another wavelength plan.
     pub fn with_plan(&self, plan: WavelengthPlan) -> WssGrid {
         WssGrid {
             plan,
@@ -404,8 +395,8 @@ impl Machine for WssGrid {
         self.ranks()
     }
 
-    /// Returns a grid of one column for ranks below each other, and a grid of one row or of whole
-    /// rows for other ranks.
+    /// Returns a grid of one column if all members are in one column. Otherwise returns a grid of
+    /// one row or of several whole rows.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         if self.controller.is_some() {
             let problem =
@@ -439,8 +430,8 @@ impl Machine for WssGrid {
         )
     }
 
-    /// Returns the sum of the rates of a rank's working transceivers whose switch has other ports
-    /// in use; the minimum over all ranks.
+    /// Returns the total rate of a rank's working transceivers; the minimum over all ranks. A
+    /// transceiver counts only if its switch has other ports in use.
     fn injection_bandwidth(&self) -> u128 {
         let sent = |rank: u32| {
             let planes = Plane::BOTH.into_iter();

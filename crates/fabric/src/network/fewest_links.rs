@@ -1,8 +1,8 @@
-//! Routes over the fewest links of any wiring.
+//! Routes over the fewest links, in any wiring.
 //!
-//! When the first route to a destination is requested, one backward search computes the next link
-//! of every vertex towards this destination, in time linear in the number of links. The result
-//! takes 4 bytes per vertex.
+//! The first request for a route to a destination starts a backward search. The search computes the
+//! next link of every vertex towards this destination, in time linear in the number of links. The
+//! result takes 4 bytes per vertex.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,39 +11,38 @@ use opticoll_base::graph;
 use opticoll_base::graph::UNREACHED;
 use opticoll_base::interrupt;
 
-/// Choice among equally short routes: among the links that lead nearer to the destination, in the
-/// order in which they were given.
+/// Rule that selects one of several shortest routes. At each vertex, the candidates are the links
+/// that lead nearer to the destination, in the order of the wiring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Ties {
-    /// Link number (destination mod number of such links), which spreads routes to different ranks
-    /// as in a fat tree.
+    /// Candidate with index (destination mod number of candidates), which spreads routes to
+    /// different ranks as in a fat tree.
     Spread,
-    /// First link.
+    /// First candidate.
     First,
 }
 
-/// Routes from all vertices of a wiring to the vertices with the lowest numbers.
+/// Routes over the fewest links from all vertices to the ranks, which are the first vertices.
 #[derive(Debug, Clone)]
 pub(crate) struct FewestLinks {
     ties: Ties,
     neighbours: Arc<Neighbours>,
-    /// Next link of each vertex, for each destination.
+    /// Number of the next link, indexed by destination and vertex. Computed on demand.
     next: Arc<[OnceLock<Box<[u32]>>]>,
 }
 
-/// Neighbours of each vertex: outgoing links with their other ends, in the order given; and
-/// vertices with a link to this vertex.
+/// Neighbours, indexed by vertex. `out` contains the outgoing links with their other ends. `into`
+/// contains the vertices that have a link to the vertex.
 #[derive(Debug)]
 struct Neighbours {
     out: Vec<Vec<(u32, u32)>>,
     into: Vec<Vec<u32>>,
 }
 
-/// Maximum number of ranks that a message names.
 const MAX_NAMED_RANKS: usize = 8;
 
 impl FewestLinks {
-    /// Prepares routes to the first `destinations` of all vertices.
+    /// Prepares routes from all vertices to vertices 0 to `destinations` - 1.
     pub(crate) fn new(
         wiring: &Wiring,
         vertices: u32,
@@ -72,8 +71,9 @@ impl FewestLinks {
         }
     }
 
-    /// Returns a message that names the destinations that vertex 0 cannot reach, or that cannot
-    /// reach vertex 0. Returns `None` if all destinations reach each other.
+    /// Returns an error message that names the destinations that vertex 0 cannot reach, or that
+    /// cannot reach vertex 0. Returns `None` if all destinations reach each other. `name` returns
+    /// the name of a vertex.
     pub(crate) fn cut_off(&self, name: impl Fn(u32) -> String) -> Option<String> {
         let unreached = |distance: Vec<u32>| -> Vec<u32> {
             let ranks = 0..self.next.len() as u32;
@@ -98,8 +98,7 @@ impl FewestLinks {
         (!to_first.is_empty()).then(sentence)
     }
 
-    /// Appends the links from a vertex to a destination, in order. The vertex must reach the
-    /// destination.
+    /// Appends the links of the route from `source` to `destination`, in order. A route must exist.
     pub(crate) fn route(
         &self,
         source: u32,
@@ -117,7 +116,7 @@ impl FewestLinks {
         }
     }
 
-    /// Computes the next link of each vertex towards a destination; [`UNREACHED`] if there is none.
+    /// Computes the next link of each vertex towards `destination`, or [`UNREACHED`].
     fn next_links(&self, destination: u32) -> Box<[u32]> {
         let distance = self.distances(destination, |vertex| self.predecessors(vertex));
         let next = |vertex: usize| {

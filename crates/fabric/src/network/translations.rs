@@ -1,5 +1,5 @@
-//! Translations of a grid that wraps around: a translation moves every rank by the same
-//! coordinates.
+//! Translations of a grid that wraps around. A translation adds the same coordinates to the
+//! position of every rank.
 //!
 //! A **twisted** grid has sides of n ranks and sides of 2n ranks. A step that wraps around a side
 //! of n ranks also moves n positions along every side of 2n ranks (Camara et al., Twisted Torus
@@ -23,23 +23,22 @@ use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Translations of a grid of ranks.
+/// Translations of a grid of ranks, described by the sides of the grid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Translations {
     sides: Vec<u32>,
-    /// Length of the short sides of a twisted grid.
+    /// Length of the short sides of a twisted grid, in ranks; `None` without a twist.
     short: Option<u32>,
 }
 
 impl Translations {
-    /// Returns the translations of a grid with these sides. The coordinate of the first side varies
-    /// fastest in the numbers of ranks.
+    /// Returns the translations of a grid without a twist. `sides` contains the lengths of the
+    /// sides in ranks. The coordinate of the first side varies fastest in rank numbers.
     pub fn straight(sides: Vec<u32>) -> Translations {
         Translations { sides, short: None }
     }
 
-    /// Returns the translations of a twisted grid, or `None` if no twist is defined for these
-    /// sides.
+    /// Returns the translations of a twisted grid, or `None` if the sides allow no twist.
     pub fn twisted(sides: Vec<u32>) -> Option<Translations> {
         let short = sides.iter().copied().min()?;
         let is_long = |side: &u32| *side / 2 == short && side % 2 == 0;
@@ -51,8 +50,9 @@ impl Translations {
         })
     }
 
-    /// Returns the translations of a cycle of ranks, if every shift along the cycle maps the links,
-    /// given as (from, to, kind), to links of the same kind, and no two links have the same ends.
+    /// Returns the translations of a cycle of ranks. Each link is given as (from, to, kind).
+    /// Returns `None` if two links have the same ends, or if a shift along the cycle does not map
+    /// each link to a link of the same kind.
     ///
     /// ```
     /// use opticoll_fabric::network::translations::Translations;
@@ -79,7 +79,7 @@ impl Translations {
         is_everywhere.then(|| Translations::straight(vec![ranks]))
     }
 
-    /// Returns the sides of the grid, the fastest varying first.
+    /// Returns the lengths of the sides in ranks, the fastest varying coordinate first.
     pub fn sides(&self) -> &[u32] {
         &self.sides
     }
@@ -94,8 +94,8 @@ impl Translations {
         self.short.is_some()
     }
 
-    /// Returns the number of positions that a step around a side of length `around` moves along a
-    /// side of length `along`.
+    /// Returns the number of positions that a step also moves along a side of length `along` when
+    /// the step wraps around a side of length `around`.
     pub fn shift(&self, around: u32, along: u32) -> u32 {
         match self.short {
             Some(short) if around == short && along != short => short,
@@ -103,14 +103,14 @@ impl Translations {
         }
     }
 
-    /// Returns the sum of the coordinates of `rank` and `by`, or their difference if `back`.
+    /// Returns the rank at the sum (or, if `back`, the difference) of two ranks' coordinates.
     pub fn moved(&self, rank: u32, by: u32, back: bool) -> u32 {
         let steps = |side: u32, own: u32, by: u32| match back {
             true => side + own % side - by % side,
             false => own % side + by % side,
         };
-        // Number of wraps around short sides. Backwards, `side - by` wraps around unless the
-        // coordinate would fall below 0.
+        // Number of short sides that the move wraps around: a sum wraps if it reaches `side`, and a
+        // difference wraps if it falls below 0.
         let mut around = 0;
         if let Some(short) = self.short {
             let (mut rank, mut by) = (rank, by);

@@ -1,4 +1,4 @@
-//! Agreement of the members of each communicator on the collectives that they enter.
+//! Check that the members of each communicator enter the same collectives.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::program::{Call, NONE};
 use crate::trace::Trace;
 use opticoll_base::interrupt;
 
-/// Collectives of each communicator, each as the event of every member.
+/// Collectives by communicator number. Each collective contains the index of every member's event.
 pub(super) type Entered = BTreeMap<u32, Vec<Vec<u32>>>;
 
-/// Maximum number of distinct collectives (by kind, ranks and size) that are planned for their
-/// exact sizes. In programs with more of them, plans are made for powers of two, which bounds their
-/// number.
+/// Maximum number of distinct collectives (by kind, ranks and size) for which plans are made with
+/// exact sizes. In programs with more distinct collectives, plans are made for powers of two, which
+/// limits the number of plans.
 const MAX_EXACT_SIZES: usize = 64;
 
-/// Returns whether the collectives of a trace are planned for their exact sizes.
+/// Returns whether a trace has few enough distinct collectives for plans of exact sizes.
 pub(super) fn has_few_sizes(trace: &Trace, collectives: &Entered) -> bool {
     let mut distinct = FxHashSet::default();
     for (communicator, entered) in collectives {
@@ -31,8 +31,8 @@ pub(super) fn has_few_sizes(trace: &Trace, collectives: &Entered) -> bool {
     distinct.len() <= MAX_EXACT_SIZES
 }
 
-/// Checks that the members of each communicator enter the same collectives in the same order, and
-/// returns these.
+/// Checks that the members of each communicator enter the same collectives in the same order.
+/// Returns the collectives.
 pub(super) fn agree(trace: &Trace) -> Result<Entered, TraceError> {
     let mut entered: BTreeMap<u32, Vec<Vec<u32>>> = BTreeMap::new();
     for rank in 0..trace.ranks.len() as u32 {
@@ -70,7 +70,8 @@ pub(super) fn agree(trace: &Trace) -> Result<Entered, TraceError> {
     Ok(entered)
 }
 
-/// Checks that all members enter a collective, with the same call, root and size.
+/// Checks that all members enter a collective with the same call, root and size. `events` contains
+/// the event of each member, or [`NONE`].
 fn check_agreement(
     trace: &Trace,
     communicator: u32,
@@ -87,7 +88,7 @@ fn check_agreement(
     };
     let shape = |rank: u32, index: usize| {
         let event = trace.ranks[rank as usize][index];
-        // Sizes may differ among the members of an exchange of various sizes.
+        // Sizes may differ among the members of an Alltoallv.
         let size = (event.call != Call::AllToAllVarious).then_some(event.bytes);
         (event.call, event.peer, size)
     };

@@ -1,11 +1,11 @@
-//! Choice of the schedule of a collective: that of a named algorithm, or one that the planner
-//! chooses.
+//! Choice of the schedule of a collective: the schedule of a named algorithm, or a schedule that
+//! the planner selects.
 //!
 //! The planner works on the part of the fabric that the members of a communicator occupy
-//! ([`Fabric::part`]), with the method of the replay; communicators of equal size share the plan of
-//! the first. For a cost model it works on a fabric with the same number of ranks that resembles
-//! the network ([`CollectiveTarget::resembles`]). Plans are made for the size of the collective, or
-//! for the next power of two in programs with many sizes.
+//! ([`Fabric::part`]), with the simulator settings of the replay. Communicators of equal size share
+//! the plan of the first of them. For a cost model, the planner works on a fabric that resembles
+//! the network and has the same number of ranks ([`CollectiveTarget::resembles`]). Plans are made
+//! for the size of the collective, or for the next power of two in programs with many sizes.
 
 use super::{Algorithms, CollectiveTarget};
 use crate::error::{Place, TraceError};
@@ -23,7 +23,7 @@ opticoll_simulate::rows! {
     /// A row per collective, size and number of ranks.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ChosenAlgorithm {
-        /// The collective.
+        /// Name of the collective.
         pub collective: &'static str,
         /// Number of ranks of the communicator.
         pub ranks: u32,
@@ -37,8 +37,8 @@ opticoll_simulate::rows! {
     }
 }
 
-/// Returns the verified plan of a collective and the algorithm that made it. The plan names routes
-/// only if the members are all ranks of the fabric in order.
+/// Returns the verified plan of a collective, and the algorithm that was chosen. The plan names
+/// routes only if the members are all ranks of the fabric in order.
 pub(super) fn plan(
     algorithms: &Algorithms,
     target: CollectiveTarget<'_>,
@@ -80,7 +80,7 @@ pub(super) fn plan(
     };
     let plan = match planner::find(kind, spec.name()) {
         None => named(spec)?,
-        // If messages take no time, no plan is better than another.
+        // If messages take no time, all plans take the same time.
         Some(planner) if planner.chooses && on.is_none() => {
             named(&Algorithms::default().chosen[kind.name()])?
         }
@@ -113,7 +113,7 @@ pub(super) fn plan(
     Ok((plan, chosen))
 }
 
-/// Fails with the first violation if the verifier refuses the plan.
+/// Verifies a plan. The error contains the first violation.
 pub(super) fn prove(plan: &Plan, place: Place) -> Result<(), TraceError> {
     let Some(violation) = verify(plan).into_iter().next() else {
         return Ok(());
@@ -126,13 +126,13 @@ pub(super) fn prove(plan: &Plan, place: Place) -> Result<(), TraceError> {
     Err(TraceError::at(place, problem))
 }
 
-/// Returns whether a policy applies to a fabric with circuits.
+/// Returns whether `fabric` has circuits and supports `policy`.
 fn has_policy(fabric: &Fabric, policy: Policy) -> bool {
     let circuits = fabric.circuits();
     circuits.is_some_and(|circuits| circuits.charge(policy.name()).is_ok())
 }
 
-/// Returns the method that times plans on a fabric that only resembles the network.
+/// Returns the simulator settings for timing plans on a fabric that only resembles the network.
 fn method_on(fabric: &Fabric, target: CollectiveTarget<'_>) -> Method {
     let replay_method = target.method.cloned().unwrap_or_default();
     let mut method = Method::default();

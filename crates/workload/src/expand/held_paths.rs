@@ -1,28 +1,28 @@
-//! Lightpaths that a rank keeps: those that it used most recently.
+//! Lightpaths that a rank keeps: the most recently used lightpaths.
 //!
-//! A rank with k ports keeps the paths to the k partners that it used most recently. Before
-//! messages it sets up, at the same time, the missing paths to their partners, which takes the time
-//! E. If too few ports are free, it first releases the least recently used paths, which takes the
-//! time R. So a rank pays nothing for partners whose paths it kept, at most R + E before each group
-//! of messages, and nothing afterwards. Each end pays for its own ports: if only one end released a
-//! path, only that end sets the path up again.
+//! A rank with k ports keeps the lightpaths to the k partners that it used most recently. Before
+//! messages, the rank sets up all missing lightpaths at the same time, which takes time E. If too
+//! few ports are free, the rank first tears down the least recently used lightpaths, which takes
+//! time R. Therefore a rank spends no time on partners whose lightpaths it kept, at most R + E
+//! before each group of messages, and nothing afterwards. Each end spends this time for its own
+//! ports: if only one end tore down a lightpath, only this end sets the lightpath up again.
 //!
-//! A path with an open request is never released. A program may have more open requests than ports
-//! (see [`SetUp`](super::SetUp)); the excess paths are released, in the time R, as soon as a
-//! request is complete.
+//! A lightpath with an open request is never torn down. A program may have more open requests than
+//! ports (see [`SetUp`](super::SetUp)). The excess lightpaths are torn down, in time R, as soon as
+//! a request is complete.
 
 use std::collections::BTreeMap;
 
-/// The paths of a rank, from the least to the most recently used.
+/// Lightpaths that a rank keeps, as a list of partners from the least to the most recently used.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeldPaths {
     ports: usize,
     partners: Vec<u32>,
-    /// Number of open requests on each path.
+    /// Number of open requests, by partner.
     open: BTreeMap<u32, u32>,
 }
 
-/// Change of the paths before or after messages.
+/// Change of lightpaths before or after messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct PathChange {
     pub(super) releases: bool,
@@ -30,12 +30,12 @@ pub(super) struct PathChange {
 }
 
 impl PathChange {
-    /// Change before messages over paths that are not kept.
+    /// Change before messages, if lightpaths are not kept.
     pub(super) const SET_UP: PathChange = PathChange {
         sets_up: true,
         releases: false,
     };
-    /// Change after messages over paths that are not kept.
+    /// Change after messages, if lightpaths are not kept.
     pub(super) const RELEASE: PathChange = PathChange {
         sets_up: false,
         releases: true,
@@ -45,10 +45,9 @@ impl PathChange {
 /// Lightpaths of a rank that are known in advance and are replaced as soon as they have been used.
 #[derive(Default)]
 pub(super) struct PredictedPaths {
-    /// Last messages over the current lightpaths; when these messages have ended, the lightpaths
-    /// may be released.
+    /// Last messages over the current lightpaths, which may be torn down afterwards.
     pub(super) used: Vec<u32>,
-    /// True if the current lightpaths still have to be released.
+    /// True if the current lightpaths still have to be torn down.
     pub(super) is_held: bool,
 }
 
@@ -60,13 +59,12 @@ impl HeldPaths {
         }
     }
 
-    /// Uses the paths to `others` in this order, each at least once, and returns the change that
-    /// this needs.
-    pub(super) fn take(&mut self, others: impl IntoIterator<Item = u32>) -> PathChange {
+    /// Uses the lightpaths to `others` in this order. Returns the required change.
+    pub(super) fn use_paths(&mut self, others: impl IntoIterator<Item = u32>) -> PathChange {
         let mut sets_up = false;
         let mut used = Vec::new();
         for other in others {
-            // The last use counts.
+            // Only the last use of a partner counts.
             if let Some(place) = used.iter().position(|&partner| partner == other) {
                 used.remove(place);
             } else {
@@ -82,18 +80,17 @@ impl HeldPaths {
         PathChange { releases, sets_up }
     }
 
-    /// Starts another run with the paths that the previous run left. Its unfinished requests are
-    /// dropped.
+    /// Starts another execution of the program with the current lightpaths.
     pub(super) fn begin_again(&mut self) {
         self.open.clear();
     }
 
-    /// Opens a request on the path to another rank.
+    /// Opens a request on the lightpath to rank `other`.
     pub(super) fn open(&mut self, other: u32) {
         *self.open.entry(other).or_default() += 1;
     }
 
-    /// Closes requests on the paths to `others`, and returns the change that follows.
+    /// Closes requests on the lightpaths to `others`. Returns the teardowns that follow.
     pub(super) fn close(&mut self, others: impl IntoIterator<Item = u32>) -> PathChange {
         for other in others {
             if let Some(open) = self.open.get_mut(&other) {
@@ -106,8 +103,8 @@ impl HeldPaths {
         }
     }
 
-    /// Releases paths without open requests until at most `max_paths` paths remain. Returns whether
-    /// any path was released.
+    /// Tears down lightpaths without open requests, the least recently used first, until at most
+    /// `max_paths` lightpaths remain. Returns whether any lightpath was torn down.
     fn shrink(&mut self, max_paths: usize) -> bool {
         let mut excess = self.partners.len().saturating_sub(max_paths);
         let open = &self.open;

@@ -9,18 +9,18 @@ use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::schedule::{Action, Schedule};
 
-/// A message of a member: its step, the other member, and the chunks.
+/// Message that a member sends or receives in a step.
 pub(super) struct MemberMessage {
     pub(super) step: u32,
     pub(super) peer: u32,
     pub(super) sends: bool,
     pub(super) chunks: Vec<(u32, u32)>,
-    /// Route that the plan names for the message; otherwise
+    /// Number of the route that the plan names for the message, or
     /// [`FABRIC_ROUTE`](opticoll_plan::plan::routes::FABRIC_ROUTE).
     pub(super) route: u32,
 }
 
-/// A schedule by member.
+/// Messages of a schedule, indexed by member.
 pub(super) struct MemberSchedule {
     pub(super) collective: Collective,
     pub(super) members: Vec<Vec<MemberMessage>>,
@@ -28,11 +28,12 @@ pub(super) struct MemberSchedule {
     pub(super) routes: NamedRoutes,
 }
 
-/// Chunks of each message of a step; a message is a source, a destination, an action and a route.
+/// Ranges of chunks (first, count) of each message of a step. The key of a message is (source,
+/// destination, action, route).
 type ChunksByMessage = BTreeMap<(u32, u32, Action, u32), Vec<(u32, u32)>>;
 
-/// Lists the messages of each member, in the order of steps, sends before receives. Steps with more
-/// partners than ports are cut into parts, which count as steps.
+/// Lists the messages of each member, in the order of steps, sends before receives. A step with
+/// more than `ports` partners is cut into parts, which count as steps.
 pub(super) fn member_schedule(
     schedule: &Schedule,
     routes: NamedRoutes,
@@ -77,7 +78,7 @@ pub(super) fn member_schedule(
     }
 }
 
-/// Cuts the messages of a step into parts in which no rank has more partners than ports.
+/// Cuts the messages of a step into parts in which no rank has more than `ports` partners.
 fn cut(messages: ChunksByMessage, ranks: usize, ports: usize) -> Vec<ChunksByMessage> {
     let mut parts: Vec<(ChunksByMessage, Vec<BTreeSet<u32>>)> = Vec::new();
     for (ends, chunks) in messages {
@@ -102,8 +103,8 @@ fn cut(messages: ChunksByMessage, ranks: usize, ports: usize) -> Vec<ChunksByMes
     parts.into_iter().map(|(part, _)| part).collect()
 }
 
-/// Returns the range of messages from `first` on that a rank's ports serve without another setup,
-/// in whole steps.
+/// Returns the longest range of whole steps from message `first` on that needs only one setup,
+/// because a rank has at most `ports` partners in these steps.
 pub(super) fn group_from(parts: &[MemberMessage], first: usize, ports: u32) -> Range<usize> {
     let mut partners: BTreeSet<u32> = BTreeSet::new();
     let mut end = first;
@@ -130,9 +131,9 @@ pub(super) fn plain_bytes(collective: &Collective, size: u64, part: &MemberMessa
     })
 }
 
-/// Returns the bytes of a message in an exchange of various sizes, or `None` if they exceed 64
-/// bits. Block i N + j, with N ranks, holds the bytes from member i to member j and is cut evenly
-/// into pieces.
+/// Returns the number of bytes of a message in an Alltoallv, or `None` if the bytes exceed 64 bits.
+/// With N ranks, block i N + j contains the bytes from member i to member j, and is cut evenly into
+/// pieces. `size` returns the number of bytes of a block.
 pub(super) fn various_bytes(
     collective: &Collective,
     size: impl Fn(u32, u32) -> Option<u64>,

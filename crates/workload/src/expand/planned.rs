@@ -1,8 +1,8 @@
-//! Collectives on a fabric with circuits, each carried out by its own plan with the lightpaths,
-//! slots and reconfigurations of the planner and the simulator of plans.
+//! Collectives on a fabric with circuits. A separate plan executes each collective, with the
+//! lightpaths, slots and reconfigurations that the planner and the simulator of plans determine.
 //!
-//! A group of ranks plans on the part of the fabric that it occupies ([`Fabric::part`]). On a
-//! fabric that looks the same from every rank, groups in the same relative positions share a plan.
+//! A group of ranks plans on the part of the fabric that the group occupies ([`Fabric::part`]). If
+//! the fabric looks the same from every rank, groups with the same relative positions share a plan.
 
 use std::rc::Rc;
 
@@ -21,22 +21,17 @@ use opticoll_plan::plan::Plan;
 use opticoll_simulate::Method;
 use opticoll_simulate::live::PlannedCollective;
 
-/// Cost of executing a plan.
 #[derive(Debug)]
 struct PlanCost {
     time: Time,
     messages: u64,
-    /// Bytes that each rank of the part sends.
+    /// Number of bytes that each rank of the part sends, indexed by rank of the part.
     sent: Vec<u64>,
-    /// Algorithm of the plan.
     algorithm: String,
 }
 
 impl PlanCost {
     /// Verifies and simulates a plan.
-    ///
-    /// # Errors
-    /// Fails if the verifier or the simulator refuses the plan.
     fn new(
         plan: &Plan,
         size: Bytes,
@@ -57,22 +52,19 @@ impl PlanCost {
     }
 }
 
-/// A communicator on the fabric.
+/// Communicator that occupies a part of the fabric.
 #[derive(Debug)]
 struct Group {
     /// Part of the fabric on which the ranks plan.
     part: Fabric,
-    /// Ranks between which their circuits lie, as (first rank, number of ranks).
+    /// Range of ranks whose links the group uses, as (first rank, number of ranks).
     span: (u32, u32),
-    /// Rank in the part, by number in the communicator.
+    /// Rank in the part, indexed by number in the communicator.
     places: Vec<u32>,
 }
 
 impl Group {
-    /// Finds the part of a fabric that a communicator occupies.
-    ///
-    /// # Errors
-    /// Fails if the fabric has no such part.
+    /// Determines the part of `fabric` that a communicator with these members occupies.
     fn new(fabric: &Fabric, members: &[u32], place: Place) -> Result<Group, TraceError> {
         let mut sorted = members.to_vec();
         sorted.sort_unstable();
@@ -90,37 +82,34 @@ impl Group {
     }
 }
 
-/// Key of a plan on a part of the fabric.
+/// Key of the plan of a collective on a part of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PlannedCall {
     kind: CollectiveKind,
     /// Root, as a rank of the part.
     root: u32,
-    /// Size by the collective's convention.
+    /// Size in bytes, as the collective defines it.
     size: u64,
-    /// Size for which the plan is made.
+    /// Size in bytes for which the plan is made.
     planned_size: u64,
-    /// Bytes from each rank of the part to each other rank, row by row; empty if blocks are equal.
+    /// Bytes from each rank of the part to each other rank, row by row; empty if all are equal.
     demand: Vec<u64>,
 }
 
 /// Cache of the planned collectives of a program.
 #[derive(Debug, Default)]
 pub(super) struct PlannedCollectives {
-    /// Group of each communicator.
+    /// Group of each communicator, by communicator number.
     groups: FxHashMap<u32, Rc<Group>>,
-    /// Cost of each plan, by part and key.
+    /// Cost of each plan, by specification of the part and key of the plan.
     costs: FxHashMap<(String, PlannedCall), Rc<PlanCost>>,
-    /// Index in the program and cost of each collective, by communicator and number of collectives
-    /// entered before it.
+    /// Index in the program and cost of each collective, by communicator and number of earlier
+    /// collectives on it.
     entered: FxHashMap<(u32, usize), (u64, Rc<PlanCost>)>,
 }
 
 impl PlannedCollectives {
-    /// Plans, verifies and simulates a collective of a group, unless its cost is cached.
-    ///
-    /// # Errors
-    /// Fails if the collective has no plan or the verifier refuses the plan.
+    /// Returns the cost of a collective, which is planned and simulated unless it is cached.
     fn find(
         &mut self,
         spec: &Spec,
@@ -157,9 +146,10 @@ impl PlannedCollectives {
 }
 
 impl Expansion<'_> {
-    /// Enters a collective, and plans it unless another member has entered it already. The member
-    /// is given by its number, the collective by the number of collectives entered before. Returns
-    /// the index of the collective in the program and the bytes that the member sends.
+    /// Enters a collective. Plans the collective unless another member has entered it already.
+    /// `entered` is the number of earlier collectives on the communicator, and `number` is the
+    /// member's number. Returns the index of the collective in the program and the number of bytes
+    /// that the member sends.
     pub(super) fn enter_planned(
         &mut self,
         fabric: &Fabric,
@@ -192,8 +182,7 @@ impl Expansion<'_> {
         };
         let various = event.call == Call::AllToAllVarious;
         let size = match (event.call, various.then(even_block).flatten()) {
-            // Equal blocks need no demand. The size includes a rank's own block, although it is not
-            // sent.
+            // Equal blocks need no demand. The size includes a rank's block for itself.
             (Call::AllToAllVarious, Some(block)) => {
                 demand.clear();
                 block.checked_mul(members.len() as u64)
@@ -240,8 +229,9 @@ impl Expansion<'_> {
         Ok((index, sent))
     }
 
-    /// Returns the bytes from each rank of a group to each other rank in an exchange of various
-    /// sizes, by ranks of the part. Empty for other collectives.
+    /// Returns the number of bytes from each rank of a group to each other rank in an Alltoallv,
+    /// row by row. Rows and columns are ranks of the part. Returns an empty list for other
+    /// collectives.
     fn demand(&self, event: &Event, nth: usize, group: &Group) -> Vec<u64> {
         if event.call != Call::AllToAllVarious {
             return Vec::new();
@@ -259,10 +249,10 @@ impl Expansion<'_> {
     }
 }
 
-/// Returns the program in which all ranks execute a plan once, for a collective of `size` bytes.
+/// Returns the program in which all ranks execute `plan` once, for a collective of `size` bytes.
 ///
 /// # Errors
-/// Fails if the verifier or the simulator refuses the plan.
+/// Fails if the verifier or the simulator rejects the plan.
 pub(crate) fn expand_plan(
     plan: &Plan,
     size: Bytes,

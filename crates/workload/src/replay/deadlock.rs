@@ -7,7 +7,8 @@ use opticoll_base::interrupt;
 use opticoll_simulate::live::Live;
 
 impl<C: Live + ?Sized> ReplayEngine<'_, C> {
-    /// Returns the node that a started node waits for: its partner, or an absent member.
+    /// Returns the node for which a started node waits: the other end of a message, or a member
+    /// that has not entered a collective.
     fn other_end(&self, node: u32) -> u32 {
         let operation = &self.program.nodes[node as usize];
         if operation.kind != NodeKind::Collective {
@@ -19,7 +20,7 @@ impl<C: Live + ?Sized> ReplayEngine<'_, C> {
         members.find(absent).unwrap_or(node)
     }
 
-    /// Follows the awaited nodes until a node repeats, and returns the chain as an error.
+    /// Returns the error with a chain of nodes that wait for each other.
     pub(super) fn deadlock(&self) -> TraceError {
         let mut awaited = vec![NONE; self.program.len()];
         for node in 0..self.program.len() as u32 {
@@ -48,7 +49,7 @@ impl<C: Live + ?Sized> ReplayEngine<'_, C> {
                 waiting.push(place);
             }
             node = match self.waits[node as usize] {
-                // The node has started and waits for its other end or for a member.
+                // The node has started and waits for its partner or for a member.
                 0 => self.other_end(node),
                 _ => awaited[node as usize],
             };

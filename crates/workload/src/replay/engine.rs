@@ -10,7 +10,7 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_simulate::live::{Live, MessageEvent, ReadyMessage};
 
-/// Kinds of events, in the upper half of an event's key. The lower half holds the node.
+/// Kinds of events, in the upper half of an event's 64-bit key. The lower half is the node.
 const READY: u64 = 0;
 const BEGIN: u64 = 1 << 32;
 const LEAVE: u64 = 2 << 32;
@@ -32,45 +32,43 @@ pub(super) enum NodePhase {
 pub(super) struct ReplayEngine<'a, C: ?Sized> {
     pub(super) program: &'a Program,
     network: &'a mut C,
-    /// Number of messages in the network.
-    under_way: u64,
-    /// Number of members that have not entered each planned collective.
-    absent: Vec<u32>,
-    /// Number of messages of the planned collectives that have started.
+    messages_in_network: u64,
+    /// Number of members that have not entered a planned collective, indexed by collective.
+    missing_members: Vec<u32>,
+    /// Total number of messages of all planned collectives that have started.
     planned_messages: u64,
-    /// Buffer for the events of the network.
-    happened: Vec<MessageEvent>,
+    network_events: Vec<MessageEvent>,
     settings: ReplaySettings,
-    /// Scale of the local work of each rank, as (numerator, denominator).
+    /// Scale of local work as (numerator, denominator), indexed by rank.
     factors: Vec<(u32, u32)>,
     overhead: u64,
     now: u64,
-    /// Queue of later events, as (time, key).
-    later: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Keys of the events of the current time, in order.
-    present: VecDeque<u64>,
+    /// Queue of events after the current time, as (time in picoseconds, key).
+    later_events: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Keys of the events at the current time, in order.
+    current_events: VecDeque<u64>,
     pub(super) waits: Vec<u32>,
     pub(super) phase: Vec<NodePhase>,
-    /// Time at which each node became ready. Empty if the program is a sequence of calls.
+    /// Time in picoseconds at which each node became ready; empty for a sequence of calls.
     ready: Vec<u64>,
-    /// Time at which each processor becomes free; the processors of rank r start at
-    /// `processor_starts[r]`.
+    /// Time in picoseconds at which each processor becomes free. The processors of rank r start at
+    /// index `processor_starts[r]`.
     processors: Vec<u64>,
     processor_starts: Vec<u32>,
-    /// Current call of each rank ([`NONE`] at first), and its start.
-    present_call: Vec<(u32, u64)>,
+    /// Current call of each rank ([`NONE`] at first), and its start in picoseconds.
+    current_call: Vec<(u32, u64)>,
     rank_of: RankOf,
     pub(super) ended: usize,
     events: u64,
     ranks: ReplayedRanks,
-    /// Number of calls and time inside, by rank and call.
+    /// Number of calls and time inside calls, indexed by rank and kind of call.
     call_totals: Vec<[(u64, Time); Call::ALL.len()]>,
-    /// Messages of each call.
+    /// Messages sent, indexed by kind of call.
     sent: [SentMessages; Call::ALL.len()],
     timeline: Timeline,
 }
 
-/// Ranks of nodes: a look-up by blocks of 64 nodes, followed by a few steps.
+/// Look-up of the rank of a node. `blocks[i]` is the rank of node 64 i.
 struct RankOf {
     blocks: Vec<u32>,
 }
@@ -131,25 +129,25 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         Ok(ReplayEngine {
             overhead: settings.ends.overhead.ps(),
             network,
-            under_way: 0,
-            absent: program
+            messages_in_network: 0,
+            missing_members: program
                 .joint_collectives
                 .iter()
                 .map(|collective| collective.members.len() as u32)
                 .collect(),
             planned_messages: 0,
-            happened: Vec::new(),
+            network_events: Vec::new(),
             settings,
             factors,
             now: 0,
-            later: BinaryHeap::new(),
-            present: VecDeque::new(),
+            later_events: BinaryHeap::new(),
+            current_events: VecDeque::new(),
             waits: program.waits.clone(),
             phase: vec![NodePhase::Idle; nodes.len()],
             ready: vec![0; if in_order { 0 } else { nodes.len() }],
             processors: vec![0; *processor_starts.last().expect("never empty") as usize],
             processor_starts,
-            present_call: vec![(NONE, 0); ranks],
+            current_call: vec![(NONE, 0); ranks],
             rank_of: RankOf::new(program),
             ended: 0,
             events: 0,
@@ -171,11 +169,12 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
 
     pub(super) fn run(&mut self) -> Result<(), TraceError> {
         let free = (0..self.waits.len()).filter(|&node| self.waits[node] == 0);
-        self.present.extend(free.map(|node| READY | node as u64));
+        self.current_events
+            .extend(free.map(|node| READY | node as u64));
         loop {
-            while let Some(key) = self.present.pop_front() {
+            while let Some(key) = self.current_events.pop_front() {
                 interrupt::check();
-                self.carry_out(key)?;
+                self.process(key)?;
             }
             if self.ended == self.program.len() || !self.advance()? {
                 break;
@@ -187,40 +186,40 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         Ok(())
     }
 
-    fn carry_out(&mut self, key: u64) -> Result<(), TraceError> {
+    fn process(&mut self, key: u64) -> Result<(), TraceError> {
         self.events += 1;
         let node = key as u32;
         match key & !0xffff_ffff {
             READY => self.make_ready(node),
             BEGIN => self.begin(node),
-            LEAVE => self.leave(node),
+            LEAVE => self.end_overhead(node),
             ARRIVE => self.arrive(node),
             _ => self.end(node),
         }
     }
 
-    /// Advances to the next event, of the replay or of the network. Returns whether there was one.
+    /// Advances to the next event of the replay or of the network, if there is one.
     fn advance(&mut self) -> Result<bool, TraceError> {
-        let replay_time = self.later.peek().map(|Reverse((time, _))| *time);
+        let replay_time = self.later_events.peek().map(|Reverse((time, _))| *time);
         let network_time = self.network.next_time()?.map(Time::ps);
         match (replay_time, network_time) {
             (Some(time), network_time)
                 if network_time.is_none_or(|network_time| time < network_time) =>
             {
-                if let Some(Reverse((time, key))) = self.later.pop() {
+                if let Some(Reverse((time, key))) = self.later_events.pop() {
                     self.now = time;
-                    self.carry_out(key)?;
+                    self.process(key)?;
                 }
             }
-            // Without messages in the network, its events do not matter.
-            _ if replay_time.is_some() || self.under_way > 0 => {
+            // If no message is in the network, events of the network have no effect.
+            _ if replay_time.is_some() || self.messages_in_network > 0 => {
                 self.now = self.now.max(network_time.unwrap_or(self.now));
-                let mut happened = std::mem::take(&mut self.happened);
-                self.network.advance(&mut happened)?;
-                for event in happened.drain(..) {
+                let mut network_events = std::mem::take(&mut self.network_events);
+                self.network.advance(&mut network_events)?;
+                for event in network_events.drain(..) {
                     self.handle(event);
                 }
-                self.happened = happened;
+                self.network_events = network_events;
                 return Ok(network_time.is_some());
             }
             _ => return Ok(false),
@@ -228,13 +227,12 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         Ok(true)
     }
 
-    /// Handles an event of the network.
     fn handle(&mut self, event: MessageEvent) {
         let time = event.time.ps().max(self.now);
         let program = self.program;
         let operation = &program.nodes[event.message as usize];
         if operation.kind == NodeKind::Collective {
-            self.under_way -= 1;
+            self.messages_in_network -= 1;
             for &(node, _) in &program.joint_collectives[operation.amount as usize].members {
                 self.schedule(time, END | u64::from(node));
             }
@@ -244,7 +242,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             self.schedule(time, END | u64::from(event.message));
         }
         if event.arrived {
-            self.under_way -= 1;
+            self.messages_in_network -= 1;
             let receive = self.program.nodes[event.message as usize].partner;
             self.schedule(time, ARRIVE | u64::from(receive));
         }
@@ -252,9 +250,9 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
 
     fn schedule(&mut self, time: u64, key: u64) {
         if time == self.now {
-            self.present.push_back(key);
+            self.current_events.push_back(key);
         } else {
-            self.later.push(Reverse((time, key)));
+            self.later_events.push(Reverse((time, key)));
         }
     }
 
@@ -262,8 +260,8 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         time.checked_add(duration).ok_or_else(too_long)
     }
 
-    /// Occupies a node's processor for `duration`, and returns the start.
-    fn hold(&mut self, node: u32, rank: u32, duration: u64) -> Result<u64, TraceError> {
+    /// Occupies the processor of `node` for `duration` picoseconds. Returns the start.
+    fn occupy_processor(&mut self, node: u32, rank: u32, duration: u64) -> Result<u64, TraceError> {
         let processor = self.program.nodes[node as usize].processor;
         let index = self.processor_starts[rank as usize] as usize + processor as usize;
         let start = self.processors[index].max(self.now);
@@ -292,7 +290,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             NodeKind::Compute | NodeKind::Enter => self.work(rank, operation.amount)?,
             NodeKind::SetUp => operation.amount,
         };
-        let start = self.hold(node, rank, held)?;
+        let start = self.occupy_processor(node, rank, held)?;
         if start == self.now {
             return self.begin(node);
         }
@@ -301,7 +299,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
     }
 
     fn begin(&mut self, node: u32) -> Result<(), TraceError> {
-        self.release(node, FOLLOWS);
+        self.meet_dependencies(node, FOLLOWS);
         let operation = self.program.nodes[node as usize];
         match operation.kind {
             NodeKind::Compute | NodeKind::Enter => {
@@ -329,9 +327,9 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             }
             NodeKind::Collective => {
                 self.phase[node as usize] = NodePhase::Begun;
-                let absent = &mut self.absent[operation.amount as usize];
-                *absent -= 1;
-                if *absent == 0 {
+                let missing_members = &mut self.missing_members[operation.amount as usize];
+                *missing_members -= 1;
+                if *missing_members == 0 {
                     return self.begin_collective(node);
                 }
             }
@@ -342,14 +340,14 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
                     return self.receive(node);
                 }
                 if self.phase[operation.partner as usize] == NodePhase::Begun {
-                    return self.hand_over(operation.partner);
+                    return self.send_to_network(operation.partner);
                 }
             }
         }
         Ok(())
     }
 
-    /// Starts a planned collective, whose last member has entered.
+    /// Starts a planned collective after its last member has entered it.
     fn begin_collective(&mut self, last: u32) -> Result<(), TraceError> {
         let program = self.program;
         let operation = &program.nodes[last as usize];
@@ -358,7 +356,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             .network
             .carry_out(last, collective.planned, Time::from_ps(self.now));
         begun.map_err(|error| TraceError::at(program.place(last), error))?;
-        self.under_way += 1;
+        self.messages_in_network += 1;
         let sent = &mut self.sent[operation.call as usize];
         sent.messages += collective.messages;
         self.planned_messages += collective.messages;
@@ -371,23 +369,22 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         Ok(())
     }
 
-    /// Ends the overhead of a send.
-    fn leave(&mut self, send: u32) -> Result<(), TraceError> {
+    /// Ends the overhead of a send: passes the message to the network, or waits for the receive.
+    fn end_overhead(&mut self, send: u32) -> Result<(), TraceError> {
         let operation = &self.program.nodes[send as usize];
         if !operation.is_rendezvous && self.settings.ends.is_eager(operation.amount) {
-            self.hand_over(send)?;
+            self.send_to_network(send)?;
             return self.end(send);
         }
         let receiver = self.phase[operation.partner as usize];
         self.phase[send as usize] = NodePhase::Begun;
         if receiver == NodePhase::Begun {
-            return self.hand_over(send);
+            return self.send_to_network(send);
         }
         Ok(())
     }
 
-    /// Hands a message to the network.
-    fn hand_over(&mut self, send: u32) -> Result<(), TraceError> {
+    fn send_to_network(&mut self, send: u32) -> Result<(), TraceError> {
         let operation = self.program.nodes[send as usize];
         let source = self.rank_of.get(self.program, send);
         let message = ReadyMessage {
@@ -409,7 +406,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             .checked_add(operation.amount)
             .ok_or_else(too_many)?;
         let Some(delivery) = delivery else {
-            self.under_way += 1;
+            self.messages_in_network += 1;
             return Ok(());
         };
         self.schedule(delivery.arrives.ps(), ARRIVE | u64::from(operation.partner));
@@ -433,7 +430,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             return self.end(receive);
         }
         let rank = self.rank_of.get(self.program, receive);
-        let start = self.hold(receive, rank, self.overhead)?;
+        let start = self.occupy_processor(receive, rank, self.overhead)?;
         let end = self.plus(start, self.overhead)?;
         self.schedule(end, END | u64::from(receive));
         Ok(())
@@ -446,16 +443,17 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         let rank = self.rank_of.get(self.program, node);
         self.ranks.finish[rank as usize] = Time::from_ps(self.now);
         if operation.kind == NodeKind::Enter {
-            self.present_call[rank as usize] = (node, self.now);
+            self.current_call[rank as usize] = (node, self.now);
         } else if let Some(&ready) = self.ready.get(node as usize) {
             self.record(rank, node, ready)?;
         }
-        self.release(node, 0);
+        self.meet_dependencies(node, 0);
         Ok(())
     }
 
-    /// Releases the dependents of a node's start ([`FOLLOWS`]) or end (0).
-    fn release(&mut self, node: u32, which: u32) {
+    /// Removes the dependency on `node` from all nodes that wait for its start (`which` =
+    /// [`FOLLOWS`]) or for its end (`which` = 0).
+    fn meet_dependencies(&mut self, node: u32, which: u32) {
         let starts = &self.program.dependent_starts;
         let range = starts[node as usize] as usize..starts[node as usize + 1] as usize;
         for &dependent in &self.program.dependents[range] {
@@ -465,20 +463,19 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             let waits = &mut self.waits[(dependent & !FOLLOWS) as usize];
             *waits -= 1;
             if *waits == 0 {
-                self.present
+                self.current_events
                     .push_back(READY | u64::from(dependent & !FOLLOWS));
             }
         }
     }
 
-    /// Ends the current call, because the local work of the next call starts.
+    /// Ends the current call of `rank`, because the local work of the next call starts.
     fn return_from_call(&mut self, rank: u32) {
-        let (node, start) = self.present_call[rank as usize];
+        let (node, start) = self.current_call[rank as usize];
         if node != NONE {
-            // The calls of a rank do not overlap, so the sum of their times is below the current
-            // time.
+            // The calls of a rank do not overlap, so their sum is below the current time.
             self.record(rank, node, start)
-                .expect("the sum is below the present time");
+                .expect("the sum is below the current time");
         }
     }
 
@@ -547,7 +544,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
     }
 }
 
-/// Returns whether each rank executes one call after another, each started by [`NodeKind::Enter`].
+/// Returns whether each rank executes one call after another ([`NodeKind::Enter`]).
 fn is_sequence(program: &Program) -> bool {
     program
         .nodes

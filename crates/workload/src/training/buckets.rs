@@ -1,10 +1,10 @@
-//! Buckets: gradients that share an all_reduce.
+//! Buckets: groups of gradients that share an all_reduce.
 //!
-//! Gradients become available in the reverse order of the layers and of the tensors within a layer.
-//! A bucket takes gradients in this order until it holds at least its size; the next tensor opens
-//! another bucket. Tensors are never cut. PyTorch's DistributedDataParallel fills its buckets in
-//! this way (Li et al., VLDB 2020, section 3.2.3); its first bucket is smaller than the others, so
-//! that sending starts early.
+//! Gradients become available in the reverse order of the layers, and of the tensors within a
+//! layer. A bucket collects gradients in this order until it has at least its minimum size. The
+//! next tensor then starts another bucket. Tensors are never divided. PyTorch's
+//! DistributedDataParallel fills its buckets in this way (Li et al., VLDB 2020, section 3.2.3). Its
+//! first bucket is smaller than the others, so that sending starts early.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,28 +19,28 @@ pub enum Buckets {
     Tensor,
     /// A single all_reduce for all tensors.
     All,
-    /// Buckets of at least a given size.
+    /// Buckets of at least a given number of bytes.
     Sized {
-        /// Size of the first bucket.
+        /// Minimum size of the first bucket.
         first: Bytes,
-        /// Size of the other buckets.
+        /// Minimum size of all other buckets.
         rest: Bytes,
     },
 }
 
-/// Gradients that share an all_reduce.
+/// Group of gradients that share an all_reduce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// Bytes of the gradients.
+    /// Total bytes of the gradients.
     pub bytes: Bytes,
-    /// Number of gradients.
+    /// Number of gradient tensors.
     pub tensors: u32,
-    /// Layer whose backward pass completes the bucket.
+    /// Index of the layer whose backward pass completes the bucket.
     pub layer: usize,
 }
 
 impl Buckets {
-    /// Default buckets of DistributedDataParallel: 1 MiB for the first, 25 MiB for the others.
+    /// Defaults of DistributedDataParallel: 1 MiB for the first bucket, 25 MiB for the others.
     pub const DDP: Buckets = Buckets::Sized {
         first: Bytes::new(1 << 20),
         rest: Bytes::new(25 << 20),
@@ -91,10 +91,7 @@ impl fmt::Display for Buckets {
     }
 }
 
-/// Returns the buckets of a model, in the order of sending.
-///
-/// # Errors
-/// Fails if a size exceeds 64 bits.
+/// Assigns the gradients of a model to buckets. Returns the buckets in the order of sending.
 pub fn group(layers: &[TimedLayer], rule: Buckets) -> Result<Vec<Bucket>, TrainingError> {
     let mut buckets: Vec<Bucket> = Vec::new();
     let mut open = false;

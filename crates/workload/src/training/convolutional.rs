@@ -1,24 +1,24 @@
 //! Convolutional networks for images of 224 x 224 pixels with three colours and 1000 classes, layer
 //! by layer.
 //!
-//! A k x k convolution from a to b channels has a b k^2 weights (and b biases); for an output of h
-//! x h pixels it computes a b k^2 h^2 multiplications with addition, 2 operations each. A
+//! A k x k convolution from a to b channels has a b k^2 weights (and b biases). For an output of h
+//! x h pixels, the convolution computes a b k^2 h^2 multiply-add pairs, 2 operations each. A
 //! normalization of b channels has 2 b parameters. The gradients with respect to the inputs and to
-//! the weights each take the same number of operations as the forward pass; the first layer needs
-//! no gradient with respect to its inputs. Normalization, activation and pooling are bound by
-//! memory and are not counted. The backward pass needs the output of every convolution,
+//! the weights each need the same number of operations as the forward pass. The first layer needs
+//! no gradient with respect to its inputs. Normalization, activation and pooling are limited by
+//! memory bandwidth and are not counted. The backward pass needs the output of every convolution,
 //! normalization and matrix, 2 bytes per value; activations are applied in place.
 
 use super::{Division, Layer, LayerSplit, Tensor};
 
-/// Square images that flow between layers.
+/// Square image between two layers: number of channels, and side in pixels.
 #[derive(Debug, Clone, Copy)]
 struct Image {
     channels: u64,
     side: u64,
 }
 
-/// Shape of a convolution or a pooling.
+/// Window of a convolution or a pooling: kernel, stride and padding in pixels.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     kernel: u64,
@@ -34,7 +34,6 @@ const fn window(kernel: u64, stride: u64, padding: u64) -> Window {
     }
 }
 
-/// Operation that follows a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterConvolution {
     /// A bias per channel.
@@ -55,7 +54,7 @@ impl Image {
         Image { side, ..self }
     }
 
-    /// Returns the pooled image if windows that extend over the edge count.
+    /// Returns the image after a pooling whose windows may extend over the edge.
     fn pooled_over_the_edge(self, form: Window) -> Image {
         let side = (self.side + 2 * form.padding - form.kernel).div_ceil(form.stride) + 1;
         Image { side, ..self }
@@ -66,7 +65,6 @@ impl Image {
     }
 }
 
-/// Layers under construction.
 #[derive(Default)]
 struct ImageLayers {
     layers: Vec<Layer>,
@@ -148,8 +146,8 @@ pub(super) fn alexnet() -> Vec<Layer> {
     network.layers
 }
 
-/// Returns the layers of VGG with the given numbers of 3 x 3 convolutions in its five blocks
-/// (Simonyan and Zisserman 2015, table 1).
+/// Returns the layers of VGG. `blocks` contains the number of 3 x 3 convolutions in each of the
+/// five blocks (Simonyan and Zisserman 2015, table 1).
 pub(super) fn vgg(blocks: [u64; 5]) -> Vec<Layer> {
     let mut network = ImageLayers::default();
     let mut image = INPUT;
@@ -172,8 +170,8 @@ pub(super) fn vgg(blocks: [u64; 5]) -> Vec<Layer> {
     network.layers
 }
 
-/// Returns the layers of ResNet with bottleneck blocks (He et al. 2016, table 1) and the stride in
-/// the 3 x 3 convolution.
+/// Returns the layers of ResNet with bottleneck blocks (He et al. 2016, table 1), whose stride is
+/// in the 3 x 3 convolution. `stages` contains the number of blocks in each stage.
 pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
     let mut network = ImageLayers::default();
     let normalized = AfterConvolution::Normalization;
@@ -206,11 +204,10 @@ pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
     network.layers
 }
 
-/// Numbers of channels of an inception module: 1x1; 3x3 reduced and 3x3; 5x5 reduced and 5x5;
-/// pooled.
+/// Numbers of channels in an inception module: 1x1; 3x3 reduced, 3x3; 5x5 reduced, 5x5; pooled.
 type Inception = [u64; 6];
 
-/// Modules of GoogLeNet (Szegedy et al. 2015, table 1); `None` is a pooling.
+/// Modules of GoogLeNet in order (Szegedy et al. 2015, table 1). `None` stands for a pooling.
 const INCEPTIONS: [(&str, Option<Inception>); 11] = [
     ("3a", Some([64, 96, 128, 16, 32, 32])),
     ("3b", Some([128, 128, 192, 32, 96, 64])),

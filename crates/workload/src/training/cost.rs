@@ -1,11 +1,12 @@
-//! Cost of an all_reduce by a plan, divided into reconfiguration, control and data.
+//! Cost of an all_reduce that a plan executes, divided into reconfiguration, control and data.
 //!
 //! - Circuits under a policy that charges slots: reconfiguration is the charged time.
 //! - Grid of tunable circuits under distributed control: on the critical path, tuning and locking
 //!   are reconfiguration; requests and grants in flight, and requests that wait in a queue, are
 //!   control.
 //! - Otherwise: reconfiguration is the time that the same plan would save if circuits needed no
-//!   setup, and control is the further time that it would save if control messages took no time.
+//!   setup. Control is the time that the plan would save in addition if control messages took no
+//!   time.
 
 use super::Cost;
 use opticoll_base::spec::Role;
@@ -16,9 +17,6 @@ use opticoll_simulate::outcome::{Outcome, Tuned};
 use opticoll_simulate::{Method, SimulationError};
 
 /// Simulates a verified plan, and returns its cost and the outcome of the simulation.
-///
-/// # Errors
-/// Fails as [`opticoll_simulate::run`] does.
 pub fn simulate(
     plan: &Plan,
     size: Bytes,
@@ -34,7 +32,7 @@ pub fn simulate(
     Ok((cost, outcome))
 }
 
-/// Returns the times of reconfiguration and of control.
+/// Returns the reconfiguration time and the control time of a simulated plan.
 fn split(
     plan: &Plan,
     size: Bytes,

@@ -1,5 +1,5 @@
-//! Speed of devices: the peak rate times the efficiency of a model on the device, or a rate that
-//! was measured in operations or samples per second.
+//! Speed of devices: the peak rate times the efficiency of a model on the device, or a measured
+//! rate in operations or samples per second.
 
 use super::TrainingError;
 use opticoll_base::names::{same_name, suggest};
@@ -8,15 +8,15 @@ use opticoll_base::units::{Bytes, Time, UnitError};
 
 /// Declaration of a device.
 pub struct DeviceRecord {
-    /// Name to type.
+    /// Name in specifications.
     pub name: &'static str,
-    /// Summary of one sentence.
+    /// Description in one sentence.
     pub summary: &'static str,
     /// Source of the peak rate.
     pub citation: &'static str,
     /// Peak rate of dense matrix products in 16-bit floats, in operations per second.
     pub peak: u64,
-    /// Bytes of memory; the largest of several versions.
+    /// Bytes of memory. If a device has several versions, the largest memory.
     pub memory: u64,
 }
 
@@ -79,17 +79,17 @@ pub const DEVICES: &[DeviceRecord] = &[
 /// Speed of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComputeRate {
-    /// Floating-point operations per second, equal for all layers.
+    /// Number of floating-point operations per second, equal for all layers.
     Operations(u64),
-    /// Samples per second, in millionths; the time of a sample is divided among the layers by their
-    /// operations.
+    /// Number of samples per second, in millionths. The time of a sample is divided among the
+    /// layers in proportion to their operations.
     Samples(u64),
 }
 
-/// Parses the rate of a device, written `name` or `name:efficiency=0.4`.
+/// Parses the specification of a device, `name` or `name:efficiency=0.4`, to its speed.
 ///
 /// # Errors
-/// Fails for an unknown device or option and for an efficiency outside of 0 to 1.
+/// Fails for an unknown device or option, and for an efficiency that is 0 or above 1.
 pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
     let spec: Spec = text.parse()?;
     let record = find(&spec)?;
@@ -106,10 +106,7 @@ pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
     Ok(ComputeRate::Operations(rate as u64))
 }
 
-/// Returns the memory of a device in bytes; `text` is written as for [`parse`].
-///
-/// # Errors
-/// Fails for an unknown device.
+/// Returns the memory of a device in bytes. `text` is a specification as for [`parse`].
 pub fn memory(text: &str) -> Result<Bytes, TrainingError> {
     Ok(Bytes::new(find(&text.parse()?)?.memory))
 }
@@ -125,7 +122,7 @@ fn find(spec: &Spec) -> Result<&'static DeviceRecord, TrainingError> {
         })
 }
 
-/// Units of a throughput in operations, in operations per second.
+/// Units of throughput, each with its value in operations per second.
 const RATES: &[(&str, u64)] = &[
     ("GFLOP/s", TERA / 1000),
     ("TFLOP/s", TERA),
@@ -136,8 +133,8 @@ const SAMPLES: &[&str] = &["samples/s", "images/s", "sequences/s"];
 /// Parses a measured throughput, such as `50TFLOP/s` or `1100samples/s`.
 ///
 /// # Errors
-/// Fails for another unit, and for a number that is zero, not exact in millionths, or beyond 64
-/// bits.
+/// Fails for an unknown unit, and for a number that is zero, has more than 6 decimals, or exceeds
+/// 64 bits.
 pub fn throughput(text: &str) -> Result<ComputeRate, TrainingError> {
     let refuse = |hint: &str| TrainingError::Text {
         what: "throughput",
@@ -167,8 +164,7 @@ pub fn throughput(text: &str) -> Result<ComputeRate, TrainingError> {
     }
 }
 
-/// Returns a decimal number in millionths, or `None` if the text is no number or not exact in
-/// millionths.
+/// Parses a decimal number with at most 6 decimals to millionths.
 fn millionths(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -178,8 +174,7 @@ fn millionths(text: &str) -> Option<u64> {
     format!("{whole}{fraction:0<6}").parse().ok()
 }
 
-/// Clock of consecutive layers: each layer ends at a rounded time, so that rounding errors do not
-/// add up.
+/// Clock of consecutive layers, whose ends are rounded so that errors do not accumulate.
 pub(super) struct Clock {
     /// Time per operation in picoseconds, as a fraction `time / operations`.
     time: u128,
@@ -189,7 +184,7 @@ pub(super) struct Clock {
 }
 
 impl ComputeRate {
-    /// Returns the clock for a batch of a model with the given number of operations per sample.
+    /// Creates the clock for a batch of `batch` samples with `operations` operations per sample.
     pub(super) fn clock(self, batch: u64, operations: u128) -> Result<Clock, TrainingError> {
         let second = u128::from(TERA);
         let (time, operations) = match self {
@@ -210,13 +205,13 @@ impl ComputeRate {
 }
 
 impl Clock {
-    /// Returns the clock of work that is divided evenly among `devices`.
+    /// Returns the clock of work that is divided evenly among `devices` devices.
     pub(super) fn divided(mut self, devices: u128) -> Clock {
         self.operations *= devices;
         self
     }
 
-    /// Returns the time of further operations.
+    /// Advances the clock by a number of operations. Returns the time that these operations take.
     pub(super) fn advance(&mut self, operations: impl Into<u128>) -> Result<Time, UnitError> {
         let completed = self.completed.checked_add(operations.into());
         self.completed = completed.unwrap_or(u128::MAX);

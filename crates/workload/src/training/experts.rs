@@ -1,57 +1,56 @@
 //! Distribution of tokens among experts: even, by Zipf's law, or by a table.
 //!
-//! A micro-batch of n tokens yields n k assignments to experts: k per token, to different experts.
-//! The experts of a layer share the assignments in proportion to weights; an expert whose share
-//! exceeds n gets n, and the other experts share the rest. With a capacity factor c and x experts,
-//! an expert accepts at most ceil(c n k / x) assignments from a replica; further assignments are
-//! dropped (Lepikhin et al., GShard, arXiv:2006.16668, section 2.2; Fedus et al., Switch
-//! Transformers, arXiv:2101.03961, equation 3).
+//! A micro-batch of n tokens has n k assignments to experts: each token is assigned to k different
+//! experts. The experts of a layer receive assignments in proportion to weights. An expert whose
+//! share exceeds n receives n assignments, and the other experts divide the remaining assignments.
+//! With a capacity factor c and x experts, an expert accepts at most ceil(c n k / x) assignments
+//! from a replica; further assignments are dropped (Lepikhin et al., GShard, arXiv:2006.16668,
+//! section 2.2; Fedus et al., Switch Transformers, arXiv:2101.03961, equation 3).
 
 use super::TrainingError;
 use super::transformer::TransformerShape;
 use opticoll_base::hash::shuffled;
 
-/// Weights by which the experts share the tokens.
+/// Weights in proportion to which experts receive tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExpertSkew {
     /// Equal weights.
     Even,
-    /// Weight r^-exponent for the r-th expert, in an order that is drawn for each layer.
+    /// The r-th expert has weight r^-exponent. The order of the experts is drawn for each layer.
     Zipf {
         /// Exponent, at least 0.
         exponent: f64,
-        /// Seed of the orders.
+        /// Seed from which the orders are drawn.
         seed: u64,
     },
-    /// Weight of each expert, by layer of experts and by source: one row for all sources, or one
-    /// row per expert-parallel rank.
+    /// Weight of each expert, indexed by layer with experts, source and expert. A layer has one row
+    /// per expert-parallel source rank, or a single row for all source ranks.
     Table(Vec<Vec<Vec<u64>>>),
 }
 
-/// Weight of the most popular expert under Zipf's law: 2^32, so that integer weights resolve ratios
-/// up to about 10^9.
+/// Weight of the most popular expert under Zipf's law; integers resolve ratios up to 10^9.
 const MAX_WEIGHT: f64 = 4_294_967_296.0;
 
-/// Assignments of a micro-batch in each layer of experts.
+/// Numbers of assignments of a micro-batch to the experts of each layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpertLoads {
     /// Number of experts on each expert-parallel rank.
     experts_per_rank: usize,
-    /// Assignments to each expert, by layer and source rank.
+    /// Number of assignments, indexed by layer, source rank and expert.
     layers: Vec<Vec<Vec<u64>>>,
-    /// Number of dropped assignments, over all layers and sources.
+    /// Number of dropped assignments, summed over layers and source ranks.
     pub dropped: u128,
-    /// Number of assignments, including dropped ones.
+    /// Number of assignments, including dropped assignments.
     pub assigned: u128,
 }
 
 impl ExpertLoads {
-    /// Computes the loads of micro-batches of `tokens` tokens on `ranks` expert-parallel ranks.
-    /// `capacity` is the capacity factor in millionths; `None` is no limit.
+    /// Computes the assignments of micro-batches of `tokens` tokens on `ranks` expert-parallel
+    /// ranks. `capacity` is the capacity factor in millionths; `None` means no limit.
     ///
     /// # Errors
-    /// Fails for a table of another shape or with weights that are all zero, and for an exponent
-    /// that is no number or negative.
+    /// Fails if a table has another shape or only zero weights, or if an exponent is negative or
+    /// not a number.
     pub fn new(
         shape: TransformerShape,
         ranks: u32,
@@ -96,7 +95,7 @@ impl ExpertLoads {
         Ok(loads)
     }
 
-    /// Returns the loads of a model without experts.
+    /// Creates the loads of a model without experts.
     pub fn none() -> ExpertLoads {
         ExpertLoads {
             experts_per_rank: 0,
@@ -106,20 +105,20 @@ impl ExpertLoads {
         }
     }
 
-    /// Returns the number of layers of experts.
+    /// Returns the number of layers with experts.
     pub fn layers(&self) -> usize {
         self.layers.len()
     }
 
-    /// Returns the assignments of a layer from the tokens of one expert-parallel rank to the
-    /// experts of another.
+    /// Returns the number of assignments in `layer` from the tokens of rank `source` to the experts
+    /// of rank `target`. Both are expert-parallel ranks.
     pub fn between(&self, layer: usize, source: usize, target: usize) -> u64 {
         let first = target * self.experts_per_rank;
         let loads = &self.layers[layer][source][first..first + self.experts_per_rank];
         loads.iter().sum()
     }
 
-    /// Returns the assignments of a layer that a rank's experts get from all ranks.
+    /// Returns the number of assignments in `layer` from all ranks to the experts of rank `target`.
     pub fn received(&self, layer: usize, target: usize) -> u128 {
         let sources = 0..self.layers[layer].len();
         sources
@@ -127,8 +126,7 @@ impl ExpertLoads {
             .sum()
     }
 
-    /// Returns whether all pairs of expert-parallel ranks exchange the same number of tokens in a
-    /// layer.
+    /// Returns whether all pairs of ranks exchange the same number of tokens in `layer`.
     pub fn is_even(&self, layer: usize) -> bool {
         let ranks = self.layers[layer].len();
         let first = self.between(layer, 0, 0);
@@ -138,7 +136,7 @@ impl ExpertLoads {
     }
 }
 
-/// Returns the weights of a layer's experts by source; one row if all sources are alike.
+/// Returns the weights of a layer's experts, by source and expert; one row serves all sources.
 fn weights(
     skew: &ExpertSkew,
     layer: u64,
@@ -165,9 +163,10 @@ fn weights(
         }
         ExpertSkew::Table(table) => {
             if table.len() as u64 != layers {
-                let given = table.len();
+                let table_layers = table.len();
                 return Err(refuse(format!(
-                    "the table has {given} layers, but the model has {layers} layers with experts"
+                    "the table has {table_layers} layers, but the model has {layers} layers with \
+                     experts"
                 )));
             }
             let rows = &table[layer as usize];
@@ -189,15 +188,15 @@ fn weights(
     }
 }
 
-/// Divides assignments in proportion to weights, with at most `max_share` for each expert. Returns
-/// `None` if too few experts have a weight.
+/// Divides `assignments` in proportion to `weights`, with at most `max_share` assignments per
+/// expert. Returns `None` if too few experts have a weight above 0.
 fn share(weights: &[u64], assignments: u128, max_share: u128) -> Option<Vec<u64>> {
     let mut shares = vec![0u128; weights.len()];
     let mut open: Vec<usize> = (0..weights.len())
         .filter(|&expert| weights[expert] > 0)
         .collect();
     let mut remaining = assignments;
-    // Experts that exceed the limit get the limit; then the rest is divided again.
+    // Experts above the limit get the limit; the remaining assignments are divided again.
     loop {
         let sum: u128 = open.iter().map(|&expert| u128::from(weights[expert])).sum();
         let exceeds = |expert: &usize| remaining * u128::from(weights[*expert]) > max_share * sum;
@@ -221,8 +220,8 @@ fn share(weights: &[u64], assignments: u128, max_share: u128) -> Option<Vec<u64>
         .collect()
 }
 
-/// Divides assignments by the largest-remainder method; of equal remainders, earlier experts come
-/// first.
+/// Divides the `remaining` assignments among the `open` experts by the largest-remainder method.
+/// Among equal remainders, earlier experts come first.
 fn divide(weights: &[u64], open: &[usize], remaining: u128, sum: u128, shares: &mut [u128]) {
     if sum == 0 {
         return;

@@ -1,10 +1,10 @@
 //! Training with groups of ranks that divide the model: tensor, pipeline, expert and data
 //! parallelism.
 //!
-//! Ranks are numbered as in Megatron-LM (Narayanan et al., SC 2021, arXiv:2104.04473): with T
+//! Ranks are numbered as in Megatron-LM (Narayanan et al., SC 2021, arXiv:2104.04473). With T
 //! tensor-parallel ranks and D replicas of the model, rank t + T (d + D p) is number t of the
 //! tensor-parallel group of replica d in stage p of the pipeline. E consecutive replicas form an
-//! expert-parallel group. Groups and their communication:
+//! expert-parallel group. The groups communicate as follows:
 //!
 //! | group | ranks | sends |
 //! |---|---|---|
@@ -12,14 +12,14 @@
 //! | pipeline | one rank of each stage | activations and their gradients, from stage to stage |
 //! | expert | one rank of each of E replicas | all_to_alls of tokens before and after the experts |
 //! | data | one rank of each replica | gradients, and parameters that are sharded |
-//! | expert data | one rank of every E-th replica | as data, for the experts |
+//! | expert data | one rank of every E-th replica | the same as data groups, for the experts |
 //!
 //! Tensor and expert groups communicate in the forward and in the backward pass.
 //!
-//! [`stages`] divides a model. [`program`] writes the computation and communication of each rank as
-//! a trace, which is [expanded](super::super::expand) and [replayed](super::super::replay) like the
-//! trace of any program; so groups that share links slow each other down. [`parts`] divides the
-//! time of an iteration among its causes.
+//! [`stages`] divides a model into stages. [`program`] writes the computation and communication of
+//! each rank as a trace. The trace is [expanded](super::super::expand) and
+//! [replayed](super::super::replay) like the trace of any program, so groups that share links slow
+//! each other down. [`parts`] divides the time of an iteration among its causes.
 
 pub mod iteration;
 pub mod parts;
@@ -32,7 +32,7 @@ mod writer;
 use super::transformer::TransformerShape;
 use super::{Model, TrainingError};
 
-/// Numbers of ranks of each kind of group.
+/// Sizes of the groups of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Groups {
     /// T: number of ranks that divide each matrix.
@@ -46,7 +46,7 @@ pub struct Groups {
 }
 
 opticoll_base::named_enum! {
-    /// Kind of group whose members execute collectives.
+    /// Kind of group whose members communicate with each other.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum GroupKind {
         /// Ranks that divide each matrix.
@@ -62,22 +62,22 @@ opticoll_base::named_enum! {
     }
 }
 
-/// Position of a rank in its groups.
+/// Position of a rank in all of its groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankPlace {
-    /// Number in the tensor-parallel group.
+    /// Number of the rank in its tensor-parallel group.
     pub tensor: u32,
-    /// Number of the replica.
+    /// Number of the replica to which the rank belongs.
     pub data: u32,
-    /// Number of the stage.
+    /// Number of the pipeline stage to which the rank belongs.
     pub stage: u32,
 }
 
-/// Training state that the replicas divide, by the stages of ZeRO (Rajbhandari et al.,
-/// arXiv:1910.02054, section 5).
+/// Training state that is divided among the replicas instead of copied, by the stages of ZeRO
+/// (Rajbhandari et al., arXiv:1910.02054, section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sharding {
-    /// No state.
+    /// No state is divided.
     Nothing,
     /// State of the optimizer.
     Optimizer,
@@ -102,8 +102,8 @@ impl Groups {
     /// the number of replicas follows from the number of ranks.
     ///
     /// # Errors
-    /// Fails for numbers whose product is not the number of ranks, or that do not divide the sizes
-    /// that they must divide.
+    /// Fails if the product of the group sizes is not the number of ranks. Also fails if a group
+    /// size does not divide a number that it must divide, such as the number of attention heads.
     pub fn new(
         ranks: u32,
         [tensor, pipeline, expert]: [u32; 3],
@@ -136,7 +136,7 @@ impl Groups {
         Ok(groups)
     }
 
-    /// Checks that the groups divide the sizes of a model.
+    /// Checks that the group sizes divide the sizes of `model`.
     fn check(&self, model: &Model) -> Result<(), TrainingError> {
         divides(
             "expert-parallel",
@@ -196,12 +196,12 @@ impl Groups {
         self.tensor * self.data * self.pipeline
     }
 
-    /// Returns the rank at a position.
+    /// Returns the rank at position `place`.
     pub fn rank(&self, place: RankPlace) -> u32 {
         place.tensor + self.tensor * (place.data + self.data * place.stage)
     }
 
-    /// Returns the position of a rank.
+    /// Returns the position of `rank` in its groups.
     pub fn place(&self, rank: u32) -> RankPlace {
         RankPlace {
             tensor: rank % self.tensor,
@@ -210,8 +210,8 @@ impl Groups {
         }
     }
 
-    /// Returns the number of ranks of a group: 2 for the pipeline, in which one rank sends to the
-    /// next.
+    /// Returns the number of ranks in a group of this kind. Returns 2 for the pipeline, in which
+    /// messages go from one rank to the next rank.
     pub fn size(&self, kind: GroupKind) -> u32 {
         match kind {
             GroupKind::Tensor => self.tensor,
@@ -222,8 +222,8 @@ impl Groups {
         }
     }
 
-    /// Returns the members of the group that a rank belongs to; for the pipeline, the ranks of all
-    /// stages.
+    /// Returns the members of the group of this kind to which the rank at `place` belongs. For the
+    /// pipeline, returns the ranks of all stages.
     pub fn members(&self, kind: GroupKind, place: RankPlace) -> Vec<u32> {
         let RankPlace { data, .. } = place;
         let member = |data: u32| self.rank(RankPlace { data, ..place });
@@ -247,7 +247,7 @@ impl Groups {
     }
 }
 
-/// Fails if a number does not divide another; the error names numbers that do.
+/// Checks that `number` divides `count`. The error lists numbers that divide `count`.
 fn divides(
     option: &'static str,
     number: u32,

@@ -1,20 +1,20 @@
-//! Memory of training on a device, by formulas.
+//! Memory that training needs on a device, by formulas.
 //!
 //! Training in mixed precision with Adam takes 16 bytes per parameter: 2 for the weight and 2 for
 //! the gradient in 16 bits, and 12 for the optimizer's 32-bit weight, momentum and variance
 //! (Rajbhandari et al., ZeRO, arXiv:1910.02054, section 3.1). The forward pass of each sample
-//! stores the [activations](super::Layer::activations) of the layers for the backward pass. Buffers
-//! of a framework and fragmentation are not included; recomputation, which saves memory, is not
-//! modelled.
+//! stores the [activations](super::Layer::activations) of the layers for the backward pass. The
+//! formulas do not include buffers of a framework and fragmentation. Recomputation, which saves
+//! memory, is not modelled.
 //!
-//! **Groups of ranks.** A rank holds the parameters of its stage: the matrices divided among T
-//! tensor-parallel ranks, the experts also divided among E expert-parallel ranks. Each of D
-//! replicas holds a D-th of the sharded state: optimizer, gradients or parameters (ZeRO, section 5:
-//! for a model of Psi parameters 4 Psi + 12 Psi / D, 2 Psi + 14 Psi / D and 16 Psi / D bytes).
-//! Experts have D / E replicas. T ranks divide a part of the activations of a block (Korthikanti et
-//! al., arXiv:2205.05198, equation 2). A stage holds the activations of one micro-batch for each
-//! stage from itself to the last, but of no more micro-batches than there are (section 4.2.3 there:
-//! 1F1B). Activations of experts grow with the tokens that the experts get.
+//! **Groups of ranks.** A rank stores the parameters of its stage. T tensor-parallel ranks divide
+//! the matrices, and E expert-parallel ranks also divide the experts. Each of D replicas stores a
+//! D-th of the sharded state: optimizer, gradients or parameters. For a model of Psi parameters,
+//! this takes 4 Psi + 12 Psi / D, 2 Psi + 14 Psi / D or 16 Psi / D bytes (ZeRO, section 5). Experts
+//! have D / E replicas. T ranks divide a part of the activations of a block (Korthikanti et al.,
+//! arXiv:2205.05198, equation 2). A stage stores the activations of one micro-batch for itself and
+//! for each later stage, but never of more micro-batches than there are (section 4.2.3 of that
+//! paper: 1F1B). Activations of experts grow with the tokens that the experts receive.
 //!
 //! ```
 //! use opticoll_workload::training::{memory, models};
@@ -29,14 +29,12 @@ use super::groups::stages::{parameters_on_rank, stage_of};
 use super::groups::{Groups, Sharding};
 use super::{Division, Model};
 
-/// Bytes of a 16-bit weight.
 const WEIGHT: u128 = 2;
-/// Bytes of a 16-bit gradient.
 const GRADIENT: u128 = 2;
 /// Bytes of Adam's 32-bit weight, momentum and variance.
 const OPTIMIZER: u128 = 12;
 
-/// Maximum number of tensor-parallel ranks of a proposal: the usual number of devices in a server.
+/// Maximum number of tensor-parallel ranks to suggest: the devices of a usual server.
 const MAX_TENSOR: u32 = 8;
 
 /// Memory on a device, in bytes.
@@ -53,7 +51,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Returns the memory of a number of parameters, without activations.
+    /// Returns the memory of `parameters` parameters, without activations.
     pub fn for_parameters(parameters: u64) -> Memory {
         let parameters = u128::from(parameters);
         Memory {
@@ -64,7 +62,7 @@ impl Memory {
         }
     }
 
-    /// Returns the bytes that do not depend on the batch.
+    /// Returns the number of bytes that do not depend on the batch.
     pub fn states(&self) -> u128 {
         self.weights + self.gradients + self.optimizer
     }
@@ -75,7 +73,7 @@ impl Memory {
     }
 }
 
-/// Returns the memory of a device that holds the whole model and trains on `batch` samples at once.
+/// Returns the memory of a device that stores the whole model and trains on `batch` samples.
 pub fn forecast(model: &Model, batch: u64) -> Memory {
     let sample: u128 = model
         .layers
@@ -88,23 +86,23 @@ pub fn forecast(model: &Model, batch: u64) -> Memory {
     }
 }
 
-/// Parameters of a forecast with groups of ranks, besides the model.
+/// Parameters of a memory forecast with groups of ranks, except the model.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupedMemory<'a> {
-    /// Groups of ranks.
+    /// Sizes of the groups of ranks.
     pub groups: Groups,
     /// Training state that replicas divide.
     pub sharding: Sharding,
-    /// Samples per micro-batch.
+    /// Number of samples per micro-batch.
     pub samples: u64,
     /// Number of micro-batches per iteration.
     pub micro_batches: u64,
-    /// Tokens of each expert in a micro-batch; `None` for an even distribution.
+    /// Number of tokens of each expert in a micro-batch; `None` if tokens are distributed evenly.
     pub loads: Option<&'a ExpertLoads>,
 }
 
 impl GroupedMemory<'_> {
-    /// Returns the memory of a rank of the stage that needs the most memory.
+    /// Returns the memory of a rank, for the stage that needs the most memory.
     pub fn forecast(&self, model: &Model) -> Memory {
         let stage_of = stage_of(model, self.groups.pipeline);
         let stages = 0..self.groups.pipeline;
@@ -113,7 +111,7 @@ impl GroupedMemory<'_> {
         largest.unwrap_or(Memory::for_parameters(0))
     }
 
-    /// Returns the memory of a rank of a stage. `stage_of` is the stage of each layer.
+    /// Returns the memory of a rank of `stage`. `stage_of` contains the stage of each layer.
     fn stage_memory(&self, model: &Model, stage: u32, stage_of: &[u32]) -> Memory {
         let Groups { tensor, data, .. } = self.groups;
         let mut memory = Memory::for_parameters(0);
@@ -155,7 +153,9 @@ impl GroupedMemory<'_> {
         memory
     }
 
-    /// Returns the bytes of a layer's activations on the expert-parallel rank with the most tokens.
+    /// Returns the bytes of activations in a layer with experts, on the expert-parallel rank with
+    /// the most tokens. `layer` counts layers with experts only. `sample` is the number of bytes
+    /// per sample if tokens are distributed evenly.
     fn expert_activations(&self, model: &Model, layer: usize, sample: u128) -> u128 {
         let even = sample * u128::from(self.samples);
         let (Some(loads), Some(shape)) = (self.loads, model.transformer) else {
@@ -167,8 +167,9 @@ impl GroupedMemory<'_> {
         (sample * most_tokens.unwrap_or(0)).div_ceil(assignments_per_sample)
     }
 
-    /// Returns the groups, sharding and micro-batches closest to these whose forecast is at most
-    /// `bytes`: with the fewest changed options, then with the fewest ranks per copy of the model.
+    /// Searches for groups, sharding and micro-batches whose forecast is at most `bytes`. Returns
+    /// the options with the fewest changes and, among these, the fewest ranks per copy of the
+    /// model. `batch` is the number of samples in all micro-batches.
     pub fn nearest_fit(&self, model: &Model, bytes: u128, batch: u64) -> Option<(Self, Memory)> {
         let ranks = self.groups.ranks();
         let divisors = |number: u32| (1..=number).filter(move |divisor| number % divisor == 0);
@@ -202,8 +203,8 @@ impl GroupedMemory<'_> {
         nearest.map(|(_, candidate, memory)| (candidate, memory))
     }
 
-    /// Returns the distance to other options, for comparison from the first number on: number of
-    /// changed options, ranks per copy of the model, stage of sharding, micro-batches.
+    /// Returns the distance to the options `other`, which is compared from the first number on:
+    /// number of changed options, ranks per copy of the model, stage of sharding, micro-batches.
     fn distance(&self, other: &Self) -> [u64; 4] {
         let (groups, other_groups) = (self.groups, other.groups);
         let differ = [

@@ -1,5 +1,5 @@
-//! Models by name. Numbers of parameters follow from the shapes of layers; the published totals
-//! stand only in the tests.
+//! Neural networks by name. Numbers of parameters follow from the shapes of layers. Only the tests
+//! contain the published totals.
 //!
 //! ```
 //! use opticoll_workload::training::models;
@@ -17,13 +17,13 @@ use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
 /// Declaration of a model.
 pub struct ModelRecord {
-    /// Name to type.
+    /// Name in specifications.
     pub name: &'static str,
-    /// Label in figures.
+    /// Label of the model in figures.
     pub label: &'static str,
-    /// Summary of one sentence.
+    /// Description in one sentence.
     pub summary: &'static str,
-    /// Source of the shape.
+    /// Source of the model's shape.
     pub citation: &'static str,
     /// Options with their meaning and default.
     pub options: &'static [OptionRecord],
@@ -31,22 +31,22 @@ pub struct ModelRecord {
 }
 
 enum ModelForm {
-    /// A convolutional network for images.
+    /// Convolutional network for images.
     Images(fn() -> Vec<Layer>),
-    /// A transformer of fixed shape.
+    /// Transformer of fixed shape.
     Tokens(fn(TransformerShape) -> Vec<Layer>, TransformerShape),
-    /// A transformer whose shape is given by options; the shape here holds the defaults.
+    /// Transformer whose options determine the shape; the shape here contains the defaults.
     Family(fn(TransformerShape) -> Vec<Layer>, TransformerShape),
 }
 
 /// Number of images in ImageNet's training set (Russakovsky et al. 2015, ILSVRC 2012).
 const IMAGENET: u64 = 1_281_167;
 
-/// Maximum values of options: beyond any known model, and small enough that the operations of a
-/// layer fit into 64 bits.
+/// Maximum values of options. They exceed all known models, but the operations of a layer still fit
+/// into 64 bits.
 const MAX_VALUES: u32 = 1 << 18;
 const MAX_WORDS: u32 = 1 << 21;
-/// Width of a head of attention in GPT-3 and Llama 2.
+/// Width of an attention head in GPT-3 and Llama 2.
 const HEAD_WIDTH: u64 = 128;
 const MAX_LAYERS: u32 = 1 << 12;
 const MAX_EXPERTS: u32 = 1 << 12;
@@ -122,7 +122,7 @@ const MIXTURE_OPTIONS: &[OptionRecord] = &[
     LLAMA_SEQUENCE.range("1 to 131072"),
 ];
 
-/// Returns a shape of `gpt` with a feed-forward part of 4 times the width.
+/// Returns the shape of a GPT model whose feed-forward part has 4 times the width.
 const fn standard(
     layers: u64,
     width: u64,
@@ -183,7 +183,7 @@ const fn mixtral_shape(
     }
 }
 
-/// Builds the list of records, one per paragraph: name, label, options, form; summary, citation.
+/// Builds the list of records: `name, label, options, form; summary, citation;`.
 macro_rules! models {
     ($($name:literal, $label:literal, $options:expr, $form:expr;
         $summary:literal, $citation:expr;)+) => {
@@ -317,15 +317,15 @@ fn sample(shape: TransformerShape) -> String {
     format!("sequence of {} tokens", shape.sequence)
 }
 
-/// Returns the shape given by the options, with `defaults` for missing options.
+/// Returns the shape that the options determine, with `defaults` for missing options.
 fn shape_from_options(
     spec: &Spec,
     defaults: TransformerShape,
 ) -> Result<TransformerShape, TrainingError> {
     let needed = |key, max| {
-        let given = spec.count(key, 1, max)?;
+        let count = spec.count(key, 1, max)?;
         let missing = || spec.refuse(key, "it is required, such as layers=12,width=768");
-        given.map(u64::from).ok_or_else(missing)
+        count.map(u64::from).ok_or_else(missing)
     };
     let optional = |key, max, default: u64| {
         spec.count(key, 1, max)
@@ -353,8 +353,7 @@ fn shape_from_options(
         experts,
         top_k,
     };
-    // The operations of a layer of experts, and the number of all parameters, must fit into 64
-    // bits.
+    // A layer's operations and the number of all parameters must fit into 64 bits.
     let expert_parameters = 3 * u128::from(shape.width) * u128::from(shape.feed_forward);
     let operations = 4 * expert_parameters * u128::from(top_k) * u128::from(shape.sequence);
     let parameters = expert_parameters * u128::from(experts) * u128::from(shape.layers);

@@ -1,23 +1,24 @@
-//! Transformers, layer by layer, from their configuration.
+//! Layers of transformers, computed from the shape of a transformer.
 //!
-//! An a x b matrix applied to s tokens takes a b s multiplications with addition, 2 operations
-//! each. The scores of attention and the sum of values take h s^2 each for tokens of width h,
-//! counted for all pairs of tokens (a causal mask needs half of them, but few implementations make
-//! use of this). The backward pass takes twice these numbers. Embeddings are looked up and take no
-//! operations. If the output matrix is that of the embedding, its gradient is complete only with
-//! the embedding's, at the very end.
+//! An a x b matrix applied to s tokens needs a b s multiply-add pairs, which count as 2 operations
+//! each. For tokens of width h, the scores of attention and the sum of values need h s^2 pairs
+//! each, counted for all pairs of tokens. (A causal mask needs half of them, but few
+//! implementations make use of this.) The backward pass needs twice these numbers. Embeddings are
+//! looked up and need no operations. If the output matrix is also the embedding, its gradient is
+//! complete only when the gradient of the embedding is complete, at the very end.
 //!
-//! For s tokens of width h, the backward pass needs the following bytes, with 2 bytes per value and
-//! 1 byte per entry of a dropout mask (Korthikanti et al., arXiv:2205.05198, section 4.1): the
-//! input of each normalization 2 s h; the input of query, key and value 2 s h; queries, keys and
-//! values 6 s h; softmax, its mask and its output 5 a s^2 for a heads; the input and mask of the
-//! projection 3 s h; the input of the first feed-forward matrix 2 s h and its output, which is the
-//! input of the activation, 2 s f; the input of the second matrix 2 s f and a mask s h. With f = 4
-//! h the sum is s h (34 + 5 a s / h), equations 1 and 2 there. Heads that share keys and values
-//! save part of this, and the output of a gate is stored as well. Embeddings and heads above the
-//! blocks are not counted. For b samples, each of the ranks that divide a block stores 10 s b h of
-//! these bytes (the inputs of normalizations and matrices, and two masks), and the ranks divide the
-//! other s b h (24 + 5 a s / h): equation 2.
+//! For s tokens of width h, the forward pass stores the following bytes for the backward pass, with
+//! 2 bytes per value and 1 byte per entry of a dropout mask (Korthikanti et al., arXiv:2205.05198,
+//! section 4.1): the input of each normalization 2 s h; the input of query, key and value 2 s h;
+//! queries, keys and values 6 s h; softmax, its mask and its output 5 a s^2 for a heads; the input
+//! and mask of the projection 3 s h; the input of the first feed-forward matrix 2 s h and its
+//! output, which is the input of the activation, 2 s f; the input of the second matrix 2 s f and a
+//! mask s h. With f = 4 h, the sum is s h (34 + 5 a s / h), equations 1 and 2 of that paper. Heads
+//! that share keys and values save a part of these bytes, and the output of a gate is stored as
+//! well. Embeddings and heads above the blocks are not counted. For b samples, each of the ranks
+//! that divide a block stores 10 s b h of these bytes (the inputs of normalizations and matrices,
+//! and two masks). The ranks divide the remaining s b h (24 + 5 a s / h) bytes among themselves
+//! (equation 2).
 
 use super::{Division, Layer, LayerSplit, Tensor};
 
@@ -26,21 +27,21 @@ use super::{Division, Layer, LayerSplit, Tensor};
 pub struct TransformerShape {
     /// Number of blocks.
     pub layers: u64,
-    /// Values per token, h.
+    /// Number of values per token, h.
     pub width: u64,
-    /// Values inside the feed-forward part, f.
+    /// Number of values per token inside the feed-forward part, f.
     pub feed_forward: u64,
-    /// Values of the keys, and of the values, per token: h unless heads share them.
+    /// Number of values per token in the keys (and in the values); h unless heads share them.
     pub key_value: u64,
     /// Number of heads of attention, a.
     pub heads: u64,
-    /// Number of words.
+    /// Number of words in the vocabulary.
     pub vocabulary: u64,
     /// Number of positions that have an embedding.
     pub context: u64,
-    /// Tokens per sample, s.
+    /// Number of tokens per sample, s.
     pub sequence: u64,
-    /// Number of experts of a block; 0 if all tokens pass through one feed-forward part.
+    /// Number of experts per block; 0 if all tokens pass through one feed-forward part.
     pub experts: u64,
     /// Number of experts that a token passes through, k.
     pub top_k: u64,
@@ -49,14 +50,14 @@ pub struct TransformerShape {
 /// Division of a matrix among tensor-parallel ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MatrixSplit {
-    /// No division.
+    /// The matrix is not divided.
     Whole,
-    /// Division by columns, with the bias: each rank holds a part of the output. This is the first
-    /// of the matrices with the same input.
+    /// Each rank stores some columns and their biases, and computes a part of the output. Of all
+    /// matrices with the same input, this is the first.
     Columns,
-    /// Division by columns, for a further matrix with the same input.
+    /// Each rank stores some columns. Another matrix with the same input comes first.
     MoreColumns,
-    /// Division by rows: each rank holds a summand of the output, to which the whole bias is added.
+    /// Each rank stores some rows and computes a summand; the whole bias is added to the sum.
     Rows,
 }
 
@@ -68,7 +69,7 @@ struct TokenLayers {
 }
 
 impl TokenLayers {
-    /// Appends a layer that is not divided.
+    /// Appends an undivided layer with this number of multiply-add pairs per token.
     fn push(&mut self, name: &str, tensors: &[(&str, u64)], products_per_token: u64) {
         let forward = 2 * products_per_token * self.sequence;
         let tensor = |(part, parameters): &(&str, u64)| Tensor {
@@ -89,8 +90,7 @@ impl TokenLayers {
         });
     }
 
-    /// Sets the division of the last layer, and marks its tensors with the indices `divided` as
-    /// divided.
+    /// Sets the division of the last layer; `divided` contains the indices of divided tensors.
     fn split(&mut self, by: MatrixSplit, divided: impl IntoIterator<Item = usize>) {
         let Some(layer) = self.layers.last_mut() else {
             return;
@@ -103,8 +103,9 @@ impl TokenLayers {
         }
     }
 
-    /// Adds bytes per token that the last layer stores for the backward pass: `whole_per_token` on
-    /// each rank that divides the layer, and `divided_per_token` divided among these ranks.
+    /// Adds bytes that the last layer stores for the backward pass. Each rank that divides the
+    /// layer stores `whole_per_token` bytes per token. The ranks divide `divided_per_token` bytes
+    /// per token among themselves.
     fn store(&mut self, whole_per_token: u64, divided_per_token: u64) {
         if let Some(layer) = self.layers.last_mut() {
             let divided = divided_per_token * self.sequence;
@@ -131,7 +132,7 @@ impl TokenLayers {
         }
     }
 
-    /// Appends the table of words. Ranks divide its rows, and each adds its part of a token.
+    /// Appends the embedding table. Ranks divide its rows and sum their parts of a token.
     fn embedding(&mut self, tensors: &[(&str, u64)]) {
         self.push("embedding", tensors, 0);
         self.split(MatrixSplit::Rows, [0]);
@@ -142,7 +143,7 @@ impl TokenLayers {
         self.push(name, &[("weight", width), ("bias", width)], 0);
     }
 
-    /// Appends the scores and weighted values of attention.
+    /// Appends the scores of attention and the weighted sum of values.
     fn attention(&mut self, name: &str, shape: TransformerShape) {
         self.push(name, &[], 2 * self.sequence * shape.width);
         self.split(MatrixSplit::MoreColumns, []);
@@ -188,8 +189,8 @@ fn network(shape: TransformerShape) -> TokenLayers {
     }
 }
 
-/// Returns the layers of GPT-2 or GPT-3: learned positions, normalization before each part, output
-/// tied to the embedding (Radford et al. 2019; Brown et al. 2020).
+/// Returns the layers of GPT-2 or GPT-3: learned positions, normalization before each part, and an
+/// output matrix that is also the embedding (Radford et al. 2019; Brown et al. 2020).
 pub(super) fn gpt(shape: TransformerShape) -> Vec<Layer> {
     let width = shape.width;
     let mut network = network(shape);
@@ -225,7 +226,8 @@ pub(super) fn gpt(shape: TransformerShape) -> Vec<Layer> {
 }
 
 /// Returns the layers of BERT with its heads for pre-training: segments, normalization after each
-/// part, pooling, masked words tied to the embedding, and next sentence (Devlin et al. 2019).
+/// part, pooling, masked words with an output matrix that is also the embedding, and next sentence
+/// (Devlin et al. 2019).
 pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
     let width = shape.width;
     let mut network = network(shape);
@@ -255,8 +257,7 @@ pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
         network.store(2 * width, 0);
     }
     network.block = None;
-    // Pooling and next sentence use one token of the sample, which takes too few operations to
-    // count.
+    // Pooling and next sentence use one token of the sample, so their operations are not counted.
     let pooling = [("weight", width * width), ("bias", width)];
     network.push("pooling", &pooling, 0);
     network.push("next_sentence", &[("weight", 2 * width), ("bias", 2)], 0);
@@ -268,8 +269,8 @@ pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
     network.layers
 }
 
-/// Returns the layers of Llama 2: no biases, gated feed-forward part, heads that may share keys and
-/// values, separate output matrix (Touvron et al. 2023).
+/// Returns the layers of Llama 2: no biases, a gated feed-forward part, heads that may share keys
+/// and values, and a separate output matrix (Touvron et al. 2023).
 pub(super) fn llama(shape: TransformerShape) -> Vec<Layer> {
     gated(shape, |network, name| {
         let (width, inside) = (shape.width, shape.feed_forward);
@@ -282,8 +283,8 @@ pub(super) fn llama(shape: TransformerShape) -> Vec<Layer> {
     })
 }
 
-/// Returns the layers of Mixtral: those of Llama 2 with experts instead of the feed-forward part; a
-/// router chooses the experts of each token (Jiang et al. 2024, section 2).
+/// Returns the layers of Mixtral: the layers of Llama 2 with experts instead of the feed-forward
+/// part. A router assigns experts to each token (Jiang et al. 2024, section 2).
 pub(super) fn mixture(shape: TransformerShape) -> Vec<Layer> {
     gated(shape, |network, name| {
         let (width, experts) = (shape.width, shape.experts);
@@ -293,8 +294,8 @@ pub(super) fn mixture(shape: TransformerShape) -> Vec<Layer> {
         // The matrices of all experts form one tensor, as in grouped matrix products.
         let tensors = ["gate", "expand", "contract"].map(|part| (part, experts * matrix));
         network.push(&name("experts"), &tensors, 3 * matrix * shape.top_k);
-        // The input and the output of each chosen expert (the router's weights multiply the
-        // output); between them the gate, the gated values, and their product.
+        // Stored values: the input and the output of each chosen expert (the router's weights
+        // multiply the output); between them the gate, the gated values, and their product.
         let [whole, divided] = [4 * width, 6 * shape.feed_forward].map(|bytes| bytes * shape.top_k);
         network.store(whole, divided);
         if let Some(layer) = network.layers.last_mut() {
@@ -309,7 +310,8 @@ pub(super) fn mixture(shape: TransformerShape) -> Vec<Layer> {
     })
 }
 
-/// Returns blocks of normalizations, gated attention and a feed-forward part.
+/// Returns the layers of a transformer with normalizations and gated attention. `feed_forward`
+/// appends the feed-forward part of a block; its second argument returns the full name of a layer.
 fn gated(
     shape: TransformerShape,
     feed_forward: impl Fn(&mut TokenLayers, &dyn Fn(&str) -> String),

@@ -1,5 +1,5 @@
-//! Circuits of the switch: a message takes latency + bytes / rate for each circuit, plus the
-//! startup once. On the network beside the switch, a message takes the latency of this network +
+//! Circuits of the switch. A message takes the startup once, and latency + bytes / rate for each
+//! circuit. On the packet network beside the switch, a message takes the latency of this network +
 //! bytes / rate.
 
 use super::{CircuitSwitch, FirstConfiguration, Forwarding, LIGHT, SwitchedLight};
@@ -29,8 +29,8 @@ impl Circuits for CircuitSwitch {
         ]
     }
 
-    /// Returns one line per output port: row i has port i of every rank. The last row has the ports
-    /// to the network beside the switch, if there is one.
+    /// Returns one line per output port. Row i contains port i of every rank. If there is a packet
+    /// network beside the switch, the last row contains the ports to this network.
     fn lines(&self) -> Lines {
         Lines {
             shape: [
@@ -47,7 +47,7 @@ impl Circuits for CircuitSwitch {
         Transmission::at(self.rate)
     }
 
-    /// Returns the time model at the lower rate of the circuit's two ports.
+    /// Returns the time model at the lower rate of the two ports of the circuit.
     fn transmission_of(&self, hop: &Hop) -> Transmission {
         let light = SwitchedLight::from(hop.light);
         let out = self.rate_of(hop.from, light.source_port.into());
@@ -121,7 +121,7 @@ impl Circuits for CircuitSwitch {
         Ok(())
     }
 
-    /// Assigns the output port and the input port that the light names.
+    /// Assigns the sender's output port and the receiver's input port that the light names.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = SwitchedLight::from(hop.light);

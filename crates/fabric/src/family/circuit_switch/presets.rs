@@ -2,7 +2,6 @@
 
 use crate::fabric::PresetRecord;
 
-/// Machines that are circuit switches.
 pub(super) const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "palomar",

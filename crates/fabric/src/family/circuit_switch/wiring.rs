@@ -1,11 +1,11 @@
-//! Ranks that each switch of a plane joins, and dead ports.
+//! Ranks that each switch of a plane joins, and dead or degraded ports.
 //!
 //! **Switches with few ports.** If a switch joins only k of n ranks, a plane consists of several
 //! switches. The number of a rank has D digits in base k. On plane p, a switch joins the ranks that
-//! differ only in digit p modulo D: for D = 2, planes alternate between rows and columns of ranks.
-//! D planes connect all ranks, because a route can change one digit after another without reaching
-//! a number of n or more: first to zeros, from the highest digit down, then to the digits of the
-//! destination, from the lowest digit up.
+//! differ only in digit p modulo D. For D = 2, one plane joins rows of ranks, and the next plane
+//! joins columns. D planes connect all ranks, because a route can change one digit after another
+//! without reaching a number of n or more: the route first sets all digits to zero, from the
+//! highest digit down, and then sets the digits of the destination, from the lowest digit up.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,7 +19,7 @@ use opticoll_base::names::{plural, terminal_text};
 use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_base::units::Rate;
 
-/// Port of a rank, written `3.0`.
+/// Port of a rank, written `3.0` for port 0 of rank 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RankPort {
     /// Number of the rank.
@@ -34,7 +34,7 @@ impl fmt::Display for RankPort {
     }
 }
 
-/// Parses the option `dead_ports`, such as `3.0+5.1`: sorted and without duplicates.
+/// Parses the option `dead_ports`, such as `3.0+5.1`. The result is sorted and has no duplicates.
 pub(super) fn read_dead_ports(
     spec: &Spec,
     ranks: u32,
@@ -51,7 +51,7 @@ pub(super) fn read_dead_ports(
     Ok(dead)
 }
 
-/// Parses a port such as `3.0` in the value of an option.
+/// Parses a port such as `3.0` in the value of the option that is called `option`.
 fn read_port(
     spec: &Spec,
     option: &str,
@@ -74,7 +74,8 @@ fn read_port(
     })
 }
 
-/// Parses the option `degraded`, such as `3.0@100Gb/s+5.1@50Gb/s`, sorted by port.
+/// Parses the option `degraded`, such as `3.0@100Gb/s+5.1@50Gb/s`. Returns the ports with their
+/// reduced rates, sorted by port.
 pub(super) fn read_degraded(
     spec: &Spec,
     counts: (u32, u32),
@@ -86,7 +87,7 @@ pub(super) fn read_degraded(
     Ok(part::slowest_first(slower))
 }
 
-/// Formats slower ports such that [`read_degraded`] parses them.
+/// Formats degraded ports such that [`read_degraded`] parses them.
 pub(super) fn print_degraded(degraded: &[(RankPort, Rate)]) -> String {
     part::joined(degraded, |(port, rate)| format!("{port}@{rate}"))
 }
@@ -97,7 +98,7 @@ pub(super) fn print_dead_ports(dead: &[RankPort]) -> String {
 }
 
 impl CircuitSwitch {
-    /// Returns the number of ports of a rank on each plane.
+    /// Returns the number of ports that each rank has on each plane.
     pub fn ports_of_plane(&self) -> u32 {
         self.ports / self.planes
     }
@@ -112,7 +113,7 @@ impl CircuitSwitch {
         self.ranks_of_switch() == self.ranks
     }
 
-    /// Returns the number of digits D >= 1 of the numbers of ranks, in the base of
+    /// Returns D >= 1, the number of digits of rank numbers in base
     /// [`CircuitSwitch::ranks_of_switch`].
     pub fn digits(&self) -> u32 {
         let base = self.ranks_of_switch().max(2);
@@ -125,13 +126,12 @@ impl CircuitSwitch {
         digits
     }
 
-    /// Returns the difference between the numbers of two ranks whose digit for this plane differs
-    /// by 1.
+    /// Returns the difference between two rank numbers that differ by 1 in the digit of `plane`.
     fn digit_step(&self, plane: u32) -> u32 {
         self.ranks_of_switch().pow(plane % self.digits())
     }
 
-    /// Returns the lowest rank on the switch that joins `rank` on a plane.
+    /// Returns the lowest rank at the switch of `plane` to which `rank` is connected.
     pub fn lowest_on_switch(&self, plane: u32, rank: u32) -> u32 {
         if self.is_one_switch() {
             return 0;
@@ -140,7 +140,7 @@ impl CircuitSwitch {
         rank - rank / step % self.ranks_of_switch() * step
     }
 
-    /// Returns all ranks on the switch that joins `rank` on a plane, in order.
+    /// Returns all ranks at the switch of `plane` to which `rank` is connected, in ascending order.
     pub fn ranks_on_switch(&self, plane: u32, rank: u32) -> impl Iterator<Item = u32> + use<> {
         let step = match self.is_one_switch() {
             true => 1,
@@ -154,26 +154,26 @@ impl CircuitSwitch {
             .map(|rank| rank as u32)
     }
 
-    /// Returns a number that identifies the switch at a port of a rank. Different switches have
-    /// different numbers.
+    /// Returns a number that identifies the switch at port `port` of `rank`.
     pub(super) fn switch_number(&self, rank: u32, port: u32) -> u32 {
         let plane = port / self.ports_of_plane();
         plane * self.ranks + self.lowest_on_switch(plane, rank)
     }
 
-    /// Returns the rate in bits per second of a rank on the network beside the switch.
+    /// Returns the rate of each rank's port to the packet network beside the switch, in bits per
+    /// second. Returns 0 if there is no such network.
     pub fn bits_beside(&self) -> u128 {
         let rate = self.packet_rate.map(|rate| rate.bits_per_second());
         rate.unwrap_or(0).into()
     }
 
-    /// Returns whether a port of a rank works.
+    /// Returns whether port `port` of `rank` works.
     pub fn is_alive(&self, rank: u32, port: u32) -> bool {
         let place = RankPort { rank, port };
         self.dead_ports.is_empty() || self.dead_ports.binary_search(&place).is_err()
     }
 
-    /// Returns the number of working ports of a rank in a range.
+    /// Returns the number of working ports of `rank` in the range `ports`.
     fn alive_among(&self, rank: u32, ports: std::ops::Range<u32>) -> u32 {
         let before = |port: u32| {
             let end = RankPort { rank, port };
@@ -182,12 +182,12 @@ impl CircuitSwitch {
         ports.end - ports.start - (before(ports.end) - before(ports.start))
     }
 
-    /// Returns the number of working ports of a rank.
+    /// Returns the number of working ports of `rank`.
     pub fn ports_alive(&self, rank: u32) -> u32 {
         self.alive_among(rank, 0..self.ports)
     }
 
-    /// Returns the rate of a working port.
+    /// Returns the rate of port `port` of `rank`.
     pub fn rate_of(&self, rank: u32, port: u32) -> Rate {
         let place = RankPort { rank, port };
         let slower = self
@@ -196,7 +196,7 @@ impl CircuitSwitch {
         slower.map_or(self.rate, |index| self.degraded[index].1)
     }
 
-    /// Returns the sum of the rates, in bits per second, of all working ports of a rank.
+    /// Returns the total rate of all working ports of `rank`, in bits per second.
     pub fn bits_of_ports(&self, rank: u32) -> u128 {
         let lowest = RankPort { rank, port: 0 };
         let first = self.degraded.partition_point(|(port, _)| *port < lowest);
@@ -210,8 +210,8 @@ impl CircuitSwitch {
         full * u128::from(self.ports_alive(rank)) - lost
     }
 
-    /// Returns the switch with all ports at the full rate and, if circuits still connect all ranks,
-    /// the switch without its slower ports. Returns no switches if no port is slower.
+    /// Returns the switch with all ports at full rate. Also returns the switch without the degraded
+    /// ports if circuits still connect all ranks. Returns an empty list if no port is degraded.
     pub(super) fn undegraded_switches(&self) -> Vec<CircuitSwitch> {
         if self.degraded.is_empty() {
             return Vec::new();
@@ -230,20 +230,20 @@ impl CircuitSwitch {
             .collect()
     }
 
-    /// Returns the number of working ports of a rank on a plane.
+    /// Returns the number of working ports of `rank` on `plane`.
     pub fn ports_alive_on(&self, plane: u32, rank: u32) -> u32 {
         let ports_of_plane = self.ports_of_plane();
         self.alive_among(rank, plane * ports_of_plane..(plane + 1) * ports_of_plane)
     }
 
-    /// Returns whether a switch of a plane can join a rank to another rank.
+    /// Returns whether a switch of `plane` can join rank `from` to rank `to`.
     pub fn joins_on(&self, plane: u32, [from, to]: [u32; 2]) -> bool {
         self.lowest_on_switch(plane, from) == self.lowest_on_switch(plane, to)
             && self.ports_alive_on(plane, from) > 0
             && self.ports_alive_on(plane, to) > 0
     }
 
-    /// Returns whether any switch can join a rank to another rank.
+    /// Returns whether any switch can join the two ranks in `ends`.
     pub fn joins(&self, ends: [u32; 2]) -> bool {
         if self.is_one_switch() && self.dead_ports.is_empty() {
             return true;
@@ -251,12 +251,13 @@ impl CircuitSwitch {
         (0..self.planes).any(|plane| self.joins_on(plane, ends))
     }
 
-    /// Returns the lowest rank that rank 0 cannot reach over circuits, not even by relays.
+    /// Returns the lowest rank that rank 0 cannot reach over circuits and relay ranks, or `None` if
+    /// rank 0 reaches all ranks.
     fn stranded(&self) -> Option<u32> {
         let mut is_reached = vec![false; self.ranks as usize];
         is_reached[0] = true;
         let mut open = VecDeque::from([0]);
-        // Only looked up, never iterated over.
+        // The set is never iterated over, so its order does not matter.
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
         while let Some(rank) = open.pop_front() {
             interrupt::check();
@@ -277,10 +278,10 @@ impl CircuitSwitch {
         stranded.map(|rank| rank as u32)
     }
 
-    /// Checks that circuits connect all ranks, possibly by relays.
+    /// Checks that circuits connect all ranks, possibly over relay ranks.
     ///
     /// # Errors
-    /// The switches have too few ports, or dead ports cut a rank off.
+    /// The switches have too few ports, or dead ports disconnect a rank.
     pub(super) fn reaches_all(&self, spec: &Spec) -> Result<(), FabricError> {
         if self.ranks == 1 {
             return Ok(());

@@ -29,7 +29,7 @@ impl Circuits for LightpathGrid {
         ]
     }
 
-    /// Returns one line per port of each rank: row i has port i of every rank.
+    /// Returns one line per port of each rank. Row i contains port i of every rank.
     fn lines(&self) -> Lines {
         Lines {
             shape: [("port", self.ports), ("rank", self.ranks)],
@@ -90,7 +90,7 @@ impl Circuits for LightpathGrid {
         Ok(())
     }
 
-    /// Assigns the ports that the light names. A port both sends and receives.
+    /// Assigns the two ports that the light names. A port both sends and receives.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = PortsLight::from(hop.light);

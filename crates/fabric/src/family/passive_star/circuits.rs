@@ -1,5 +1,5 @@
-//! Circuits of the passive star: a transfer takes latency + bytes / rate at every rank that
-//! receives its wavelength.
+//! Circuits of the passive star. A transfer takes latency + bytes / rate at every rank that
+//! receives the wavelength.
 
 use super::{LIGHT, PassiveStar, StarLight};
 use crate::fabric::Transmission;
@@ -28,7 +28,7 @@ impl Circuits for PassiveStar {
         ]
     }
 
-    /// Returns one row per wavelength, with the coupler as its only line.
+    /// Returns one line per wavelength: each row has the coupler as its only line.
     fn lines(&self) -> Lines {
         Lines {
             shape: [("wavelength", self.wavelengths), ("coupler", 1)],
@@ -46,7 +46,7 @@ impl Circuits for PassiveStar {
         Ok(self.latency)
     }
 
-    /// Returns that transfers of the same chunks on one wavelength share light.
+    /// Returns the rule that transfers of the same chunks on one wavelength share light.
     fn sharing(&self) -> LightSharing {
         LightSharing::Tree { light: u32::MAX }
     }
@@ -79,8 +79,8 @@ impl Circuits for PassiveStar {
         Ok(())
     }
 
-    /// Assigns any transmitter of the source and any receiver of the destination, tuned to the
-    /// wavelength.
+    /// Assigns any transmitter of the source and any receiver of the destination. Both are tuned to
+    /// the wavelength of the light.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let wavelength = StarLight::from(hop.light).wavelength;

@@ -1,5 +1,5 @@
-//! Circuits of the WDM ring: the time of a lightpath is the propagation delay of its links between
-//! nodes plus the time of its bytes with conversion ([`Transmission`]).
+//! Circuits of the WDM ring. The time of a lightpath is the propagation delay of its links between
+//! nodes, plus the time to transmit and convert its bytes ([`Transmission`]).
 
 use super::{CONVERTED, Direction, LIGHT, WdmLight, WdmRing};
 use crate::fabric::circuits::{
@@ -49,8 +49,8 @@ impl Circuits for WdmRing {
         }
     }
 
-    /// Returns two rows: row 0 for clockwise links, row 1 for counter-clockwise links. Line i of a
-    /// row is the link that starts at rank i.
+    /// Returns two rows of lines: row 0 contains the clockwise links, row 1 the counter-clockwise
+    /// links. Line i of a row is the link that starts at rank i.
     fn lines(&self) -> Lines {
         Lines {
             shape: [("direction", 2), ("rank", self.ranks)],
@@ -154,7 +154,8 @@ impl Circuits for WdmRing {
     }
 
     /// Assigns the ring resonators for the lightpath's channel at both ends. If the ring limits the
-    /// ports of a rank, assigns any of these ports instead, which can be tuned to any channel.
+    /// ports of a rank, assigns any port of the rank instead; each port can be tuned to any
+    /// channel.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         let channels = self.fibres * self.wavelengths;
         tunings.extend(hops.iter().map(|hop| {
@@ -163,8 +164,8 @@ impl Circuits for WdmRing {
             let tuned = u64::from(light.direction as u32 * channels + channel);
             let port = |rank: u32, end: u64, other: u32| {
                 let ports = u64::from(rank) << 1 | end;
-                // Resonators have consecutive numbers, except those for light that changes its
-                // wavelength.
+                // Resonators have consecutive numbers. Resonators for light that changes its
+                // wavelength have a separate range of numbers.
                 let resonator = match channel < channels {
                     true => ports * 2 * u64::from(channels) + tuned,
                     false => 1 << 63 | ports << 32 | tuned,

@@ -1,15 +1,15 @@
-//! Faults of a ring: links that are cut, channels that are dead, and parts with a lower rate.
+//! Faults of a ring: cut links, dead channels, and links or channels with a reduced rate.
 //!
 //! `broken=3-4` is a cable cut between ranks 3 and 4: no light passes in either direction, on any
 //! fibre. `3-4cw` and `3-4ccw` cut only one direction. `dead=5` is wavelength 5 on every fibre;
 //! `dead=1.5` is wavelength 5 on fibre 1 of each direction, on the whole ring. Several items are
 //! joined by `+`.
 //!
-//! `degraded=3-4@10Gb/s` is a cable whose wavelengths all have a lower rate, `3>4@10Gb/s` one
-//! direction of the cable, and `w5@10Gb/s` or `w1.5@10Gb/s` a wavelength on the whole ring.
+//! `degraded=3-4@10Gb/s` reduces the rate of all wavelengths of a cable. `3>4@10Gb/s` is one
+//! direction of the cable, and `w5@10Gb/s` or `w1.5@10Gb/s` is a wavelength on the whole ring.
 //!
 //! `without` has the syntax of fabrics with links: `3-4`, `3>4` or `rank 3 <-> rank 4` for cuts,
-//! `5` or `rank 5` for a failed rank.
+//! and `5` or `rank 5` for a failed rank.
 
 use std::collections::BTreeMap;
 
@@ -19,16 +19,16 @@ use opticoll_base::names::terminal_text;
 use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_base::units::Rate;
 
-/// Direction in which the light between two neighbours is cut.
+/// Link between two neighbours that is cut in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BrokenLink {
-    /// The lower of the two neighbours, or N - 1 for the neighbours N - 1 and 0.
+    /// Lower number of the two neighbours, or N - 1 for the neighbours N - 1 and 0.
     pub position: u32,
-    /// Direction that is cut.
+    /// Direction in which no light passes.
     pub direction: Direction,
 }
 
-/// Wavelength that cannot be used on a fibre of either direction.
+/// Wavelength that cannot be used on one fibre of each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeadChannel {
     /// Index of the fibre in each direction.
@@ -37,23 +37,23 @@ pub struct DeadChannel {
     pub wavelength: u32,
 }
 
-/// Parts that are slower than the rest of the ring, with their rates.
+/// Links and channels with a reduced rate.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Degraded {
-    /// Links between nodes, with all their wavelengths.
+    /// Reduced rate of each degraded link between nodes, for all wavelengths.
     pub links: BTreeMap<BrokenLink, Rate>,
-    /// Wavelengths on the whole ring.
+    /// Reduced rate of each degraded channel, on the whole ring.
     pub channels: BTreeMap<DeadChannel, Rate>,
 }
 
 impl Degraded {
-    /// Returns whether a link or a wavelength is slower.
+    /// Returns whether any link or channel has a reduced rate.
     pub fn has_slower_parts(&self) -> bool {
         !self.links.is_empty() || !self.channels.is_empty()
     }
 }
 
-/// Parses the option `degraded`. If a part has several rates, keeps the lowest.
+/// Parses the option `degraded`. Keeps only the lowest rate of each link or channel.
 pub(super) fn read_degraded(
     spec: &Spec,
     ranks: u32,
@@ -65,7 +65,7 @@ pub(super) fn read_degraded(
     for (name, rate) in part::read_degraded(spec, |name| Ok((name.to_owned(), full)))? {
         let name = name.as_str();
         if let Some(ends) = part::ends_of(name, rank) {
-            for link in cuts(spec, "degraded", ranks, ends)? {
+            for link in links_between(spec, "degraded", ranks, ends)? {
                 let slowest = degraded.links.entry(link).or_insert(rate);
                 *slowest = rate.min(*slowest);
             }
@@ -108,22 +108,20 @@ pub(super) fn print_degraded(degraded: &Degraded, ranks: u32) -> String {
     links.chain(channels).collect::<Vec<String>>().join("+")
 }
 
-/// Parses a rank: `5` or `rank 5`.
 fn rank(text: &str) -> Option<u32> {
     whole_number(text.strip_prefix("rank ").unwrap_or(text))
 }
 
-/// Returns the items of the option `without`.
-fn without(spec: &Spec) -> impl Iterator<Item = &str> {
+fn without_items(spec: &Spec) -> impl Iterator<Item = &str> {
     let list = spec.option("without").into_iter();
     list.flat_map(|list| list.split('+')).map(str::trim)
 }
 
-/// Parses the ranks in the option `without`, sorted and without duplicates.
+/// Parses the failed ranks in the option `without`, sorted and without duplicates.
 pub(super) fn read_failed(spec: &Spec, ranks: u32) -> Result<Vec<u32>, SpecError> {
     let refuse = |problem: &str| Err(spec.refuse("without", problem));
     let mut failed = Vec::new();
-    for item in without(spec).filter(|item| part::ends_of(item, rank).is_none()) {
+    for item in without_items(spec).filter(|item| part::ends_of(item, rank).is_none()) {
         match rank(item) {
             Some(rank) if rank < ranks => failed.push(rank),
             Some(rank) => {
@@ -145,11 +143,11 @@ pub(super) fn read_failed(spec: &Spec, ranks: u32) -> Result<Vec<u32>, SpecError
     }
 }
 
-/// Parses the links in the options `broken` and `without`, sorted and without duplicates.
+/// Parses the broken links in the options `broken` and `without`, sorted and without duplicates.
 pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, SpecError> {
     let mut broken = Vec::new();
-    for ends in without(spec).filter_map(|item| part::ends_of(item, rank)) {
-        broken.extend(cuts(spec, "without", ranks, ends)?);
+    for ends in without_items(spec).filter_map(|item| part::ends_of(item, rank)) {
+        broken.extend(links_between(spec, "without", ranks, ends)?);
     }
     for item in spec
         .option("broken")
@@ -186,8 +184,8 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
     Ok(broken)
 }
 
-/// Returns the links from one rank to its neighbour, or both ways.
-fn cuts(
+/// Returns the link from rank `from` to its neighbour `to`, or both links if `both_ways`.
+fn links_between(
     spec: &Spec,
     option: &str,
     ranks: u32,
@@ -204,8 +202,8 @@ fn cuts(
 }
 
 /// Returns the position of the links between two neighbours: the rank whose clockwise neighbour is
-/// the other rank. On a ring of two ranks, the order of the arguments decides: 0-1 is position 0,
-/// 1-0 is position 1.
+/// the other rank. On a ring of two ranks, the order decides: 0 and 1 have position 0, 1 and 0 have
+/// position 1.
 fn position(
     spec: &Spec,
     option: &str,
@@ -226,7 +224,7 @@ fn position(
     }
 }
 
-/// Parses the channels in the option `dead`, sorted and without duplicates.
+/// Parses the dead channels in the option `dead`, sorted and without duplicates.
 pub(super) fn read_dead(
     spec: &Spec,
     fibres: u32,
@@ -247,7 +245,7 @@ pub(super) fn read_dead(
     Ok(dead)
 }
 
-/// Parses the channels of an item such as `5` (on all fibres) or `1.5` (wavelength 5 on fibre 1).
+/// Parses the channels of `5` (wavelength 5, all fibres) or `1.5` (wavelength 5, fibre 1).
 fn channels(
     spec: &Spec,
     option: &str,

@@ -1,11 +1,11 @@
-//! Light of a lightpath around the ring, and the effect of rotations on this light.
+//! Light of a lightpath around the ring, and the assignment of channels to its rotations.
 //!
 //! Channels are numbered fibre by fibre: `fibre * wavelengths + wavelength`.
 
 use super::{Direction, WdmRing};
 use crate::fabric::light::{Hop, Light, LightField, LightKind, NumberedChannels, Rotation};
 
-/// Wavelength of a lightpath that converters may change at every rank.
+/// Wavelength value of a lightpath that converters may move to any wavelength at every rank.
 pub const CONVERTED: u16 = u16::MAX;
 
 /// Format of the light of a lightpath: direction, fibre and wavelength.
@@ -45,14 +45,14 @@ pub const LIGHT: LightKind = LightKind {
     ],
 };
 
-/// Light of a lightpath around the ring.
+/// Light of a lightpath around the ring: direction, fibre and wavelength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WdmLight {
     /// Direction around the ring.
     pub direction: Direction,
-    /// Fibre of this direction, 0..fibres.
+    /// Index of the fibre in this direction.
     pub fibre: u8,
-    /// Wavelength on this fibre, 0..wavelengths, or [`CONVERTED`].
+    /// Index of the wavelength on this fibre, or [`CONVERTED`].
     pub wavelength: u16,
 }
 
@@ -76,8 +76,7 @@ impl From<WdmLight> for Light {
 }
 
 impl WdmLight {
-    /// Returns light in a direction, on the first channel, for lightpaths whose channel is not
-    /// chosen yet.
+    /// Returns light in `direction` on the first channel, before a channel is assigned.
     pub fn towards(direction: Direction) -> Light {
         Light::from(WdmLight {
             direction,
@@ -86,7 +85,7 @@ impl WdmLight {
         })
     }
 
-    /// Returns the light of the opposite direction on the same channel.
+    /// Returns light in the opposite direction on the same fibre and wavelength.
     pub const fn opposite(self) -> WdmLight {
         WdmLight {
             direction: self.direction.opposite(),
@@ -96,8 +95,8 @@ impl WdmLight {
 }
 
 impl WdmRing {
-    /// Returns the light of usable channel 0..channels; on rings with converters, with the
-    /// wavelength [`CONVERTED`].
+    /// Returns light in `direction` on the usable channel with number `channel`. On rings with
+    /// converters, the wavelength is [`CONVERTED`].
     pub fn light(&self, direction: Direction, channel: u32) -> Light {
         let (fibre, wavelength) = self.channel(channel);
         Light::from(WdmLight {
@@ -110,7 +109,7 @@ impl WdmRing {
         })
     }
 
-    /// Returns the light with the wavelength [`CONVERTED`] on each fibre of a direction.
+    /// Returns the light with wavelength [`CONVERTED`] for each fibre in `direction`.
     pub fn converted(&self, direction: Direction) -> impl Iterator<Item = WdmLight> {
         (0..self.fibres).map(move |fibre| WdmLight {
             direction,
@@ -119,8 +118,8 @@ impl WdmRing {
         })
     }
 
-    /// Returns the index 0..channels of the channel of light among the usable channels, or `None`
-    /// if the ring has no such channel.
+    /// Returns the number of the light's channel among the usable channels, counted from 0. Returns
+    /// `None` if the ring has no such channel.
     pub fn usable_channel(&self, light: Light) -> Option<u32> {
         let number = self.channel_number(light)?;
         let numbers = self
@@ -131,7 +130,7 @@ impl WdmRing {
         Some(number - dead_before as u32)
     }
 
-    /// Returns light moved up by `by` usable channels.
+    /// Returns `light` with its usable channel number increased by `by`.
     pub fn shift_usable_channel(&self, light: Light, by: u32) -> Light {
         let lightpath = WdmLight::from(light);
         self.usable_channel(light).map_or(light, |channel| {
@@ -144,8 +143,8 @@ impl WdmRing {
         })
     }
 
-    /// Returns light on the channel with a number. Numbers beyond the last channel give a
-    /// wavelength that does not exist.
+    /// Returns `light` on the channel with number `channel`. If the channel does not exist, the
+    /// result has a wavelength that does not exist.
     fn on_channel(&self, light: WdmLight, channel: u32) -> Light {
         let fibre = (channel / self.wavelengths).min(self.fibres - 1);
         let wavelength = channel - fibre * self.wavelengths;
@@ -158,8 +157,8 @@ impl WdmRing {
 }
 
 impl NumberedChannels for WdmRing {
-    /// Returns the channel number of light. Light with the wavelength [`CONVERTED`], or on a fibre
-    /// or wavelength that does not exist, has no channel.
+    /// Returns the channel number of `light`. Returns `None` if the wavelength is [`CONVERTED`], or
+    /// if the fibre or wavelength does not exist.
     fn channel_number(&self, light: Light) -> Option<u32> {
         let light = WdmLight::from(light);
         let (fibre, wavelength) = (u32::from(light.fibre), u32::from(light.wavelength));
@@ -176,7 +175,7 @@ impl NumberedChannels for WdmRing {
 }
 
 impl Rotation for WdmRing {
-    /// Returns the number of links of the lightpath; 1 for light with the wavelength [`CONVERTED`],
+    /// Returns the number of links of the lightpath. Returns 1 for the wavelength [`CONVERTED`],
     /// which occupies no particular channel.
     fn span(&self, hop: &Hop) -> u32 {
         let light = WdmLight::from(hop.light);

@@ -1,19 +1,19 @@
-//! Loss budget: the number of links after which light is too weak to be received.
+//! Loss budget: the maximum number of links over which light is strong enough to be received.
 //!
-//! Light enters the fibre at its source with the power `launch` (dBm), loses `through` (dB) at each
-//! ring resonator of the ranks that it passes, and loses `drop` (dB) at its destination, where one
-//! more resonator drops the light. Each rank has R resonators on a fibre, by default one for every
-//! wavelength (TeraRack's interfaces have 64 micro-ring resonators for 64 wavelengths: Dai et al.,
-//! OpTree, section IV.A). A lightpath of h links is received if
+//! Light enters the fibre at its source with the power `launch` (dBm). At each ring resonator of
+//! the ranks that it passes, light loses `through` (dB). At the destination, one more resonator
+//! drops the light, with a loss of `drop` (dB). Each rank has R resonators on a fibre, by default
+//! one for every wavelength (TeraRack's interfaces have 64 micro-ring resonators for 64
+//! wavelengths: Dai et al., OpTree, section IV.A). A lightpath of h links is received if
 //!
 //! ```text
 //! launch - (h - 1) R through - drops split - drop >= sensitivity
 //! ```
 //!
-//! where `drops` is the number of ranks before the destination that take a share of the light
+//! Here `drops` is the number of ranks before the destination that receive a share of the light
 //! (drop-and-continue), and `split` (dB) is the loss of the remaining light at each of these ranks.
-//! Numbers are kept in millionths of a decibel, so sums are exact. The user provides the values,
-//! because the papers give none.
+//! Numbers are stored in millionths of a decibel, so sums are exact. The user must provide the
+//! values, because the papers state none.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,11 +27,11 @@ pub struct Decibels(i64);
 
 const MILLION: i64 = 1_000_000;
 
-/// Exclusive maximum of a power or loss, in decibels.
+/// Exclusive maximum of powers and losses, in decibels.
 const MAX_DECIBELS: i64 = 1000;
 
 impl Decibels {
-    /// No loss, or one milliwatt.
+    /// Loss of 0 dB, or power of 0 dBm, which is one milliwatt.
     pub const ZERO: Decibels = Decibels(0);
 
     /// Returns the value in millionths of a decibel.
@@ -78,24 +78,24 @@ impl fmt::Display for Decibels {
     }
 }
 
-/// Powers and losses that limit the reach of light.
+/// Powers and losses that limit the length of lightpaths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossBudget {
-    /// Power of one wavelength at its source, dBm.
+    /// Power of one wavelength at its source, in dBm.
     pub launch_power: Decibels,
-    /// Minimum power that a receiver detects, dBm.
+    /// Minimum power that a receiver detects, in dBm.
     pub sensitivity: Decibels,
-    /// Loss at each ring resonator that light passes, dB.
+    /// Loss at each ring resonator that light passes, in dB.
     pub through_loss: Decibels,
-    /// Loss at the receiver, where light is dropped, dB.
+    /// Loss at the destination, where a resonator drops the light, in dB.
     pub drop_loss: Decibels,
-    /// Loss of the light that continues at a rank that takes a share, dB.
+    /// Loss of the light that continues after a rank has received a share, in dB.
     pub split_loss: Decibels,
-    /// Number of ring resonators of a rank on each fibre; passing light passes all of them.
+    /// Number of ring resonators per rank and fibre. Passing light passes all of them.
     pub resonators: u32,
 }
 
-/// Options of a budget. The first three are required if any is given; the others have defaults.
+/// Options of a loss budget. If any option is given, the first three are required.
 pub(super) const OPTIONS: &[OptionRecord] = &[
     OptionRecord::new(
         "launch_power",
@@ -120,7 +120,6 @@ pub(super) const OPTIONS: &[OptionRecord] = &[
         .source("Dai et al., OpTree, section IV.A: as many as wavelengths"),
 ];
 
-/// Range of powers.
 const LEVELS: &str = "whole millionths of a decibel";
 
 const fn loss(name: &'static str, meaning: &'static str) -> OptionRecord {
@@ -128,11 +127,10 @@ const fn loss(name: &'static str, meaning: &'static str) -> OptionRecord {
     record.range("0dB or more").default("0dB")
 }
 
-/// Maximum number of ring resonators of a rank on each fibre.
 const MAX_RESONATORS: u32 = 1 << 16;
 
 impl LossBudget {
-    /// Reads the options of a budget. Returns `None` if no option is given.
+    /// Parses the options of a loss budget. Returns `None` if none of the options is given.
     pub(super) fn read(spec: &Spec, wavelengths: u32) -> Result<Option<LossBudget>, FabricError> {
         if OPTIONS
             .iter()
@@ -189,8 +187,8 @@ impl LossBudget {
         Ok(Some(budget))
     }
 
-    /// Returns the maximum number of links over which light can be received that loses `more`
-    /// millionths of a decibel at each rank that it passes, in addition to the loss at the ring
+    /// Returns the maximum number of links over which light can be received. At each rank that it
+    /// passes, the light loses `more` millionths of a decibel in addition to the loss at ring
     /// resonators. Returns 0 if the light does not reach the next node.
     pub fn farthest(&self, more: i64) -> u32 {
         let spare = self.launch_power.0 - self.sensitivity.0 - self.drop_loss.0;

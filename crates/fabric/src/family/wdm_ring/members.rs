@@ -1,28 +1,27 @@
-//! Rings on which only some ranks take part: the ranks of `members` that have not failed
-//! (`without`).
+//! Rings on which only some ranks take part: the ranks in the option `members`, except failed ranks
+//! (option `without`).
 //!
 //! The other ranks send and receive nothing, and light passes their nodes. Between two consecutive
-//! members all channels have the same use, so the links between them form one link of the ring of
-//! members. Links between nodes determine only propagation delay, reach and loss. A cut between two
-//! nodes breaks the link between the members before and after the cut; a link that is longer than
-//! the reach of light is broken, too.
+//! members, a lightpath occupies all links between nodes or none. Therefore these links form one
+//! link of the ring of members; they matter only for propagation delay, reach and loss. A cut
+//! between two nodes breaks the link between the members before and after the cut. A link that is
+//! longer than the reach of light is broken, too.
 
 use super::{BrokenLink, Degraded, Direction, WdmRing};
 use crate::fabric::part;
 use opticoll_base::spec::{Spec, SpecError};
 use opticoll_base::units::{Time, UnitError};
 
-/// Parses the option `members`: nodes, sorted and without duplicates; empty if all nodes are
-/// members.
+/// Parses the option `members` to sorted node numbers; empty if all nodes are members.
 pub(super) fn read(spec: &Spec, nodes: u32, failed: &[u32]) -> Result<Vec<u32>, SpecError> {
     let refuse = |problem| spec.refuse("members", problem);
     let items = spec.option("members").into_iter();
     let mut members = Vec::new();
     for item in items.flat_map(|list| list.split('+')) {
-        let (first, last) = part::run(item.trim(), nodes).map_err(refuse)?;
+        let (first, last) = part::parse_rank_range(item.trim(), nodes).map_err(refuse)?;
         members.extend(first..=last);
     }
-    put_in_order(&mut members);
+    sort_and_dedup(&mut members);
     if !members.is_empty() && members.iter().all(|node| failed.contains(node)) {
         return Err(refuse("no rank is left".into()));
     }
@@ -36,17 +35,16 @@ pub(super) fn read(spec: &Spec, nodes: u32, failed: &[u32]) -> Result<Vec<u32>, 
 pub(super) fn print(members: &[u32]) -> String {
     let runs = members.chunk_by(|node, next| node + 1 == *next);
     let runs: Vec<(u32, u32)> = runs.map(|run| (run[0], run[run.len() - 1])).collect();
-    part::joined(&runs, part::run_text)
+    part::joined(&runs, part::rank_range_text)
 }
 
-/// Sorts items and removes duplicates.
-fn put_in_order<T: Ord>(items: &mut Vec<T>) {
+fn sort_and_dedup<T: Ord>(items: &mut Vec<T>) {
     items.sort_unstable();
     items.dedup();
 }
 
 impl WdmRing {
-    /// Returns the ring of the ranks that take part.
+    /// Returns the ring restricted to the ranks that take part.
     pub(super) fn among_members(mut self) -> WdmRing {
         if self.members.is_empty() && self.failed.is_empty() {
             return self;
@@ -67,7 +65,7 @@ impl WdmRing {
             ..*cut
         });
         let farthest = u64::from(self.farthest(0));
-        let too_long = (0..self.ranks).filter(|&rank| self.gap(rank) > farthest);
+        let too_long = (0..self.ranks).filter(|&rank| self.links_to_next(rank) > farthest);
         let too_long = too_long.flat_map(|position| {
             Direction::BOTH.map(|direction| BrokenLink {
                 position,
@@ -75,13 +73,13 @@ impl WdmRing {
             })
         });
         let mut broken: Vec<BrokenLink> = cuts.chain(too_long).collect();
-        put_in_order(&mut broken);
+        sort_and_dedup(&mut broken);
         self.broken = if self.ranks > 1 { broken } else { Vec::new() };
         self
     }
 
-    /// Returns the ring with all parts at their full rate and, if a connected ring remains, the
-    /// ring without its degraded parts. Returns no rings if nothing is degraded.
+    /// Returns the ring with all parts at full rate. Also returns the ring without the degraded
+    /// parts if this ring is still connected. Returns an empty list if nothing is degraded.
     pub(super) fn undegraded_rings(&self) -> Vec<WdmRing> {
         if !self.degraded.has_slower_parts() {
             return Vec::new();
@@ -91,8 +89,8 @@ impl WdmRing {
         let mut without_slower = at_full_rate.clone();
         without_slower.cuts.extend(links.into_keys());
         without_slower.dead.extend(channels.into_keys());
-        put_in_order(&mut without_slower.cuts);
-        put_in_order(&mut without_slower.dead);
+        sort_and_dedup(&mut without_slower.cuts);
+        sort_and_dedup(&mut without_slower.dead);
         without_slower.broken.clone_from(&without_slower.cuts);
         if without_slower.dead.len() as u64
             == u64::from(without_slower.fibres) * u64::from(without_slower.wavelengths)
@@ -106,8 +104,7 @@ impl WdmRing {
             .collect()
     }
 
-    /// Returns the number of links between nodes that a lightpath from `source` to `destination`
-    /// spans in a direction.
+    /// Returns the length of a lightpath in links between nodes.
     pub fn span(&self, source: u32, destination: u32, direction: Direction) -> u32 {
         if self.node_of_rank.is_empty() {
             return self.hops(source, destination, direction);
@@ -130,34 +127,31 @@ impl WdmRing {
         span <= self.farthest(0)
     }
 
-    /// Returns the least propagation delay between neighbouring ranks.
-    ///
-    /// # Errors
-    /// The delay exceeds 64 bits of picoseconds.
+    /// Returns the minimum propagation delay between neighbouring ranks.
     pub fn least_propagation(&self) -> Result<Time, UnitError> {
         let nearest = match self.node_of_rank.is_empty() {
             true => 1,
             false => (0..self.ranks)
-                .map(|rank| self.gap(rank))
+                .map(|rank| self.links_to_next(rank))
                 .min()
                 .unwrap_or(1),
         };
         self.propagation.times(nearest)
     }
 
-    /// Returns whether lightpaths with equal numbers of links have equal delay and reach from every
-    /// start.
+    /// Returns whether the delay and the reach of a lightpath depend only on its number of links,
+    /// not on the rank at which it starts.
     pub(super) fn is_evenly_spaced(&self) -> bool {
         let has_limit = self.reach.is_some() || self.budget.is_some();
         let counts = has_limit || self.propagation != Time::ZERO;
         self.node_of_rank.is_empty() || !counts || {
-            let first = self.gap(0);
-            (1..self.ranks).all(|rank| self.gap(rank) == first)
+            let first = self.links_to_next(0);
+            (1..self.ranks).all(|rank| self.links_to_next(rank) == first)
         }
     }
 
-    /// Returns how many links between ranks fit within `farthest` links between nodes: the minimum
-    /// and the maximum over all starts, each from 1 to N - 1.
+    /// Returns the number of links between ranks of a lightpath with at most `farthest` links
+    /// between nodes: the minimum and the maximum over all start ranks, both from 1 to N - 1.
     pub(super) fn links_within(&self, farthest: u32) -> [u32; 2] {
         let others = self.ranks.saturating_sub(1).max(1);
         if self.node_of_rank.is_empty() || farthest >= self.nodes {
@@ -167,15 +161,15 @@ impl WdmRing {
         let mut last = 0;
         for first in 0..u64::from(self.ranks) {
             last = last.max(first);
-            let start = self.unrolled(first);
+            let start = self.unrolled_node(first);
             let end = first + u64::from(others);
-            while last < end && self.unrolled(last + 1) - start <= farthest.into() {
+            while last < end && self.unrolled_node(last + 1) - start <= farthest.into() {
                 last += 1;
             }
             let links = (last - first) as u32;
-            // A lightpath that ends before a link longer than `farthest` does not count for the
-            // minimum: no lightpath crosses this link.
-            if self.unrolled(last + 1) - self.unrolled(last) <= farthest.into() {
+            // No lightpath crosses a link longer than `farthest`. Lightpaths that end before such a
+            // link do not count for the minimum.
+            if self.unrolled_node(last + 1) - self.unrolled_node(last) <= farthest.into() {
                 least = least.min(links);
             }
             most = most.max(links);
@@ -183,14 +177,14 @@ impl WdmRing {
         [least.max(1), most]
     }
 
-    /// Returns the number of links between nodes from a rank to the next.
-    fn gap(&self, rank: u32) -> u64 {
-        self.unrolled(u64::from(rank) + 1) - self.unrolled(rank.into())
+    /// Returns the number of links between nodes from `rank` to the next rank.
+    fn links_to_next(&self, rank: u32) -> u64 {
+        self.unrolled_node(u64::from(rank) + 1) - self.unrolled_node(rank.into())
     }
 
-    /// Returns the node of a rank, where ranks and nodes continue to count at each turn around the
+    /// Returns the node of `rank`. Both numbers continue to increase with each turn around the
     /// ring.
-    fn unrolled(&self, rank: u64) -> u64 {
+    fn unrolled_node(&self, rank: u64) -> u64 {
         let ranks = u64::from(self.ranks);
         let place = self.node_of_rank[(rank % ranks) as usize];
         u64::from(place) + rank / ranks * u64::from(self.nodes)

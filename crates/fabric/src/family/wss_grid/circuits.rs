@@ -1,6 +1,6 @@
-//! Circuits of the switch grid: a burst takes latency + bytes / rate, after 2 control + tuning +
-//! lock if the laser is tuned. A central controller has a queue, which slots cannot model; the
-//! simulators of slots refuse a grid with a controller.
+//! Circuits of the switch grid. A burst takes latency + bytes / rate. If the laser must be tuned
+//! first, the burst also takes 2 control + tuning + lock. A central controller has a queue, which
+//! slots cannot model, so the simulators of slots reject a grid with a controller.
 
 use super::{LIGHT, TunedLight, WssGrid};
 use crate::fabric::Transmission;
@@ -24,7 +24,7 @@ impl Circuits for WssGrid {
         ]
     }
 
-    /// Returns one line per transmitter: a row for each plane.
+    /// Returns one line per transmitter. Each plane is a row with one line per rank.
     fn lines(&self) -> Lines {
         Lines {
             shape: [("plane", 2), ("rank", self.ranks())],
@@ -89,7 +89,7 @@ impl Circuits for WssGrid {
         Ok(())
     }
 
-    /// Assigns the rank's transmitter and receiver of the plane.
+    /// Assigns the transmitter of `from` and the receiver of `to` in the plane of the light.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = TunedLight::from(hop.light);

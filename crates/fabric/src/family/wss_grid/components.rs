@@ -1,4 +1,4 @@
-//! Text form of nodes, transceivers and switch ports of a grid.
+//! Text forms of the nodes, transceivers and switch ports of a grid.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use opticoll_base::names::terminal_text;
 use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_base::units::Rate;
 
-/// Transceiver of a node, written `5.row`.
+/// Transceiver of a node, written `5.row` for node 5 and the row plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transceiver {
-    /// Number of the node, row by row.
+    /// Number of the node; nodes are numbered row by row.
     pub node: u32,
-    /// Plane of the transceiver.
+    /// Plane of the switch to which the transceiver is connected.
     pub plane: Plane,
 }
 
-/// Port of a switch, written `row3.2`.
+/// Port of a switch, written `row3.2` for port 2 of the switch of row 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchPort {
-    /// Plane of the switch: a row or a column.
+    /// Plane of the switch: row or column.
     pub plane: Plane,
-    /// Number of the row or column.
+    /// Number of the switch: its row or column.
     pub switch: u32,
-    /// Number of the port: a column or row.
+    /// Number of the port: the column of a node at a row switch, its row at a column switch.
     pub port: u32,
 }
 
@@ -40,10 +40,11 @@ impl fmt::Display for SwitchPort {
     }
 }
 
-/// Parses the nodes of an option: `all`, or numbers and ranges; sorted.
+/// Parses an option that lists nodes: `all`, or numbers and ranges joined by `+`. Returns the node
+/// numbers, sorted; nodes are 0 to `count` - 1.
 ///
 /// # Errors
-/// A node does not exist or is given twice, or a range ends before it starts.
+/// A node does not exist or is listed twice, or a range ends before it starts.
 pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>, SpecError> {
     let Some(text) = spec.option(key).filter(|text| *text != "all") else {
         return Ok((0..count).collect());
@@ -80,20 +81,20 @@ pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>,
     Ok(nodes)
 }
 
-/// Formats nodes as numbers and ranges.
+/// Formats nodes as numbers and ranges, joined by `+`.
 pub(super) fn print_nodes(nodes: &[u32]) -> String {
     let mut parts: Vec<String> = Vec::new();
-    let mut rest = nodes;
-    while let Some(&first) = rest.first() {
+    let mut remaining = nodes;
+    while let Some(&first) = remaining.first() {
         let run = (first..)
-            .zip(rest)
+            .zip(remaining)
             .take_while(|(number, node)| number == *node)
             .count();
         parts.push(match run {
             1 => first.to_string(),
-            _ => format!("{first}-{}", rest[run - 1]),
+            _ => format!("{first}-{}", remaining[run - 1]),
         });
-        rest = &rest[run..];
+        remaining = &remaining[run..];
     }
     parts.join("+")
 }
@@ -113,7 +114,8 @@ fn transceiver(text: &str, nodes: u32) -> Option<Transceiver> {
     Some(Transceiver { node, plane })
 }
 
-/// Parses the option `degraded`, such as `5.row@25Gb/s+9.column@50Gb/s`, sorted by transceiver.
+/// Parses the option `degraded`, such as `5.row@25Gb/s+9.column@50Gb/s`. Returns the transceivers
+/// with their reduced rates, sorted by transceiver.
 pub(super) fn read_degraded(
     spec: &Spec,
     nodes: u32,
@@ -121,12 +123,15 @@ pub(super) fn read_degraded(
 ) -> Result<Vec<(Transceiver, Rate)>, SpecError> {
     let slower = part::read_degraded(spec, |name| {
         let named = transceiver(name, nodes);
-        Ok((named.ok_or_else(|| no_place(spec, "degraded", name))?, full))
+        Ok((
+            named.ok_or_else(|| no_such_component(spec, "degraded", name))?,
+            full,
+        ))
     })?;
     Ok(part::slowest_first(slower))
 }
 
-/// Formats slower transceivers such that [`read_degraded`] parses them.
+/// Formats degraded transceivers such that [`read_degraded`] parses them.
 pub(super) fn print_degraded(degraded: &[(Transceiver, Rate)]) -> String {
     part::joined(degraded, |(transceiver, rate)| {
         format!("{transceiver}@{rate}")
@@ -158,25 +163,25 @@ pub(super) fn read_ports(
     })
 }
 
-/// Parses places joined by `+`, sorted and without duplicates.
+/// Parses items joined by `+`, each with `parse_item`. The result is sorted and has no duplicates.
 fn read<T: Ord>(
     spec: &Spec,
     key: &str,
-    place: impl Fn(&str) -> Option<T>,
+    parse_item: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<T>, SpecError> {
     let Some(text) = spec.option(key) else {
         return Ok(Vec::new());
     };
     let items = text.split('+');
-    let items = items.map(|part| place(part).ok_or_else(|| no_place(spec, key, part)));
-    let mut places: Vec<T> = items.collect::<Result<_, SpecError>>()?;
-    places.sort_unstable();
-    places.dedup();
-    Ok(places)
+    let items =
+        items.map(|part| parse_item(part).ok_or_else(|| no_such_component(spec, key, part)));
+    let mut components: Vec<T> = items.collect::<Result<_, SpecError>>()?;
+    components.sort_unstable();
+    components.dedup();
+    Ok(components)
 }
 
-/// Returns the error for a place that is not on the grid.
-fn no_place(spec: &Spec, key: &str, text: &str) -> SpecError {
+fn no_such_component(spec: &Spec, key: &str, text: &str) -> SpecError {
     let example = match key {
         "dead_ports" => "row3.2 (port 2 of the switch of row 3)",
         _ => "5.row (the transceiver of node 5 to its row)",

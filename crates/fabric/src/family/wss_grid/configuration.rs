@@ -1,51 +1,51 @@
-//! Configuration of the slow switches: one output port for each input port and wavelength.
+//! Configuration of the slow switches: the output port for each input port and wavelength.
 
 use super::{Plane, SwitchPort};
 
-/// Setting of one switch: light that enters at `input` on `wavelength` leaves at `output`.
+/// Connection in one switch: light that enters at `input` on `wavelength` leaves at `output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchSetting {
-    /// Plane of the switch: a row or a column.
+    /// Plane of the switch: row or column.
     pub plane: Plane,
-    /// Number of the row or column.
+    /// Number of the switch: its row or column.
     pub switch: u32,
-    /// Port at which light enters.
+    /// Number of the port at which light enters.
     pub input: u32,
-    /// Wavelength of the light.
+    /// Number of the wavelength.
     pub wavelength: u32,
-    /// Port at which the light leaves.
+    /// Number of the port at which the light leaves.
     pub output: u32,
 }
 
 impl SwitchSetting {
-    /// Returns plane, switch, input and wavelength, which determine the output.
+    /// Returns plane, switch, input port and wavelength, which determine the output port.
     fn key(&self) -> (Plane, u32, u32, u32) {
         (self.plane, self.switch, self.input, self.wavelength)
     }
 }
 
-/// Settings of all switches for a task, with at most one output for each input and wavelength.
+/// Connections in all switches for a task, at most one for each input port and wavelength.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Configuration {
     settings: Vec<SwitchSetting>,
 }
 
 impl Configuration {
-    /// Creates a configuration. If two settings have the same input and wavelength, keeps the one
-    /// with the lower output.
+    /// Creates a configuration. If two connections have the same input port and wavelength, keeps
+    /// only the connection with the lower output port.
     pub fn new(mut settings: Vec<SwitchSetting>) -> Configuration {
         settings.sort_unstable();
         settings.dedup_by_key(|setting| setting.key());
         Configuration { settings }
     }
 
-    /// Returns all settings, ordered by plane, switch, input and wavelength.
+    /// Returns all connections, sorted by plane, switch, input port and wavelength.
     pub fn settings(&self) -> &[SwitchSetting] {
         &self.settings
     }
 
-    /// Returns the output port of light that enters a switch at a port, or `None` if the switch
-    /// does not guide it.
+    /// Returns the port at which light leaves a switch, given its input port and wavelength.
+    /// Returns `None` if the switch has no connection for this light.
     pub fn output(&self, plane: Plane, switch: u32, input: u32, wavelength: u32) -> Option<u32> {
         let key = (plane, switch, input, wavelength);
         let index = self
@@ -55,7 +55,7 @@ impl Configuration {
         Some(self.settings[index].output)
     }
 
-    /// Returns the ports at which light enters or leaves, in order.
+    /// Returns all ports at which light enters or leaves a switch, sorted.
     pub fn ports(&self) -> Vec<SwitchPort> {
         let ends = self.settings.iter().flat_map(|setting| {
             let port = |port| SwitchPort {
@@ -71,7 +71,7 @@ impl Configuration {
         ports
     }
 
-    /// Returns the number of wavelengths that a plane needs: the highest wavelength plus one.
+    /// Returns the number of wavelengths of `plane`: the highest wavelength number plus one.
     pub fn wavelengths(&self, plane: Plane) -> u32 {
         let settings = self
             .settings

@@ -1,19 +1,20 @@
-//! Switch grid after failures.
+//! Failures of a switch grid.
 
 use super::{WssGrid, components};
 use crate::fabric::part;
 use opticoll_base::spec::{Spec, SpecError};
 
-/// Options that state failures. All except the last are options of a grid.
+/// Options that describe failures. All except `leaving` are also options of a grid.
 const KNOWN: [&str; 4] = ["dead_transceivers", "dead_ports", "degraded", "leaving"];
 
 impl WssGrid {
-    /// Returns the grid after failures, in addition to those that it already has. `failures` is
-    /// written like the options of a grid: `dead_transceivers=5.row+9.column`, `dead_ports=row3.2`,
-    /// `degraded=5.row@25Gb/s`, and `leaving=5+8-11` for nodes that are no longer allocated.
+    /// Returns the grid after additional failures. `failures` has the syntax of a grid's options:
+    /// `dead_transceivers=5.row+9.column`, `dead_ports=row3.2`, `degraded=5.row@25Gb/s`. The option
+    /// `leaving=5+8-11` lists nodes that are no longer allocated to the task.
     ///
     /// # Errors
-    /// A place is not on the grid, a node that leaves is not allocated, or no node is left.
+    /// A component does not exist on the grid, a node that leaves is not allocated, or no node is
+    /// left.
     pub fn after_failures(&self, failures: &str) -> Result<WssGrid, SpecError> {
         let spec: Spec = format!("failed:{failures}").parse()?;
         spec.only(&KNOWN)?;

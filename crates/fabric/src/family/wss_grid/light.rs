@@ -1,4 +1,4 @@
-//! Light of tunable circuits.
+//! Light of tunable circuits: plane and wavelength.
 
 use super::Plane;
 use crate::fabric::light::{Light, LightField, LightKind};
@@ -29,12 +29,12 @@ pub const LIGHT: LightKind = LightKind {
     ],
 };
 
-/// Light of a burst.
+/// Light of a burst: plane and wavelength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TunedLight {
     /// Number of the plane; see [`Plane::numbered`].
     pub plane: u8,
-    /// Wavelength to which the laser is tuned, 0..wavelengths.
+    /// Number of the wavelength to which the laser is tuned.
     pub wavelength: u16,
 }
 

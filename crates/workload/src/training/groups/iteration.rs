@@ -1,4 +1,4 @@
-//! Execution of an iteration: over a network, or with a given time for each collective.
+//! Execution of an iteration of training: over a network, or with a given time for each collective.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use opticoll_base::units::Time;
 use opticoll_fabric::family::message_cost::MessageCost;
 use opticoll_simulate::Method;
 
-/// Approximate memory of a replayed node with its messages in flight, in bytes.
+/// Approximate memory of a replayed node and its messages in flight, in bytes.
 const NODE_BYTES: u128 = 160;
 
 opticoll_simulate::totals! {
@@ -23,17 +23,17 @@ opticoll_simulate::totals! {
     pub struct GroupedIteration {
         /// Time from the start to the end of the last rank.
         pub time: Time,
-        /// Time of the forward passes of a device, mean over devices.
+        /// Time of the forward passes on a device, as the mean over devices.
         pub forward: Time,
-        /// Simulator that carried messages; empty if each collective was timed alone.
+        /// Name of the simulator; empty if each collective was timed separately.
         pub simulator: &'static str,
         /// Number of messages sent.
         pub messages: u64,
         /// Number of bytes sent.
         pub bytes: u64 as "B",
-        /// Time of each stage by cause, then the mean over all ranks.
+        /// Times of each stage by cause; the last row is the mean over all ranks.
         pub stages: StageParts,
-        /// Algorithms of the collectives in the network.
+        /// Algorithms that the collectives used in the network.
         pub chosen: Vec<ChosenAlgorithm>,
     }
 }
@@ -53,7 +53,7 @@ impl GroupedTraining {
     /// Replays an iteration over a network that all groups share.
     ///
     /// # Errors
-    /// Fails as [`run`] does, for example on a fabric that carries no single messages.
+    /// Fails like [`run`], for example on a fabric that does not support single messages.
     pub fn over(
         &self,
         network: &Transport,
@@ -64,7 +64,8 @@ impl GroupedTraining {
         self.carry_out(Carrier::Replay, network, method, algorithms)
     }
 
-    /// Executes an iteration with a given time for each collective, as if its group were alone.
+    /// Executes an iteration with a given time for each collective, as if the collective's group
+    /// were alone in the network.
     ///
     /// # Errors
     /// Fails if the time of a collective is missing or a time exceeds 64 bits.
@@ -116,8 +117,7 @@ impl GroupedTraining {
         })
     }
 
-    /// Returns the time of the forward passes of all micro-batches, mean over stages and
-    /// expert-parallel ranks.
+    /// Returns the time of all forward passes, as the mean over stages and expert-parallel ranks.
     fn forward(&self) -> Result<Time, TrainingError> {
         let layers = self.stages.iter().flat_map(|stage| &stage.layers);
         let times = layers.flat_map(|layer| &layer.forward);
@@ -127,8 +127,8 @@ impl GroupedTraining {
         Ok(mean.times(self.micro_batches)?)
     }
 
-    /// Returns the approximate memory of the replay in bytes: in a collective of g ranks each rank
-    /// sends at most 2 (g - 1) messages and receives the same number.
+    /// Returns the approximate memory of the replay in bytes. In a collective of g ranks, each rank
+    /// sends at most 2 (g - 1) messages, and receives at most the same number.
     fn expected_bytes(&self) -> Result<u64, TrainingError> {
         let collectives = self.collectives()?;
         let nodes: u128 = collectives
@@ -140,7 +140,7 @@ impl GroupedTraining {
     }
 }
 
-/// Replays a trace. The trace is moved into the request and moved back afterwards.
+/// Replays a trace. The trace is moved into the request, and is moved back afterwards.
 fn replayed(
     written: &mut GroupedTrace,
     request: &ReplayRequest<'_>,

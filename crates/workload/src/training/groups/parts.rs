@@ -1,11 +1,11 @@
-//! Division of the time of an iteration among its causes, rank by rank.
+//! Division of the time of an iteration among its causes, for each rank.
 //!
-//! Between the end of an event of a device and the end of its next event, the device computes or
-//! waits, and the next event tells what it waited for. Hence the parts of a rank sum to the time at
-//! which it finishes; until the end of the iteration it then idles in the pipeline bubble. If a
-//! device waits for another stage, the time in which the message was in flight counts as sending,
-//! and the rest as bubble. Work of the other streams during which the device does not wait is
-//! hidden.
+//! Between the ends of two consecutive events of a device, the device computes or waits; the second
+//! event tells for what the device waited. Therefore the parts of a rank add up to the time at
+//! which the rank finishes. From then until the end of the iteration, the rank idles in the
+//! pipeline bubble. If a device waits for another stage, the time in which the message is in flight
+//! counts as sending, and the remaining time as bubble. Work of the other streams is hidden while
+//! the device does not wait for it.
 
 use super::RankPlace;
 use super::program::{GroupedTrace, Role};
@@ -36,7 +36,7 @@ opticoll_simulate::columns! {
     }
 }
 
-/// Parts of one rank, or sums over ranks, in picoseconds.
+/// Times of one rank by cause, or sums over ranks, in picoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     compute: u128,
@@ -49,7 +49,7 @@ struct Sums {
     replicas_total: u128,
 }
 
-/// Returns the parts of each stage; the last row holds the means over all ranks.
+/// Returns the times of each stage by cause. The last row contains the means over all ranks.
 pub fn parts(written: &GroupedTrace, timeline: &Timeline, time: Time) -> StageParts {
     let ends = event_ends(written, timeline);
     let groups = written.groups;
@@ -75,12 +75,11 @@ pub fn parts(written: &GroupedTrace, timeline: &Timeline, time: Time) -> StagePa
     parts
 }
 
-/// Returns the end of each event of each rank.
+/// Returns the end of each event in picoseconds, indexed by rank and event.
 fn event_ends(written: &GroupedTrace, timeline: &Timeline) -> Vec<Vec<u64>> {
     let ranks = written.trace.ranks.iter();
     let mut ends: Vec<Vec<u64>> = ranks.map(|events| vec![0; events.len()]).collect();
-    // Rows are in the order in which nodes ended, so the last row of an event holds the event's
-    // end.
+    // Rows are in the order of ends, so the last row of an event contains the event's end.
     for row in 0..timeline.rank.len() {
         let (rank, event) = (timeline.rank[row], timeline.event[row]);
         ends[rank as usize][event as usize] = timeline.end[row].ps();
@@ -88,7 +87,8 @@ fn event_ends(written: &GroupedTrace, timeline: &Timeline) -> Vec<Vec<u64>> {
     ends
 }
 
-/// Divides the time of a rank among its causes. `time` is the time of the iteration.
+/// Divides the time of `rank` among its causes. `ends` contains the end of each event, and `time`
+/// is the time of the iteration in picoseconds.
 fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) -> Sums {
     let rank_ends = &ends[rank as usize];
     let after = &written.trace.after[rank as usize];
@@ -101,7 +101,7 @@ fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) ->
             Role::Computing(work) => {
                 let work = u128::from(work.ps()).min(spent);
                 sums.compute += work;
-                // Waiting for sharded parameters.
+                // The device waited for sharded parameters during the remaining time.
                 sums.replicas += spent - work;
             }
             Role::Tensor => sums.tensor += spent,
@@ -134,7 +134,8 @@ fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) ->
     sums
 }
 
-/// Returns the time at which an arriving message was handed to the network.
+/// Returns the time in picoseconds at which a message was passed to the network. The message
+/// arrives at `rank` in event `arrival`.
 fn departure(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, arrival: u32) -> u64 {
     let Role::Arrival { peer, tag } = written.roles[rank as usize][arrival as usize] else {
         return 0;

@@ -1,20 +1,20 @@
-//! The 1F1B schedule of a pipeline stage: one forward pass, one backward pass.
+//! The 1F1B schedule of a pipeline stage: one forward pass and one backward pass in turn.
 //!
-//! A stage starts with one forward pass per stage behind it, then alternates forward and backward
+//! A stage starts with one forward pass for each later stage, then alternates forward and backward
 //! passes, and ends with the remaining backward passes (Narayanan et al., PipeDream-Flush, ICML
 //! 2021; as in Megatron-LM, arXiv:2104.04473, section 2.2). Let f and b be the times of the forward
 //! and backward pass of a micro-batch in a stage, P the number of stages and M the number of
-//! micro-batches. All stages then finish after (M + P - 1) (f + b), of which each stage idles
-//! (P - 1) (f + b).
+//! micro-batches. All stages finish after (M + P - 1) (f + b). Each stage idles for (P - 1) (f + b)
+//! of this time.
 
-/// A pass of a micro-batch through a stage.
+/// Forward or backward pass of a micro-batch through a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pass {
     pub(super) micro_batch: u64,
     pub(super) backward: bool,
 }
 
-/// Returns the passes of a stage in order.
+/// Returns the passes of stage number `stage`, in order.
 pub(super) fn one_forward_one_backward(stages: u32, stage: u32, micro_batches: u64) -> Vec<Pass> {
     let ahead = u64::from(stages - 1 - stage).min(micro_batches);
     let forward = |micro_batch| Pass {
@@ -27,8 +27,8 @@ pub(super) fn one_forward_one_backward(stages: u32, stage: u32, micro_batches: u
     };
     let begin = (0..ahead).map(forward);
     let steady = (ahead..micro_batches).flat_map(|next| [forward(next), backward(next - ahead)]);
-    let rest = (micro_batches - ahead..micro_batches).map(backward);
-    begin.chain(steady).chain(rest).collect()
+    let last_passes = (micro_batches - ahead..micro_batches).map(backward);
+    begin.chain(steady).chain(last_passes).collect()
 }
 
 #[cfg(test)]

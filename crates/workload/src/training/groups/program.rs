@@ -1,7 +1,7 @@
-//! Parameters of an iteration with groups of ranks, its collectives, and the trace that is
-//! replayed.
+//! Parameters of an iteration with groups of ranks, collectives of the iteration, and the trace
+//! that is replayed.
 //!
-//! Collectives become messages of the replay, or take a given time each ([`Carrier`]).
+//! Collectives are messages of the replay, or take a given time each ([`Carrier`]).
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::trace::Trace;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 
-/// Bytes of a 16-bit parameter or activation.
+/// Number of bytes of a 16-bit parameter or activation.
 pub const HALF: u64 = 2;
 
-/// Parameters of an iteration.
+/// Parameters of an iteration with groups of ranks.
 #[derive(Debug, Clone)]
 pub struct GroupedTraining {
-    /// Groups of ranks.
+    /// Sizes of the groups of ranks.
     pub groups: Groups,
     /// Training state that replicas divide.
     pub sharding: Sharding,
@@ -26,57 +26,57 @@ pub struct GroupedTraining {
     pub overlap: bool,
     /// Number of micro-batches per iteration.
     pub micro_batches: u64,
-    /// Bytes of the activations of a micro-batch between two layers.
+    /// Number of bytes of a micro-batch's activations between two layers.
     pub activations: u64,
-    /// Bytes of the activations of a token.
+    /// Number of bytes of a token's activations between two layers.
     pub token: u64,
-    /// Bytes of a gradient.
+    /// Number of bytes per gradient.
     pub gradient_bytes: u64,
-    /// Part of the model on a rank of each stage.
+    /// Part of the model on a rank of each stage, indexed by stage.
     pub stages: Vec<Stage>,
-    /// Tokens of each expert.
+    /// Number of tokens that each expert receives.
     pub loads: ExpertLoads,
 }
 
-/// A collective of a group, or a message between stages.
+/// Collective of a group, or message between stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupCollective {
     /// Kind of the group.
     pub group: GroupKind,
-    /// The collective; `None` for a message.
+    /// Kind of the collective; `None` for a message.
     pub kind: Option<CollectiveKind>,
-    /// Number of ranks of the group.
+    /// Number of ranks in the group.
     pub ranks: u32,
-    /// Size in bytes by the collective's convention.
+    /// Size in bytes, as the collective defines it.
     pub bytes: u64,
-    /// Layer of experts of an all_to_all whose pairs exchange different amounts, and whether
-    /// tokens return; `None` otherwise.
+    /// Set for an all_to_all whose pairs exchange different amounts: the index of the layer among
+    /// layers with experts, and true if tokens return from the experts.
     pub uneven: Option<(usize, bool)>,
 }
 
-/// Execution of collectives.
+/// Method by which collectives are executed.
 #[derive(Debug, Clone, Copy)]
 pub enum Carrier<'a> {
-    /// Messages in the network of a replay.
+    /// Messages in the simulated network of a replay.
     Replay,
-    /// A given time for each collective.
+    /// Given time for each collective.
     Times(&'a BTreeMap<GroupCollective, Time>),
 }
 
-/// A trace with the role of each of its events.
+/// Trace of an iteration, with the role of each event.
 #[derive(Debug, Clone)]
 pub struct GroupedTrace {
     /// The trace.
     pub trace: Trace,
-    /// Role of each event, by rank.
+    /// Role of each event, indexed by rank and event.
     pub(super) roles: Vec<Vec<Role>>,
-    /// Event of the sender that a message between stages follows, by sender, receiver and tag.
+    /// Sender's event after which a message between stages is sent, by sender, receiver and tag.
     pub(super) sent_after: BTreeMap<(u32, u32, u32), Option<u32>>,
-    /// Groups as represented in the trace.
+    /// Sizes of the groups in the trace, in which one rank may represent several ranks.
     pub groups: Groups,
 }
 
-/// Purpose of an event of the trace.
+/// Purpose of an event in the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// The device computes for this time.
@@ -87,19 +87,19 @@ pub(super) enum Role {
     Expert,
     /// The device waits for a message from another stage.
     Stage {
-        /// Event in which the message arrives.
+        /// Index of the event in which the message arrives.
         arrival: u32,
     },
     /// The device waits for the last collective among replicas.
     LastReplicas,
     /// A message from another stage arrives.
     Arrival {
-        /// The sending rank.
+        /// Sending rank.
         peer: u32,
         /// Tag of the message.
         tag: u32,
     },
-    /// A message leaves.
+    /// The rank sends a message to another stage.
     Sending,
     /// A collective among replicas runs.
     Replicas,

@@ -1,4 +1,4 @@
-//! Stages: the part of a model that one rank of each stage holds and computes.
+//! Pipeline stages: the part of a model that one rank of each stage stores and computes.
 
 use super::super::buckets::{self, Bucket, Buckets};
 use super::super::device::ComputeRate;
@@ -7,72 +7,73 @@ use super::super::{Division, Layer, Model, TimedLayer, TrainingError};
 use super::Groups;
 use opticoll_base::units::{Bytes, Time};
 
-/// The part of a layer on one rank.
+/// Part of a layer on one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageLayer {
     /// Index of the layer in the model.
     pub layer: usize,
-    /// Number of parameters of each tensor that all replicas hold.
+    /// Number of parameters of each tensor outside of experts, as stored on the rank.
     pub dense: Vec<u64>,
-    /// Number of parameters of each tensor of experts.
+    /// Number of parameters of each tensor of experts, as stored on the rank.
     pub expert: Vec<u64>,
-    /// Forward time of a micro-batch on each expert-parallel rank.
+    /// Forward time of a micro-batch, indexed by expert-parallel rank.
     pub forward: Vec<Time>,
-    /// Backward time of a micro-batch on each expert-parallel rank.
+    /// Backward time of a micro-batch, indexed by expert-parallel rank.
     pub backward: Vec<Time>,
-    /// True if the output is summed over the tensor-parallel ranks.
+    /// True if the tensor-parallel ranks sum their outputs.
     pub sums_output: bool,
-    /// True if the gradient of the input is summed over the tensor-parallel ranks.
+    /// True if the tensor-parallel ranks sum their gradients of the input.
     pub sums_input: bool,
-    /// Index among the layers of experts; `None` for other layers.
+    /// Index of the layer among layers with experts; `None` for a layer without experts.
     pub experts: Option<usize>,
 }
 
 /// Layers whose sharded parameters are gathered together: a block, or a layer outside of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
-    /// First layer of the unit in the stage.
+    /// Index of the first layer of the unit in the stage.
     pub first: usize,
-    /// End of the unit's range of layers in the stage.
+    /// Index after the last layer of the unit in the stage.
     pub end: usize,
-    /// Number of parameters that all replicas hold.
+    /// Number of parameters outside of experts.
     pub dense: u64,
     /// Number of parameters of experts.
     pub expert: u64,
 }
 
-/// The part of a model on one rank of a stage.
+/// Part of a model on one rank of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
     /// Layers, in the order of the forward pass.
     pub layers: Vec<StageLayer>,
-    /// Units of layers.
+    /// Units of layers, in the order of the forward pass.
     pub units: Vec<Unit>,
-    /// Buckets of gradients that all replicas reduce; layers are indices in the stage.
+    /// Buckets of gradients outside of experts. [`Bucket::layer`] is an index in the stage.
     pub dense: Vec<Bucket>,
     /// Buckets of gradients of experts.
     pub expert: Vec<Bucket>,
 }
 
-/// Parameters of a division, besides the model.
+/// Parameters for dividing a model into stages.
 #[derive(Debug, Clone, Copy)]
 pub struct StageRequest<'a> {
-    /// Groups of ranks.
+    /// Sizes of the groups of ranks.
     pub groups: Groups,
-    /// Samples per micro-batch.
+    /// Number of samples per micro-batch.
     pub samples: u64,
-    /// Speed of a device.
+    /// Speed of each device.
     pub rate: ComputeRate,
-    /// Tokens of each expert.
+    /// Number of tokens that each expert receives.
     pub loads: &'a ExpertLoads,
-    /// Rule that assigns gradients to collectives.
+    /// Rule that assigns gradients to buckets.
     pub buckets: Buckets,
-    /// Bytes of a gradient.
+    /// Number of bytes per gradient.
     pub gradient_bytes: u64,
 }
 
-/// Returns the stage of each layer of a model. Blocks are divided evenly among the stages; layers
-/// before the first block belong to the first stage, layers after the last block to the last.
+/// Returns the stage of each layer, indexed by layer. Blocks are divided evenly among the stages.
+/// Layers before the first block belong to the first stage, and layers after the last block belong
+/// to the last stage.
 pub fn stage_of(model: &Model, stages: u32) -> Vec<u32> {
     let blocks = model.transformer.map_or(1, |shape| shape.layers);
     let mut after_blocks = false;
@@ -87,7 +88,8 @@ pub fn stage_of(model: &Model, stages: u32) -> Vec<u32> {
     model.layers.iter().map(stage).collect()
 }
 
-/// Returns the number of parameters of a tensor on one rank.
+/// Returns the number of parameters of a tensor that one rank stores. `parameters` is the number of
+/// parameters of the whole tensor.
 pub fn parameters_on_rank(parameters: u64, division: Division, groups: Groups) -> u64 {
     match division {
         Division::Whole => parameters,
@@ -101,8 +103,8 @@ pub fn parameters_on_rank(parameters: u64, division: Division, groups: Groups) -
 /// Divides a model into stages.
 ///
 /// # Errors
-/// Fails for a batch of 0 samples, for a rate in samples if no layer computes, and for a time or
-/// size beyond 64 bits.
+/// Fails for a batch of 0 samples, for a rate in samples if no layer computes, and if a time or
+/// size exceeds 64 bits.
 pub fn stages(model: &Model, request: &StageRequest<'_>) -> Result<Vec<Stage>, TrainingError> {
     if request.samples == 0 {
         return Err(TrainingError::EmptyBatch);
@@ -129,8 +131,9 @@ pub fn stages(model: &Model, request: &StageRequest<'_>) -> Result<Vec<Stage>, T
         .collect()
 }
 
-/// Returns the parts of a stage's layers on one rank, with their times. `experts_before` is the
-/// number of layers of experts in earlier stages.
+/// Returns the parts of a stage's layers on one rank, with their times. `stage_layers` contains the
+/// indices of the layers in the model. `experts_before` is the number of layers with experts in
+/// earlier stages.
 fn divided(
     model: &Model,
     stage_layers: &[usize],
@@ -169,7 +172,7 @@ fn divided(
     Ok(layers)
 }
 
-/// Adds the times of the layers on an expert-parallel rank.
+/// Appends the forward and backward times of the layers on expert-parallel rank `rank`.
 fn time(
     model: &Model,
     layers: &mut [StageLayer],
@@ -207,7 +210,6 @@ fn time(
     Ok(())
 }
 
-/// Groups the layers of a stage into units.
 fn units(model: &Model, layers: &[StageLayer]) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let mut block = None;
@@ -231,7 +233,7 @@ fn units(model: &Model, layers: &[StageLayer]) -> Vec<Unit> {
     units
 }
 
-/// Assigns the gradients of a stage to buckets.
+/// Assigns the gradients of a stage to buckets. `tensors` selects the tensors of a layer.
 fn grouped(
     layers: &[StageLayer],
     tensors: fn(&StageLayer) -> &Vec<u64>,

@@ -1,4 +1,4 @@
-//! The trace of an iteration, rank by rank, and its collectives.
+//! Trace of an iteration for all ranks, and the collectives of the iteration.
 
 use std::collections::BTreeMap;
 
@@ -60,11 +60,8 @@ impl GroupedTraining {
         (0..self.groups.expert as usize).flat_map(|source| [(source, false), (source, true)])
     }
 
-    /// Returns the collectives of an iteration, and the number of times that one rank of each stage
-    /// takes part in each, summed over stages.
-    ///
-    /// # Errors
-    /// Fails as [`GroupedTraining::trace`] does.
+    /// Returns the collectives of an iteration, each with the number of times that a rank takes
+    /// part. The number is the sum over one rank of each stage.
     pub fn collectives(&self) -> Result<BTreeMap<GroupCollective, u64>, TrainingError> {
         let mut counts = BTreeMap::new();
         for stage in 0..self.groups.pipeline {

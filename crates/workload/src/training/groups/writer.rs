@@ -2,27 +2,28 @@
 //!
 //! A rank has a device that executes one event at a time: computation, collectives of tensor- and
 //! expert-parallel groups, and waiting for activations from another stage. Two streams run
-//! concurrently with the device: activations that were sent, and collectives among replicas, one
-//! after another in the order in which they become ready.
+//! concurrently with the device. One stream sends activations to other stages. The other stream
+//! executes collectives among replicas, one after another in the order in which they become ready.
 //!
 //! The collectives of an iteration depend on the sharding:
 //!
-//! * nothing: an all_reduce of each bucket of gradients, when the backward pass of the last
-//!   micro-batch has finished its layers.
-//! * optimizer: a reduce_scatter of each bucket at that time, and an all_gather of its parameters
-//!   after all buckets.
-//! * gradients: a reduce_scatter of each bucket for every micro-batch, because no rank has room for
-//!   all gradients; the all_gather as above.
-//! * parameters: the reduce_scatter as above. Before the forward or backward pass of a unit of
-//!   layers, an all_gather of its parameters, which starts with the previous unit; none at the end.
+//! * nothing: an all_reduce of each bucket of gradients, as soon as the backward pass of the last
+//!   micro-batch has finished the layers of the bucket.
+//! * optimizer: a reduce_scatter of each bucket at the same time as above, and an all_gather of the
+//!   bucket's parameters after all buckets.
+//! * gradients: a reduce_scatter of each bucket for every micro-batch, because no rank can store
+//!   all gradients; the same all_gather.
+//! * parameters: the same reduce_scatter for every micro-batch. Before the forward or backward pass
+//!   of a unit of layers, an all_gather of the unit's parameters, which starts together with the
+//!   previous unit. No all_gather at the end.
 //!
-//! Rajbhandari et al., arXiv:1910.02054, section 7, count the same volumes: an all_reduce, or a
-//! reduce_scatter with an all_gather, moves 2 values per parameter; with sharded parameters it is 3
-//! values, because they are gathered twice.
+//! Rajbhandari et al., arXiv:1910.02054, section 7, count the same volumes. An all_reduce, or a
+//! reduce_scatter with an all_gather, moves 2 values per parameter. With sharded parameters, 3
+//! values per parameter are moved, because parameters are gathered twice.
 //!
-//! Collectives become messages of the replay, or take a given time each ([`Carrier`]). In the
-//! second case one rank represents all ranks that do the same at the same time: those of its
-//! tensor-parallel group, and those of the replicas that no expert-parallel group distinguishes.
+//! Collectives are messages of the replay, or take a given time each ([`Carrier`]). With given
+//! times, one rank represents all ranks that do the same at the same time: the ranks of its
+//! tensor-parallel group, and the replicas with the same number in their expert-parallel groups.
 
 use std::collections::BTreeMap;
 
@@ -37,19 +38,20 @@ use crate::trace::Event;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 
-/// Processors of a rank: its device, its collectives, its sends, and its collectives among
-/// replicas.
+/// Numbers of a rank's processors: the device, the device's collectives, the sends, and the
+/// collectives among replicas.
 const DEVICE: u8 = 0;
 const NETWORK: u8 = 1;
 const SENDS: u8 = 2;
 const REPLICAS: u8 = 3;
 
-/// Groups of ranks with their numbers.
+/// Groups of ranks, with the number of each group.
 #[derive(Default)]
 pub(super) struct Communicators {
     numbers: BTreeMap<Vec<u32>, u32>,
     pub(super) members: BTreeMap<u32, Vec<u32>>,
-    /// Index of the sizes of an exchange, by layer of experts, whether tokens return, and source.
+    /// Index of an exchange's sizes in the trace, by (layer with experts, true if tokens return,
+    /// source).
     pub(super) sizes: BTreeMap<(usize, bool, usize), u32>,
 }
 
@@ -62,7 +64,7 @@ impl Communicators {
     }
 }
 
-/// Writer of the events of a rank.
+/// Writer of the events of one rank.
 pub(super) struct RankWriter<'a> {
     training: &'a GroupedTraining,
     stage: &'a Stage,
@@ -70,19 +72,20 @@ pub(super) struct RankWriter<'a> {
     groups: Groups,
     carrier: Carrier<'a>,
     communicators: &'a mut Communicators,
-    /// Number and size of the rank's group of each kind.
+    /// Number and size of the rank's group, by kind of group.
     rank_groups: BTreeMap<GroupKind, (u32, u32)>,
     events: Vec<Event>,
     after: Vec<Vec<u32>>,
     roles: Vec<Role>,
-    /// Last event of the device, and last collective among replicas.
+    /// Indices of the last event of the device and of the last collective among replicas.
     device: Option<u32>,
     replicas: Option<u32>,
-    /// The event that gathers the parameters of the next unit.
+    /// Index of the event that gathers the parameters of the next unit.
     next_gathered: Option<u32>,
     sent_after: Vec<((u32, u32, u32), Option<u32>)>,
     pub(super) counts: BTreeMap<GroupCollective, u64>,
-    /// Collectives among replicas that wait for the end of the backward pass, if nothing overlaps.
+    /// Collectives among replicas that must wait for the end of the backward pass, if they may not
+    /// overlap with computation. Each entry has the number of bytes.
     postponed: Vec<(GroupKind, CollectiveKind, u64)>,
 }
 
@@ -137,8 +140,8 @@ impl<'a> RankWriter<'a> {
         self.events.len() as u32 - 1
     }
 
-    /// Adds the next event of the device, which also waits for `besides`.
-    fn on_device(&mut self, event: Event, besides: Option<u32>, role: Role) {
+    /// Appends the next event of the device. The event also waits for the event `besides`.
+    fn push_on_device(&mut self, event: Event, besides: Option<u32>, role: Role) {
         let before = [self.device, besides];
         self.device = Some(self.push(event, before, role));
     }
@@ -167,8 +170,8 @@ impl<'a> RankWriter<'a> {
         self.close_iteration()
     }
 
-    /// Returns the units whose parameters are gathered, in order; empty if parameters are not
-    /// sharded.
+    /// Returns the units whose parameters are gathered, in the order of gathering. Empty if
+    /// parameters are not sharded.
     fn gathered_units(&self, passes: &[Pass]) -> Vec<usize> {
         let count = self.stage.units.len();
         let pass_units = |pass: &Pass| {
@@ -181,8 +184,9 @@ impl<'a> RankWriter<'a> {
         }
     }
 
-    /// Gathers the parameters of the first unit before the unit runs, and those of every other unit
-    /// while the previous unit runs. Returns the event that the current unit waits for.
+    /// Gathers the parameters of the first unit before this unit runs, and the parameters of every
+    /// other unit while the previous unit runs. `turns` contains the units in order, and `turn` is
+    /// the index of the current unit. Returns the event for which the current unit waits.
     fn gather(&mut self, turns: &[usize], turn: usize) -> Result<Option<u32>, TrainingError> {
         if turns.is_empty() {
             return Ok(None);
@@ -222,7 +226,7 @@ impl<'a> RankWriter<'a> {
         self.among_replicas(group, CollectiveKind::AllGather, block)
     }
 
-    /// Writes the forward or backward pass of a unit of layers.
+    /// Writes the forward or backward pass of a unit of layers, after the event `gathered`.
     fn unit(
         &mut self,
         pass: Pass,
@@ -270,7 +274,7 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// Writes the accumulated computation of the device, if there is any.
+    /// Writes the accumulated computation of the device, after the event `gathered`.
     fn compute(&mut self, computing: &mut Time, gathered: &mut Option<u32>) {
         if *computing == Time::ZERO && gathered.is_none() {
             return;
@@ -281,11 +285,12 @@ impl<'a> RankWriter<'a> {
             processor: DEVICE,
             ..Event::NOTHING
         };
-        self.on_device(event, gathered.take(), Role::Computing(time));
+        self.push_on_device(event, gathered.take(), Role::Computing(time));
     }
 
-    /// Writes the exchange of tokens with the experts: there or back. In a backward pass their
-    /// gradients are exchanged.
+    /// Writes an exchange of tokens with the experts of a layer. Tokens are sent to the experts or,
+    /// if `back`, return from the experts. In a backward pass, the gradients of the tokens are
+    /// exchanged.
     fn exchange(&mut self, layer: usize, back: bool) -> Result<(), TrainingError> {
         let ranks = self.training.groups.expert;
         if ranks == 1 {
@@ -306,7 +311,7 @@ impl<'a> RankWriter<'a> {
         })
     }
 
-    /// Writes a collective that the device waits for.
+    /// Writes a collective for which the device waits.
     fn blocking(&mut self, collective: GroupCollective) -> Result<(), TrainingError> {
         *self.counts.entry(collective).or_default() += 1;
         let role = match collective.group {
@@ -316,19 +321,19 @@ impl<'a> RankWriter<'a> {
         match self.time(&collective)? {
             None => {
                 let event = self.event(&collective, NETWORK);
-                self.on_device(event, None, role);
+                self.push_on_device(event, None, role);
             }
             Some(time) => {
                 if let Some(event) = self.barrier(collective.group, NETWORK) {
-                    self.on_device(event, None, role);
+                    self.push_on_device(event, None, role);
                 }
-                self.on_device(work(time, NETWORK), None, role);
+                self.push_on_device(work(time, NETWORK), None, role);
             }
         }
         Ok(())
     }
 
-    /// Returns the given time of a collective, or `None` if messages carry it.
+    /// Returns the given time of a collective, or `None` if the collective is sent as messages.
     fn time(&self, collective: &GroupCollective) -> Result<Option<Time>, TrainingError> {
         match self.carrier {
             Carrier::Replay => Ok(None),
@@ -347,8 +352,7 @@ impl<'a> RankWriter<'a> {
         }
     }
 
-    /// Returns the number of the rank's group of a kind, and the number of its members in the
-    /// trace.
+    /// Returns the number of the rank's group of this kind, and its size in the trace.
     fn group(&mut self, kind: GroupKind) -> (u32, u32) {
         if let Some(&group) = self.rank_groups.get(&kind) {
             return group;
@@ -360,7 +364,7 @@ impl<'a> RankWriter<'a> {
         group
     }
 
-    /// Returns the call of a collective.
+    /// Returns the event in which the rank enters a collective.
     fn event(&mut self, collective: &GroupCollective, processor: u8) -> Event {
         let (communicator, _) = self.group(collective.group);
         let call = match collective.kind {
@@ -386,8 +390,7 @@ impl<'a> RankWriter<'a> {
         }
     }
 
-    /// Returns a barrier of the members of a group that the trace distinguishes, or `None` for a
-    /// single member.
+    /// Returns a barrier of the group's members in the trace, or `None` for a single member.
     fn barrier(&mut self, group: GroupKind, processor: u8) -> Option<Event> {
         let (communicator, members) = self.group(group);
         (members > 1).then_some(Event {
@@ -398,13 +401,13 @@ impl<'a> RankWriter<'a> {
         })
     }
 
-    /// Returns whether the gradients of a micro-batch are reduced during its backward pass.
+    /// Returns whether the backward pass of a micro-batch reduces its gradients.
     fn reduces(&self, pass: Pass) -> bool {
         let every_micro_batch = self.training.sharding >= Sharding::Gradients;
         every_micro_batch || pass.micro_batch + 1 == self.training.micro_batches
     }
 
-    /// Reduces the gradients that a layer completes.
+    /// Writes or postpones the collectives for the gradients that a layer completes.
     fn reduce(
         &mut self,
         layer: usize,
@@ -432,8 +435,8 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// Writes a collective among replicas, after the device's last event and the previous
-    /// collective among replicas.
+    /// Writes a collective among replicas. The collective follows the device's last event and the
+    /// previous collective among replicas.
     fn among_replicas(
         &mut self,
         group: GroupKind,
@@ -466,8 +469,7 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// Returns the rank of the neighbouring stage that a pass exchanges activations with, or `None`
-    /// at the ends of the pipeline.
+    /// Returns the rank at the same position in another stage, if this stage exists.
     fn neighbour(&self, stage: Option<u32>) -> Option<u32> {
         let stage = stage.filter(|stage| *stage < self.groups.pipeline)?;
         Some(self.groups.rank(RankPlace {
@@ -500,7 +502,7 @@ impl<'a> RankWriter<'a> {
         };
         let arrival = self.push(event, [], Role::Arrival { peer, tag });
         let role = Role::Stage { arrival };
-        self.on_device(work(Time::ZERO, DEVICE), Some(arrival), role);
+        self.push_on_device(work(Time::ZERO, DEVICE), Some(arrival), role);
         Ok(())
     }
 
@@ -538,8 +540,8 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// Writes the collectives among replicas after the backward pass, and the device's wait for
-    /// them.
+    /// Writes the collectives among replicas that follow the backward pass, and the device's wait
+    /// for all of these collectives.
     fn close_iteration(&mut self) -> Result<(), TrainingError> {
         for (group, kind, bytes) in std::mem::take(&mut self.postponed) {
             self.among_replicas(group, kind, bytes)?;
@@ -561,7 +563,7 @@ impl<'a> RankWriter<'a> {
             }
         }
         let last = self.replicas;
-        self.on_device(work(Time::ZERO, DEVICE), last, Role::LastReplicas);
+        self.push_on_device(work(Time::ZERO, DEVICE), last, Role::LastReplicas);
         Ok(())
     }
 }
