@@ -75,7 +75,7 @@ impl From<circuits::ReconfigurationCharge> for ReconfigurationCost {
         match charge {
             circuits::ReconfigurationCharge::EverySlot
             | circuits::ReconfigurationCharge::EachCircuit => ReconfigurationCost::EverySlot,
-            circuits::ReconfigurationCharge::NewSetting => ReconfigurationCost::Once,
+            circuits::ReconfigurationCharge::NewConfiguration => ReconfigurationCost::Once,
             circuits::ReconfigurationCharge::ChangedCircuit
             | circuits::ReconfigurationCharge::ChangedPort
             | circuits::ReconfigurationCharge::ChangedPlane => ReconfigurationCost::OncePerPort,

@@ -46,7 +46,7 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::{Claims, Schedule};
 use opticoll_simulate::outcome::Outcome;
-use opticoll_simulate::{Method, Policy, default_policy};
+use opticoll_simulate::{Policy, TimingModel, default_policy};
 pub use ring::relay_tree::rotations::relay_tree;
 use selection::evaluation::Candidate;
 pub use selection::evaluation::{CandidateResult, LeftOut};
@@ -313,7 +313,7 @@ pub struct PlanningTask<'a> {
     /// records no size.
     pub size: Option<Bytes>,
     /// Simulator and its settings, which time the plans.
-    pub method: &'a Method,
+    pub method: &'a TimingModel,
     /// Name of the wavelength assignment for the schedule of an algorithm.
     pub assignment: &'a str,
     /// Function that receives the name of each candidate before the candidate is built.
@@ -346,7 +346,7 @@ pub fn plan(
     fabric: &Fabric,
     collective: Collective,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<Planned, PlannerError> {
     let problem = PlanningProblem::new(fabric, collective, size, method, &|_| {})?;
     let mut planned = problem.solve(&spec.at(size))?;
@@ -365,7 +365,7 @@ pub fn plan_of_group(
     fabric: &Fabric,
     collective: Collective,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<Planned, PlannerError> {
     let problem = PlanningProblem {
         may_name_routes: false,
@@ -423,7 +423,7 @@ struct PlanningProblem<'a> {
     fabric: &'a Fabric,
     collective: Collective,
     size: Bytes,
-    method: &'a Method,
+    method: &'a TimingModel,
     /// Maximum number of transfers of a plan, or of representatives if the plan is
     /// rotation-symmetric. A transfer takes about 25 bytes of memory.
     max_transfers: u64,
@@ -451,7 +451,7 @@ impl<'a> PlanningProblem<'a> {
         fabric: &'a Fabric,
         collective: Collective,
         size: Bytes,
-        method: &'a Method,
+        method: &'a TimingModel,
         watch: &'a dyn Fn(&str),
     ) -> Result<PlanningProblem<'a>, PlannerError> {
         if ring_of(fabric).is_some_and(|ring| !ring.is_connected()) {
@@ -538,11 +538,11 @@ impl<'a> PlanningProblem<'a> {
     /// policy charges for every slot, and the time that it charges for every change of the switch's
     /// configuration. At least one of the two is 0.
     fn switch_cost(&self, switch: &CircuitSwitch) -> Result<(u64, u64), PlannerError> {
-        let set_up = switch.reconfiguration.time()?.ps();
+        let setup = switch.reconfiguration.time()?.ps();
         Ok(match switch.charge(self.policy().name()) {
-            Ok(ReconfigurationCharge::EverySlot) => (set_up, 0),
+            Ok(ReconfigurationCharge::EverySlot) => (setup, 0),
             Ok(ReconfigurationCharge::Never) => (0, 0),
-            _ => (0, set_up),
+            _ => (0, setup),
         })
     }
 

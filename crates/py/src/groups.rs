@@ -7,7 +7,7 @@ use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
 use opticoll::simulate::Simulator;
 use opticoll::units::Time;
-use opticoll::workload::network::Transport;
+use opticoll::workload::network::TransportModel;
 use opticoll::workload::training::device;
 use opticoll::workload::training::experts::{ExpertLoads, ExpertSkew};
 use opticoll::workload::training::groups::iteration::IterationError;
@@ -252,7 +252,7 @@ impl GroupedTraining {
         settings: Option<Settings>,
     ) -> PyResult<Outcome> {
         let medium = Medium::parse_for(fabric, self.training.groups.ranks()).or_raise()?;
-        let network = Transport::new(medium, None::<Vec<(&str, &str)>>).or_raise()?;
+        let network = TransportModel::new(medium, None::<Vec<(&str, &str)>>).or_raise()?;
         let method = method(settings)?;
         let chosen = named_algorithms(&algorithms)?;
         interrupt::attempt(py, || self.training.over(&network, &method, &chosen))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::Bytes;
 use opticoll::workload::expand::Algorithms;
 use pyo3::prelude::*;
@@ -42,7 +42,7 @@ pub(crate) fn texts(
 }
 
 /// Returns the method with the settings that are present, which time a plan.
-pub(crate) fn method(settings: Option<Settings>) -> PyResult<Method> {
+pub(crate) fn method(settings: Option<Settings>) -> PyResult<TimingModel> {
     let settings = settings.unwrap_or_default();
     let settings = settings.iter();
     method_with(settings.map(|(name, text)| (name.as_str(), text.as_deref())))
@@ -51,10 +51,10 @@ pub(crate) fn method(settings: Option<Settings>) -> PyResult<Method> {
 /// Returns the method with the named settings that are present.
 pub(crate) fn method_with<'a>(
     settings: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
-) -> PyResult<Method> {
+) -> PyResult<TimingModel> {
     let settings = settings.into_iter();
     let present = settings.filter_map(|(name, text)| Some((name, text?)));
-    Method::from_settings(present).or_raise()
+    TimingModel::from_settings(present).or_raise()
 }
 
 /// Returns the algorithms of collectives by name, with defaults for the other collectives.

@@ -3,7 +3,7 @@
 use opticoll::simulate;
 use opticoll::simulate::packet;
 use opticoll::simulate::packet::{Draws, ExpectedWork, PacketProgress, PacketWork};
-use opticoll::simulate::{Method, SimulationError, background};
+use opticoll::simulate::{SimulationError, TimingModel, background};
 use pyo3::prelude::*;
 
 use crate::error::{IntoPyErr, OrRaise};
@@ -31,7 +31,7 @@ pub(crate) fn expected_tuple(expected: ExpectedWork) -> (u64, u64, u64) {
 fn work(
     fabric: &Fabric,
     traffic: &str,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<(PacketWork<'static>, packet::PacketSettings), SimulationError> {
     let parsed = background::parse(traffic)?;
     let streams = parsed.iter();

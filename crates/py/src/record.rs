@@ -224,7 +224,7 @@ fn setting(record: &SettingRecord) -> Record {
 
 /// Returns the records of all settings of the simulators of plans.
 fn settings() -> Vec<Record> {
-    simulate::method::settings().map(setting).collect()
+    simulate::timing_model::settings().map(setting).collect()
 }
 
 /// Returns the records of all settings of bursts.

@@ -9,7 +9,7 @@ use numpy::PyReadonlyArray1;
 use opticoll::families::Medium;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::error::TraceError as TraceProblem;
-use opticoll::workload::network::{self, ReplayRequest, TraceContent, Transport};
+use opticoll::workload::network::{self, ReplayRequest, TraceContent, TransportModel};
 use opticoll::workload::plan_messages::PlanMessages;
 use opticoll::workload::program::Call;
 use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings};
@@ -304,7 +304,7 @@ pub(crate) fn replay_trace(
 ) -> PyResult<Outcome> {
     let ranks = trace.get().source.ranks();
     let medium = Medium::parse_for(network, ranks).or_raise()?;
-    let network = Transport::new(medium, bursts.as_ref().map(texts)).or_raise()?;
+    let network = TransportModel::new(medium, bursts.as_ref().map(texts)).or_raise()?;
     let method = method(settings)?;
     let chosen = named_algorithms(&algorithms)?;
     let eager = match (rendezvous, eager_bytes) {

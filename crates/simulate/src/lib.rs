@@ -16,7 +16,6 @@ pub mod control;
 pub mod fluid;
 mod link_shares;
 pub mod live;
-pub mod method;
 pub mod on_demand;
 pub mod outcome;
 pub mod packet;
@@ -25,6 +24,7 @@ pub mod setting;
 pub mod simulators;
 pub mod table;
 pub mod tasks;
+pub mod timing_model;
 
 use std::str::FromStr;
 
@@ -32,7 +32,6 @@ use thiserror::Error;
 
 use burst::BurstError;
 use fluid::FluidError;
-pub use method::{Method, Simulator};
 use opticoll_base::names::{same_name, suggest, terminal_text};
 use opticoll_base::spec::SpecError;
 use opticoll_base::units::{Time, UnitError};
@@ -44,6 +43,7 @@ use opticoll_plan::plan::{Plan, Relay};
 use packet::PacketError;
 pub use setting::SettingRecord;
 pub use simulators::{SIMULATORS, default_simulator, run, run_watched, simulate};
+pub use timing_model::{Simulator, TimingModel};
 
 /// Reason why a simulator rejected a plan or stopped before the end.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -355,7 +355,7 @@ pub fn default_policy(fabric: &Fabric) -> Policy {
 /// Background traffic that does not fit the fabric.
 pub fn fluid_options(
     fabric: &Fabric,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<fluid::FlowOptions, SimulationError> {
     let mut options = method.fluid.clone();
     options.limit = method.limit;
@@ -371,7 +371,7 @@ pub fn fluid_options(
 /// Background traffic that the fabric or the simulator does not support.
 pub fn packet_settings(
     fabric: &Fabric,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<packet::PacketSettings, SimulationError> {
     let mut settings = method.packet.clone();
     for traffic in &method.background {

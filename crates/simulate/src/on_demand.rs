@@ -391,7 +391,7 @@ impl<'a> OnDemand<'a> {
         if self.sending[source as usize] >= ports || self.receiving[destination as usize] >= ports {
             return Ok(false);
         }
-        let mut set_up = self.policy == Policy::EveryStep;
+        let mut setup = self.policy == Policy::EveryStep;
         let lightpath = match self.keeps_lightpaths_up() {
             true => self.take_idle_between(source, destination),
             false => None,
@@ -402,11 +402,11 @@ impl<'a> OnDemand<'a> {
                 let Some(lightpath) = self.find_channel(source, destination) else {
                     return Ok(false);
                 };
-                set_up |= self.keeps_lightpaths_up();
+                setup |= self.keeps_lightpaths_up();
                 lightpath
             }
         };
-        let reconfiguration = match set_up {
+        let reconfiguration = match setup {
             true => self.ring.reconfiguration,
             false => Time::ZERO,
         };
@@ -427,7 +427,7 @@ impl<'a> OnDemand<'a> {
         };
         let flight = flight.plus(transmission.time(message.bytes)?)?;
         let end = now.plus(reconfiguration)?.plus(flight)?;
-        self.used.setups += u64::from(set_up);
+        self.used.setups += u64::from(setup);
         self.used.setup = self.used.setup.plus(reconfiguration)?;
         self.occupy(message, path, channel, end);
         Ok(true)

@@ -7,8 +7,8 @@ pub(super) mod control;
 mod fluid;
 mod packet;
 
-use super::method::{Case, Method, Simulator, Unfit, settings};
 use super::packet::PacketProgress;
+use super::timing_model::{Case, Simulator, TimingModel, Unfit, settings};
 use super::{Policy, SimulationError};
 use crate::outcome::Outcome;
 use opticoll_base::names::{same_name, suggest};
@@ -48,7 +48,10 @@ impl Simulator {
     /// # Errors
     /// Returns an error if the simulator does not support the fabric, the policy or a given
     /// setting.
-    pub fn of(fabric: &Fabric, method: &Method) -> Result<&'static Simulator, SimulationError> {
+    pub fn of(
+        fabric: &Fabric,
+        method: &TimingModel,
+    ) -> Result<&'static Simulator, SimulationError> {
         let simulator = Simulator::selected(fabric, method);
         // On an unsuitable fabric, the fabric is the mistake and not a setting.
         let applies = (simulator.applies)(fabric, method);
@@ -67,7 +70,7 @@ impl Simulator {
     }
 
     /// Returns the simulator of `method` on `fabric` without checking that it applies.
-    pub fn selected(fabric: &Fabric, method: &Method) -> &'static Simulator {
+    pub fn selected(fabric: &Fabric, method: &TimingModel) -> &'static Simulator {
         let applies = |simulator: &&Simulator| (simulator.applies)(fabric, method).is_ok();
         let preferred = || SIMULATORS.iter().find(applies).unwrap_or(&SIMULATORS[0]);
         method.simulator.unwrap_or_else(preferred)
@@ -92,10 +95,10 @@ impl Simulator {
 
 /// Returns the simulator that runs on `fabric` if the method names none.
 pub fn default_simulator(fabric: &Fabric) -> &'static Simulator {
-    Simulator::selected(fabric, &Method::default())
+    Simulator::selected(fabric, &TimingModel::default())
 }
 
-impl Method {
+impl TimingModel {
     /// Reads a method from pairs of name and value. A name is `simulator` or the name of a setting
     /// of [`settings`].
     ///
@@ -104,8 +107,8 @@ impl Method {
     /// [`SimulationError::setting`] names the setting at fault.
     pub fn from_settings<'a>(
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Method, SimulationError> {
-        let mut method = Method::default();
+    ) -> Result<TimingModel, SimulationError> {
+        let mut method = TimingModel::default();
         for (name, text) in settings {
             match name {
                 "simulator" => method.simulator = Some(Simulator::named(text)?),
@@ -121,7 +124,7 @@ impl Method {
 /// # Errors
 /// Returns an error if the simulator does not support the fabric or a setting, if a transfer leaves
 /// the fabric, or if a time exceeds 64 bits of picoseconds.
-pub fn run(plan: &Plan, size: Bytes, method: &Method) -> Result<Outcome, SimulationError> {
+pub fn run(plan: &Plan, size: Bytes, method: &TimingModel) -> Result<Outcome, SimulationError> {
     run_watched(plan, size, method, &mut |_| true)
 }
 
@@ -133,7 +136,7 @@ pub fn run(plan: &Plan, size: Bytes, method: &Method) -> Result<Outcome, Simulat
 pub fn run_watched(
     plan: &Plan,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
     watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<Outcome, SimulationError> {
     let fabric = &plan.fabric;
@@ -164,10 +167,10 @@ pub fn simulate(
     policy: Policy,
     simulator: &str,
 ) -> Result<Outcome, SimulationError> {
-    let method = Method {
+    let method = TimingModel {
         simulator: Some(Simulator::named(simulator)?),
         policy: Some(policy),
-        ..Method::default()
+        ..TimingModel::default()
     };
     run(plan, size, &method)
 }

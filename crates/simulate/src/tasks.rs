@@ -21,7 +21,7 @@ use opticoll_fabric::family::wss_grid::WssGrid;
 use std::collections::BTreeMap;
 
 use super::simulators::control;
-use super::{Method, SimulationError, run};
+use super::{SimulationError, TimingModel, run};
 use crate::outcome::Outcome;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::family::wss_grid::{Configuration, SwitchPort};
@@ -65,9 +65,9 @@ pub struct Admission {
 /// Returns the errors of the `control` simulator, and an error if the tasks need different
 /// machines.
 pub fn run_tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
-    let method = Method {
+    let method = TimingModel {
         simulator: Some(&control::RECORD),
-        ..Method::default()
+        ..TimingModel::default()
     };
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|&task| tasks[task].request);

@@ -18,7 +18,7 @@ use opticoll::collective::CollectiveKind;
 use opticoll::collective::CollectiveKind::{AllGather, AllReduce, ReduceScatter};
 use opticoll::fabric::Fabric;
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::{Bytes, Time};
 
 use crate::electrical::proved;
@@ -48,7 +48,7 @@ enum Switch {
 fn steps_ns(kind: CollectiveKind, algorithm: &str, fabric: &str, size: u64) -> Vec<f64> {
     let fabric = Fabric::parse(&format!("{fabric},{CABLES}")).unwrap();
     let plan = proved(kind, algorithm, &fabric);
-    let outcome = simulate::run(&plan, Bytes::new(size), &Method::default()).unwrap();
+    let outcome = simulate::run(&plan, Bytes::new(size), &TimingModel::default()).unwrap();
     let slots = &outcome.slots;
     assert_eq!(slots.end.last(), Some(&outcome.time));
     // One step begins when the other has ended.
@@ -159,7 +159,7 @@ fn rings_one_and_two_ways_take_what_schedules_by_hand_took() {
 fn time_ns(kind: CollectiveKind, algorithm: &str, fabric: &str, size: u64) -> f64 {
     let fabric = Fabric::parse(&format!("{fabric},{CABLES}")).unwrap();
     let plan = proved(kind, algorithm, &fabric);
-    let outcome = simulate::run(&plan, Bytes::new(size), &Method::default()).unwrap();
+    let outcome = simulate::run(&plan, Bytes::new(size), &TimingModel::default()).unwrap();
     outcome.time.ps() as f64 / 1000.0
 }
 

@@ -10,7 +10,7 @@ use opticoll::fabric::Fabric;
 use opticoll::planner::{self, LeftOut, Planned, PlannerError};
 use opticoll::simulate;
 use opticoll::simulate::fluid::StartRule;
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
@@ -27,7 +27,7 @@ pub(crate) fn auto_is_not_below_its_bound(
 ) -> Result<(), TestCaseError> {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let method = Method::from(policy);
+    let method = TimingModel::from(policy);
     let planned = proved_plan("auto", &fabric, collective, size, &method);
     let time = simulate::run(&planned.plan, size, &method).unwrap().time;
     let least = planner::time_bound(&fabric, &collective, size, &method).unwrap();
@@ -44,11 +44,11 @@ struct Question {
     fabric: Fabric,
     collective: Collective,
     size: Bytes,
-    method: Method,
+    method: TimingModel,
 }
 
 impl Question {
-    fn new(fabric: &str, kind: CollectiveKind, size: &str, method: &Method) -> Question {
+    fn new(fabric: &str, kind: CollectiveKind, size: &str, method: &TimingModel) -> Question {
         let fabric = Fabric::parse(fabric).unwrap();
         let collective = Collective::new(kind, fabric.ranks()).unwrap();
         Question {
@@ -140,16 +140,16 @@ fn questions() -> Vec<Question> {
         "wss_grid:rows=4,columns=4,control=2ns,latency=3ns",
         "lightpath_grid:ranks=8,ports=2",
     ];
-    let policies: Vec<Method> = Policy::ALL.into_iter().map(Method::from).collect();
-    let starts: Vec<Method> = StartRule::ALL
+    let policies: Vec<TimingModel> = Policy::ALL.into_iter().map(TimingModel::from).collect();
+    let starts: Vec<TimingModel> = StartRule::ALL
         .into_iter()
-        .map(|start| Method {
+        .map(|start| TimingModel {
             start: Some(start),
-            ..Method::default()
+            ..TimingModel::default()
         })
         .collect();
     let mut questions = Vec::new();
-    let plain = [Method::default()];
+    let plain = [TimingModel::default()];
     for (fabrics, methods) in [
         (&light[..], &policies[..]),
         (&links, &starts),
@@ -167,7 +167,7 @@ fn questions() -> Vec<Question> {
     }
     // Messages of no bytes are eager at any limit, and wait for no receiver.
     let endpoint = [("endpoint", "loggp:eager=0B,overhead=300ns")];
-    let method = Method::from_settings(endpoint).unwrap();
+    let method = TimingModel::from_settings(endpoint).unwrap();
     for kind in CollectiveKind::ALL {
         let crossbar = "crossbar:ranks=5,rate=100Gb/s,latency=1us";
         questions.push(Question::new(crossbar, kind, "0B", &method));
@@ -306,7 +306,7 @@ fn what_algorithms_refuse_leaves_others_to_choose_from() {
     let fabric = Fabric::parse("wdm_ring:ranks=8,wavelengths=2").unwrap();
     let collective = Collective::new(CollectiveKind::Broadcast, 8).unwrap();
     let collective = collective.with_pieces(2).unwrap();
-    let (size, method) = (Bytes::new(1 << 16), Method::default());
+    let (size, method) = (Bytes::new(1 << 16), TimingModel::default());
     let planned = proved_plan("auto", &fabric, collective, size, &method);
     let mut refused = planned.candidates.iter();
     let chain = refused.find(|one| one.name == "chain").unwrap();

@@ -11,7 +11,7 @@ use opticoll::fabric::Fabric;
 use opticoll::family::circuit_switch::CircuitSwitch;
 use opticoll::plan::Plan;
 use opticoll::simulate;
-use opticoll::simulate::{Method, Paths, Policy};
+use opticoll::simulate::{Paths, Policy, TimingModel};
 use opticoll::units::{Bytes, Time};
 
 use crate::proved_plan;
@@ -36,7 +36,7 @@ pub(crate) fn proved(
 ) -> Plan {
     let fabric = Fabric::parse(&format!("circuit_switch:{fabric}")).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let (size, method) = (Bytes::new(size), Method::from(policy));
+    let (size, method) = (Bytes::new(size), TimingModel::from(policy));
     proved_plan(algorithm, &fabric, collective, size, &method).plan
 }
 

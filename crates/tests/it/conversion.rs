@@ -7,7 +7,7 @@ use opticoll::collective::CollectiveKind::{AllGather, AllReduce, Barrier, Broadc
 use opticoll::fabric::{Fabric, Transmission};
 use opticoll::planner;
 use opticoll::simulate;
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
@@ -128,7 +128,7 @@ fn no_plan_is_faster_than_the_bounds_with_conversion() {
                 ("40KiB", Policy::PerPort),
                 ("1MB", Policy::EveryStep),
             ] {
-                let method = Method::from(policy);
+                let method = TimingModel::from(policy);
                 let size = size.parse().unwrap();
                 let bound = planner::time_bound(&fabric, &collective, size, &method)
                     .unwrap()

@@ -6,7 +6,7 @@ use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::simulate;
 use opticoll::simulate::outcome::Outcome;
-use opticoll::simulate::{Method, SimulationError};
+use opticoll::simulate::{SimulationError, TimingModel};
 use opticoll::units::Bytes;
 
 use crate::electrical::proved;
@@ -16,7 +16,7 @@ use crate::rows;
 const EXABYTE: u64 = 1_000_000_000_000_000_000;
 
 fn run(plan: &Plan, bytes: u64, settings: &[(&str, &str)]) -> Result<Outcome, SimulationError> {
-    let method = Method::from_settings(settings.iter().copied())?;
+    let method = TimingModel::from_settings(settings.iter().copied())?;
     simulate::run(plan, Bytes::new(bytes), &method)
 }
 

@@ -13,7 +13,7 @@ use opticoll::plan::{Plan, text};
 use opticoll::planner::time_bounds;
 use opticoll::program::CollectiveProgram;
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::{Bytes, Time};
 
 use crate::{proved_plan, refusal};
@@ -32,7 +32,13 @@ fn generated(spec: &str, ranks: u32) -> DemandMatrix {
 
 /// Returns the verified plan of a specification, and checks that the plan's text is read back as
 /// the same plan.
-fn proved(spec: &str, fabric: &Fabric, collective: Collective, size: u64, method: &Method) -> Plan {
+fn proved(
+    spec: &str,
+    fabric: &Fabric,
+    collective: Collective,
+    size: u64,
+    method: &TimingModel,
+) -> Plan {
     let plan = proved_plan(spec, fabric, collective, Bytes::new(size), method).plan;
     let written = text::write(&plan);
     let read = text::read(&written).unwrap();
@@ -43,7 +49,7 @@ fn proved(spec: &str, fabric: &Fabric, collective: Collective, size: u64, method
 
 /// Returns the time of a plan, and checks that the time is not below the bounds: the bounds of all
 /// plans, and those of direct plans if the plan has no relay.
-fn time(plan: &Plan, size: u64, method: &Method) -> Time {
+fn time(plan: &Plan, size: u64, method: &TimingModel) -> Time {
     let size = Bytes::new(size);
     let outcome = simulate::run(plan, size, method).unwrap();
     let bounds = time_bounds(&plan.fabric, &plan.schedule.collective, size, method).unwrap();
@@ -171,7 +177,13 @@ fn what_is_no_demand_is_refused() {
 fn a_line_of_demands_is_refused_with_its_place() {
     let fabric = Fabric::parse("crossbar:ranks=6").unwrap();
     let collective = demanding(generated("random:seed=5", 6));
-    let plan = proved("direct", &fabric, collective, 1 << 13, &Method::default());
+    let plan = proved(
+        "direct",
+        &fabric,
+        collective,
+        1 << 13,
+        &TimingModel::default(),
+    );
     let written = text::write(&plan);
     let row = |line: &&str| line.starts_with("demand 0");
     let (place, old) = written
@@ -256,13 +268,19 @@ fn all_algorithms_carry_out_demands_on_all_fabrics() {
                     &fabric,
                     collective,
                     1 << 16,
-                    &Method::default(),
+                    &TimingModel::default(),
                 );
-                time(&plan, 1 << 16, &Method::default());
+                time(&plan, 1 << 16, &TimingModel::default());
                 plans += 1;
             }
-            let auto = proved("auto", &fabric, collective, 1 << 16, &Method::default());
-            time(&auto, 1 << 16, &Method::default());
+            let auto = proved(
+                "auto",
+                &fabric,
+                collective,
+                1 << 16,
+                &TimingModel::default(),
+            );
+            time(&auto, 1 << 16, &TimingModel::default());
         }
     }
     assert!(plans >= 28 * 3, "{plans}");
@@ -275,8 +293,14 @@ fn a_uniform_demand_takes_the_time_of_no_demand() {
         let plain = Collective::new(AllToAll, 8).unwrap();
         for algorithm in ["direct", "pairwise", "bruck"] {
             let times = [plain, demanding(generated("uniform", 8))].map(|collective| {
-                let plan = proved(algorithm, &fabric, collective, 1 << 16, &Method::default());
-                time(&plan, 1 << 16, &Method::default())
+                let plan = proved(
+                    algorithm,
+                    &fabric,
+                    collective,
+                    1 << 16,
+                    &TimingModel::default(),
+                );
+                time(&plan, 1 << 16, &TimingModel::default())
             });
             assert_eq!(times[0], times[1], "{algorithm} on {}", fabric.spec());
         }
@@ -298,12 +322,12 @@ fn on_a_crossbar_the_hottest_rank_takes_its_bytes_in_at_its_rate() {
             &fabric,
             demanding(demand.clone()),
             1 << 20,
-            &Method::default(),
+            &TimingModel::default(),
         );
         // 80 Gb/s are 100 ps for a byte; every rank sends 2^20 bytes to one other.
         let expected = hottest.max().unwrap() * (100 << 20);
         assert_eq!(
-            time(&plan, 1 << 20, &Method::default()).ps(),
+            time(&plan, 1 << 20, &TimingModel::default()).ps(),
             expected,
             "{seed}"
         );
@@ -314,7 +338,7 @@ fn on_a_crossbar_the_hottest_rank_takes_its_bytes_in_at_its_rate() {
 fn a_large_block_takes_all_channels_of_its_way_around_a_ring() {
     let text = "wdm_ring:ranks=8,wavelengths=4,rate=80Gb/s,reconfiguration=1us";
     let fabric = Fabric::parse(text).unwrap();
-    let (size, method) = (1u64 << 20, Method::default());
+    let (size, method) = (1u64 << 20, TimingModel::default());
     let demand = DemandMatrix::new(8, [(0, 1, size)]).unwrap();
     let collective = demanding(demand);
     let plan = proved("decomposition", &fabric, collective, size, &method);
@@ -349,7 +373,7 @@ fn a_setting_that_is_kept_comes_near_the_hottest_rank_where_changes_are_dear() {
             "circuit_switch:ranks={ranks},ports=4,rate=200Gb/s,latency=500ns,reconfiguration=10ms"
         );
         let fabric = Fabric::parse(&text).unwrap();
-        let (size, method) = (1u64 << 20, Method::default());
+        let (size, method) = (1u64 << 20, TimingModel::default());
         let demand = generated("zipf:exponent=1.2", ranks);
         let matrix = demand.matrix();
         let received = |rank: u32| -> u128 {
@@ -383,7 +407,13 @@ fn what_takes_equal_blocks_refuses_demands() {
     refused("concurrent_flow", "torus:dims=2x4");
     refused("decomposition", "crossbar:ranks=8");
     let fabric = Fabric::parse("crossbar:ranks=8").unwrap();
-    let plan = proved("direct", &fabric, collective, 1 << 16, &Method::default());
+    let plan = proved(
+        "direct",
+        &fabric,
+        collective,
+        1 << 16,
+        &TimingModel::default(),
+    );
     let program = CollectiveProgram::from_schedule(&plan.schedule, "demand".into());
     assert!(program.unwrap_err().to_string().contains("blocks differ"));
 }

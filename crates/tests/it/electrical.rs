@@ -4,7 +4,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::planner;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
@@ -28,7 +28,7 @@ const FABRICS: &[&str] = &[
 pub(crate) fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Plan {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let spec = algorithm.parse().unwrap();
-    let method = Method::default();
+    let method = TimingModel::default();
     let planned = planner::plan(&spec, fabric, collective, Bytes::new(4 << 20), &method);
     let plan = planned.unwrap_or_else(|error| panic!("{algorithm} on {fabric}: {error}"));
     let plan = plan.plan.into_expanded();

@@ -22,7 +22,6 @@ mod light;
 mod lightpath_grid;
 mod long_transfers;
 mod matching;
-mod method;
 mod optree;
 mod packet;
 mod passive_star;
@@ -40,6 +39,7 @@ mod settings_bound;
 mod simulate;
 mod special_rings;
 mod throughput;
+mod timing_model;
 mod topologies;
 mod training;
 mod training_groups;
@@ -63,7 +63,7 @@ use opticoll::placement::wdm_ring::placement::Assignment;
 use opticoll::placement::wdm_ring::route;
 use opticoll::plan::{Plan, text};
 use opticoll::planner::{Planned, plan as plan_by};
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::units::Bytes;
 use proptest::prelude::ProptestConfig;
 
@@ -177,7 +177,7 @@ fn proved_plan(
     fabric: &Fabric,
     collective: Collective,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
 ) -> Planned {
     let case = format!("{spec} for {collective:?} on {fabric}");
     let planned = plan_by(&spec.parse().unwrap(), fabric, collective, size, method);
@@ -191,9 +191,9 @@ fn proved_plan(
 /// Returns the message with which planning a collective of 1 MiB is refused.
 #[track_caller]
 fn refusal(spec: &str, fabric: &Fabric, collective: Collective, policy: Option<Policy>) -> String {
-    let method = Method {
+    let method = TimingModel {
         policy,
-        ..Method::default()
+        ..TimingModel::default()
     };
     let size = Bytes::new(1 << 20);
     let refused = plan_by(&spec.parse().unwrap(), fabric, collective, size, &method);

@@ -6,7 +6,7 @@ use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::planner;
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::simulate::fluid::StartRule;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
@@ -21,10 +21,10 @@ const SPREAD: [CollectiveKind; 5] = [
     CollectiveKind::Reduce,
 ];
 
-fn method(start: StartRule) -> Method {
-    Method {
+fn method(start: StartRule) -> TimingModel {
+    TimingModel {
         start: Some(start),
-        ..Method::default()
+        ..TimingModel::default()
     }
 }
 

@@ -11,7 +11,7 @@ use opticoll::family::passive_star::PassiveStar;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate;
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
@@ -316,7 +316,7 @@ fn times_are_those_by_hand() {
     let text = "ranks=4,wavelengths=2,receivers=2,rate=8Gb/s,reconfiguration=1us,latency=300ns";
     let plan = proved(AllGather, "direct:order=at_once", text);
     let time = |policy: Policy| {
-        let outcome = simulate::run(&plan, Bytes::new(100), &Method::from(policy)).unwrap();
+        let outcome = simulate::run(&plan, Bytes::new(100), &TimingModel::from(policy)).unwrap();
         (outcome.time, outcome.reconfigurations)
     };
     let ns = |ns: u64| Time::from_ps(1000 * ns);
@@ -329,7 +329,7 @@ fn times_are_those_by_hand() {
     // are set up: both slots wait.
     assert_eq!(time(Policy::PerPort), (ns(2 * (1000 + 300 + 100)), 2));
     // What a rank sends counts once, however many hear it; what it hears counts each time.
-    let outcome = simulate::run(&plan, Bytes::new(100), &Method::default()).unwrap();
+    let outcome = simulate::run(&plan, Bytes::new(100), &TimingModel::default()).unwrap();
     assert_eq!(outcome.ranks.sent, [100; 4]);
     assert_eq!(outcome.ranks.received, [300; 4]);
     assert_eq!(outcome.links.bytes, [200; 2]);
@@ -338,7 +338,7 @@ fn times_are_those_by_hand() {
     // is set up when the wavelength is free.
     let text = "ranks=2,wavelengths=1,rate=8Gb/s,reconfiguration=1us,latency=300ns";
     let plan = proved(AllGather, "direct:order=at_once", text);
-    let method = Method::from(Policy::PerPort);
+    let method = TimingModel::from(Policy::PerPort);
     let outcome = simulate::run(&plan, Bytes::new(100), &method).unwrap();
     assert_eq!(outcome.time, ns(2 * (1000 + 300 + 100)));
 }

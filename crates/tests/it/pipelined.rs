@@ -10,7 +10,7 @@ use opticoll::planner;
 use opticoll::schedule::Action;
 use opticoll::simulate;
 use opticoll::simulate::outcome::Outcome;
-use opticoll::simulate::{Method, Policy, circuit};
+use opticoll::simulate::{Policy, TimingModel, circuit};
 use opticoll::units::Bytes;
 use opticoll::verify::{Violation, ViolationKind, verify};
 use rand::{RngExt, SeedableRng};
@@ -52,7 +52,7 @@ fn plans_of(cases: &str) -> Vec<Plan> {
         let collective = Collective::new(kind, fabric.ranks()).unwrap();
         let collective = collective.with_root(number(root)).unwrap();
         let spec = format!("pipelined:pieces={pieces}").parse().unwrap();
-        let method = Method::default();
+        let method = TimingModel::default();
         let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1 << 20), &method);
         let plan = planned.unwrap().plan;
         assert!(plan.repetition.is_pipelined(), "{fabric}: {plan:?}");

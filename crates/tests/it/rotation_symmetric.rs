@@ -77,7 +77,7 @@ fn all_to_alls() -> Vec<Plan> {
         let fabric = Fabric::parse(fabric).unwrap();
         let collective = Collective::new(CollectiveKind::AllToAll, fabric.ranks()).unwrap();
         let spec = format!("store_and_forward:{options}").parse().unwrap();
-        let method = simulate::Method::default();
+        let method = simulate::TimingModel::default();
         let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1 << 20), &method);
         match planned.unwrap().plan {
             plan if plan.repetition.is_rotation_symmetric() => Some(plan),

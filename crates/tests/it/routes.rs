@@ -5,7 +5,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::{NamedRoutes, Plan, text};
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::Bytes;
 use opticoll::verify::{ViolationKind, verify};
 
@@ -32,7 +32,7 @@ fn broadcast(fabric: &str, routes: [&str; 2]) -> Plan {
 }
 
 fn time_us(plan: &Plan, settings: &[(&str, &str)]) -> f64 {
-    let method = Method::from_settings(settings.iter().copied()).unwrap();
+    let method = TimingModel::from_settings(settings.iter().copied()).unwrap();
     let outcome = simulate::run(plan, Bytes::new(2_000_000), &method).unwrap();
     outcome.time.ps() as f64 / 1e6
 }
@@ -62,7 +62,7 @@ fn two_paths_take_half_the_time_of_one() {
 #[test]
 fn the_load_is_on_the_links_named() {
     for simulator in ["fluid", "bulk_synchronous"] {
-        let method = Method::from_settings([("simulator", simulator)]).unwrap();
+        let method = TimingModel::from_settings([("simulator", simulator)]).unwrap();
         let plan = broadcast(TWO_SWITCHES, ["0.3", "4.7"]);
         let outcome = simulate::run(&plan, Bytes::new(2_000_000), &method).unwrap();
         let loads = [1, 0, 0, 1, 1, 0, 0, 1].map(|load| load * 1_000_000);
@@ -72,7 +72,7 @@ fn the_load_is_on_the_links_named() {
 
 #[test]
 fn packets_refuse_named_routes_in_a_sentence() {
-    let method = Method::from_settings([("simulator", "packet")]).unwrap();
+    let method = TimingModel::from_settings([("simulator", "packet")]).unwrap();
     let plan = broadcast(TWO_SWITCHES, ["0.3", "4.7"]);
     let refused = simulate::run(&plan, Bytes::new(2_000_000), &method).unwrap_err();
     assert_eq!(
@@ -139,7 +139,7 @@ fn where_there_are_no_links_no_route_is_right() {
 fn a_link_that_does_not_exist_is_refused_by_the_simulators() {
     let plan = broadcast(TWO_SWITCHES, ["", "0.9"]);
     for simulator in ["fluid", "bulk_synchronous"] {
-        let method = Method::from_settings([("simulator", simulator)]).unwrap();
+        let method = TimingModel::from_settings([("simulator", simulator)]).unwrap();
         let refused = simulate::run(&plan, Bytes::new(2000), &method).unwrap_err();
         assert_eq!(
             refused.to_string(),

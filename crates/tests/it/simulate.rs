@@ -9,7 +9,7 @@ use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll::plan::Plan;
 use opticoll::simulate;
-use opticoll::simulate::{Method, Policy, circuit, simulate};
+use opticoll::simulate::{Policy, TimingModel, circuit, simulate};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::{algorithms, planner};
@@ -145,7 +145,7 @@ fn a_setting_holds_the_circuits_of_as_many_slots_as_fit() {
                 .filter(|one| one.applies(&fabric))
                 .map(|one| one.name);
             for name in of_kind.map(|one| one.name).chain(planners) {
-                let method = Method::from(Policy::OnChange);
+                let method = TimingModel::from(Policy::OnChange);
                 let size = Bytes::new(100_000);
                 let made = planner::plan(&Spec::new(name), &fabric, collective, size, &method);
                 let Ok(made) = made else { continue };

@@ -10,7 +10,7 @@ use opticoll::family::wdm_ring::WdmRing;
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
 use opticoll::simulate;
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
@@ -49,9 +49,9 @@ fn planned(
             | CollectiveKind::Gather
     );
     let root = if rooted { fabric.ranks() / 2 } else { 0 };
-    let method = Method {
+    let method = TimingModel {
         policy: policy.into(),
-        ..Method::default()
+        ..TimingModel::default()
     };
     let collective = collective.with_root(root).unwrap();
     let size = "64KiB".parse().unwrap();
@@ -219,7 +219,7 @@ fn a_barrier_is_no_slower_than_what_carries_its_signals() {
         ("passive_star:ranks=16,wavelengths=4", Policy::EveryStep),
         ("passive_star:ranks=16,wavelengths=4", Policy::OnChange),
     ] {
-        let method = Method::from(policy);
+        let method = TimingModel::from(policy);
         let machine = Fabric::parse(fabric).unwrap();
         let time = |kind| {
             let collective = Collective::new(kind, machine.ranks()).unwrap();
@@ -410,7 +410,7 @@ fn no_plan_takes_fewer_slots_than_an_optimum() {
 fn planned_from_0(fabric: &str, kind: CollectiveKind, spec: &str) -> Result<Plan, PlannerError> {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let (size, method) = ("64KiB".parse().unwrap(), Method::default());
+    let (size, method) = ("64KiB".parse().unwrap(), TimingModel::default());
     let planned = planner::plan(&spec.parse().unwrap(), &fabric, collective, size, &method)?;
     assert_eq!(verify(&planned.plan), []);
     Ok(planned.plan)

@@ -8,7 +8,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::planner;
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::spec::Spec;
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
@@ -197,7 +197,7 @@ fn all_reduce_on(ranks: u32, cables: &[(u32, u32, u128)]) -> (Fabric, Collective
 fn check_trees_of_one_root((fabric, collective, optimum): (Fabric, Collective, Optimum)) {
     let size = Bytes::new(1 << 30);
     let spec = Spec::new("tree_packing").with("roots", "one");
-    let method = Method::default();
+    let method = TimingModel::default();
     let planned = planner::plan(&spec, &fabric, collective, size, &method).expect("a plan");
     let plan = planned.plan.into_expanded();
     assert_eq!(verify(&plan), [], "{fabric}");

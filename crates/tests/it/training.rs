@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use opticoll::collective::CollectiveKind;
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::training::buckets::{self, Bucket, Buckets};
 use opticoll::workload::training::device::{self, ComputeRate};
@@ -368,7 +368,7 @@ fn reconfiguration_is_what_circuits_take_to_set_up() {
         ("per_port", 1),
         ("free", 0),
     ] {
-        let method = Method::from_settings([("policy", policy)]).unwrap();
+        let method = TimingModel::from_settings([("policy", policy)]).unwrap();
         let (found, _) = cost::simulate(&plan, Bytes::new(8000), &method).unwrap();
         assert_eq!(found.reconfiguration.ps(), charged * 25_000_000, "{policy}");
         assert_eq!(
@@ -387,7 +387,7 @@ fn reconfiguration_of_a_switch_is_each_change_of_its_setting() {
     let kind = CollectiveKind::AllToAll;
     let plan = crate::circuit_switch::proved(kind, "pairwise", fabric, 1000, Policy::AllStop);
     for policy in ["all_stop", "per_port"] {
-        let method = Method::from_settings([("policy", policy)]).unwrap();
+        let method = TimingModel::from_settings([("policy", policy)]).unwrap();
         let (found, _) = cost::simulate(&plan, Bytes::new(1000), &method).unwrap();
         assert_eq!(found.reconfiguration.ps(), 6 * 10_000_000, "{policy}");
         assert_eq!(found.time.ps(), 6 * 10_000_000 + 7 * 12_500, "{policy}");
@@ -402,7 +402,7 @@ fn a_grid_tunes_and_asks_for_every_exchange_but_one() {
                   latency=3ns,plan=xor";
     let plan = crate::wss_grid::proved(CollectiveKind::AllReduce, "halving_doubling", fabric);
     for simulator in ["control", "circuit"] {
-        let method = Method::from_settings([("simulator", simulator)]).unwrap();
+        let method = TimingModel::from_settings([("simulator", simulator)]).unwrap();
         let (found, outcome) = cost::simulate(&plan, Bytes::new(1600), &method).unwrap();
         assert_eq!(found.reconfiguration.ps(), 7 * 15_000, "{simulator}");
         assert_eq!(found.control.ps(), 7 * 2_000_000, "{simulator}");

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
 use opticoll::families::Medium;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::expand::Algorithms;
-use opticoll::workload::network::Transport;
+use opticoll::workload::network::TransportModel;
 use opticoll::workload::training::buckets::{Bucket, Buckets};
 use opticoll::workload::training::device::ComputeRate;
 use opticoll::workload::training::experts::{ExpertLoads, ExpertSkew};
@@ -105,13 +105,13 @@ fn over(
     algorithms: &[(CollectiveKind, &str)],
 ) -> GroupedIteration {
     let fabric = Fabric::parse(fabric).unwrap();
-    let network = Transport::new(Medium::Fabric(fabric), None::<Vec<(&str, &str)>>).unwrap();
+    let network = TransportModel::new(Medium::Fabric(fabric), None::<Vec<(&str, &str)>>).unwrap();
     let mut chosen = Algorithms::default();
     for (kind, name) in algorithms {
         chosen = chosen.with(*kind, Spec::new(name));
     }
     let iteration = training
-        .over(&network, &Method::default(), &chosen)
+        .over(&network, &TimingModel::default(), &chosen)
         .unwrap();
     check(&iteration);
     iteration

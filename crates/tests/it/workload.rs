@@ -8,7 +8,7 @@ mod malformed;
 mod on_demand;
 mod real;
 mod semantics;
-mod set_up;
+mod setup;
 mod time_independent;
 
 use opticoll::families::Medium;
@@ -16,14 +16,14 @@ use opticoll::simulate::live::Live;
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
-use opticoll::workload::network::Transport;
+use opticoll::workload::network::TransportModel;
 use opticoll::workload::program::Program;
 use opticoll::workload::replay::{EndCosts, ReplaySettings, Replayed, replay};
 
 /// Returns the transport that carries the messages of this number of ranks.
-fn transport(network: &str, ranks: u32) -> Transport {
+fn transport(network: &str, ranks: u32) -> TransportModel {
     let medium = Medium::parse_for(network, ranks).unwrap();
-    Transport::new(medium, None::<[(&str, &str); 0]>).unwrap()
+    TransportModel::new(medium, None::<[(&str, &str); 0]>).unwrap()
 }
 
 fn run(program: &Program, model: &mut impl Live) -> Replayed {

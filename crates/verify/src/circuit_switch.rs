@@ -43,7 +43,7 @@ pub(super) const RULES: Rules = Rules {
 
 /// Returns the faults of light whose ports do not exist or are not joined by a switch.
 fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
-    if light == SwitchedLight::BESIDE {
+    if light == SwitchedLight::PACKET {
         let problem = "is sent beside the switch, but the fabric has no network there (option \
                        packet_rate)"
             .to_owned();
@@ -105,7 +105,7 @@ impl Switches<'_> {
     /// Returns a fault if a port of the circuit is dead, or if the two ranks are on different
     /// switches of the plane. Requires that the ports exist.
     fn wrong_ends(&self, hop: Hop) -> Option<Fault> {
-        if hop.light == SwitchedLight::BESIDE {
+        if hop.light == SwitchedLight::PACKET {
             return None;
         }
         let light = SwitchedLight::from(hop.light);
@@ -184,7 +184,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
                     break;
                 }
                 before = Some(hop.slot);
-                if hop.light == SwitchedLight::BESIDE {
+                if hop.light == SwitchedLight::PACKET {
                     continue;
                 }
                 for [end, other] in both_ways(hop) {

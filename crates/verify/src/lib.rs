@@ -151,7 +151,7 @@ opticoll_base::named_enum! {
         /// A hop uses a dead transceiver or switch port.
         DeadPort = "dead_port",
         /// An input port and a wavelength lead to two output ports of a switch.
-        SwitchSetting = "switch_setting",
+        SwitchConfiguration = "switch_setting",
         /// A transmitter is on two wavelengths in one slot.
         Tuning = "tuning",
         /// A receiver gets bursts from two transmitters in one slot.

@@ -264,7 +264,7 @@ impl HopUse {
         let channel = (number, switch, input, wavelength);
         let &mut (leaves, other) = self.leaves_at.entry(channel).or_insert((output, transfer));
         if leaves != output {
-            against(ViolationKind::SwitchSetting, other, &|| {
+            against(ViolationKind::SwitchConfiguration, other, &|| {
                 format!(
                     "need wavelength {wavelength} to lead from port {input} of the switch of \
                      {plane} {switch} to port {leaves} and to port {output}"

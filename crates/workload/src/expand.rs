@@ -8,7 +8,7 @@
 //! sender, receiver and action form one message. Messages without bytes are sent as well (signals
 //! of a barrier, empty blocks). A collective on a communicator with one member does nothing.
 //!
-//! If messages need lightpaths ([`SetUp`]), each rank sets up the lightpaths for a call before the
+//! If messages need lightpaths ([`Setup`]), each rank sets up the lightpaths for a call before the
 //! messages of the call, and tears them down afterwards. The verifier checks the schedule of every
 //! collective before its messages are used.
 //!
@@ -41,7 +41,7 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_planner as planner;
-use opticoll_simulate::{Method, Paths};
+use opticoll_simulate::{Paths, TimingModel};
 use parts::{MemberSchedule, group_from, member_schedule, plain_bytes, various_bytes};
 use planned::PlannedCollectives;
 pub(super) use planned::expand_plan;
@@ -95,7 +95,7 @@ impl Algorithms {
 /// as soon as the previous lightpaths are torn down, while the program continues. The program does
 /// not wait for teardowns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SetUp {
+pub struct Setup {
     /// Time to set up any number of lightpaths at the same time.
     pub setup: Time,
     /// Time to tear down any number of lightpaths at the same time.
@@ -114,12 +114,12 @@ pub struct CollectiveTarget<'a> {
     /// otherwise.
     pub fabric: Option<&'a Fabric>,
     /// Setup of the lightpaths that messages need; `None` if messages need no setup.
-    pub set_up: Option<SetUp>,
+    pub setup: Option<Setup>,
     /// Specification of a fabric that resembles the network, without a number of ranks. `auto`
     /// plans on this fabric if `fabric` is `None`.
     pub resembles: Option<&'a Spec>,
     /// Simulator settings for timing plans; `None` means the defaults.
-    pub method: Option<&'a Method>,
+    pub method: Option<&'a TimingModel>,
 }
 
 /// Program, and the algorithms of its collectives.
@@ -167,12 +167,12 @@ pub fn expand_on(
         held: None,
         predicted: PredictedPaths::default(),
     };
-    let keeps_paths = |set_up: &SetUp| matches!(set_up.paths, Paths::Kept | Paths::Warm);
-    let kept = target.set_up.filter(keeps_paths);
+    let keeps_paths = |setup: &Setup| matches!(setup.paths, Paths::Kept | Paths::Warm);
+    let kept = target.setup.filter(keeps_paths);
     for rank in 0..trace.ranks.len() as u32 {
-        expansion.held = kept.map(|set_up| HeldPaths::new(set_up.ports));
+        expansion.held = kept.map(|setup| HeldPaths::new(setup.ports));
         expansion.predicted = PredictedPaths::default();
-        if kept.is_some_and(|set_up| set_up.paths == Paths::Warm) {
+        if kept.is_some_and(|setup| setup.paths == Paths::Warm) {
             // Expands a previous execution, of which only the lightpaths remain.
             let builder = std::mem::take(&mut expansion.builder);
             expansion.rank(rank)?;
@@ -404,7 +404,7 @@ impl Expansion<'_> {
             Some(held) => held.use_paths(others),
             None => PathChange::SET_UP,
         };
-        self.set_up(enter, change, before)
+        self.setup(enter, change, before)
     }
 
     /// Tears down lightpaths after a blocking message or a group of steps. Does nothing if the rank
@@ -412,7 +412,7 @@ impl Expansion<'_> {
     fn end_use(&mut self, enter: Node, before: &mut Vec<u32>) -> Result<(), TraceError> {
         match self.held {
             Some(_) => Ok(()),
-            None => self.set_up(enter, PathChange::RELEASE, before),
+            None => self.setup(enter, PathChange::RELEASE, before),
         }
     }
 
@@ -430,11 +430,11 @@ impl Expansion<'_> {
             }
             None => PathChange::RELEASE,
         };
-        self.set_up(enter, change, before)
+        self.setup(enter, change, before)
     }
 
     /// Adds the time to set up or tear down lightpaths. Does nothing if messages need no setup.
-    fn set_up(
+    fn setup(
         &mut self,
         enter: Node,
         change: PathChange,
@@ -442,7 +442,7 @@ impl Expansion<'_> {
     ) -> Result<(), TraceError> {
         let Some(paths) = self
             .target
-            .set_up
+            .setup
             .filter(|_| change != PathChange::default())
         else {
             return Ok(());
@@ -460,7 +460,7 @@ impl Expansion<'_> {
         let release = time(releases, paths.teardown);
         let node = Node {
             amount: release.plus(time(change.sets_up, paths.setup))?.ps(),
-            kind: NodeKind::SetUp,
+            kind: NodeKind::Setup,
             tag: u32::from(change.sets_up),
             processor: if is_predicted {
                 PATH_PROCESSOR
@@ -533,7 +533,7 @@ impl Expansion<'_> {
         // The schedule is removed while nodes are pushed, and is inserted again afterwards.
         let parts = self.schedules.remove(&key).expect("just prepared");
         let member_parts = &parts.members[number as usize];
-        let ports = self.target.set_up.map(|paths| paths.ports);
+        let ports = self.target.setup.map(|paths| paths.ports);
         let mut group = 0..0;
         let mut step_nodes: Vec<u32> = Vec::new();
         let mut step = NONE;
@@ -702,7 +702,7 @@ impl Expansion<'_> {
         if !self.chosen.contains(&chosen) {
             self.chosen.push(chosen);
         }
-        let ports = self.target.set_up.map_or(u32::MAX, |paths| paths.ports);
+        let ports = self.target.setup.map_or(u32::MAX, |paths| paths.ports);
         self.schedules
             .insert(key, member_schedule(&plan.schedule, plan.routes, ports));
         Ok(key)

@@ -9,7 +9,7 @@
 //!   rank has only one sending port and one receiving port.
 //! * `lightpath_grid:ports=2,...`: a message takes the same time as with `hockney`, from the
 //!   moment when both ends are ready, and occupies both ends. The program also spends time on setup
-//!   and teardown of lightpaths ([`SetUp`]); the setting `paths` decides when they are torn down.
+//!   and teardown of lightpaths ([`Setup`]); the setting `paths` decides when they are torn down.
 //! * A fabric with links, or a `wdm_ring`: the simulator of the fabric computes the time.
 //! * Links with `wavelengths`: each message requests a lightpath ([`OverBursts`]).
 //!
@@ -34,7 +34,7 @@ use super::bursts::OverBursts;
 use super::cost::{Hockney, LogGp, Zero};
 use super::error::TraceError;
 use super::expand::{
-    Algorithms, ChosenAlgorithm, CollectiveTarget, Expanded, SetUp, expand_on, expand_plan,
+    Algorithms, ChosenAlgorithm, CollectiveTarget, Expanded, Setup, expand_on, expand_plan,
 };
 use super::program::Program;
 use super::replay::{Eager, EndCosts, ReplaySettings, Replayed, replay};
@@ -51,7 +51,7 @@ use opticoll_simulate::burst::BurstError;
 use opticoll_simulate::fluid::Endpoint;
 use opticoll_simulate::live::{Live, MessageEvent, MessageTimes, PlannedCollective, ReadyMessage};
 use opticoll_simulate::table::Details;
-use opticoll_simulate::{Method, SimulationError, Simulator};
+use opticoll_simulate::{SimulationError, Simulator, TimingModel};
 
 /// Content of a trace file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl TraceContent {
 
 /// Network or cost model that transports messages.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Transport {
+pub enum TransportModel {
     /// Formula for the cost of each message.
     Messages(MessageCost),
     /// Lightpaths that programs set up and tear down.
@@ -85,7 +85,7 @@ pub enum Transport {
     Bursts(Box<OverBursts>),
 }
 
-impl Transport {
+impl TransportModel {
     /// Creates the transport for `medium`; a burst-switched network if burst settings are given.
     ///
     /// # Errors
@@ -94,18 +94,18 @@ impl Transport {
     pub fn new<'a>(
         medium: Medium,
         burst_settings: Option<impl IntoIterator<Item = (&'a str, &'a str)>>,
-    ) -> Result<Transport, BurstError> {
+    ) -> Result<TransportModel, BurstError> {
         Ok(match (medium, burst_settings) {
             (medium, Some(settings)) => {
-                Transport::Bursts(Box::new(OverBursts::new(&medium, settings)?))
+                TransportModel::Bursts(Box::new(OverBursts::new(&medium, settings)?))
             }
             (medium @ Medium::Bursts(_), None) => {
-                Transport::Bursts(Box::new(OverBursts::new(&medium, [])?))
+                TransportModel::Bursts(Box::new(OverBursts::new(&medium, [])?))
             }
-            (Medium::Messages(cost), None) => Transport::Messages(cost),
+            (Medium::Messages(cost), None) => TransportModel::Messages(cost),
             (Medium::Fabric(fabric), None) => match fabric.downcast::<LightpathGrid>() {
-                Some(grid) => Transport::Lightpaths(grid.clone()),
-                None => Transport::Fabric(Box::new(fabric)),
+                Some(grid) => TransportModel::Lightpaths(grid.clone()),
+                None => TransportModel::Fabric(Box::new(fabric)),
             },
         })
     }
@@ -123,20 +123,20 @@ impl Transport {
         // A path between two ranks of a crossbar has two links.
         let half = |latency: Time| Time::from_ps(latency.ps() / 2);
         Some(match self {
-            Transport::Messages(MessageCost::Zero) => return None,
-            Transport::Messages(MessageCost::Hockney { latency, rate }) => {
+            TransportModel::Messages(MessageCost::Zero) => return None,
+            TransportModel::Messages(MessageCost::Hockney { latency, rate }) => {
                 cables("fully_connected", *latency, rate)
             }
-            Transport::Messages(MessageCost::LogGp { latency, rate, .. }) => {
+            TransportModel::Messages(MessageCost::LogGp { latency, rate, .. }) => {
                 cables("crossbar", half(*latency), rate)
             }
-            Transport::Lightpaths(grid) => {
+            TransportModel::Lightpaths(grid) => {
                 let spec = cables(lightpath_grid::RECORD.name, grid.latency, &grid.rate);
                 spec.with("ports", grid.ports)
                     .with("setup", grid.setup)
                     .with("teardown", grid.teardown)
             }
-            Transport::Bursts(over) => {
+            TransportModel::Bursts(over) => {
                 let congestion = &over.congestion;
                 let rate = over.network.rate();
                 cables(lightpath_grid::RECORD.name, congestion.latency, &rate)
@@ -144,43 +144,45 @@ impl Transport {
                     .with("setup", congestion.setup)
                     .with("teardown", congestion.teardown)
             }
-            Transport::Fabric(_) => return None,
+            TransportModel::Fabric(_) => return None,
         })
     }
 
     /// Returns the fabric, or `None` for other transports.
     pub fn fabric(&self) -> Option<&Fabric> {
         match self {
-            Transport::Fabric(fabric) => Some(fabric),
+            TransportModel::Fabric(fabric) => Some(fabric),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Transport {
+impl fmt::Display for TransportModel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Transport::Messages(cost) => Medium::Messages(*cost).fmt(formatter),
-            Transport::Lightpaths(grid) => Fabric::new(grid.clone()).fmt(formatter),
-            Transport::Fabric(fabric) => fabric.fmt(formatter),
-            Transport::Bursts(over) => formatter.write_str(over.network.specification()),
+            TransportModel::Messages(cost) => Medium::Messages(*cost).fmt(formatter),
+            TransportModel::Lightpaths(grid) => Fabric::new(grid.clone()).fmt(formatter),
+            TransportModel::Fabric(fabric) => fabric.fmt(formatter),
+            TransportModel::Bursts(over) => formatter.write_str(over.network.specification()),
         }
     }
 }
 
 /// Returns the simulator settings of a replay. If the simulator models flows and the settings state
 /// no costs at the ends of messages, adds the overhead of the replay.
-fn with_overhead(request: &ReplayRequest<'_>) -> Method {
+fn with_overhead(request: &ReplayRequest<'_>) -> TimingModel {
     let mut method = request.method.clone();
     let flows = match request.network {
-        Transport::Fabric(fabric) => Simulator::selected(fabric, &method).has_setting("endpoint"),
-        Transport::Messages(cost) => *cost != MessageCost::Zero,
+        TransportModel::Fabric(fabric) => {
+            Simulator::selected(fabric, &method).has_setting("endpoint")
+        }
+        TransportModel::Messages(cost) => *cost != MessageCost::Zero,
         _ => false,
     };
     if flows && method.fluid.endpoint.is_none() {
         let overhead = request.settings.ends.overhead;
         let gap = match request.network {
-            Transport::Messages(MessageCost::LogGp { gap, .. }) => *gap,
+            TransportModel::Messages(MessageCost::LogGp { gap, .. }) => *gap,
             _ => Time::ZERO,
         };
         method.fluid.endpoint = Some(Endpoint {
@@ -201,10 +203,10 @@ fn with_overhead(request: &ReplayRequest<'_>) -> Method {
 /// Parameters of a replay.
 #[derive(Debug, Clone)]
 pub struct ReplayRequest<'a> {
-    /// Transport of messages.
-    pub network: &'a Transport,
+    /// TransportModel of messages.
+    pub network: &'a TransportModel,
     /// Simulator of the fabric, with its settings.
-    pub method: &'a Method,
+    pub method: &'a TimingModel,
     /// Algorithm for each collective.
     pub algorithms: &'a Algorithms,
     /// Settings of the replay.
@@ -261,8 +263,8 @@ pub fn run(
         fabric: request.network.fabric(),
         resembles: resembles.as_ref(),
         method: Some(&method),
-        set_up: match request.network {
-            Transport::Lightpaths(grid) => Some(SetUp {
+        setup: match request.network {
+            TransportModel::Lightpaths(grid) => Some(Setup {
                 setup: grid.setup,
                 teardown: grid.teardown,
                 ports: grid.ports,
@@ -272,7 +274,7 @@ pub fn run(
         },
     };
     match source {
-        TraceContent::Calls(trace) if target.set_up.is_some() && !trace.after.is_empty() => {
+        TraceContent::Calls(trace) if target.setup.is_some() && !trace.after.is_empty() => {
             Err(no_calls())
         }
         TraceContent::Calls(trace) => {
@@ -283,7 +285,7 @@ pub fn run(
                 ..outcome
             })
         }
-        TraceContent::Messages(_) if target.set_up.is_some() => Err(no_calls()),
+        TraceContent::Messages(_) if target.setup.is_some() => Err(no_calls()),
         TraceContent::Messages(program) => replay_program(program, request),
     }
 }
@@ -323,7 +325,7 @@ fn replay_program(
     request: &ReplayRequest<'_>,
 ) -> Result<ReplayOutcome, TraceError> {
     match *request.network {
-        Transport::Messages(cost) => {
+        TransportModel::Messages(cost) => {
             let name = cost.family();
             match cost {
                 MessageCost::Zero => modelled(program, name, Zero, request),
@@ -337,7 +339,7 @@ fn replay_program(
                 }
             }
         }
-        Transport::Lightpaths(ref grid) => {
+        TransportModel::Lightpaths(ref grid) => {
             let (trace, fabric) = (program.ranks(), grid.ranks);
             if trace > fabric {
                 return Err(TraceError::Ranks { trace, fabric });
@@ -351,7 +353,7 @@ fn replay_program(
                 eager: Eager::Never,
                 ..request.settings.ends
             };
-            let method = Method {
+            let method = TimingModel {
                 paths: None,
                 ..request.method.clone()
             };
@@ -369,11 +371,11 @@ fn replay_program(
             });
             modelled(program, lightpath_grid::RECORD.name, model, &request)
         }
-        Transport::Fabric(ref fabric) => {
+        TransportModel::Fabric(ref fabric) => {
             let (model, simulator) = on_fabric(fabric, request.method)?;
             simulated(program, model, simulator, request)
         }
-        Transport::Bursts(ref over) => {
+        TransportModel::Bursts(ref over) => {
             let model = over_bursts(over, request.method)?;
             simulated(program, model, "burst", request)
         }
@@ -391,7 +393,7 @@ const PLAN_SETTINGS: [&str; 4] = ["start", "endpoint", "issue", "overhead"];
 /// apply.
 pub fn on_fabric<'a>(
     fabric: &'a Fabric,
-    method: &'a Method,
+    method: &'a TimingModel,
 ) -> Result<(Box<dyn Live + 'a>, &'static str), SimulationError> {
     let applies_to = "plans; a replay has an overhead and an eager limit of its own";
     let simulator = Simulator::of(fabric, method)?;
@@ -520,7 +522,7 @@ fn simulated(
 
 fn over_bursts<'a>(
     over: &'a OverBursts,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<Box<dyn Live + 'a>, SimulationError> {
     if let Some(simulator) = method.simulator {
         return Err(SimulationError::Fabric {

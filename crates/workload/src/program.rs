@@ -25,7 +25,7 @@ pub enum NodeKind {
     /// Start of a call in a sequential program, after local work of `amount` picoseconds.
     Enter,
     /// Setup or teardown of lightpaths in `amount` picoseconds; `tag` is 1 for a setup.
-    SetUp,
+    Setup,
     /// Part of one rank in the planned collective with index `amount`.
     Collective,
     /// Message to `peer` of `amount` bytes.

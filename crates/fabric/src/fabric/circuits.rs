@@ -60,7 +60,7 @@ pub struct Tuning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Change {
     /// Time to set up circuits.
-    pub set_up: Time,
+    pub setup: Time,
     /// Time to tear down circuits.
     pub teardown: Time,
     /// Time to set slow switches once per plan; `None` if the fabric has no slow switches. Results
@@ -79,7 +79,7 @@ pub enum ReconfigurationCharge {
     EverySlot,
     /// Every run of consecutive slots whose circuits can all be up at the same time costs one
     /// reconfiguration.
-    NewSetting,
+    NewConfiguration,
     /// Every circuit of every slot costs one reconfiguration.
     EachCircuit,
     /// A circuit costs one reconfiguration unless the previous slot had it on the same transmitter.

@@ -130,7 +130,7 @@ pub const LIGHT: LightKind = LightKind {
     form: "{source_port}.{destination_port}",
     example: "0.1",
     relays: true,
-    words: &[("packet", SwitchedLight::BESIDE)],
+    words: &[("packet", SwitchedLight::PACKET)],
     fields: &[
         LightField {
             name: "source_port",
@@ -151,7 +151,7 @@ pub const LIGHT: LightKind = LightKind {
     ],
 };
 
-/// Light of a transfer: the ports at the two ends of the circuit, or [`SwitchedLight::BESIDE`].
+/// Light of a transfer: the ports at the two ends of the circuit, or [`SwitchedLight::PACKET`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchedLight {
     /// Number of the output port at the sending rank.
@@ -165,7 +165,7 @@ pub const BESIDE: u16 = (1 << 9) - 1;
 
 impl SwitchedLight {
     /// Light of messages on the packet network beside the switch.
-    pub const BESIDE: Light = Light((BESIDE as u32) << 9 | BESIDE as u32);
+    pub const PACKET: Light = Light((BESIDE as u32) << 9 | BESIDE as u32);
 }
 
 impl From<Light> for SwitchedLight {

@@ -26,7 +26,7 @@ use crate::fabric::part::joined;
 use crate::fabric::wiring::{CHOSEN, MAX_RANKS};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, Plane, Planes};
 pub use components::{SwitchPort, Transceiver};
-pub use configuration::{Configuration, SwitchSetting};
+pub use configuration::{Configuration, SwitchConfiguration};
 pub use light::{LIGHT, TunedLight};
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};

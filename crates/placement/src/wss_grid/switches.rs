@@ -2,7 +2,7 @@
 
 use opticoll_fabric::fabric::Plane;
 use opticoll_fabric::families::CircuitMachine;
-use opticoll_fabric::family::wss_grid::{Configuration, SwitchSetting, TunedLight};
+use opticoll_fabric::family::wss_grid::{Configuration, SwitchConfiguration, TunedLight};
 use opticoll_plan::plan::Plan;
 
 /// Returns the configuration of the slow switches that a plan needs: for each hop, the output port
@@ -19,7 +19,7 @@ pub fn configuration(plan: &Plan) -> Configuration {
         let plane = Plane::numbered(light.plane)?;
         let (switch, input) = grid.port(hop.from, plane);
         let (_, output) = grid.port(hop.to, plane);
-        Some(SwitchSetting {
+        Some(SwitchConfiguration {
             plane,
             switch,
             input,

@@ -274,9 +274,9 @@ mod tests {
     use opticoll_fabric::fabric::Fabric;
     use opticoll_plan::collective::{Collective, CollectiveKind};
     use opticoll_plan::plan::Plan;
-    use opticoll_simulate::{Method, Policy};
+    use opticoll_simulate::{Policy, TimingModel};
 
-    fn time(plan: &Plan, size: Bytes, method: &Method) -> Time {
+    fn time(plan: &Plan, size: Bytes, method: &TimingModel) -> Time {
         let outcome = opticoll_simulate::run_watched(plan, size, method, &mut |_| true);
         outcome.expect("the plan fits the fabric").time
     }
@@ -303,9 +303,9 @@ mod tests {
                 Policy::Free,
                 Policy::PerPort,
             ] {
-                let method = Method {
+                let method = TimingModel {
                     policy: Some(policy),
-                    ..Method::default()
+                    ..TimingModel::default()
                 };
                 for bytes in [1, 5, 31, 32, 33, 100, 1000, 1024, 4097, 12345, 65536] {
                     let size = Bytes::new(bytes);

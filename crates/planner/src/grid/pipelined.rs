@@ -360,17 +360,17 @@ fn slot_cost(problem: &PlanningProblem<'_>, routes: Routes) -> Result<SlotCost, 
         Routes::Parts { .. } => false,
         Routes::BothWays { .. } => true,
     };
-    let set_up = change.set_up.plus(change.teardown)?;
+    let setup = change.setup.plus(change.teardown)?;
     let (per_slot, once) = match circuits.charge(policy.name()) {
         Ok(ReconfigurationCharge::Never) => (Time::ZERO, Time::ZERO),
         Ok(ReconfigurationCharge::ChangedCircuit) if stays_up => {
             let (_, start_slots) = routes.parts();
-            (Time::ZERO, set_up.times(u64::from(start_slots) + 1)?)
+            (Time::ZERO, setup.times(u64::from(start_slots) + 1)?)
         }
         Ok(ReconfigurationCharge::Groups { each_slot: false }) if stays_up => {
             (Time::ZERO, Time::ZERO)
         }
-        _ => (set_up, Time::ZERO),
+        _ => (setup, Time::ZERO),
     };
     Ok(SlotCost {
         per_slot: per_slot.plus(circuits.delay()?)?.ps(),

@@ -55,7 +55,7 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::schedule::Schedule;
 use opticoll_simulate::packet::RankPlacement;
-use opticoll_simulate::{Method, Policy, SimulationError, Simulator, fluid};
+use opticoll_simulate::{Policy, SimulationError, Simulator, TimingModel, fluid};
 
 /// Returns a lower bound on the time of a ring's plan that has `slots` non-empty slots and sends
 /// `bytes` bytes over `channels` channels.
@@ -447,7 +447,7 @@ pub(crate) fn collective_bound(
     fabric: &Fabric,
     collective: &Collective,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<Time, PlannerError> {
     let links = fabric.network().is_some();
     if links && method.packet.placement != RankPlacement::default() {

@@ -9,7 +9,7 @@ use opticoll_fabric::family::wss_grid::WavelengthPlan;
 use opticoll_placement::PlacementProblem;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
-use opticoll_simulate::Method;
+use opticoll_simulate::TimingModel;
 use opticoll_verify::{Violation, verify};
 
 fn has_root(kind: CollectiveKind) -> bool {
@@ -50,7 +50,7 @@ pub fn replan(
     remaining: &Fabric,
     algorithm: &Spec,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<Replanned, PlannerError> {
     let collective = before.schedule.collective;
     let node = before.fabric.node(collective.root());

@@ -10,7 +10,7 @@ use opticoll_bounds::electrical::{MAX_THOROUGH_STEPS, WitnessedBound};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::Network;
 use opticoll_plan::collective::Collective;
-use opticoll_simulate::{Method, default_policy};
+use opticoll_simulate::{TimingModel, default_policy};
 
 /// A lower bound on the time of any plan, with its assumptions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn time_bound(
     fabric: &Fabric,
     collective: &Collective,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<Option<TimeBound>, UnitError> {
     if fabric.circuits().is_some() {
         let bound = opticoll_bounds::time_bound;
@@ -72,7 +72,7 @@ pub fn time_bounds(
     fabric: &Fabric,
     collective: &Collective,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<Vec<WitnessedBound>, UnitError> {
     if fabric.circuits().is_some() {
         let bound = |bound| circuit_bound(fabric, collective, size, method, bound);
@@ -95,7 +95,7 @@ pub fn time_bounds(
 fn placed_on_links<'a>(
     fabric: &'a Fabric,
     collective: &Collective,
-    method: &Method,
+    method: &TimingModel,
 ) -> Option<(&'a dyn Network, Collective)> {
     let places = method.packet.placement.terminals(fabric.ranks());
     let placed = electrical::collective_as_placed(collective, &places)?;
@@ -108,7 +108,7 @@ fn circuit_bound(
     fabric: &Fabric,
     collective: &Collective,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
     bound: CircuitBound,
 ) -> Result<Option<TimeBound>, UnitError> {
     let policy = method.policy.unwrap_or(default_policy(fabric));
@@ -135,7 +135,7 @@ pub fn stated_bound(
     fabric: &Fabric,
     collective: &Collective,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<StatedBound, NoBound> {
     let bound = match fabric.circuits() {
         Some(_) => time_bound(fabric, collective, size, method)?,

@@ -28,7 +28,7 @@ use opticoll_placement::circuit_switch::placement::HeldCircuits;
 use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::Plan;
-use opticoll_simulate::Method;
+use opticoll_simulate::TimingModel;
 
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
@@ -178,7 +178,7 @@ fn offer<'a>(
     let least = match &links {
         None => Time::ZERO,
         Some(links) => {
-            let (collective, method) = (&problem.collective, Method::default());
+            let (collective, method) = (&problem.collective, TimingModel::default());
             candidate_bound::collective_bound(links, collective, problem.size, &method)?
         }
     };
@@ -219,7 +219,7 @@ fn fastest_on_links(
     links: &Fabric,
     on_links: Option<&'static str>,
 ) -> Result<Plan, PlannerError> {
-    let method = Method::default();
+    let method = TimingModel::default();
     let links_problem = PlanningProblem {
         fabric: links,
         method: &method,

@@ -378,7 +378,7 @@ fn place(
             if *uses_side_network {
                 lights
                     .values_mut()
-                    .for_each(|light| *light = SwitchedLight::BESIDE);
+                    .for_each(|light| *light = SwitchedLight::PACKET);
                 continue;
             }
             let ends: Vec<(u32, [u32; 2])> = lights.keys().map(|ends| (0, *ends)).collect();

@@ -260,7 +260,7 @@ impl<'a> BurstEngine<'a> {
             });
         }
         if self.settings.signalling == Signalling::TwoWay {
-            return self.set_up(burst, pair, links, record);
+            return self.setup(burst, pair, links, record);
         }
         let control = links.len() as u64 * self.settings.processing.ps();
         let offset = control + self.settings.switching.ps() + self.settings.offset.ps();
@@ -290,7 +290,7 @@ impl<'a> BurstEngine<'a> {
 
     /// Requests the whole route at one instant (two-way signalling). Returns the time (ps) from
     /// which the transmitter is free.
-    fn set_up(&mut self, burst: ReadyBurst, pair: u32, links: &[u32], record: usize) -> u64 {
+    fn setup(&mut self, burst: ReadyBurst, pair: u32, links: &[u32], record: usize) -> u64 {
         let (now, network) = (self.now, self.network);
         self.spans.clear();
         let mut passed = 0;

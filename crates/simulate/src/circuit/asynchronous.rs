@@ -288,7 +288,7 @@ impl<'a> TransferTimeline<'a> {
         for change in planes.enter(slot, tunings) {
             let waits = match change.is_first && self.change.first_free {
                 true => Time::ZERO,
-                false => self.change.set_up,
+                false => self.change.setup,
             };
             let since = change.ended.unwrap_or_default();
             let ready = Availability {
@@ -383,9 +383,9 @@ impl<'a> TransferTimeline<'a> {
         let receiver = receive(leader);
         let retune = match (&self.planes, changes) {
             (None, true) if !is_fixed && releases => {
-                self.change.teardown.plus(self.change.set_up)?
+                self.change.teardown.plus(self.change.setup)?
             }
-            (None, true) if !is_fixed => self.change.set_up,
+            (None, true) if !is_fixed => self.change.setup,
             _ => Time::ZERO,
         };
         if let Some(planes) = &self.planes {

@@ -44,7 +44,7 @@ impl<'a> Charging<'a> {
     ) -> Result<Charging<'a>, SimulationError> {
         let state = match run.charge {
             ReconfigurationCharge::EverySlot => ChargeState::EverySlot,
-            ReconfigurationCharge::NewSetting => {
+            ReconfigurationCharge::NewConfiguration => {
                 let is_rotation_symmetric = run.period < plan.fabric.ranks();
                 ChargeState::NewConfiguration(Configuration::new(plan, is_rotation_symmetric))
             }
@@ -85,7 +85,7 @@ impl<'a> Charging<'a> {
                 }
                 self.reconfigurations += changes.setups;
                 let released = self.change.teardown.times(changes.releases)?;
-                return released.plus(self.change.set_up.times(changes.setups)?);
+                return released.plus(self.change.setup.times(changes.setups)?);
             }
             ChargeState::Never | ChargeState::EachCircuit | ChargeState::ChangedCircuit { .. } => {
                 false
@@ -94,8 +94,8 @@ impl<'a> Charging<'a> {
         if !charged {
             return Ok(Time::ZERO);
         }
-        self.reconfigurations += u64::from(self.change.set_up > Time::ZERO);
-        Ok(self.change.set_up)
+        self.reconfigurations += u64::from(self.change.setup > Time::ZERO);
+        Ok(self.change.setup)
     }
 
     /// Stores the ports of a block's messages for [`Charging::message_charge`].
@@ -124,7 +124,7 @@ impl<'a> Charging<'a> {
         };
         self.reconfigurations += u64::from(charged);
         match charged {
-            true => self.change.set_up,
+            true => self.change.setup,
             false => Time::ZERO,
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn simulate(
     let is_alike = matches!(
         run.charge,
         ReconfigurationCharge::EverySlot
-            | ReconfigurationCharge::NewSetting
+            | ReconfigurationCharge::NewConfiguration
             | ReconfigurationCharge::Never
             | ReconfigurationCharge::ChangedPort
     );
@@ -269,7 +269,7 @@ impl<'a> Pipeline<'a> {
         let change = circuits.change()?;
         let retune = match change.first_free {
             true => Time::ZERO,
-            false => change.set_up,
+            false => change.setup,
         };
         let waits = self.waits();
         let slots = self.plan.slots() as usize;

@@ -2,7 +2,7 @@
 
 use super::fluid::has_links;
 use crate::bulk_synchronous;
-use crate::method::Simulator;
+use crate::timing_model::Simulator;
 
 pub(super) const RECORD: Simulator = Simulator {
     run: Some(|case| bulk_synchronous::simulate(case.plan, case.size, case.method.step_overhead)),

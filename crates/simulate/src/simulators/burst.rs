@@ -7,7 +7,7 @@
 //!
 //! [`Fabric`]: opticoll_fabric::fabric::Fabric
 
-use crate::method::{Simulator, Unfit};
+use crate::timing_model::{Simulator, Unfit};
 
 pub(super) const RECORD: Simulator = Simulator::new(
     "burst",

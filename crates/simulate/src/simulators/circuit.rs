@@ -2,10 +2,10 @@
 
 use super::control::no_controller;
 use crate::live::Live;
-use crate::method::{Case, Simulator, Unfit};
 use crate::on_demand::OnDemand;
 use crate::outcome::{ChangedSetting, Outcome};
-use crate::{Method, SimulationError, circuit, default_policy};
+use crate::timing_model::{Case, Simulator, Unfit};
+use crate::{SimulationError, TimingModel, circuit, default_policy};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::fabric::circuits::{Paths, ReconfigurationCharge};
 use opticoll_fabric::family::wdm_ring::WdmRing;
@@ -57,7 +57,10 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
     Ok(outcome)
 }
 
-fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
+fn live<'a>(
+    fabric: &'a Fabric,
+    method: &'a TimingModel,
+) -> Result<Box<dyn Live + 'a>, SimulationError> {
     let ring = crate::require_machine::<WdmRing>(fabric, RECORD.name)?;
     let policy = method.policy.unwrap_or(default_policy(fabric));
     Ok(Box::new(OnDemand::new(ring, policy)?))

@@ -1,7 +1,7 @@
 //! Record of the simulator `control`, and the check that a fabric has no central controller.
 
-use crate::method::{Case, Simulator, Unfit};
 use crate::outcome::Outcome;
+use crate::timing_model::{Case, Simulator, Unfit};
 use crate::{Policy, SimulationError, control};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::family::wss_grid::WssGrid;

@@ -1,9 +1,9 @@
 //! Record of the simulator `fluid`.
 
 use crate::live::Live;
-use crate::method::{Case, Simulator, Unfit};
 use crate::outcome::Outcome;
-use crate::{Method, NO_LINKS, SimulationError, fluid, fluid_options, require_network};
+use crate::timing_model::{Case, Simulator, Unfit};
+use crate::{NO_LINKS, SimulationError, TimingModel, fluid, fluid_options, require_network};
 use opticoll_fabric::fabric::Fabric;
 
 pub(super) const RECORD: Simulator = Simulator {
@@ -44,7 +44,10 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
     )
 }
 
-fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
+fn live<'a>(
+    fabric: &'a Fabric,
+    method: &'a TimingModel,
+) -> Result<Box<dyn Live + 'a>, SimulationError> {
     let network = require_network(fabric, RECORD.name)?;
     let options = fluid_options(fabric, method)?;
     Ok(Box::new(fluid::DrivenFlows::new(network, &options)?))

@@ -2,9 +2,9 @@
 
 use super::fluid::has_links;
 use crate::live::Live;
-use crate::method::{Case, Simulator};
 use crate::outcome::Outcome;
-use crate::{Method, SimulationError, packet, packet_settings};
+use crate::timing_model::{Case, Simulator};
+use crate::{SimulationError, TimingModel, packet, packet_settings};
 use opticoll_fabric::fabric::Fabric;
 
 pub(super) const RECORD: Simulator = Simulator {
@@ -32,7 +32,10 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
     packet::simulate_plan(case.plan, case.size, &settings, case.watch)
 }
 
-fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
+fn live<'a>(
+    fabric: &'a Fabric,
+    method: &'a TimingModel,
+) -> Result<Box<dyn Live + 'a>, SimulationError> {
     let settings = packet_settings(fabric, method)?;
     Ok(Box::new(packet::DrivenPackets::new(fabric, &settings)?))
 }

@@ -8,7 +8,7 @@ use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
 use opticoll::planner;
 use opticoll::simulate;
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::units::Bytes;
 
 fn ring(ranks: u32, wavelengths: u32, more: &str) -> Fabric {
@@ -64,7 +64,7 @@ fn no_plan_by_auto_is_faster_than_the_bound() {
                 continue;
             }
             let size = Bytes::new(size);
-            let method = Method::from(Policy::EveryStep);
+            let method = TimingModel::from(Policy::EveryStep);
             let spec = "auto".parse().unwrap();
             let planned = planner::plan(&spec, &fabric, collective, size, &method).unwrap();
             let plan = planned.plan.into_expanded();

@@ -9,7 +9,7 @@ use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
 use opticoll::planner;
 use opticoll::simulate;
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 use proptest::prelude::*;
@@ -76,7 +76,7 @@ proptest! {
             };
             let size = Bytes::new([0, 1, 1000, 100_000, 3_000_000][random.random_range(0..5usize)]);
             let policy = Policy::ALL[random.random_range(0..4usize)];
-            let (named, method) = (spec.parse().unwrap(), Method::from(policy));
+            let (named, method) = (spec.parse().unwrap(), TimingModel::from(policy));
             let planned = planner::plan(&named, &fabric, collective, size, &method);
             // Not every algorithm is for every ring.
             let Ok(planned) = planned else { continue };

@@ -213,7 +213,7 @@ impl Slow<'_> {
                 _ => {
                     self.routes[next] = self.pick_route(next);
                     match self.settings.signalling {
-                        Signalling::TwoWay => self.set_up(next),
+                        Signalling::TwoWay => self.setup(next),
                         _ => self.control(next, 0, self.bursts[next].time.ps()),
                     }
                     next += 1;
@@ -331,7 +331,7 @@ impl Slow<'_> {
     }
 
     /// Reserves by two-way signalling: all links at the instant of the request.
-    fn set_up(&mut self, burst: usize) {
+    fn setup(&mut self, burst: usize) {
         let route = self.route(burst);
         let passed = self.passed(&route);
         let Burst {

@@ -156,7 +156,7 @@ fn auto_takes_the_network_for_short_messages() {
         let fabric = fabric(32, reconfiguration).replace("latency=2us", "latency=300ns");
         let fabric = format!("{fabric},ports={planes},planes={planes}");
         let plan = proved(AllToAll, "auto", &fabric, size, Policy::AllStop);
-        plan.light.contains(&SwitchedLight::BESIDE)
+        plan.light.contains(&SwitchedLight::PACKET)
     };
     for planes in [1, 2] {
         assert!(is_beside(64, "10ms", planes));

@@ -9,7 +9,7 @@ use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::Bytes;
 
 use super::dragonfly::{check_costs, proved};
@@ -21,7 +21,7 @@ fn time(kind: CollectiveKind, spec: &str, fabric: &str, size: u64) -> f64 {
     let fabric = Fabric::parse(fabric).unwrap();
     let schedule = proved(kind, spec, &fabric, 0);
     let plan = Plan::without_light(&fabric, schedule, spec.into());
-    let outcome = simulate::run(&plan, Bytes::new(size), &Method::default()).unwrap();
+    let outcome = simulate::run(&plan, Bytes::new(size), &TimingModel::default()).unwrap();
     outcome.time.seconds()
 }
 

@@ -12,7 +12,7 @@ use opticoll::simulate::Policy;
 fn against_the_bound(fabric: &str, demand: DemandMatrix, size: u64, policy: Policy) -> (u64, u64) {
     let fabric = Fabric::parse(&format!("circuit_switch:{fabric},startup=0s,latency=0s")).unwrap();
     let collective = demanding(demand);
-    let method = Method::from(policy);
+    let method = TimingModel::from(policy);
     let plan = proved("decomposition", &fabric, collective, size, &method);
     let time = time(&plan, size, &method);
     let bounds = time_bounds(&fabric, &collective, Bytes::new(size), &method).unwrap();
@@ -79,8 +79,13 @@ fn bounds_by_hand() {
     let bounds = |fabric: &str, policy: Policy| -> Vec<(&'static str, u64)> {
         let fabric = Fabric::parse(&format!("circuit_switch:ranks=3,{fabric}")).unwrap();
         let collective = demanding(matrix.clone());
-        let bounds =
-            time_bounds(&fabric, &collective, Bytes::new(4), &Method::from(policy)).unwrap();
+        let bounds = time_bounds(
+            &fabric,
+            &collective,
+            Bytes::new(4),
+            &TimingModel::from(policy),
+        )
+        .unwrap();
         bounds
             .iter()
             .map(|one| (one.bound.name, one.bound.time.ps()))
@@ -265,7 +270,7 @@ fn auto_takes_a_decomposition_where_blocks_differ() {
         Fabric::parse("circuit_switch:ranks=16,ports=2,planes=2,reconfiguration=1us").unwrap();
     let collective = demanding(generated("random", 16));
     for policy in [Policy::AllStop, Policy::Planes, Policy::PerPort] {
-        let method = Method::from(policy);
+        let method = TimingModel::from(policy);
         let [auto, direct] = ["auto", "direct"].map(|name| {
             let plan = proved(name, &fabric, collective, 1 << 24, &method);
             (time(&plan, 1 << 24, &method), plan.algorithm)

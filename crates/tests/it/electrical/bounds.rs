@@ -8,7 +8,7 @@ use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule, Transfer};
 use opticoll::simulate;
-use opticoll::simulate::{Method, fluid};
+use opticoll::simulate::{TimingModel, fluid};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
@@ -49,7 +49,9 @@ fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
                     let collective = Collective::new(record.collective, fabric.ranks()).unwrap();
                     let bound = electrical_bound::best(network, &collective, size).unwrap();
                     assert_eq!(bound.is_none(), options == "sharing=per_flow");
-                    let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+                    let time = simulate::run(&plan, size, &TimingModel::default())
+                        .unwrap()
+                        .time;
                     let least = bound.map_or(Time::ZERO, |bound| bound.time);
                     assert!(at_least(time, least), "{}: {time} < {least}", record.name);
                 }
@@ -76,7 +78,9 @@ fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
             "{kind}"
         );
         let plan = proved(kind, algorithm, &fabric);
-        let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+        let time = simulate::run(&plan, size, &TimingModel::default())
+            .unwrap()
+            .time;
         assert!(at_least(least, time), "{kind}: {time} > {least}");
     }
 }
@@ -271,7 +275,9 @@ fn cuts_bound_what_single_ranks_do_not() {
         );
         if !algorithm.is_empty() {
             let plan = proved(kind, algorithm, &fabric);
-            let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+            let time = simulate::run(&plan, size, &TimingModel::default())
+                .unwrap()
+                .time;
             assert!(
                 at_least(bound.time, time),
                 "{fabric}: {time} > {}",
@@ -344,7 +350,7 @@ fn latencies_of_what_leaves_a_rank_are_not_added_to_its_bytes() {
     let plan = Plan::without_light(&fabric, schedule, "by hand".into());
     assert_eq!(verify(&plan), []);
     let size = Bytes::new(40_000);
-    let method = Method::from_settings([("start", "sender")]).unwrap();
+    let method = TimingModel::from_settings([("start", "sender")]).unwrap();
     let time = simulate::run(&plan, size, &method).unwrap().time;
     let bound = electrical_bound::best(fabric.network().unwrap(), &reduce, size);
     let bound = bound.unwrap().unwrap();
@@ -377,7 +383,7 @@ fn a_rank_and_the_router_of_its_own_are_a_part() {
     // A group of two takes in four blocks over two global cables.
     assert_eq!((bound.name, bound.time.seconds() * 1e3), ("cut", 2.5));
     let plan = proved(CollectiveKind::AllGather, "ring", &fabric);
-    let time = simulate::run(&plan, Bytes::new(1_000_000), &Method::default());
+    let time = simulate::run(&plan, Bytes::new(1_000_000), &TimingModel::default());
     assert!(at_least(time.unwrap().time, bound.time));
 }
 
@@ -400,7 +406,9 @@ fn half_duplex_cables_carry_what_comes_and_what_goes() {
         assert_eq!(least.seconds() * 1e3, milliseconds, "{kind}");
         if !algorithm.is_empty() {
             let plan = proved(kind, algorithm, &fabric);
-            let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+            let time = simulate::run(&plan, size, &TimingModel::default())
+                .unwrap()
+                .time;
             assert!(at_least(least, time), "{kind}: {time} > {least}");
         }
     }
@@ -416,7 +424,7 @@ fn bounds_of_rooted_collectives_are_those_of_the_roots_place() {
         ("placement", "1-0-2"),
         ("router_delay", "0ns"),
     ];
-    let method = Method::from_settings(settings).unwrap();
+    let method = TimingModel::from_settings(settings).unwrap();
     let spec = "direct".parse().unwrap();
     let gather = |root| {
         let gather = Collective::new(CollectiveKind::Gather, 3).unwrap();

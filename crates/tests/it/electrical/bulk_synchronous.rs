@@ -7,7 +7,7 @@ use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::simulate;
 use opticoll::simulate::outcome::{Flowing, Outcome};
-use opticoll::simulate::{Method, SimulationError};
+use opticoll::simulate::{SimulationError, TimingModel};
 use opticoll::units::Bytes;
 
 use super::{FABRICS, proved};
@@ -16,7 +16,7 @@ fn outcome(plan: &Plan, simulator: &str, bytes: u64) -> Outcome {
     let start = ("start", "step");
     let settings = [("simulator", simulator), start];
     let known = if simulator == "fluid" { 2 } else { 1 };
-    let method = Method::from_settings(settings.into_iter().take(known)).unwrap();
+    let method = TimingModel::from_settings(settings.into_iter().take(known)).unwrap();
     simulate::run(plan, Bytes::new(bytes), &method).unwrap()
 }
 
@@ -48,7 +48,7 @@ fn each_step_takes_its_overhead_once() {
     let ring = Fabric::parse("electrical_ring:ranks=5,rate=1GB/s,latency=1us").unwrap();
     let plan = proved(CollectiveKind::AllGather, "ring", &ring);
     let settings = [("simulator", "bulk_synchronous"), ("step_overhead", "3us")];
-    let method = Method::from_settings(settings).unwrap();
+    let method = TimingModel::from_settings(settings).unwrap();
     let found = simulate::run(&plan, Bytes::new(1_000_000), &method).unwrap();
     assert_eq!(found.time.ps(), 4 * (3_000_000 + 1_000_000 + 1_000_000_000));
     assert_eq!(found.settings[0].name, "step_overhead");
@@ -143,7 +143,7 @@ fn no_step_takes_longer_than_flows_but_for_latencies() {
 fn light_and_transfers_to_nowhere_are_refused() {
     let ring = Fabric::parse("wdm_ring:ranks=4,wavelengths=1").unwrap();
     let plan = proved(CollectiveKind::AllGather, "ring", &ring);
-    let method = Method::from_settings([("simulator", "bulk_synchronous")]).unwrap();
+    let method = TimingModel::from_settings([("simulator", "bulk_synchronous")]).unwrap();
     let refused = simulate::run(&plan, Bytes::new(8), &method).unwrap_err();
     assert!(refused.to_string().contains("use circuit"), "{refused}");
     let switch = Fabric::parse("crossbar:ranks=5").unwrap();

@@ -6,7 +6,7 @@ use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::planner;
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::simulate::fluid::{FlowOptions, StartRule, Weights};
 use opticoll::simulate::outcome::Flowing;
 use opticoll::spec::Spec;
@@ -19,10 +19,10 @@ use serde_json::Value;
 use super::proved;
 
 fn seconds(plan: &Plan, bytes: u64, start: StartRule, options: FlowOptions) -> f64 {
-    let method = Method {
+    let method = TimingModel {
         start: Some(start),
         fluid: options,
-        ..Method::default()
+        ..TimingModel::default()
     };
     let outcome = simulate::run(plan, Bytes::new(bytes), &method).unwrap();
     assert_eq!(outcome.simulator, "fluid");
@@ -165,7 +165,7 @@ fn swing_takes_less_on_a_ring_than_halving() {
 fn transfers_with_the_same_ends_are_one_message() {
     let fabric = Fabric::parse("crossbar:ranks=8,latency=1us").unwrap();
     let plan = proved(CollectiveKind::AllGather, "bruck", &fabric);
-    let outcome = simulate::run(&plan, Bytes::new(1000), &Method::default()).unwrap();
+    let outcome = simulate::run(&plan, Bytes::new(1000), &TimingModel::default()).unwrap();
     assert!(plan.len() > 24, "{}", plan.len());
     assert_eq!(outcome.slots.lightpaths, [8, 8, 8]);
     let single = Plan::without_light(
@@ -174,7 +174,7 @@ fn transfers_with_the_same_ends_are_one_message() {
         "bruck".into(),
     );
     assert_eq!(verify(&single), []);
-    let other = simulate::run(&single, Bytes::new(1000), &Method::default()).unwrap();
+    let other = simulate::run(&single, Bytes::new(1000), &TimingModel::default()).unwrap();
     assert_eq!((other.time, &other.slots), (outcome.time, &outcome.slots));
     assert_eq!(other.links, outcome.links);
 }
@@ -185,7 +185,7 @@ fn a_simulation_says_what_bounds_the_plan() {
     let fabric = Fabric::parse("custom:ranks=3,switches=1,links=0-3+1-3+2-3@4Gb/s,rate=8Gb/s");
     let fabric = fabric.unwrap();
     let plan = proved(CollectiveKind::AllGather, "direct", &fabric);
-    let outcome = simulate::run(&plan, Bytes::new(1_000_000), &Method::default()).unwrap();
+    let outcome = simulate::run(&plan, Bytes::new(1_000_000), &TimingModel::default()).unwrap();
     let flowing = outcome.details.get::<Flowing>().unwrap();
     // Two blocks of 1 MB at 4 Gb/s.
     assert_eq!(outcome.time, "4ms".parse::<Time>().unwrap());
@@ -233,19 +233,22 @@ fn auto_takes_the_fastest_of_all_that_it_names() {
         let collective = Collective::new(CollectiveKind::AllReduce, 16).unwrap();
         let size = Bytes::new(size);
         let auto = Spec::new("auto");
-        let planned = planner::plan(&auto, &fabric, collective, size, &Method::default()).unwrap();
+        let planned =
+            planner::plan(&auto, &fabric, collective, size, &TimingModel::default()).unwrap();
         let plan = planned.plan.into_expanded();
         assert_eq!(verify(&plan), []);
         assert_eq!(plan.algorithm, fastest, "{:?}", planned.candidates);
-        let time = simulate::run(&plan, size, &Method::default()).unwrap().time;
+        let time = simulate::run(&plan, size, &TimingModel::default())
+            .unwrap()
+            .time;
         assert_eq!(planned.candidates[0].name, fastest);
         assert!(planned.candidates.len() >= 5);
         for candidate in &planned.candidates {
             let spec = candidate.name.parse().unwrap();
-            let other = planner::plan(&spec, &fabric, collective, size, &Method::default());
+            let other = planner::plan(&spec, &fabric, collective, size, &TimingModel::default());
             let other = other.unwrap().plan;
             assert_eq!(verify(&other), []);
-            let other = simulate::run(&other, size, &Method::default())
+            let other = simulate::run(&other, size, &TimingModel::default())
                 .unwrap()
                 .time;
             // Of what was left out the least time is said.

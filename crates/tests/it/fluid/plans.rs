@@ -3,7 +3,7 @@
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::simulate::fluid::{FlowOptions, MessageTime, StartRule, message_times};
 use opticoll::simulate::outcome::Flowing;
 use opticoll::units::Bytes;
@@ -26,9 +26,9 @@ fn steps_and_path_of_a_plan_are_those_of_its_messages() {
         for start in StartRule::ALL {
             let case = format!("{kind} by {algorithm}, {start:?}");
             let size = Bytes::new(1_000_003);
-            let method = Method {
+            let method = TimingModel {
                 start: Some(start),
-                ..Method::default()
+                ..TimingModel::default()
             };
             let outcome = simulate::run(&plan, size, &method).unwrap();
             let messages = message_times(&plan, size, start, &FlowOptions::default()).unwrap();

@@ -9,7 +9,7 @@ use opticoll::family::lightpath_grid::PortsLight;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate;
-use opticoll::simulate::{Method, Paths, Policy};
+use opticoll::simulate::{Paths, Policy, TimingModel};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn recursive_doubling_of_an_all_gather_with_one_port_cannot_be_beaten() {
                 rounds * A + sending,
             ),
         ] {
-            let method = Method::from_settings(settings).unwrap();
+            let method = TimingModel::from_settings(settings).unwrap();
             let time = simulate::run(&plan, Bytes::new(1000), &method)
                 .unwrap()
                 .time;
@@ -136,7 +136,7 @@ fn a_vector_in_the_fewest_slots_is_sent_whole_in_each() {
         (CollectiveKind::Reduce, "binomial"),
     ] {
         let plan = proved(kind, algorithm, slow);
-        let method = Method::from_settings(vec![("policy", "every_step")]).unwrap();
+        let method = TimingModel::from_settings(vec![("policy", "every_step")]).unwrap();
         let time = simulate::run(&plan, Bytes::new(1_000_000), &method)
             .unwrap()
             .time;
@@ -224,10 +224,10 @@ proptest! {
                 (Policy::EveryStep, Paths::Released),
                 (Policy::Free, Paths::Released),
             ] {
-                let method = Method {
+                let method = TimingModel {
                     policy: Some(policy),
                     paths: (paths != Paths::Released).then_some(paths),
-                    ..Method::default()
+                    ..TimingModel::default()
                 };
                 let time = simulate::run(&plan, Bytes::new(bytes), &method).unwrap().time;
                 let charge = plan.fabric.circuits().unwrap().charge(policy.name()).unwrap();
@@ -285,7 +285,7 @@ fn paths_side_by_side_are_not_below_the_bound() {
         ..Plan::without_light(&fabric, schedule, "by hand".into())
     };
     assert_eq!(verify(&plan), []);
-    let time = simulate::run(&plan, Bytes::new(1000), &Method::default());
+    let time = simulate::run(&plan, Bytes::new(1000), &TimingModel::default());
     let expected = 2 * E + A + 500 * B;
     assert_eq!(time.unwrap().time.ps(), expected);
     let least = bound(&fabric, CollectiveKind::AllGather, 1000, Setups::Released);

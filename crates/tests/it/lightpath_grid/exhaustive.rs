@@ -8,7 +8,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::planner;
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::Bytes;
 
 use crate::proved_plan;
@@ -157,7 +157,7 @@ fn exchange(block: u64) -> u64 {
 fn bound_and_time(ranks: u32, kind: CollectiveKind, name: &str, bytes: u64) -> (u64, u64) {
     let fabric = Fabric::parse(&format!("lightpath_grid:ranks={ranks}")).unwrap();
     let collective = Collective::new(kind, ranks).unwrap();
-    let method = Method::from_settings(vec![("policy", "free")]).unwrap();
+    let method = TimingModel::from_settings(vec![("policy", "free")]).unwrap();
     let size = Bytes::new(bytes);
     let planned = proved_plan(name, &fabric, collective, size, &method);
     let time = simulate::run(&planned.plan, size, &method).unwrap().time;

@@ -4,7 +4,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::planner;
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::Bytes;
 
 use crate::{proved_plan, refusal};
@@ -21,7 +21,7 @@ fn timed(fabric: &str, kind: CollectiveKind, name: &str, bytes: u64, policy: &st
         .unwrap()
         .with_root(2)
         .unwrap();
-    let method = Method::from_settings(vec![("policy", policy)]).unwrap();
+    let method = TimingModel::from_settings(vec![("policy", policy)]).unwrap();
     let size = Bytes::new(bytes);
     let planned = proved_plan(name, &fabric, collective, size, &method);
     let time = simulate::run(&planned.plan, size, &method).unwrap().time;
@@ -51,11 +51,11 @@ fn pieces_go_along_all_dimensions_of_a_hypercube() {
             let fabric = format!("lightpath_grid:ranks={ranks},ports={ports}");
             let name = "pipelined:pieces=9,shape=hypercube";
             let slots = 9 + u64::from(u32::ilog2(ranks)) - 1;
-            for (policy, set_up) in [("every_step", 2 * E), ("free", 0)] {
+            for (policy, setup) in [("every_step", 2 * E), ("free", 0)] {
                 // Pieces of 1,000 bytes.
                 let (made, time) = timed(&fabric, kind, name, 9000 * parts, policy);
                 assert_eq!(made, slots, "{kind} on {fabric}");
-                assert_eq!(time, slots * (set_up + A + 1000 * B), "{kind} on {fabric}");
+                assert_eq!(time, slots * (setup + A + 1000 * B), "{kind} on {fabric}");
             }
         }
     }

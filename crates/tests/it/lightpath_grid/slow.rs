@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use opticoll::collective::CollectiveKind;
 use opticoll::plan::Plan;
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::Bytes;
 
 use super::{algorithms, proved};
@@ -134,7 +134,7 @@ fn times_are_those_of_a_simulation_that_knows_no_ports() {
                     format!("lightpath_grid:ranks={ranks},ports={ports},setup=7ms,teardown=3ms");
                 let plan = proved(kind, algorithm, &fabric);
                 let time = |settings: &[(&str, &str)]| {
-                    let method = Method::from_settings(settings.iter().copied()).unwrap();
+                    let method = TimingModel::from_settings(settings.iter().copied()).unwrap();
                     let outcome = simulate::run(&plan, Bytes::new(size), &method).unwrap();
                     let slots = &outcome.slots;
                     let follows = slots.start.iter().skip(1).zip(&slots.end);
@@ -179,7 +179,7 @@ fn kept_paths_are_those_used_last() {
                 let plan = proved(kind, algorithm, &fabric);
                 let sending: u64 = slots(&plan, size).iter().map(|(_, longest)| longest).sum();
                 for (paths, runs) in [("kept", 1), ("warm", 2)] {
-                    let method = Method::from_settings([("paths", paths)]).unwrap();
+                    let method = TimingModel::from_settings([("paths", paths)]).unwrap();
                     let found = simulate::run(&plan, Bytes::new(size), &method).unwrap();
                     let expected = sending + kept(&plan, size, ports, runs);
                     let case = format!("{kind} by {algorithm} on {fabric}, {paths}");

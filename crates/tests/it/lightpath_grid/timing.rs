@@ -5,7 +5,7 @@ use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Light;
 use opticoll::plan::Relay;
 use opticoll::simulate;
-use opticoll::simulate::{Method, SimulationError};
+use opticoll::simulate::{SimulationError, TimingModel};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
@@ -41,7 +41,7 @@ fn simulated_times_are_the_formulas() {
                 };
                 let (sending, setups) = formula(kind, algorithm, p, k, n);
                 let run = |settings: &[(&str, &str)]| {
-                    let method = Method::from_settings(settings.iter().copied()).unwrap();
+                    let method = TimingModel::from_settings(settings.iter().copied()).unwrap();
                     simulate::run(&plan, Bytes::new(size), &method)
                 };
                 let found = run(&[]).unwrap();
@@ -82,7 +82,7 @@ fn simulated_times_are_the_worked_values() {
         let with = |ports, policy| {
             let fabric = format!("lightpath_grid:ranks=64,ports={ports}");
             let plan = proved(kind, algorithm, &fabric);
-            let method = Method::from_settings([("policy", policy)]).unwrap();
+            let method = TimingModel::from_settings([("policy", policy)]).unwrap();
             let outcome = simulate::run(&plan, Bytes::new(size), &method).unwrap();
             outcome.time.ps()
         };
@@ -109,7 +109,7 @@ fn every_message_is_rounded_up() {
     let fabric = "lightpath_grid:ranks=5,ports=2,latency=3us,rate=7Gb/s,setup=2ms,teardown=1ms";
     let plan = proved(CollectiveKind::AllGather, "ring", fabric);
     let message = (1_001u64 * 8 * 1_000).div_ceil(7);
-    let outcome = simulate::run(&plan, Bytes::new(1_001), &Method::default()).unwrap();
+    let outcome = simulate::run(&plan, Bytes::new(1_001), &TimingModel::default()).unwrap();
     assert_eq!(outcome.time.ps(), 4 * (3_000_000 + message) + 3_000_000_000);
 }
 
@@ -149,7 +149,7 @@ fn kept_paths_save_what_the_ports_can_hold() {
         let fabric = format!("lightpath_grid:ranks={p},ports={k},setup=7ms,teardown=3ms");
         let plan = proved(kind.parse().unwrap(), algorithm, &fabric);
         let time = |setting| {
-            let method = Method::from_settings([setting]).unwrap();
+            let method = TimingModel::from_settings([setting]).unwrap();
             simulate::run(&plan, Bytes::new(1_000), &method)
                 .unwrap()
                 .time
@@ -181,7 +181,7 @@ fn a_plan_with_relays_is_refused() {
         slot: 1,
     });
     assert_ne!(verify(&plan), []);
-    let refused = simulate::run(&plan, Bytes::new(1), &Method::default());
+    let refused = simulate::run(&plan, Bytes::new(1), &TimingModel::default());
     assert!(
         matches!(refused, Err(SimulationError::Transfer { transfer: 0, .. })),
         "{refused:?}"

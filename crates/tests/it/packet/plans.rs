@@ -7,15 +7,15 @@ use opticoll::simulate;
 use opticoll::simulate::outcome::packets::PacketOutcome;
 use opticoll::simulate::packet;
 use opticoll::simulate::packet::{Draws, PacketWork};
-use opticoll::simulate::{Method, background};
+use opticoll::simulate::{TimingModel, background};
 use opticoll::units::Bytes;
 
 use super::{balanced, check_laws, cut};
 use crate::placed;
 
-fn method(settings: &[(&str, &str)]) -> Method {
+fn method(settings: &[(&str, &str)]) -> TimingModel {
     let packet = ("simulator", "packet");
-    Method::from_settings(std::iter::once(packet).chain(settings.iter().copied())).unwrap()
+    TimingModel::from_settings(std::iter::once(packet).chain(settings.iter().copied())).unwrap()
 }
 
 const FABRICS: &[&str] = &[
@@ -199,7 +199,7 @@ fn values_that_are_none_are_refused_with_a_reason() {
         ("policy", "free", "circuit"),
     ] {
         let settings = [("simulator", "packet"), (name, text)];
-        let outcome = Method::from_settings(settings)
+        let outcome = TimingModel::from_settings(settings)
             .and_then(|method| simulate::run(&plan, Bytes::new(100), &method));
         let error = outcome.unwrap_err().to_string();
         assert!(error.contains(reason), "{name}={text}: {error}");

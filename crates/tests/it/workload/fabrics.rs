@@ -11,7 +11,7 @@ use opticoll::simulate;
 use opticoll::simulate::fluid;
 use opticoll::simulate::fluid::{Flow, FlowOptions, Flows};
 use opticoll::simulate::packet::Issue;
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
@@ -35,7 +35,7 @@ const RENDEZVOUS: EndCosts = EndCosts {
 pub(super) fn run_on(
     program: &Program,
     fabric: &Fabric,
-    method: &Method,
+    method: &TimingModel,
     ends: EndCosts,
 ) -> Result<Replayed, TraceError> {
     let (mut network, _) = on_fabric(fabric, method)?;
@@ -47,8 +47,8 @@ pub(super) fn run_on(
     replay(program, &mut *network, settings)
 }
 
-fn method(settings: &[(&str, &str)]) -> Method {
-    Method::from_settings(settings.iter().copied()).unwrap()
+fn method(settings: &[(&str, &str)]) -> TimingModel {
+    TimingModel::from_settings(settings.iter().copied()).unwrap()
 }
 
 /// Returns a program in which every rank enters one collective at time 0.
@@ -152,7 +152,7 @@ fn a_ring_of_light_takes_as_long_as_its_plan_by_slots() {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, 6).unwrap();
     let size = Bytes::new(100_000);
-    let planned = proved_plan("ring", &fabric, collective, size, &Method::default()).plan;
+    let planned = proved_plan("ring", &fabric, collective, size, &TimingModel::default()).plan;
     let program = one_collective(CollectiveKind::AllGather, 6, 100_000, "ring");
     for policy in Policy::ALL {
         let method = method(&[("policy", policy.name())]);

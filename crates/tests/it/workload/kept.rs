@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use opticoll::collective::CollectiveKind;
 use opticoll::collective::CollectiveKind::{AllGather, AllReduce, Broadcast};
 use opticoll::simulate;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::Bytes;
 use opticoll::workload::csv;
 use opticoll::workload::expand::Algorithms;
@@ -22,7 +22,7 @@ fn replayed(text: &str, network: &str, paths: &str, algorithms: &Algorithms) -> 
     let trace = csv::read(text).unwrap();
     let request = ReplayRequest {
         network: &transport(network, trace.ranks.len() as u32),
-        method: &Method::from_settings([("paths", paths)]).unwrap(),
+        method: &TimingModel::from_settings([("paths", paths)]).unwrap(),
         algorithms,
         settings: ReplaySettings::default(),
     };
@@ -59,7 +59,7 @@ fn a_collective_alone_takes_as_long_as_its_plan() {
                 let rows: Vec<String> = (0..ranks).map(row).collect();
                 let algorithms = Algorithms::default().with(kind, algorithm.parse().unwrap());
                 for paths in ["kept", "warm"] {
-                    let method = Method::from_settings([("paths", paths)]).unwrap();
+                    let method = TimingModel::from_settings([("paths", paths)]).unwrap();
                     let expected = simulate::run(&plan, Bytes::new(1000), &method).unwrap();
                     let done = replayed(&program(ranks, &rows), &fabric, paths, &algorithms);
                     let case = format!("{kind} by {algorithm} on {fabric}, {paths}");

@@ -4,7 +4,7 @@ use opticoll::algorithms::records_for;
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::{Fabric, Plane};
 use opticoll::family::wss_grid::WssGrid;
-use opticoll::family::wss_grid::{Configuration, SwitchSetting};
+use opticoll::family::wss_grid::{Configuration, SwitchConfiguration};
 use opticoll::placement::wavelengths_used;
 use opticoll::placement::wss_grid::placement::colour_edges;
 use opticoll::placement::wss_grid::switches::configuration;
@@ -112,7 +112,7 @@ fn configuration_by_formula(grid: &WssGrid) -> Configuration {
             for (input, output) in (0..ports).flat_map(|one| (0..ports).map(move |two| (one, two)))
             {
                 if let Some(wavelength) = grid.plan.wavelength(ports, input, output) {
-                    settings.push(SwitchSetting {
+                    settings.push(SwitchConfiguration {
                         plane,
                         switch,
                         input,
@@ -143,7 +143,7 @@ fn a_configuration_says_for_each_input_and_wavelength_one_output() {
     assert_eq!(configuration(&plan), set);
     let cyclic = Fabric::parse("wss_grid:rows=1,columns=3,plan=cyclic").unwrap();
     let set = configuration_by_formula(cyclic.downcast::<WssGrid>().unwrap());
-    let expected = SwitchSetting {
+    let expected = SwitchConfiguration {
         plane: Plane::Row,
         switch: 0,
         input: 2,

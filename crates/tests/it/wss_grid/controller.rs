@@ -5,7 +5,7 @@ use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
 use opticoll::simulate;
 use opticoll::simulate::outcome::{Outcome, Tuned};
-use opticoll::simulate::{Method, Policy, control};
+use opticoll::simulate::{Policy, TimingModel, control};
 use opticoll::units::Bytes;
 use proptest::prelude::*;
 
@@ -175,7 +175,7 @@ fn only_control_simulates_a_controller() {
         .unwrap_err()
         .to_string();
     assert!(several.contains("leave `controller` out"), "{several}");
-    let every_step = Method::from(Policy::EveryStep);
+    let every_step = TimingModel::from(Policy::EveryStep);
     let problem = simulate::run(&plan, Bytes::new(8), &every_step).unwrap_err();
     assert!(
         problem.to_string().ends_with("flow by flow; use two_tier"),

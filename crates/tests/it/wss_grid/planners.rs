@@ -8,7 +8,7 @@ use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::planner;
 use opticoll::simulate;
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{Policy, TimingModel};
 use opticoll::units::{Bytes, Time};
 
 use crate::{proved_plan, refusal};
@@ -24,7 +24,7 @@ fn fabric(rows: u32, columns: u32) -> Fabric {
 
 /// Returns the verified plan that a planner makes for a size, and its time under `every_step`.
 fn timed(fabric: &Fabric, collective: Collective, name: &str, bytes: u64) -> (Plan, u64) {
-    let (size, method) = (Bytes::new(bytes), Method::from(Policy::EveryStep));
+    let (size, method) = (Bytes::new(bytes), TimingModel::from(Policy::EveryStep));
     let planned = proved_plan(name, fabric, collective, size, &method);
     let time = simulate::run(&planned.plan, size, &method).unwrap().time;
     let bound = planner::time_bound(fabric, &collective, size, &method).unwrap();
@@ -99,7 +99,7 @@ fn what_a_root_sends_or_receives_is_what_it_receives_in_an_all_gather() {
 #[test]
 fn circuits_that_stay_are_tuned_once() {
     use CollectiveKind::{AllGather, AllReduce, Barrier, ReduceScatter};
-    let method = Method::from(Policy::TwoTier);
+    let method = TimingModel::from(Policy::TwoTier);
     for side in [4, 8] {
         let fabric = fabric(side, side);
         let ranks = u64::from(fabric.ranks());
@@ -218,7 +218,7 @@ fn auto_comes_near_the_bounds_of_a_grid() {
     ] {
         // The vector takes 1,600 slots.
         let (_, time) = timed(&fabric, collective(kind, &fabric), "auto", 16_000_000);
-        let method = Method::from(Policy::EveryStep);
+        let method = TimingModel::from(Policy::EveryStep);
         let size = Bytes::new(16_000_000);
         let bound = planner::time_bound(&fabric, &collective(kind, &fabric), size, &method);
         let bound = bound.unwrap().unwrap().time;
@@ -236,7 +236,7 @@ fn auto_comes_near_the_bounds_of_a_grid() {
 fn auto_comes_near_the_bound_of_a_thousand_ranks_where_changed_circuits_are_charged() {
     use CollectiveKind::{AllReduce, AllToAll, ReduceScatter};
     let fabric = Fabric::parse("wss_grid:rows=32,columns=32").unwrap();
-    let method = Method::from(Policy::TwoTier);
+    let method = TimingModel::from(Policy::TwoTier);
     let size = Bytes::new(64 << 10);
     for kind in [AllReduce, AllToAll, ReduceScatter] {
         let collective = collective(kind, &fabric);

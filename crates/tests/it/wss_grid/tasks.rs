@@ -11,7 +11,7 @@ use opticoll::plan::Plan;
 use opticoll::planner::{PlannerError, replan};
 use opticoll::schedule::Schedule;
 use opticoll::simulate::tasks::{Task, run_tasks};
-use opticoll::simulate::{Method, SimulationError, run};
+use opticoll::simulate::{SimulationError, TimingModel, run};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::{self, ViolationKind};
@@ -65,7 +65,7 @@ fn the_arbiter_admits_tasks_when_their_nodes_are_free_and_then_stands_aside() {
         task(&upper, 1, 6),
     ];
     let found = run_tasks(&wanted).unwrap();
-    let alone = run(&upper, Bytes::new(8000), &Method::default())
+    let alone = run(&upper, Bytes::new(8000), &TimingModel::default())
         .unwrap()
         .time;
     let slow = Time::from_ps(1_000_000_000);
@@ -112,7 +112,7 @@ fn auto_takes_both_planes_where_the_vector_is_long() {
     for kind in CollectiveKind::ALL {
         let collective = Collective::new(kind, 16).unwrap();
         for bytes in [1000, 100_000_000] {
-            let method = Method::default();
+            let method = TimingModel::default();
             let planned = proved_plan("auto", &fabric, collective, Bytes::new(bytes), &method);
             let timed = planned
                 .candidates
@@ -211,7 +211,7 @@ fn two_tasks_run_side_by_side_where_their_ports_differ_and_nowhere_else() {
             let at_once = found[1].admitted == Time::ZERO;
             assert_eq!(at_once, disjoint, "{} and {}", one.fabric, other.fabric);
             assert_eq!(verify::tasks(&[one, other]).is_empty(), disjoint);
-            let alone = run(other, Bytes::new(1000), &Method::default()).unwrap();
+            let alone = run(other, Bytes::new(1000), &TimingModel::default()).unwrap();
             assert_eq!(found[1].round, alone);
             if !disjoint {
                 assert_eq!(found[1].admitted, found[0].end);
@@ -263,7 +263,7 @@ fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
     let left = families::after_failures(&before.fabric, wound).unwrap();
     let size = Bytes::new(16 << 10);
     let algorithm: Spec = before.algorithm.parse().unwrap();
-    let anew = replan::replan(&before, &left, &algorithm, size, &Method::default())?;
+    let anew = replan::replan(&before, &left, &algorithm, size, &TimingModel::default())?;
     assert_eq!(anew.violations, [], "{wound}");
     let made = &anew.planned.plan;
     assert_eq!(made.fabric.ranks(), left.ranks());
@@ -308,7 +308,7 @@ fn the_root_is_the_same_node_after_others_have_left() {
         let left = families::after_failures(&before.fabric, failed).unwrap();
         let auto: Spec = "auto".parse().unwrap();
         let size = Bytes::new(1000);
-        replan::replan(&before, &left, &auto, size, &Method::default())
+        replan::replan(&before, &left, &auto, size, &TimingModel::default())
     };
     let found = anew("leaving=1+3").unwrap();
     assert_eq!(found.violations, []);
@@ -327,7 +327,7 @@ fn proved_from(root: u32, fabric: &str) -> Plan {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::Broadcast, fabric.ranks()).unwrap();
     let collective = collective.with_root(root).unwrap();
-    let (size, method) = (Bytes::new(1), Method::default());
+    let (size, method) = (Bytes::new(1), TimingModel::default());
     proved_plan("binomial", &fabric, collective, size, &method).plan
 }
 

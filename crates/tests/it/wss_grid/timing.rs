@@ -4,7 +4,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::simulate;
 use opticoll::simulate::outcome::Tuned;
-use opticoll::simulate::{Method, Policy, control};
+use opticoll::simulate::{Policy, TimingModel, control};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn simulated(
     simulator: &str,
 ) -> opticoll::simulate::outcome::Outcome {
     let plan = proved(CollectiveKind::AllReduce, algorithm, fabric);
-    let method = Method::from_settings([("simulator", simulator)]).unwrap();
+    let method = TimingModel::from_settings([("simulator", simulator)]).unwrap();
     simulate::run(&plan, Bytes::new(bytes), &method).unwrap()
 }
 

@@ -16,7 +16,7 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::Plan;
 use opticoll_planner as planner;
-use opticoll_simulate::{Method, Policy, default_simulator};
+use opticoll_simulate::{Policy, TimingModel, default_simulator};
 use opticoll_verify::verify;
 
 opticoll_simulate::rows! {
@@ -88,7 +88,7 @@ pub(super) fn plan(
             let fits = on.filter(|(fabric, _)| planner.applies(fabric));
             let (fabric, method) = match fits {
                 Some(fits) => fits,
-                None => (ring()?, Method::default()),
+                None => (ring()?, TimingModel::default()),
             };
             let size = size.unwrap_or(Bytes::new(1));
             let planned = match has_all {
@@ -133,9 +133,9 @@ fn has_policy(fabric: &Fabric, policy: Policy) -> bool {
 }
 
 /// Returns the simulator settings for timing plans on a fabric that only resembles the network.
-fn method_on(fabric: &Fabric, target: CollectiveTarget<'_>) -> Method {
+fn method_on(fabric: &Fabric, target: CollectiveTarget<'_>) -> TimingModel {
     let replay_method = target.method.cloned().unwrap_or_default();
-    let mut method = Method::default();
+    let mut method = TimingModel::default();
     let simulator = default_simulator(fabric);
     if simulator.has_setting("endpoint") {
         method.fluid.endpoint = replay_method.fluid.endpoint;
@@ -148,7 +148,7 @@ fn method_on(fabric: &Fabric, target: CollectiveTarget<'_>) -> Method {
         method.policy = replay_method.policy;
     }
     if simulator.has_setting("paths") {
-        method.paths = target.set_up.map(|paths| paths.paths);
+        method.paths = target.setup.map(|paths| paths.paths);
     }
     method
 }

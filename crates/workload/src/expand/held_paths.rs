@@ -8,7 +8,7 @@
 //! ports: if only one end tore down a lightpath, only this end sets the lightpath up again.
 //!
 //! A lightpath with an open request is never torn down. A program may have more open requests than
-//! ports (see [`SetUp`](super::SetUp)). The excess lightpaths are torn down, in time R, as soon as
+//! ports (see [`Setup`](super::Setup)). The excess lightpaths are torn down, in time R, as soon as
 //! a request is complete.
 
 use std::collections::BTreeMap;

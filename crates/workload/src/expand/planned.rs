@@ -18,7 +18,7 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::collective::demand::DemandMatrix;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
-use opticoll_simulate::Method;
+use opticoll_simulate::TimingModel;
 use opticoll_simulate::live::PlannedCollective;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl PlanCost {
     fn new(
         plan: &Plan,
         size: Bytes,
-        method: &Method,
+        method: &TimingModel,
         place: Place,
     ) -> Result<PlanCost, TraceError> {
         choice::prove(plan, place)?;
@@ -256,7 +256,7 @@ impl Expansion<'_> {
 pub(crate) fn expand_plan(
     plan: &Plan,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<Expanded, TraceError> {
     let place = Place {
         rank: 0,

@@ -288,7 +288,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             NodeKind::Receive | NodeKind::Collective => return self.begin(node),
             NodeKind::Send => self.overhead,
             NodeKind::Compute | NodeKind::Enter => self.work(rank, operation.amount)?,
-            NodeKind::SetUp => operation.amount,
+            NodeKind::Setup => operation.amount,
         };
         let start = self.occupy_processor(node, rank, held)?;
         if start == self.now {
@@ -313,7 +313,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
                 let end = self.plus(self.now, held)?;
                 self.schedule(end, END | u64::from(node));
             }
-            NodeKind::SetUp => {
+            NodeKind::Setup => {
                 let rank = self.rank_of.get(self.program, node) as usize;
                 self.ranks.setups[rank] += u64::from(operation.tag);
                 let spent = &mut self.ranks.setup[rank];

@@ -14,13 +14,13 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::outcome::{Outcome, Tuned};
-use opticoll_simulate::{Method, SimulationError};
+use opticoll_simulate::{SimulationError, TimingModel};
 
 /// Simulates a verified plan, and returns its cost and the outcome of the simulation.
 pub fn simulate(
     plan: &Plan,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
 ) -> Result<(Cost, Outcome), SimulationError> {
     let outcome = opticoll_simulate::run(plan, size, method)?;
     let (reconfiguration, control) = split(plan, size, method, &outcome)?;
@@ -36,7 +36,7 @@ pub fn simulate(
 fn split(
     plan: &Plan,
     size: Bytes,
-    method: &Method,
+    method: &TimingModel,
     outcome: &Outcome,
 ) -> Result<(Time, Time), SimulationError> {
     let fabric = &plan.fabric;
@@ -51,12 +51,12 @@ fn split(
     let charge = outcome.policy.map(|policy| circuits.charge(policy));
     if let Some(Ok(
         ReconfigurationCharge::EverySlot
-        | ReconfigurationCharge::NewSetting
+        | ReconfigurationCharge::NewConfiguration
         | ReconfigurationCharge::Never,
     )) = charge
     {
-        let set_up = circuits.change()?.set_up;
-        return Ok((set_up.times(outcome.reconfigurations)?, Time::ZERO));
+        let setup = circuits.change()?.setup;
+        return Ok((setup.times(outcome.reconfigurations)?, Time::ZERO));
     }
     let mut changed = plan.clone();
     let mut without = |role| {

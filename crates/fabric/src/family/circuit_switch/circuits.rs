@@ -73,7 +73,7 @@ impl Circuits for CircuitSwitch {
 
     fn side_network(&self) -> Option<(Light, Transmission)> {
         let rate = self.packet_rate?;
-        Some((SwitchedLight::BESIDE, Transmission::at(rate)))
+        Some((SwitchedLight::PACKET, Transmission::at(rate)))
     }
 
     fn sharing(&self) -> LightSharing {
@@ -87,7 +87,7 @@ impl Circuits for CircuitSwitch {
 
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
-            set_up: self.reconfiguration.time()?,
+            setup: self.reconfiguration.time()?,
             first_free: self.first_configuration == FirstConfiguration::Free,
             ..Change::default()
         })
@@ -97,7 +97,7 @@ impl Circuits for CircuitSwitch {
         for (place, hop) in hops.iter().enumerate() {
             let light = SwitchedLight::from(hop.light);
             let ports = [light.source_port, light.destination_port].map(u32::from);
-            let is_beside = hop.light == SwitchedLight::BESIDE;
+            let is_beside = hop.light == SwitchedLight::PACKET;
             let has_ports = match is_beside {
                 true => self.packet_rate.is_some(),
                 false => ports[0].max(ports[1]) < self.ports,
@@ -125,7 +125,7 @@ impl Circuits for CircuitSwitch {
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = SwitchedLight::from(hop.light);
-            let is_fixed = hop.light == SwitchedLight::BESIDE;
+            let is_fixed = hop.light == SwitchedLight::PACKET;
             let end =
                 |rank: u32, port: u16, end: u64| u64::from(rank) << 10 | u64::from(port) << 1 | end;
             let out = end(hop.from, light.source_port, 0);

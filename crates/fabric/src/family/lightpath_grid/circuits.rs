@@ -62,7 +62,7 @@ impl Circuits for LightpathGrid {
 
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
-            set_up: self.setup,
+            setup: self.setup,
             teardown: self.teardown,
             ..Change::default()
         })

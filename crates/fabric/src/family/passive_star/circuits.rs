@@ -22,7 +22,7 @@ impl Circuits for PassiveStar {
     fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)] {
         &[
             ("every_step", ReconfigurationCharge::EverySlot),
-            ("on_change", ReconfigurationCharge::NewSetting),
+            ("on_change", ReconfigurationCharge::NewConfiguration),
             ("per_port", ReconfigurationCharge::ChangedPort),
             ("free", ReconfigurationCharge::Never),
         ]
@@ -57,7 +57,7 @@ impl Circuits for PassiveStar {
 
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
-            set_up: self.reconfiguration,
+            setup: self.reconfiguration,
             ..Change::default()
         })
     }

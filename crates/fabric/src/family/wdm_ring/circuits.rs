@@ -38,7 +38,7 @@ impl Circuits for WdmRing {
     fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)] {
         let policies = &[
             ("every_step", ReconfigurationCharge::EverySlot),
-            ("on_change", ReconfigurationCharge::NewSetting),
+            ("on_change", ReconfigurationCharge::NewConfiguration),
             ("free", ReconfigurationCharge::Never),
             ("per_port", ReconfigurationCharge::ChangedPort),
         ];
@@ -111,7 +111,7 @@ impl Circuits for WdmRing {
 
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
-            set_up: self.reconfiguration,
+            setup: self.reconfiguration,
             ..Change::default()
         })
     }

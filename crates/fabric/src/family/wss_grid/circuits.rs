@@ -60,7 +60,7 @@ impl Circuits for WssGrid {
 
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
-            set_up: self.setup_time()?,
+            setup: self.setup_time()?,
             teardown: Time::ZERO,
             slow_switches: Some(self.slow_switch),
             first_free: false,

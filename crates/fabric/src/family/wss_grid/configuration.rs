@@ -4,7 +4,7 @@ use super::{Plane, SwitchPort};
 
 /// Connection in one switch: light that enters at `input` on `wavelength` leaves at `output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SwitchSetting {
+pub struct SwitchConfiguration {
     /// Plane of the switch: row or column.
     pub plane: Plane,
     /// Number of the switch: its row or column.
@@ -17,7 +17,7 @@ pub struct SwitchSetting {
     pub output: u32,
 }
 
-impl SwitchSetting {
+impl SwitchConfiguration {
     /// Returns plane, switch, input port and wavelength, which determine the output port.
     fn key(&self) -> (Plane, u32, u32, u32) {
         (self.plane, self.switch, self.input, self.wavelength)
@@ -27,20 +27,20 @@ impl SwitchSetting {
 /// Connections in all switches for a task, at most one for each input port and wavelength.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Configuration {
-    settings: Vec<SwitchSetting>,
+    settings: Vec<SwitchConfiguration>,
 }
 
 impl Configuration {
     /// Creates a configuration. If two connections have the same input port and wavelength, keeps
     /// only the connection with the lower output port.
-    pub fn new(mut settings: Vec<SwitchSetting>) -> Configuration {
+    pub fn new(mut settings: Vec<SwitchConfiguration>) -> Configuration {
         settings.sort_unstable();
         settings.dedup_by_key(|setting| setting.key());
         Configuration { settings }
     }
 
     /// Returns all connections, sorted by plane, switch, input port and wavelength.
-    pub fn settings(&self) -> &[SwitchSetting] {
+    pub fn settings(&self) -> &[SwitchConfiguration] {
         &self.settings
     }
 
@@ -50,7 +50,7 @@ impl Configuration {
         let key = (plane, switch, input, wavelength);
         let index = self
             .settings
-            .binary_search_by_key(&key, SwitchSetting::key)
+            .binary_search_by_key(&key, SwitchConfiguration::key)
             .ok()?;
         Some(self.settings[index].output)
     }

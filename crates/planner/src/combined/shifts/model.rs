@@ -62,9 +62,9 @@ impl ShiftModel {
             }
             ShiftMachine::Grid(grid) => grid,
         };
-        let set_up = match problem.policy() {
+        let setup = match problem.policy() {
             Policy::Free => Time::ZERO,
-            _ => grid.change()?.set_up,
+            _ => grid.change()?.setup,
         };
         let port = |unit: u32, ranks: u32| PortShifts {
             unit,
@@ -82,7 +82,7 @@ impl ShiftModel {
             block,
             transmission: grid.transmission(),
             startup: 0,
-            slot: set_up.plus(grid.latency)?.ps(),
+            slot: setup.plus(grid.latency)?.ps(),
             change: 0,
         })
     }

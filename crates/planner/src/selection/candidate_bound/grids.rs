@@ -53,9 +53,9 @@ impl<'a> GridSlot<'a> {
         };
         let change = circuits.change()?;
         let delay = match charge {
-            ReconfigurationCharge::EachCircuit => change.set_up.plus(latency)?,
+            ReconfigurationCharge::EachCircuit => change.setup.plus(latency)?,
             ReconfigurationCharge::Groups { each_slot: true } => {
-                change.set_up.plus(change.teardown)?.plus(latency)?
+                change.setup.plus(change.teardown)?.plus(latency)?
             }
             ReconfigurationCharge::Never | ReconfigurationCharge::Groups { each_slot: false } => {
                 latency
@@ -161,7 +161,7 @@ pub(super) fn burst_bound(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Ti
         }
     }
     bursts.sort_unstable();
-    let tuned = grid.change()?.set_up;
+    let tuned = grid.change()?.setup;
     let mut longest = Time::ZERO;
     for transmitter_bursts in bursts.chunk_by(|burst, next| burst.0 == next.0) {
         let keeps = |burst: &(u32, u32, u32, u32), next: &(u32, u32, u32, u32)| {
@@ -241,7 +241,7 @@ pub(super) fn tuning_bound(
             }
         }
     }
-    let tuned = grid.change()?.set_up;
+    let tuned = grid.change()?.setup;
     let time = |changes: u64, chunks: u64| {
         let bytes = Bytes::new(smallest.saturating_mul(chunks));
         let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);

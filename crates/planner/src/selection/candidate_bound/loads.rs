@@ -343,8 +343,8 @@ fn add_lightpaths(
 pub(super) fn pairs_time(ring: &WdmRing, pairs: u64, bytes: u64) -> Time {
     let channels = u128::from(ring.channels().max(1));
     let sending = ring.transmission().least(bytes.into(), channels);
-    let set_up = u128::from(pairs) * u128::from(ring.reconfiguration.ps());
-    let time = set_up / channels + sending.unwrap_or(0);
+    let setup = u128::from(pairs) * u128::from(ring.reconfiguration.ps());
+    let time = setup / channels + sending.unwrap_or(0);
     Time::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
 }
 

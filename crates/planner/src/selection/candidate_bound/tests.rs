@@ -6,9 +6,9 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
-use opticoll_simulate::{Method, Policy};
+use opticoll_simulate::{Policy, TimingModel};
 
-fn time(plan: &Plan, size: Bytes, method: &Method) -> Time {
+fn time(plan: &Plan, size: Bytes, method: &TimingModel) -> Time {
     let outcome = opticoll_simulate::run_watched(plan, size, method, &mut |_| true);
     outcome.expect("the plan fits the fabric").time
 }
@@ -31,9 +31,9 @@ fn check_some(
     is_included: impl Fn(&Algorithm) -> bool,
 ) -> [usize; 2] {
     let fabric = Fabric::parse(ring).expect("a ring");
-    let method = Method {
+    let method = TimingModel {
         policy: Some(policy),
-        ..Method::default()
+        ..TimingModel::default()
     };
     let mut nonzero = [0; 2];
     for record in opticoll_algorithms::records_for(&fabric) {
@@ -137,9 +137,9 @@ fn no_large_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
 #[test]
 fn ranges_tell_nearly_what_single_chunks_do() {
     let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8").expect("a ring");
-    let method = Method {
+    let method = TimingModel {
         policy: Some(Policy::EveryStep),
-        ..Method::default()
+        ..TimingModel::default()
     };
     for (kind, name) in [
         ("all_reduce", "halving_doubling"),

@@ -8,7 +8,7 @@ use opticoll::hash::shuffled;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule, Transfer};
 use opticoll::simulate;
-use opticoll::simulate::{Method, SimulationError};
+use opticoll::simulate::{SimulationError, TimingModel};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 use proptest::prelude::*;
@@ -190,7 +190,7 @@ fn check(plan: &Plan, random: &mut Random) {
         && collective.kind() != CollectiveKind::Barrier;
     let cases = [(&flows[..], collective.root()), (&packets[..], at_root)];
     for (settings, root) in &cases[..1 + usize::from(in_packets)] {
-        let method = Method::from_settings(settings.iter().copied()).unwrap();
+        let method = TimingModel::from_settings(settings.iter().copied()).unwrap();
         let time = match simulate::run(plan, size, &method) {
             Ok(outcome) => outcome.time,
             // Two ranks joined without a router between have no packets.

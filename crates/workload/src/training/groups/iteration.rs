@@ -7,12 +7,12 @@ use super::parts::{StageParts, parts};
 use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining};
 use crate::error::TraceError;
 use crate::expand::{Algorithms, ChosenAlgorithm};
-use crate::network::{ReplayOutcome, ReplayRequest, TraceContent, Transport, run};
+use crate::network::{ReplayOutcome, ReplayRequest, TraceContent, TransportModel, run};
 use crate::replay::ReplaySettings;
 use opticoll_base::memory;
 use opticoll_base::units::Time;
 use opticoll_fabric::family::message_cost::MessageCost;
-use opticoll_simulate::Method;
+use opticoll_simulate::TimingModel;
 
 /// Approximate memory of a replayed node and its messages in flight, in bytes.
 const NODE_BYTES: u128 = 160;
@@ -56,8 +56,8 @@ impl GroupedTraining {
     /// Fails like [`run`], for example on a fabric that does not support single messages.
     pub fn over(
         &self,
-        network: &Transport,
-        method: &Method,
+        network: &TransportModel,
+        method: &TimingModel,
         algorithms: &Algorithms,
     ) -> Result<GroupedIteration, IterationError> {
         memory::check_forecast("the messages of the iteration", self.expected_bytes()?);
@@ -73,10 +73,10 @@ impl GroupedTraining {
         &self,
         times: &BTreeMap<GroupCollective, Time>,
     ) -> Result<GroupedIteration, IterationError> {
-        let network = Transport::Messages(MessageCost::Zero);
+        let network = TransportModel::Messages(MessageCost::Zero);
         let carrier = Carrier::Times(times);
         let algorithms = Algorithms::default();
-        let iteration = self.carry_out(carrier, &network, &Method::default(), &algorithms)?;
+        let iteration = self.carry_out(carrier, &network, &TimingModel::default(), &algorithms)?;
         Ok(GroupedIteration {
             simulator: "",
             messages: 0,
@@ -89,8 +89,8 @@ impl GroupedTraining {
     fn carry_out(
         &self,
         carrier: Carrier<'_>,
-        network: &Transport,
-        method: &Method,
+        network: &TransportModel,
+        method: &TimingModel,
         algorithms: &Algorithms,
     ) -> Result<GroupedIteration, IterationError> {
         let mut written = self.trace(carrier)?;

@@ -4,15 +4,15 @@ use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::simulate;
-use opticoll::simulate::method::settings;
-use opticoll::simulate::{Method, SIMULATORS};
+use opticoll::simulate::timing_model::settings;
+use opticoll::simulate::{SIMULATORS, TimingModel};
 use opticoll::units::Bytes;
 
 use crate::electrical::proved;
 
 fn seconds(plan: &Plan, settings: &[(&str, &str)]) -> Result<f64, String> {
     let text = |error: simulate::SimulationError| error.to_string();
-    let method = Method::from_settings(settings.iter().copied()).map_err(text)?;
+    let method = TimingModel::from_settings(settings.iter().copied()).map_err(text)?;
     let outcome = simulate::run(plan, Bytes::new(1_000_000), &method).map_err(text)?;
     Ok(outcome.time.seconds())
 }
@@ -148,7 +148,7 @@ fn every_setting_is_known_to_recorded_simulators_only() {
                 (name, _) => value(name),
             };
             let settings = [("simulator", simulator.name), (setting.name, value)];
-            let method = Method::from_settings(settings).unwrap();
+            let method = TimingModel::from_settings(settings).unwrap();
             let error = simulate::run(plan, Bytes::new(4), &method).err();
             let refused = error.and_then(|error| error.setting()) == Some(setting.name);
             let known = setting.simulators.contains(&simulator.name);
@@ -224,7 +224,7 @@ fn weights_that_differ_much_leave_no_byte_behind() {
         );
         let fabric = Fabric::parse(&fabric).unwrap();
         let plan = proved(CollectiveKind::Scatter, "direct", &fabric);
-        let method = Method::from_settings([("weights", "inverse_latency")]).unwrap();
+        let method = TimingModel::from_settings([("weights", "inverse_latency")]).unwrap();
         let outcome = simulate::run(&plan, Bytes::new(bytes), &method).unwrap();
         let found = outcome.time.ps();
         let error = found as f64 / picoseconds as f64 - 1.0;

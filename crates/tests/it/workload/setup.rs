@@ -3,7 +3,7 @@
 
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
-use opticoll::simulate::Method;
+use opticoll::simulate::TimingModel;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
@@ -24,7 +24,7 @@ fn replayed(
     let trace = csv::read(text)?;
     let request = ReplayRequest {
         network: &transport(network, trace.ranks.len() as u32),
-        method: &Method::default(),
+        method: &TimingModel::default(),
         algorithms,
         settings: ReplaySettings {
             ends,

@@ -24,7 +24,7 @@ use opticoll_plan::plan::Plan;
 /// Method by which a plan is timed. A setting that is not given has its default on the plan's
 /// fabric.
 #[derive(Debug, Clone, Default)]
-pub struct Method {
+pub struct TimingModel {
     /// Simulator to use. `None` selects the first simulator that applies to the fabric.
     pub simulator: Option<&'static Simulator>,
     /// Rule that defines when a reconfiguration costs time, for circuits. `None` selects the
@@ -47,12 +47,12 @@ pub struct Method {
     pub packet: packet::PacketSettings,
 }
 
-impl From<Policy> for Method {
+impl From<Policy> for TimingModel {
     /// Creates the method with the given policy and otherwise default settings.
-    fn from(policy: Policy) -> Method {
-        Method {
+    fn from(policy: Policy) -> TimingModel {
+        TimingModel {
             policy: Some(policy),
-            ..Method::default()
+            ..TimingModel::default()
         }
     }
 }
@@ -67,8 +67,8 @@ pub fn settings() -> impl Iterator<Item = &'static SettingRecord> {
 }
 
 /// Settings of the simulators that time plans, except the settings of `packet`.
-const PLAN_SETTINGS: &[SettingDeclaration<Method>] = settings! {
-    Method, HelpLevel::All, &["fluid"];
+const PLAN_SETTINGS: &[SettingDeclaration<TimingModel>] = settings! {
+    TimingModel, HelpLevel::All, &["fluid"];
     "policy" ["circuit", "control"] .policy: "Rule by which reconfiguration is charged, such as \
         every_step, per_port or free; see `opticoll list policies`",
         named(POLICIES) Some,
@@ -105,7 +105,7 @@ const PLAN_SETTINGS: &[SettingDeclaration<Method>] = settings! {
         time, "0s";
 };
 
-impl Method {
+impl TimingModel {
     /// Parses `text` and assigns its value to the setting `name`.
     pub(super) fn set(&mut self, name: &str, text: &str) -> Result<(), SimulationError> {
         let (name, applied) = match (
@@ -260,7 +260,7 @@ pub struct Simulator {
     pub citation: &'static str,
     /// Function that returns the reason why the simulator cannot run on the fabric with the
     /// settings of the method.
-    pub applies: fn(&Fabric, &Method) -> Result<(), Unfit>,
+    pub applies: fn(&Fabric, &TimingModel) -> Result<(), Unfit>,
     /// Function that times a plan; `None` if the simulator cannot time plans.
     pub run: Option<for<'a> fn(Case<'a>) -> Result<Outcome, SimulationError>>,
     /// Function that creates a network for single messages; `None` if the simulator has no such
@@ -271,14 +271,14 @@ pub struct Simulator {
     pub bounded_by_loads: bool,
     /// Function that describes the policy or start rule in words that can follow a time, such as
     /// `under free`.
-    pub rule: fn(&Fabric, &Method) -> String,
+    pub rule: fn(&Fabric, &TimingModel) -> String,
     /// Function that returns a note to print after a lower bound on the simulator's times.
-    pub beside_bound: fn(&Fabric, &Method) -> Option<String>,
+    pub beside_bound: fn(&Fabric, &TimingModel) -> Option<String>,
 }
 
 /// Function that creates a network that has not sent any message.
 pub type StartLive =
-    for<'a> fn(&'a Fabric, &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError>;
+    for<'a> fn(&'a Fabric, &'a TimingModel) -> Result<Box<dyn Live + 'a>, SimulationError>;
 
 /// Reason why a simulator cannot run, with the simulator or policy to use instead.
 pub enum Unfit {
@@ -295,7 +295,7 @@ pub struct Case<'a> {
     /// Size of the collective.
     pub size: Bytes,
     /// Method, with settings that the simulator knows.
-    pub method: &'a Method,
+    pub method: &'a TimingModel,
     /// Progress function, which the simulator calls from time to time. If the function returns
     /// false, the simulator stops.
     pub watch: &'a mut dyn FnMut(&PacketProgress) -> bool,
@@ -313,7 +313,7 @@ impl Simulator {
         name: &'static str,
         summary: &'static str,
         citation: &'static str,
-        applies: fn(&Fabric, &Method) -> Result<(), Unfit>,
+        applies: fn(&Fabric, &TimingModel) -> Result<(), Unfit>,
     ) -> Simulator {
         Simulator {
             name,
