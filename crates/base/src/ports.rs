@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 /// Map from identifiers of pools to consecutive numbers, in the order of first appearance.
 #[derive(Debug, Clone, Default)]
-pub struct PoolNumbers {
+pub struct PoolNumbering {
     /// Number of each pool, indexed by the pool's identifier, for identifiers below
     /// [`ARRAY_POOLS`]; [`NO_NUMBER`] if the pool has not appeared yet.
     in_array: Vec<u32>,
@@ -22,7 +22,7 @@ const ARRAY_POOLS: u64 = 1 << 18;
 
 const NO_NUMBER: u32 = u32::MAX;
 
-impl PoolNumbers {
+impl PoolNumbering {
     /// Returns the number of the pool with this identifier, or `None` if the pool is new.
     #[inline]
     pub fn known(&self, pool: u64) -> Option<u32> {
@@ -75,7 +75,7 @@ pub struct Port {
 #[derive(Debug, Clone, Default)]
 pub struct Ports<S> {
     /// Index of each pool in `first` and `others`.
-    indices: PoolNumbers,
+    indices: PoolNumbering,
     /// State of the first port of each pool, and since when the port has been in the state; `None`
     /// if the port is unused. Indexed by the pool's number.
     first: Vec<Option<(u64, S)>>,
@@ -86,7 +86,7 @@ pub struct Ports<S> {
 
 /// Port that [`Ports::take`] selects for a circuit.
 #[derive(Debug, Clone, Copy)]
-pub struct TakenPort<S> {
+pub struct SelectedPort<S> {
     /// Index of the port within its pool.
     pub place: usize,
     /// State of the port before the circuit, and since when; `None` if the port is unused.
@@ -101,17 +101,17 @@ impl<S: Copy> Ports<S> {
     /// Selects the port for a circuit, by the rules in the header of this module. `since` maps a
     /// value of type `S` to a key that increases with the time of the port's last use.
     #[inline]
-    pub fn take<K: Ord>(&self, port: Port, since: impl Fn(S) -> K) -> TakenPort<S> {
+    pub fn take<K: Ord>(&self, port: Port, since: impl Fn(S) -> K) -> SelectedPort<S> {
         let index = self.indices.known(port.pool);
         let Some(at) = index.map(|index| index as usize) else {
-            return TakenPort {
+            return SelectedPort {
                 place: 0,
                 before: None,
                 holds: false,
                 index,
             };
         };
-        let taken = |place, before: Option<(u64, S)>| TakenPort {
+        let taken = |place, before: Option<(u64, S)>| SelectedPort {
             place,
             before,
             holds: before.is_some_and(|(state, _)| state == port.state),
@@ -139,7 +139,7 @@ impl<S: Copy> Ports<S> {
 
     /// Sets the port that [`Ports::take`] selected to the state that the circuit needs.
     #[inline]
-    pub fn set_taken(&mut self, port: Port, taken: &TakenPort<S>, since: S) {
+    pub fn set_taken(&mut self, port: Port, taken: &SelectedPort<S>, since: S) {
         match taken.index {
             Some(index) => self.set_at(index, port.state, taken.place, since),
             None => self.set(port, taken.place, since),
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn pools_near_and_far_are_numbered_as_they_come() {
-        let mut numbers = PoolNumbers::default();
+        let mut numbers = PoolNumbering::default();
         let pools = [
             ARRAY_POOLS,
             3,

@@ -213,7 +213,7 @@ impl Spec {
     }
 
     /// Returns whether the specification contains a threshold and so depends on the size.
-    pub fn is_rule(&self) -> bool {
+    pub fn depends_on_size(&self) -> bool {
         self.from.is_some()
     }
 

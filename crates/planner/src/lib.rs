@@ -69,7 +69,7 @@ pub struct Planner {
     /// Options of the planner.
     pub options: &'static [OptionRecord],
     /// True if the plan depends on the size and the policy.
-    pub by_size: bool,
+    pub depends_on_size: bool,
     /// True if the planner selects among the plans of other planners and algorithms.
     pub chooses: bool,
     /// True if the planner supports an all_to_all with a demand.
@@ -132,7 +132,7 @@ impl Planner {
             summary,
             citation,
             options: &[],
-            by_size: false,
+            depends_on_size: false,
             chooses: false,
             takes_demands: false,
             scope,

@@ -79,7 +79,8 @@ pub(crate) fn plan_collective(
             watch: &tell,
         };
         let planned = planner::plan_task(&spec, &task).or_raise()?;
-        let chooses = spec.is_rule() || planner::find(collective.kind(), spec.name()).is_some();
+        let chooses =
+            spec.depends_on_size() || planner::find(collective.kind(), spec.name()).is_some();
         let request = chooses.then_some(algorithm);
         Ok::<_, PyErr>(Plan::from_planned(planned, request, settings))
     })??;

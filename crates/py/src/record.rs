@@ -24,7 +24,7 @@ pub(crate) struct Record {
     citation: &'static str,
     options: Vec<OptionEntry>,
     collective: Option<&'static str>,
-    by_size: bool,
+    depends_on_size: bool,
     family: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Record {
             citation,
             options: Vec::new(),
             collective: None,
-            by_size: false,
+            depends_on_size: false,
             family: None,
         }
     }
@@ -157,7 +157,7 @@ fn algorithms() -> Vec<Record> {
             label: planner.label,
             options: planner.options.iter().map(option).collect(),
             collective: Some(collective.name()),
-            by_size: planner.by_size,
+            depends_on_size: planner.depends_on_size,
             ..Record::new(planner.name, planner.summary, planner.citation)
         }));
     }

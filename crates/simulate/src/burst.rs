@@ -91,7 +91,7 @@ use opticoll_fabric::fabric::FabricError;
 pub use interval::interval;
 pub use network::{BurstLink, BurstNetwork};
 pub use outcome::{
-    BurstHolding, BurstLinkUse, BurstOutcome, BurstRecord, HopShare, Moment, PairShare, Share,
+    BurstLinkUse, BurstOutcome, BurstRecord, ChannelReservation, HopShare, Moment, PairShare, Share,
 };
 pub use replication::{BurstProgress, check, simulate};
 pub use settings::{

@@ -273,7 +273,7 @@ pub struct Simulator {
     /// `under free`.
     pub rule: fn(&Fabric, &TimingModel) -> String,
     /// Function that returns a note to print after a lower bound on the simulator's times.
-    pub beside_bound: fn(&Fabric, &TimingModel) -> Option<String>,
+    pub bound_note: fn(&Fabric, &TimingModel) -> Option<String>,
 }
 
 /// Function that creates a network that has not sent any message.
@@ -327,7 +327,7 @@ impl Simulator {
                 let policy = method.policy.unwrap_or(default_policy(fabric));
                 format!("under {}", policy.name())
             },
-            beside_bound: |_, _| None,
+            bound_note: |_, _| None,
         }
     }
 }

@@ -596,12 +596,13 @@ impl Expansion<'_> {
     /// Returns the size for which a collective is planned, or `None` if the plan fits every size.
     fn planned_size(&self, spec: &Spec, kind: CollectiveKind, size: u64) -> Option<Bytes> {
         let size = size.max(1);
-        if spec.is_rule() {
+        if spec.depends_on_size() {
             return Some(Bytes::new(size));
         }
         let rounded = || size.checked_next_power_of_two().unwrap_or(size);
-        let by_size = planner::find(kind, spec.name()).is_some_and(|record| record.by_size);
-        by_size.then(|| Bytes::new(if self.is_exact { size } else { rounded() }))
+        let depends_on_size =
+            planner::find(kind, spec.name()).is_some_and(|record| record.depends_on_size);
+        depends_on_size.then(|| Bytes::new(if self.is_exact { size } else { rounded() }))
     }
 
     /// Returns the number of bytes that member `origin` sends to member `target` in an Alltoallv.

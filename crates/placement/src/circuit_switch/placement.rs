@@ -46,7 +46,7 @@ pub fn place(
     check_ends(&schedule, switch.ranks)?;
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.light = vec![Light::NONE; plan.len()];
-    let mut circuits = HeldCircuits::new(switch);
+    let mut circuits = PortStates::new(switch);
     let mut routes = RankRoutes::new(switch);
     let mut start = 0;
     for step in 0..plan.schedule.steps() {
@@ -113,14 +113,14 @@ fn messages(schedule: &Schedule, step: usize, ranks: u32) -> Vec<OneMessage> {
 }
 
 struct SlotsOfStep<'a> {
-    circuits: &'a HeldCircuits<'a>,
+    circuits: &'a PortStates<'a>,
     slots: Vec<Slot>,
     /// First slot in which a rank has a free port, `[direction][rank]` (direction 0: out, 1: in).
     first_open: [Vec<usize>; 2],
 }
 
 impl<'a> SlotsOfStep<'a> {
-    fn new(circuits: &'a HeldCircuits<'a>) -> SlotsOfStep<'a> {
+    fn new(circuits: &'a PortStates<'a>) -> SlotsOfStep<'a> {
         SlotsOfStep {
             circuits,
             slots: Vec::new(),
@@ -216,7 +216,7 @@ impl Slot {
     }
 
     /// Returns a plane on which both ranks of a circuit have free ports, or `None`.
-    fn plane(&self, circuits: &HeldCircuits<'_>, ends: [u32; 2]) -> Option<u32> {
+    fn plane(&self, circuits: &PortStates<'_>, ends: [u32; 2]) -> Option<u32> {
         let switch = circuits.switch;
         let room = |plane: u32| {
             let [out, into] = [0, 1].map(|direction| {
@@ -253,17 +253,17 @@ struct PortState {
 }
 
 /// State of all ports of a switch: the circuits that are up.
-pub struct HeldCircuits<'a> {
+pub struct PortStates<'a> {
     switch: &'a CircuitSwitch,
     /// State of each port, `[direction][rank * ports + port]`; direction 0 is out, 1 is in.
     ports: [Vec<PortState>; 2],
 }
 
-impl HeldCircuits<'_> {
+impl PortStates<'_> {
     /// Creates the state in which no circuit is up.
-    pub fn new(switch: &CircuitSwitch) -> HeldCircuits<'_> {
+    pub fn new(switch: &CircuitSwitch) -> PortStates<'_> {
         let count = switch.ranks as usize * switch.ports as usize;
-        let mut circuits = HeldCircuits {
+        let mut circuits = PortStates {
             switch,
             ports: [0, 1].map(|_| vec![PortState::default(); count]),
         };

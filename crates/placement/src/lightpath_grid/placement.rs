@@ -21,7 +21,7 @@ use crate::PlacementError;
 use crate::error::check_ends;
 use crate::slots::SlotTable;
 use opticoll_base::interrupt;
-use opticoll_base::ports::{Port, Ports, TakenPort};
+use opticoll_base::ports::{Port, Ports, SelectedPort};
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::lightpath_grid::{LightpathGrid, PortsLight};
 use opticoll_plan::plan::Plan;
@@ -124,7 +124,7 @@ impl PathPorts {
 
     /// Returns the port of `ends.0` for a lightpath to `ends.1`: the port of the existing
     /// lightpath, or the port that a new lightpath would use.
-    fn take(&self, ends: (u32, u32)) -> TakenPort<PathUse> {
+    fn take(&self, ends: (u32, u32)) -> SelectedPort<PathUse> {
         self.port_states
             .take(self.port(ends), |port_use| port_use.slot)
     }

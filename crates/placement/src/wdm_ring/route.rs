@@ -13,10 +13,10 @@
 //!
 //! ```
 //! use opticoll_fabric::family::wdm_ring::Direction;
-//! use opticoll_placement::wdm_ring::route::shorter_way;
-//! assert_eq!(shorter_way(0, 3, 8), Some(Direction::Clockwise));
-//! assert_eq!(shorter_way(0, 5, 8), Some(Direction::CounterClockwise));
-//! assert_eq!(shorter_way(0, 4, 8), None);
+//! use opticoll_placement::wdm_ring::route::shorter_direction;
+//! assert_eq!(shorter_direction(0, 3, 8), Some(Direction::Clockwise));
+//! assert_eq!(shorter_direction(0, 5, 8), Some(Direction::CounterClockwise));
+//! assert_eq!(shorter_direction(0, 4, 8), None);
 //! ```
 
 pub mod all_to_all;
@@ -82,7 +82,7 @@ pub fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> {
 
 /// Returns the direction of the shorter arc from `source` to `destination` on a ring of `ranks`
 /// ranks, or `None` if both arcs are equally long.
-pub fn shorter_way(source: u32, destination: u32, ranks: u32) -> Option<Direction> {
+pub fn shorter_direction(source: u32, destination: u32, ranks: u32) -> Option<Direction> {
     let clockwise = if destination >= source {
         destination - source
     } else {
@@ -109,7 +109,7 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Light> {
         for (index, (source, destination)) in columns.ends().enumerate() {
             interrupt::check();
             let shorter = if source.max(destination) < ring.ranks {
-                shorter_way(source, destination, ring.ranks)
+                shorter_direction(source, destination, ring.ranks)
             } else {
                 Some(Direction::Clockwise)
             };

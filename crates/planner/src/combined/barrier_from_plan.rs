@@ -40,7 +40,7 @@ pub(crate) const PLANNER: Planner = Planner {
             .range("algorithms of reduce")
             .default("the fastest found"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         NAME,
         "Signals",
@@ -86,13 +86,13 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         Candidate {
             name: spec.to_string(),
             slots: 0,
-            least: Time::ZERO,
+            lower_bound: Time::ZERO,
             estimate: Time::from_ps(u64::MAX - 2),
             transfers: match kind {
                 CollectiveKind::AllGather => ranks * ranks,
                 _ => 2 * ranks,
             },
-            make: Box::new(move |_| Ok(Built::from(barrier_along(&spec, kind, &problem)?))),
+            build: Box::new(move |_| Ok(Built::from(barrier_along(&spec, kind, &problem)?))),
         }
     };
     // The switches of a grid have one setting, which would have to serve both plans of a broadcast.
@@ -110,7 +110,10 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     if spec.options().next().is_none() {
         let candidates = candidates(problem)?;
         let least = Time::ZERO;
-        let evaluation = Evaluation { problem, least };
+        let evaluation = Evaluation {
+            problem,
+            lower_bound: least,
+        };
         let EvaluationOutcome { fastest, .. } = evaluation.run(candidates, Vec::new())?;
         return Ok(fastest?.0.into());
     }

@@ -27,7 +27,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("hypercube, ring")
         .default("the faster one"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         NAME,
         "Pipelined",

@@ -81,7 +81,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("fewest, all")
         .default("fewest"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         NAME,
         "Shifts",
@@ -295,14 +295,14 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         Candidate {
             name: spec.to_string(),
             slots: sequence.0.len() as u64,
-            least: Time::ZERO,
+            lower_bound: Time::ZERO,
             estimate: Time::from_ps(time),
             transfers: match machine {
                 ShiftMachine::Switch(_) => hops,
                 // Blocks next to one another are one transfer.
                 ShiftMachine::Grid(_) => problem.work(hops) / 8,
             },
-            make: Box::new(move |_| {
+            build: Box::new(move |_| {
                 let (rotor, name) = (Rotor::default(), spec.to_string());
                 let plan = build(&problem, machine, &model, &sequence, rotor, name)?;
                 Ok(plan.ok_or(PlannerError::NotFound { pieces: 1 })?.into())

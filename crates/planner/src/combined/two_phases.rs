@@ -37,7 +37,7 @@ pub(crate) const PLANNER: Planner = Planner {
             .range("algorithms of that collective")
             .default("the fastest found"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         NAME,
         "Two phases",
@@ -134,10 +134,10 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     Ok(vec![Candidate {
         name: NAME.into(),
         slots: 0,
-        least: Time::ZERO,
+        lower_bound: Time::ZERO,
         estimate: Time::from_ps(estimate),
         transfers,
-        make: Box::new(move |limit| {
+        build: Box::new(move |limit| {
             // Two searches are not worth a gain of a thousandth.
             let least = problem.least()?;
             let expected = expected.max(least.plus(Time::from_ps(least.ps() / 1000))?);

@@ -29,7 +29,7 @@ pub(crate) const PLANNER: Planner = Planner {
             .range("1 to 64")
             .default("the fastest of 1, 2, 3, 4 and 8, or of fewer numbers on large fabrics"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         NAME,
         "Concurrent flow",
@@ -245,10 +245,10 @@ fn candidates_of<'a>(
         candidates.push(Candidate {
             name: Spec::new(NAME).with("chunks", chunks).to_string(),
             slots: 1,
-            least,
+            lower_bound: least,
             estimate: least.plus(Time::from_ps(pieces))?,
             transfers: work,
-            make: Box::new(move |_| {
+            build: Box::new(move |_| {
                 let plan = demands.plan(chunks, MAX_SEARCH, &problem)?;
                 Ok(plan.into())
             }),

@@ -67,7 +67,7 @@ pub(crate) const PLANNER: Planner = Planner {
              the fewest",
         ),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         NAME,
         "Matching",
@@ -520,10 +520,10 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         Candidate {
             name: variant.spec().to_string(),
             slots: 1,
-            least,
+            lower_bound: least,
             estimate: estimate.max(least),
             transfers: transfers(&problem, variant.chunks),
-            make: Box::new(move |_| Ok(Built::from(build(&problem, &parts, variant)?))),
+            build: Box::new(move |_| Ok(Built::from(build(&problem, &parts, variant)?))),
         }
     };
     Ok(variants.into_iter().map(candidate).collect())

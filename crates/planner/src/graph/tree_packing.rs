@@ -83,7 +83,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("every, one")
         .default("every; the faster one if trees and chunks are not given either"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         NAME,
         "Tree packing",
@@ -456,10 +456,10 @@ fn candidates_of<'a>(
             candidates.push(Candidate {
                 name: spec_of(graphs.roots, count, chunks.as_ref()).to_string(),
                 slots: 1,
-                least,
+                lower_bound: least,
                 estimate: least.max(expected).plus(Time::from_ps(order))?,
                 transfers,
-                make: Box::new(move |limit| {
+                build: Box::new(move |limit| {
                     // Full effort also builds candidates that are only estimated to be slower.
                     let guess_limit = limit.filter(|_| problem.effort == Effort::Enough);
                     let enough =
@@ -540,7 +540,7 @@ fn fastest_pipeline(
     });
     let evaluation = Evaluation {
         problem,
-        least: Time::ZERO,
+        lower_bound: Time::ZERO,
     };
     let only = chunk_choices.len() == 1;
     let mut fastest: Option<(Plan, Time)> = None;

@@ -277,10 +277,10 @@ pub(crate) fn candidates<'a>(
         candidates.push(Candidate {
             name: named(shape, pieces).to_string(),
             slots: u64::from(pieces) + u64::from(start_slots),
-            least: Time::ZERO,
+            lower_bound: Time::ZERO,
             estimate: Time::from_ps(time),
             transfers: problem.work(transfers),
-            make: Box::new(move |_| {
+            build: Box::new(move |_| {
                 let plan = build(&problem, routes, shape, pieces)?;
                 Ok(Built::from(plan))
             }),

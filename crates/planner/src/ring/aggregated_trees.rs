@@ -106,7 +106,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("numbers joined by x, each 1 to 4096")
         .default("the fastest found"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         Bundles::NAME,
         "Bundles",

@@ -55,7 +55,7 @@ pub(crate) const PLANNER: Planner = Planner {
     )
     .range("algorithms of the collective, or of its copying half if it combines data")
     .default("the fastest found")],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         NAME,
         "Detour",
@@ -214,10 +214,10 @@ fn candidates<'a>(
         candidates.push(Candidate {
             name: spec.to_string(),
             slots: 1,
-            least,
+            lower_bound: least,
             estimate: time.max(least),
             transfers,
-            make: Box::new(move |_| adapt(&spec, &problem, ring).map(Built::from)),
+            build: Box::new(move |_| adapt(&spec, &problem, ring).map(Built::from)),
         });
     }
     Ok(candidates)

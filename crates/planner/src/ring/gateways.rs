@@ -71,7 +71,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("three numbers joined by x, each 1 to 4096")
         .default("1x1x1"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         Gateways::NAME,
         "Gateways",

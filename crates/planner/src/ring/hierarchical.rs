@@ -79,7 +79,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("numbers joined by x, each 1 to 4096")
         .default("1"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         HierarchicalLayout::NAME,
         "Grouped",

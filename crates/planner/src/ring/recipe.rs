@@ -124,10 +124,10 @@ pub(crate) fn candidates<'a, R: Recipe>(
         .map(|estimate| Candidate {
             name: estimate.recipe.spec().to_string(),
             slots: 0,
-            least: Time::ZERO,
+            lower_bound: Time::ZERO,
             estimate: Time::from_ps(estimate.time),
             transfers: estimate.recipe.transfers(ranks),
-            make: Box::new(move |limit| build_within(&problem, ring, &estimate, limit)),
+            build: Box::new(move |limit| build_within(&problem, ring, &estimate, limit)),
         })
         .collect())
 }
@@ -145,10 +145,10 @@ pub(crate) fn searched_contender<'a, R: Recipe>(
     Candidate {
         name: R::NAME.into(),
         slots: 0,
-        least: Time::ZERO,
+        lower_bound: Time::ZERO,
         estimate: Time::from_ps(min_time.saturating_add(min_time / USUAL_EXCESS_DIVISOR)),
         transfers: problem.work(2 * ranks * ranks),
-        make: Box::new(move |limit| {
+        build: Box::new(move |limit| {
             if limit.is_some_and(|limit| expected > limit) {
                 return Ok(Built::NotExpected(LONGER));
             }

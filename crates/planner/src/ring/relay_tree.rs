@@ -208,10 +208,10 @@ impl<'a> Gathering<'a> {
         Ok(Candidate {
             name: spec.to_string(),
             slots,
-            least,
+            lower_bound: least,
             estimate,
             transfers: gather.chunks().into(),
-            make: Box::new(move |limit| match limit {
+            build: Box::new(move |limit| match limit {
                 _ if saves_little => Ok(Built::NotExpected(
                     "it is expected to save too little time for its number of transfers",
                 )),

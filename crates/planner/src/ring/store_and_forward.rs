@@ -46,7 +46,7 @@ pub(crate) const PLANNER: Planner = Planner {
             .range("1 to 64")
             .default("1"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         Relays::NAME,
         "Store and forward",

@@ -84,7 +84,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("1 to twice the channels of a direction")
         .default("unassigned: lightpaths from rank to rank"),
     ],
-    by_size: true,
+    depends_on_size: true,
     ..Planner::new(
         Tree::NAME,
         "Tree",
@@ -174,10 +174,10 @@ fn candidates<'a>(
             candidates.push(Candidate {
                 name: light_trees_name(pieces),
                 slots: 1,
-                least,
+                lower_bound: least,
                 estimate: least,
                 transfers,
-                make: Box::new(move |_| Ok(with_light_trees(&problem, ring, pieces)?.into())),
+                build: Box::new(move |_| Ok(with_light_trees(&problem, ring, pieces)?.into())),
             });
         }
     }

@@ -51,7 +51,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("enough, full")
         .default("enough"),
     ],
-    by_size: true,
+    depends_on_size: true,
     takes_demands: true,
     chooses: true,
     ..Planner::new(
@@ -86,14 +86,14 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
 pub(crate) fn choose(problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
     let (fabric, collective) = (problem.fabric, &problem.collective);
     let (size, method) = (problem.size, problem.method);
-    let (candidates, least) = interrupt::join(
+    let (candidates, lower_bound) = interrupt::join(
         || candidates(problem),
         || candidate_bound::collective_bound(fabric, collective, size, method),
     );
     let (candidates, refused) = candidates?;
     let evaluation = Evaluation {
         problem,
-        least: least?,
+        lower_bound: lower_bound?,
     };
     let EvaluationOutcome {
         fastest,
@@ -156,13 +156,13 @@ fn named_candidates<'a>(
         }
         let mut piece_bounds = PieceBounds::default();
         for spec in record.variants(problem.fabric) {
-            let mut least = Time::ZERO;
+            let mut lower_bound = Time::ZERO;
             if record.pieces(&spec).is_none() {
                 piece_bounds = PieceBounds::default();
             }
-            match named_candidate(record, &spec, &mut piece_bounds, problem, &mut least) {
+            match named_candidate(record, &spec, &mut piece_bounds, problem, &mut lower_bound) {
                 Ok(candidate) => candidates.extend(candidate),
-                Err(error) => refused.push(left_out(&spec, least, error)?),
+                Err(error) => refused.push(left_out(&spec, lower_bound, error)?),
             }
         }
     }
@@ -173,14 +173,16 @@ fn named_candidates<'a>(
 /// one number to the next, it also rises for all larger numbers.
 #[derive(Default)]
 struct PieceBounds {
-    least: Option<Time>,
+    lower_bound: Option<Time>,
     rises: bool,
 }
 
 impl PieceBounds {
-    fn note(&mut self, least: Time) {
-        self.rises = self.least.is_some_and(|coarser| least > coarser);
-        self.least = Some(least);
+    fn note(&mut self, lower_bound: Time) {
+        self.rises = self
+            .lower_bound
+            .is_some_and(|coarser| lower_bound > coarser);
+        self.lower_bound = Some(lower_bound);
     }
 }
 
@@ -191,7 +193,7 @@ fn named_candidate<'a>(
     spec: &Spec,
     piece_bounds: &mut PieceBounds,
     problem: &PlanningProblem<'a>,
-    least: &mut Time,
+    lower_bound: &mut Time,
 ) -> Result<Option<Candidate<'a>>, PlannerError> {
     let ranks = problem.fabric.ranks();
     let typical_transfers = (record.transfers)(ranks);
@@ -213,7 +215,7 @@ fn named_candidate<'a>(
     });
     problem.fits(transfers)?;
     let slots;
-    (*least, slots) = candidate_bound::formula_bound(record, spec, problem)?;
+    (*lower_bound, slots) = candidate_bound::formula_bound(record, spec, problem)?;
     let mut expected = Time::ZERO;
     let is_quick = !on_ring
         && !piece_bounds.rises
@@ -229,11 +231,11 @@ fn named_candidate<'a>(
             Err(PlannerError::Algorithm(AlgorithmError::WrongFamily(_))) => return Ok(None),
             bound => bound?,
         };
-        *least = bound.least.max(*least);
+        *lower_bound = bound.least.max(*lower_bound);
         expected = expected.max(bound.expected);
         transfers = bound.transfers;
         if pieces.is_some() {
-            piece_bounds.note(*least);
+            piece_bounds.note(*lower_bound);
         }
     }
     // Large algorithms are tried last, because the link loads of most of them exclude the best
@@ -241,27 +243,27 @@ fn named_candidate<'a>(
     let is_large = on_ring && transfers > LATE_TRANSFERS;
     let estimate = match (is_known, problem.fabric.network()) {
         _ if is_large => LATE_ESTIMATE,
-        (true, Some(_)) => *least,
+        (true, Some(_)) => *lower_bound,
         (true, None) => {
             let order = Time::from_ps(if on_ring { slots } else { transfers });
-            order.max(*least).max(expected)
+            order.max(*lower_bound).max(expected)
         }
         (false, _) => LATE_ESTIMATE,
     };
     if problem.fabric.network().is_some() {
         expected = candidate_bound::estimate_steps(problem, slots.into());
     }
-    if let (true, Some(coarser)) = (piece_bounds.rises && !is_quick, piece_bounds.least) {
+    if let (true, Some(coarser)) = (piece_bounds.rises && !is_quick, piece_bounds.lower_bound) {
         expected = expected.max(coarser);
     }
     let (problem, spec) = (*problem, spec.clone());
     Ok(Some(Candidate {
         name: spec.to_string(),
         slots,
-        least: *least,
+        lower_bound: *lower_bound,
         estimate,
         transfers: problem.work(transfers),
-        make: Box::new(move |limit| {
+        build: Box::new(move |limit| {
             let is_slow = limit.is_some_and(|limit| expected >= limit);
             match is_slow && !is_known && problem.effort == Effort::Enough {
                 true => Ok(Built::NotExpected("its steps are longer")),
@@ -274,7 +276,7 @@ fn named_candidate<'a>(
 /// Returns the result of a candidate that failed, or the error if it concerns all candidates.
 fn left_out(
     spec: &Spec,
-    least: Time,
+    lower_bound: Time,
     error: PlannerError,
 ) -> Result<CandidateResult, PlannerError> {
     if !concerns_one_candidate(&error) {
@@ -283,7 +285,7 @@ fn left_out(
     Ok(CandidateResult {
         name: spec.to_string(),
         slots: 0,
-        time: least,
+        time: lower_bound,
         left_out: Some(LeftOut::Refused(error)),
     })
 }
@@ -296,26 +298,26 @@ fn build_named(
     problem: &PlanningProblem<'_>,
     limit: Option<Time>,
 ) -> Result<Built, PlannerError> {
-    let is_slower = |least: Time| limit.is_some_and(|limit| least >= limit);
+    let is_slower = |lower_bound: Time| limit.is_some_and(|limit| lower_bound >= limit);
     if limit.is_some() {
-        let least = candidate_bound::record_bound(record, spec, problem)?;
-        if is_slower(least) {
-            return Ok(Built::AtLeast(least));
+        let lower_bound = candidate_bound::record_bound(record, spec, problem)?;
+        if is_slower(lower_bound) {
+            return Ok(Built::AtLeast(lower_bound));
         }
     }
     let ranges = opticoll_algorithms::build_ranges(spec, problem.collective, problem.fabric)?;
     // Schedules of ranges have few transfers, so their bound is computed quickly.
     if limit.is_some() && !ranges.has_single_chunks() {
-        let least = candidate_bound::ranges_bound(&ranges, problem)?;
-        if is_slower(least) {
-            return Ok(Built::AtLeast(least));
+        let lower_bound = candidate_bound::ranges_bound(&ranges, problem)?;
+        if is_slower(lower_bound) {
+            return Ok(Built::AtLeast(lower_bound));
         }
     }
     let schedule = opticoll_algorithms::carried(ranges, problem.fabric)?;
     if limit.is_some() {
-        let least = candidate_bound::schedule_bound(&schedule, problem)?;
-        if is_slower(least) {
-            return Ok(Built::AtLeast(least));
+        let lower_bound = candidate_bound::schedule_bound(&schedule, problem)?;
+        if is_slower(lower_bound) {
+            return Ok(Built::AtLeast(lower_bound));
         }
     }
     if problem.fabric.network().is_some() {
@@ -328,9 +330,9 @@ fn build_named(
     }
     let plan = opticoll_placement::place_by_default(schedule, problem.fabric, spec.to_string())?;
     if let Some(limit) = limit {
-        let least = candidate_bound::placed_bound(&plan, problem)?;
-        if least >= limit {
-            return Ok(Built::AtLeast(least));
+        let lower_bound = candidate_bound::placed_bound(&plan, problem)?;
+        if lower_bound >= limit {
+            return Ok(Built::AtLeast(lower_bound));
         }
     }
     Ok(match Striping::widest(plan, problem) {

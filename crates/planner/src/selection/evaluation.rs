@@ -72,7 +72,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) slots: u64,
     /// Lower bound on the time of this candidate; zero if none is known. The evaluation also
     /// applies the lower bound of the collective.
-    pub(crate) least: Time,
+    pub(crate) lower_bound: Time,
     /// Estimate of the time. Candidates with low estimates are built first. An estimate below the
     /// lower bound only determines this order.
     pub(crate) estimate: Time,
@@ -80,7 +80,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) transfers: u64,
     /// Builds the plan. The argument is the time that the plan must not reach, if there is such a
     /// limit. The function may return a lower bound that reaches the limit instead of a plan.
-    pub(crate) make: Box<dyn FnOnce(Option<Time>) -> Result<Built, PlannerError> + 'a>,
+    pub(crate) build: Box<dyn FnOnce(Option<Time>) -> Result<Built, PlannerError> + 'a>,
 }
 
 /// Result of building a candidate.
@@ -151,7 +151,7 @@ impl Best {
 pub(crate) struct Evaluation<'a> {
     pub(crate) problem: &'a PlanningProblem<'a>,
     /// Lower bound on the time of any plan of the collective.
-    pub(crate) least: Time,
+    pub(crate) lower_bound: Time,
 }
 
 /// Result of an evaluation: the fastest plan with its time, and the results of all candidates in
@@ -186,7 +186,7 @@ impl<'a> Evaluation<'a> {
     pub(crate) fn new(problem: &'a PlanningProblem<'a>) -> Result<Evaluation<'a>, PlannerError> {
         Ok(Evaluation {
             problem,
-            least: problem.least()?,
+            lower_bound: problem.least()?,
         })
     }
 
@@ -203,7 +203,7 @@ impl<'a> Evaluation<'a> {
 
     /// Returns whether a candidate with the lower bound `least` could save too little time,
     /// compared to `limit`, for its number of transfers.
-    fn gains_little(&self, least: Time, transfers: u64, limit: Time) -> bool {
+    fn gains_little(&self, lower_bound: Time, transfers: u64, limit: Time) -> bool {
         // A rotation-symmetric plan has the same lightpaths at every rank.
         let ranks = u64::from(self.problem.fabric.ranks());
         let min_gain = match transfers {
@@ -214,7 +214,7 @@ impl<'a> Evaluation<'a> {
             }
             _ => return false,
         };
-        limit.ps().saturating_sub(least.ps()) <= min_gain
+        limit.ps().saturating_sub(lower_bound.ps()) <= min_gain
     }
 
     /// Returns the fastest candidate and the results of all candidates. `refused` contains the
@@ -231,9 +231,16 @@ impl<'a> Evaluation<'a> {
         // close to the bound; of these, the plan with the fewest transfers comes first. Candidates
         // that exceed the budget by themselves come last.
         let has_links = self.problem.fabric.network().is_some();
-        let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
+        let enough = Time::from_ps(
+            self.lower_bound
+                .ps()
+                .saturating_add(self.lower_bound.ps() / 100),
+        );
         numbered.sort_by_key(|(_, candidate)| {
-            let promise = (candidate.estimate, candidate.least.max(self.least));
+            let promise = (
+                candidate.estimate,
+                candidate.lower_bound.max(self.lower_bound),
+            );
             let is_too_large = candidate.transfers > self.problem.max_work;
             match has_links && candidate.transfers >= TRANSFERS_FOR_1_PERCENT {
                 true => (
@@ -260,18 +267,18 @@ impl<'a> Evaluation<'a> {
         let mut work = 0u64;
         for (place, candidate) in numbered {
             let limit = self.limit(&mut fastest);
-            let least = candidate.least.max(self.least);
+            let lower_bound = candidate.lower_bound.max(self.lower_bound);
             let mut result = CandidateResult {
                 name: candidate.name,
                 slots: candidate.slots,
-                time: least,
+                time: lower_bound,
                 left_out: None,
             };
             match limit {
-                Some(limit) if least >= limit => {
+                Some(limit) if lower_bound >= limit => {
                     result.left_out = Some(LeftOut::Slower);
                 }
-                Some(limit) if self.gains_little(least, candidate.transfers, limit) => {
+                Some(limit) if self.gains_little(lower_bound, candidate.transfers, limit) => {
                     result.left_out = Some(LeftOut::LittleGain);
                 }
                 Some(_) if work.saturating_add(candidate.transfers) > self.problem.max_work => {
@@ -283,7 +290,7 @@ impl<'a> Evaluation<'a> {
                     let transfers = candidate.transfers;
                     let expected = candidate.estimate;
                     let timed = memory::attempt(|| {
-                        self.time_built((candidate.make)(limit)?, expected, limit)
+                        self.time_built((candidate.build)(limit)?, expected, limit)
                     });
                     // A candidate that is refused or not expected to be faster has rarely built a
                     // plan, so it does not count as work.
@@ -291,8 +298,8 @@ impl<'a> Evaluation<'a> {
                         work = work.saturating_add(transfers);
                     }
                     match timed.unwrap_or_else(|much| Err(much.into())) {
-                        Ok(Timed::AtLeast(least)) => {
-                            result.time = least;
+                        Ok(Timed::AtLeast(lower_bound)) => {
+                            result.time = lower_bound;
                             result.left_out = Some(LeftOut::Slower);
                         }
                         Ok(Timed::NotExpected(reason)) => {
@@ -313,9 +320,9 @@ impl<'a> Evaluation<'a> {
                             best_plan = Some(plan_found.or(best_plan));
                         }
                         Ok(Timed::Striped(striping, times)) => {
-                            let [least, most] = times;
+                            let [lower_bound, most] = times;
                             fastest.push(most);
-                            result.time = least;
+                            result.time = lower_bound;
                             result.slots = striping.slots().into();
                             result.name = striping.name()?;
                             striped.push(TimedStripes {
@@ -400,7 +407,7 @@ impl<'a> Evaluation<'a> {
         limit: Option<Time>,
     ) -> Result<Timed, PlannerError> {
         let plan = match built {
-            Built::AtLeast(least) => return Ok(Timed::AtLeast(least)),
+            Built::AtLeast(lower_bound) => return Ok(Timed::AtLeast(lower_bound)),
             Built::NotExpected(reason) => return Ok(Timed::NotExpected(reason)),
             Built::Plan(plan) => plan,
             Built::Striped(striping) => {
@@ -415,8 +422,9 @@ impl<'a> Evaluation<'a> {
         // Without barriers, the simulator scans all messages before it can stop early. This scan is
         // too slow if the plan is expected to take a small fraction of the limit. (An estimate
         // below the bound only determines an order.)
-        let has_no_limit =
-            |limit: Time| expected >= self.least && expected.ps() <= limit.ps() / UNLIMITED_RATIO;
+        let has_no_limit = |limit: Time| {
+            expected >= self.lower_bound && expected.ps() <= limit.ps() / UNLIMITED_RATIO
+        };
         let has_no_limit =
             self.is_timed_by_circuits() && !self.has_barriers() && limit.is_some_and(has_no_limit);
         let stop_at = limit.filter(|_| !has_no_limit);
@@ -437,17 +445,20 @@ impl<'a> Evaluation<'a> {
         [smaller, larger]: [Bytes; 2],
         limit: Option<Time>,
     ) -> Result<Timed, PlannerError> {
-        let Some(least) = self.time(&striping.whole, smaller, limit)? else {
+        let Some(lower_bound) = self.time(&striping.whole, smaller, limit)? else {
             return Ok(Timed::Longer(striping.slots()));
         };
         if smaller == larger {
-            return Ok(Timed::Striped(striping, [least, least]));
+            return Ok(Timed::Striped(striping, [lower_bound, lower_bound]));
         }
-        if limit.is_some_and(|limit| least > limit) {
-            return Ok(Timed::AtLeast(least));
+        if limit.is_some_and(|limit| lower_bound > limit) {
+            return Ok(Timed::AtLeast(lower_bound));
         }
         let most = self.time(&striping.whole, larger, None)?;
-        Ok(Timed::Striped(striping, [least, most.unwrap_or(least)]))
+        Ok(Timed::Striped(
+            striping,
+            [lower_bound, most.unwrap_or(lower_bound)],
+        ))
     }
 
     /// Builds a striped plan if it may be faster than `best_plan`, and returns it.
@@ -457,8 +468,8 @@ impl<'a> Evaluation<'a> {
         best_plan: Option<&Best>,
         result: &mut CandidateResult,
     ) -> Result<Option<Best>, PlannerError> {
-        let (place, [least, most]) = (stripes.place, stripes.times);
-        let is_exact = least == most;
+        let (place, [lower_bound, most]) = (stripes.place, stripes.times);
+        let is_exact = lower_bound == most;
         if best_plan.is_some_and(|best_plan| best_plan.order() < stripes.order()) {
             result.left_out = (!is_exact).then_some(LeftOut::Slower);
             return Ok(None);
@@ -471,7 +482,7 @@ impl<'a> Evaluation<'a> {
             };
             Ok::<_, PlannerError>(Best {
                 plan,
-                time: outcome.as_ref().map_or(least, |outcome| outcome.time),
+                time: outcome.as_ref().map_or(lower_bound, |outcome| outcome.time),
                 outcome: outcome.map(Box::new),
                 place,
             })

@@ -147,7 +147,7 @@ pub fn stated_bound(
     })?;
     let mut assumption = bound.assumption.to_owned();
     let simulator = method.simulator;
-    if let Some(words) = simulator.and_then(|simulator| (simulator.beside_bound)(fabric, method)) {
+    if let Some(words) = simulator.and_then(|simulator| (simulator.bound_note)(fabric, method)) {
         assumption += &format!("; {words}");
     }
     Ok(StatedBound {

@@ -43,7 +43,7 @@ pub(crate) const PLANNER: Planner = Planner {
     .unit("bytes")
     .range("from 1B, or whole")
     .default("the fastest found")],
-    by_size: true,
+    depends_on_size: true,
     takes_demands: true,
     ..Planner::new(
         NAME,
@@ -199,7 +199,7 @@ fn plan_on_ring(
 fn fastest_on_ring(problem: &PlanningProblem<'_>, amounts: &Amounts) -> Result<Plan, PlannerError> {
     let evaluation = Evaluation {
         problem,
-        least: Time::ZERO,
+        lower_bound: Time::ZERO,
     };
     let largest_block = amounts.matrix.iter().max().copied().unwrap_or(0);
     let mut fastest = plan_on_ring(problem, amounts, largest_block)?;
@@ -255,10 +255,10 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     Ok(vec![Candidate {
         name: NAME.into(),
         slots: 1,
-        least,
+        lower_bound: least,
         estimate: least,
         transfers: problem.collective.chunks().into(),
-        make: Box::new(move |limit| {
+        build: Box::new(move |limit| {
             if let Some(switch) = switch {
                 let amounts = Amounts::of(&problem);
                 let costs = SwitchCosts::of(&problem, switch, amounts.largest)?;

@@ -24,7 +24,7 @@ use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Time;
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
-use opticoll_placement::circuit_switch::placement::HeldCircuits;
+use opticoll_placement::circuit_switch::placement::PortStates;
 use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::Plan;
@@ -42,7 +42,7 @@ pub(crate) const PLANNER: Planner = Planner {
             .range("tree_packing, matching; not for all_to_all, scatter and gather")
             .default("the fastest"),
     ],
-    by_size: true,
+    depends_on_size: true,
     takes_demands: true,
     ..Planner::new(
         NAME,
@@ -185,14 +185,14 @@ fn offer<'a>(
     Ok(Candidate {
         name: graph.spec().to_string(),
         slots: 1,
-        least,
+        lower_bound: least,
         // The search for shortest routes takes long, so other candidates are tried first.
         estimate: match is_all_to_all {
             true => Time::from_ps(u64::MAX - 2),
             false => least,
         },
         transfers: u64::from(switch.ranks).pow(2),
-        make: Box::new(move |limit| {
+        build: Box::new(move |limit| {
             let Some(links) = links.filter(|_| !uses_shortest_routes(&problem)) else {
                 let plan = shortest_routes::plan(&problem, switch, &graph)?;
                 return Ok(Built::from(plan));
@@ -245,7 +245,7 @@ fn fastest_on_links(
         for (_, offer) in offers.take(MAX_PLANS) {
             let name = graph.spec().with("on_links", planner.name);
             candidates.push(Candidate {
-                make: Box::new(move |_| match (offer.make)(None)? {
+                build: Box::new(move |_| match (offer.build)(None)? {
                     Built::Plan(plan) => {
                         let plan =
                             over_circuits(plan.into_expanded(), problem, switch, graph, &name)?;
@@ -289,7 +289,7 @@ fn over_circuits(
 /// Returns the ports of each circuit, by the two ranks of the circuit.
 fn lights(switch: &CircuitSwitch, graph: &Graph) -> BTreeMap<[u32; 2], Light> {
     let ends: Vec<(u32, [u32; 2])> = graph.circuits().map(|ends| (0, ends)).collect();
-    let lights = HeldCircuits::new(switch).enter(0, &ends);
+    let lights = PortStates::new(switch).enter(0, &ends);
     ends.into_iter().map(|(_, ends)| ends).zip(lights).collect()
 }
 

@@ -41,7 +41,7 @@ use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Time;
 use opticoll_fabric::fabric::Light;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstConfiguration, SwitchedLight};
-use opticoll_placement::circuit_switch::placement::HeldCircuits;
+use opticoll_placement::circuit_switch::placement::PortStates;
 use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::{Plan, Relay};
@@ -64,7 +64,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("best, one, each, packet")
         .default("best"),
     ],
-    by_size: true,
+    depends_on_size: true,
     takes_demands: true,
     ..Planner::new(
         NAME,
@@ -160,12 +160,12 @@ fn offers<'a>(
         Ok(Candidate {
             name: spec_of(record.name, choice).to_string(),
             slots: slots.max(1),
-            least,
+            lower_bound: least,
             // Among candidates with equal bounds, the candidate with the fewest transfers comes
             // first.
             estimate: least.plus(Time::from_ps(transfers))?,
             transfers,
-            make: Box::new(move |_| {
+            build: Box::new(move |_| {
                 let plan = build(&problem, switch, record.name, choice)?;
                 Ok(Built::Plan(Box::new(plan)))
             }),
@@ -359,7 +359,7 @@ fn place(
 ) -> Plan {
     let mut plan = Plan::without_light(problem.fabric, schedule, name);
     plan.light = vec![Light::NONE; plan.len()];
-    let mut circuits = HeldCircuits::new(switch);
+    let mut circuits = PortStates::new(switch);
     let mut start = 0;
     for (number, (step, routed_step)) in steps.iter().zip(routed_steps).enumerate() {
         let RoutedStep {

@@ -9,7 +9,7 @@ use super::BurstWork;
 use super::channels::{ChannelGroups, Span};
 use super::choice::Chooser;
 use super::network::BurstNetwork;
-use super::outcome::{BurstHolding, BurstRecord, LossCause, Tally};
+use super::outcome::{BurstRecord, ChannelReservation, LossCause, Tally};
 use super::routing;
 use super::settings::{
     AfterBlocking, BurstRouting, BurstSettings, BurstSource, Converters, Signalling,
@@ -255,7 +255,7 @@ impl<'a> BurstEngine<'a> {
                 destination: burst.destination,
                 length: Time::from_ps(burst.length),
                 route: links.to_vec(),
-                taken: Vec::new(),
+                reservations: Vec::new(),
                 arrived: None,
             });
         }
@@ -498,7 +498,7 @@ impl<'a> BurstEngine<'a> {
         self.links.reserve(&span, wavelength, self.now);
         self.tally.links[span.group as usize].0 += u128::from(span.until - span.from);
         if self.settings.record {
-            self.records[record].taken.push(BurstHolding {
+            self.records[record].reservations.push(ChannelReservation {
                 link: span.group,
                 wavelength,
                 from: Time::from_ps(span.from),

@@ -71,7 +71,7 @@ crate::rows! {
 
 /// Reservation of a wavelength of a link for a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BurstHolding {
+pub struct ChannelReservation {
     /// Index of the link.
     pub link: u32,
     /// Index of the wavelength.
@@ -98,7 +98,7 @@ pub struct BurstRecord {
     /// Indices of the links of the burst's route.
     pub route: Vec<u32>,
     /// Reservations of wavelengths, in the order of the links of the route.
-    pub taken: Vec<BurstHolding>,
+    pub reservations: Vec<ChannelReservation>,
     /// True if the burst arrived, false if it was lost; `None` while it is on its way.
     pub arrived: Option<bool>,
 }

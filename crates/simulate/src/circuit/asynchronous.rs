@@ -50,7 +50,7 @@ use super::slots::SlotHops;
 use crate::SimulationError;
 use crate::outcome::{Critical, SlotColumns};
 use opticoll_base::interrupt;
-use opticoll_base::ports::{Ports, TakenPort};
+use opticoll_base::ports::{Ports, SelectedPort};
 use opticoll_base::units::Time;
 use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::{
@@ -77,7 +77,7 @@ struct PortTimes {
 
 /// Returns the time from which `port` can send (or receive) a message or start a reconfiguration.
 /// Over a fixed circuit, a port receives from many ranks one after another.
-fn available(port: &TakenPort<PortTimes>, is_fixed: bool) -> Availability {
+fn available(port: &SelectedPort<PortTimes>, is_fixed: bool) -> Availability {
     match port.before {
         None => Availability::default(),
         Some((_, times)) if port.holds && !is_fixed => times.set,
@@ -92,10 +92,10 @@ struct Waiting {
     set: Availability,
     /// Duration of the reconfiguration before the message; 0 if the circuit is up.
     retune: Time,
-    transmitter: (Port, TakenPort<PortTimes>),
-    receiver: (Port, TakenPort<PortTimes>),
+    transmitter: (Port, SelectedPort<PortTimes>),
+    receiver: (Port, SelectedPort<PortTimes>),
     /// Receivers of the message's riders.
-    rider_receivers: Vec<(Port, TakenPort<PortTimes>)>,
+    rider_receivers: Vec<(Port, SelectedPort<PortTimes>)>,
 }
 
 /// Chunks of one block after a rotation back by `rotation` ranks, so that the block is below the
@@ -367,8 +367,8 @@ impl<'a> TransferTimeline<'a> {
         // If first circuits are free, a port's first circuit is up from the start.
         let first_free = self.change.first_free;
         let changes_at =
-            |port: &TakenPort<PortTimes>| !(port.holds || first_free && port.before.is_none());
-        let releases_at = |port: &TakenPort<PortTimes>| !port.holds && port.before.is_some();
+            |port: &SelectedPort<PortTimes>| !(port.holds || first_free && port.before.is_none());
+        let releases_at = |port: &SelectedPort<PortTimes>| !port.holds && port.before.is_some();
         let (mut changes, mut releases) = (changes_at(&sender), releases_at(&sender));
         let mut receive = |member: u32| {
             let receiver = tunings[member as usize].receiver;

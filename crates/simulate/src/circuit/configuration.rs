@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::slots::hop;
 use opticoll_base::hash::hash;
-use opticoll_base::ports::PoolNumbers;
+use opticoll_base::ports::PoolNumbering;
 use opticoll_fabric::fabric::circuits::{Capacity, Circuit, Circuits, LightSharing, Tuning};
 use opticoll_fabric::fabric::{Hop, Rotation};
 use opticoll_plan::plan::Plan;
@@ -49,7 +49,7 @@ pub(super) struct Configuration<'a> {
     trees: FxHashMap<u32, BTreeMap<u32, (u32, CircuitEnds)>>,
     /// Number of circuits with converters on each line; such circuits can use any channel.
     converted: FxHashMap<u32, u32>,
-    pools: PoolNumbers,
+    pools: PoolNumbering,
     /// Occupied ports of each pool; `used` are the pools with occupied ports. A pool is given by
     /// its number in `pools`.
     ports: Vec<OccupiedPorts>,
@@ -73,7 +73,7 @@ impl<'a> Configuration<'a> {
             taken: OccupiedLines::default(),
             trees: FxHashMap::default(),
             converted: FxHashMap::default(),
-            pools: PoolNumbers::default(),
+            pools: PoolNumbering::default(),
             ports: Vec::new(),
             used: Vec::new(),
             counted_trees: FxHashSet::default(),

@@ -11,7 +11,7 @@ pub(super) const RECORD: Simulator = Simulator {
     live: Some(live),
     bounded_by_loads: true,
     rule: |_, method| format!("under {}", method.start.unwrap_or_default().name()),
-    beside_bound: |_, _| {
+    bound_note: |_, _| {
         let share = fluid::ROUNDING;
         Some(format!(
             "times by fluid are rounded, by about {share:e} of them"

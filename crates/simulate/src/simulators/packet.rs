@@ -11,7 +11,7 @@ pub(super) const RECORD: Simulator = Simulator {
     run: Some(run),
     live: Some(live),
     rule: |_, _| "packet by packet".into(),
-    beside_bound: |fabric, method| {
+    bound_note: |fabric, method| {
         let given = method.packet.placement.terminals(fabric.ranks()).is_some();
         let place = if given { "given" } else { "natural" };
         Some(format!(

@@ -199,7 +199,7 @@ fn check_sums(outcome: &BurstOutcome, text: &str) {
     let held: u64 = outcome
         .records
         .iter()
-        .flat_map(|record| &record.taken)
+        .flat_map(|record| &record.reservations)
         .map(|taken| taken.until.ps() - taken.from.ps())
         .sum();
     let counted: f64 = outcome.links.iter().map(|link| link.utilisation).sum();
@@ -210,7 +210,7 @@ fn check_sums(outcome: &BurstOutcome, text: &str) {
     );
     for record in &outcome.records {
         if record.arrived == Some(true) {
-            let links: Vec<u32> = record.taken.iter().map(|taken| taken.link).collect();
+            let links: Vec<u32> = record.reservations.iter().map(|taken| taken.link).collect();
             assert_eq!(links, record.route, "{text}");
         }
     }
@@ -220,7 +220,7 @@ fn check_no_overlap(outcome: &BurstOutcome, text: &str) {
     let mut held: Vec<(u32, u32, u64, u64)> = outcome
         .records
         .iter()
-        .flat_map(|record| &record.taken)
+        .flat_map(|record| &record.reservations)
         .map(|one| (one.link, one.wavelength, one.from.ps(), one.until.ps()))
         .collect();
     held.sort_unstable();

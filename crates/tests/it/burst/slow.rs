@@ -131,7 +131,8 @@ impl Slow<'_> {
             WavelengthChoice::FirstFit => {}
             WavelengthChoice::Random => {
                 // One that was blocked by its receiver holds nothing; any choice will do.
-                if let (false, Some(taken)) = (allowed.is_empty(), self.fast[burst].taken.get(hop))
+                if let (false, Some(taken)) =
+                    (allowed.is_empty(), self.fast[burst].reservations.get(hop))
                 {
                     allowed.retain(|wavelength| *wavelength == taken.wavelength);
                     assert_eq!(allowed, [taken.wavelength], "burst {burst} at hop {hop}");
@@ -484,7 +485,11 @@ fn check(network: &str, text: &str, seed: u64) -> usize {
     };
     slow.run();
     for (number, record) in outcome.records.iter().enumerate() {
-        let fast: Vec<u32> = record.taken.iter().map(|one| one.wavelength).collect();
+        let fast: Vec<u32> = record
+            .reservations
+            .iter()
+            .map(|one| one.wavelength)
+            .collect();
         let what = format!(
             "{} {text} seed {seed}: burst {number}",
             network.specification()
@@ -492,7 +497,7 @@ fn check(network: &str, text: &str, seed: u64) -> usize {
         assert_eq!(record.route, slow.routes[number], "{what}");
         assert_eq!(fast, slow.wavelengths[number], "{what}");
         assert_eq!(record.arrived, slow.arrived[number], "{what}");
-        for taken in &record.taken {
+        for taken in &record.reservations {
             let held = slow.held.iter().filter(|held| {
                 held.place == Place::Link(taken.link)
                     && (held.channel, held.from) == (taken.wavelength, taken.from.ps())

@@ -139,9 +139,9 @@ fn packets_become_bursts_by_size_or_by_time_out() {
     };
     // A packet of 1 MB takes 0.8 ms at 10 Gb/s.
     let packet: Time = "800us".parse().unwrap();
-    let by_size = lengths("size=5MB", &mut settings);
+    let depends_on_size = lengths("size=5MB", &mut settings);
     assert!(
-        by_size
+        depends_on_size
             .iter()
             .all(|length| *length == packet.times(5).unwrap())
     );

@@ -288,9 +288,9 @@ impl<'a> Filling<'a> {
         }
         let at_price = |price: f32| -> Vec<[Vec<u32>; 2]> {
             let slot = PricedSlot::new(self.lengths, price, self.later);
-            let mut by_size: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
+            let mut depends_on_size: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
             let tree = |gap: &OpenGap| {
-                let tree = by_size.entry(gap.size);
+                let tree = depends_on_size.entry(gap.size);
                 tree.or_insert_with(|| slot.lengths(gap.size as usize))
                     .clone()
             };

@@ -93,7 +93,7 @@ pub(crate) fn ranges_bound(
         }
         for transfer in columns.transfers() {
             let (source, destination) = (transfer.source, transfer.destination);
-            let Some(direction) = route::shorter_way(source, destination, ring.ranks) else {
+            let Some(direction) = route::shorter_direction(source, destination, ring.ranks) else {
                 continue;
             };
             loads.add_lightpaths(source, destination, direction, transfer.count.into());
