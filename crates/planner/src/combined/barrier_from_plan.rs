@@ -1,11 +1,11 @@
-//! Barriers along plans of other collectives, whose lightpaths carry signals in place of bytes.
+//! Barriers that use the lightpaths of another collective's plan for signals instead of data.
 //!
-//! After an all_reduce or an all_gather every rank has data from all ranks; after a reduce the root
-//! has, and a broadcast distributes them. Let each lightpath carry a signal that states from which
-//! ranks its sender has heard. A rank then has heard at least from all ranks whose contribution it
-//! would hold in one chunk, so at the end every rank has heard from all ranks: a barrier. Two
-//! lightpaths of a step between the same ranks are one signal. Signals that tell their receivers
-//! nothing new are left out.
+//! Each lightpath carries a signal: the set of ranks from which its sender has heard. A rank hears
+//! from at least all ranks whose data it would have after the original plan. After an all_reduce or
+//! an all_gather, every rank has data from all ranks. After a reduce followed by a broadcast, every
+//! rank also has data from all ranks. At the end, every rank has therefore heard from all ranks,
+//! which is a barrier. Lightpaths of a step with the same source and destination are combined to
+//! one signal. Signals that tell their receivers nothing new are left out.
 
 use crate::building::claim_steps;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
@@ -21,7 +21,6 @@ use opticoll_plan::schedule::{Schedule, Transfer};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-/// Declaration of the planner of barriers.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
@@ -54,22 +53,23 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "barrier_from_plan";
 
-/// Collectives whose plans carry signals.
+/// Collectives whose plans may be used for a barrier. (A broadcast follows a reduce.)
 const CARRIERS: [CollectiveKind; 3] = [
     CollectiveKind::Broadcast,
     CollectiveKind::AllReduce,
     CollectiveKind::AllGather,
 ];
 
-/// Maximum number of transfers timed to find a plan for its signals: 2,097,152, or two seconds at
-/// 1,000,000 transfers per second.
+/// Maximum number of transfers that are simulated in the search for a plan (about two seconds at
+/// 1,000,000 transfers per second). See also [`MAX_TRANSFERS_PER_RANK`].
 const MAX_TRANSFERS: u64 = 1 << 21;
 
-/// Maximum number of transfers timed for each rank, if this is more in total.
+/// Maximum number of transfers per rank that are simulated in the search for a plan. The larger of
+/// this limit and [`MAX_TRANSFERS`] applies.
 const MAX_TRANSFERS_PER_RANK: u64 = 1 << 6;
 
-/// Returns the fastest plans without bytes as candidates. They are built after the small
-/// algorithms.
+/// Returns the barriers along the fastest plans of an all_reduce, an all_gather and a broadcast as
+/// candidates for `auto`. `auto` builds them after small algorithms.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let ranks = u64::from(problem.fabric.ranks());
     if ranks < 2 {
@@ -95,7 +95,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             build: Box::new(move |_| Ok(Built::from(barrier_along(&spec, kind, &problem)?))),
         }
     };
-    // The switches of a grid have one setting, which would have to serve both plans of a broadcast.
+    // The switches of a grid have one configuration, which cannot serve two plans.
     let joins_plans = problem.fabric.planes().is_none();
     let carriers = CARRIERS
         .into_iter()
@@ -130,7 +130,8 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     barrier_along(spec, kind, problem).map(Planned::from)
 }
 
-/// Builds the barrier along the plans that a specification names, or along the fastest plans found.
+/// Builds the barrier along the plan of `kind`. The options of `spec` name the plan, and the plan
+/// of a reduce before a broadcast. Without an option, uses the fastest plan.
 fn barrier_along(
     spec: &Spec,
     kind: CollectiveKind,
@@ -161,7 +162,7 @@ fn barrier_along(
                 name: NAME,
                 ranks,
                 reason: "of=broadcast joins two plans, but the switches of a wss_grid have one \
-                         setting for all slots"
+                         configuration for all slots"
                     .into(),
             }
             .into());
@@ -174,7 +175,8 @@ fn barrier_along(
     build_barrier(problem, &carriers, named.to_string())
 }
 
-/// Builds the barrier along the lightpaths of plans that follow one another.
+/// Builds the barrier along the lightpaths of the plans in `carriers`, which run one after the
+/// other.
 fn build_barrier(
     problem: &PlanningProblem<'_>,
     carriers: &[Plan],
@@ -198,7 +200,7 @@ fn build_barrier(
         let ends = signals.iter().map(|&index| plan.schedule.ends(index));
         ends.collect()
     };
-    let informative = informative(ranks, &first.iter().map(ends).collect::<Vec<_>>());
+    let informative = find_informative(ranks, &first.iter().map(ends).collect::<Vec<_>>());
     for ((plan, signals), informative) in first.iter().zip(informative) {
         let informed = signals.iter().zip(informative);
         let informed: Vec<usize> = informed
@@ -211,7 +213,8 @@ fn build_barrier(
     Ok(barrier)
 }
 
-/// Adds a step of signals along transfers of a plan, without the slots that have no signal.
+/// Adds a step to the barrier. The step has a signal for each transfer of `plan` with an index in
+/// `informed`. Slots without signals are left out.
 fn add_step(barrier: &mut Plan, plan: &Plan, informed: &[usize]) {
     if informed.is_empty() {
         return;
@@ -242,7 +245,7 @@ fn add_step(barrier: &mut Plan, plan: &Plan, informed: &[usize]) {
         .push(start..start + used_slots.len() as u32);
 }
 
-/// Returns the first transfer of a step between each two ranks.
+/// Returns the index of the first transfer of a step for each pair of source and destination.
 fn first_signals(plan: &Plan, step: usize) -> Vec<usize> {
     let mut pairs = FxHashSet::default();
     let mut signals: Vec<usize> = plan.schedule.step(step).collect();
@@ -252,15 +255,14 @@ fn first_signals(plan: &Plan, step: usize) -> Vec<usize> {
     signals
 }
 
-/// Number of 64-bit words for the ranks whose signals are followed at the same time: 1,024 ranks,
-/// 128 bytes for each rank.
 const WORDS: usize = 16;
+
+/// Number of ranks that [`find_informative`] processes at the same time, to save memory.
 const GROUP_RANKS: usize = 64 * WORDS;
 
-/// Returns which signals tell their receivers something new; each step is a list of sources and
-/// destinations. Signals about different ranks do not interact, so the ranks are followed in
-/// groups.
-pub(crate) fn informative(ranks: u32, steps: &[Vec<(u32, u32)>]) -> Vec<Vec<bool>> {
+/// Returns, for each signal (source and destination) of each step, whether the signal is
+/// informative: the sender has heard from a rank from which the receiver has not heard.
+pub(crate) fn find_informative(ranks: u32, steps: &[Vec<(u32, u32)>]) -> Vec<Vec<bool>> {
     let ranks = ranks as usize;
     let mut informative: Vec<Vec<bool>> =
         steps.iter().map(|step| vec![false; step.len()]).collect();
@@ -275,17 +277,17 @@ pub(crate) fn informative(ranks: u32, steps: &[Vec<(u32, u32)>]) -> Vec<Vec<bool
             for ((&(_, to), informed), informative) in
                 step.iter().zip(&before).zip(informative.iter_mut())
             {
-                let known = heard[to as usize];
+                let receiver_heard = heard[to as usize];
                 *informative |= informed
                     .iter()
-                    .zip(known)
-                    .any(|(informed, known)| informed & !known != 0);
+                    .zip(receiver_heard)
+                    .any(|(informed, heard)| informed & !heard != 0);
             }
             for (&(_, to), informed) in step.iter().zip(&before) {
-                let known = heard[to as usize].iter_mut();
-                known
+                let receiver_heard = heard[to as usize].iter_mut();
+                receiver_heard
                     .zip(informed)
-                    .for_each(|(known, informed)| *known |= informed);
+                    .for_each(|(heard, informed)| *heard |= informed);
             }
         }
     }

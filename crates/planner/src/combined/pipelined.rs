@@ -1,5 +1,5 @@
-//! Pipelines of pieces over circuits that stay up: on rings ([`crate::ring::pipelined`]), and on
-//! grids of switches or of lightpaths ([`crate::grid::pipelined`]).
+//! Pipelined plans over static circuits: on rings ([`crate::ring::pipelined`]), and on grids of
+//! switches or of lightpaths ([`crate::grid::pipelined`]).
 
 use crate::grid::pipelined::{self as on_grids, NAME, SHAPE};
 use crate::ring::{pipelined, recipe};
@@ -9,7 +9,6 @@ use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_fabric::families::CircuitMachine::{LightpathGrid, WdmRing, WssGrid};
 use opticoll_plan::collective::CollectiveKind;
 
-/// Declaration of the planner of pipelines.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(

@@ -1,32 +1,36 @@
-//! Plans in which every rank sends by the same shifts, slot by slot.
+//! Plans in which every rank sends to ranks at the same distances (*shifts*), slot by slot.
 //!
-//! The ranks form a group: Z_N on a circuit switch of N ranks, Z_n x Z_m on a grid of n rows and m
-//! columns. A *setting* assigns a shift to each port that works at every rank, or to each of the
-//! two planes of a grid. A port with shift s connects every rank u to rank u + s.
+//! The ranks form an algebraic group: Z_N on a circuit switch of N ranks, Z_n x Z_m on a grid of n
+//! rows and m columns. A *configuration* assigns a shift to each port that works at every rank, or
+//! to each of the two planes of a grid. A port with shift s connects every rank u to rank u + s.
 //!
-//! **All_to_all.** The block for rank u + o travels over circuits of setting 1, then of setting 2,
-//! and so on; their shifts add up to o. The route is the same from every rank u. The sum of hops
-//! over all offsets o determines the time for the bytes, the number of slots determines the sum of
-//! the latencies, and the number of settings determines the sum of the reconfigurations. The lower
-//! bound of a circuit switch (theorem C1) has these three numbers, too. Within a setting every
-//! block makes its hops from the first slot on: with one port, slot t carries the blocks that make
-//! at least t hops in the setting. With cut-through all hops of a setting share a slot. On a grid
-//! each setting has one slot.
+//! **All_to_all.** The block of rank u for rank u + o uses circuits of configuration 1, then of
+//! configuration 2, and so on. The shifts of these circuits add up to o. The route is the same from
+//! every rank u. Three numbers determine the time, and they also occur in the lower bound of a
+//! circuit switch (theorem C1):
 //!
-//! **Rotors.** `shifts=all` goes through the shifts 1, 2, ..., N - 1 in turn, whatever is sent: S =
-//! ceil((N - 1) / d) settings of d ports form a *cycle*, in which each block waits for the circuit
-//! to its rank. With k cycles, each cycle carries a k-th of every block. With `relays=all`
-//! (Valiant) a block has N parts: part w goes to rank w in the first cycle and from there to the
-//! destination in the second; the part of the sender itself goes in the second cycle. All circuits
-//! out of a rank carry the same number of bytes in the first cycle, and all circuits into a rank in
-//! the second, whatever the demand.
+//! - the sum of hops over all offsets o determines the transmission time,
+//! - the number of slots determines the sum of the latencies, and
+//! - the number of configurations determines the sum of the reconfigurations.
 //!
-//! **Other collectives** run on grids only ([`over_planes`]). If only circuits that change are
-//! charged and ranks do not wait for the end of a slot, all slots may use the same shifts, one
-//! column and one row: after n + m - 2 slots every block has reached every rank, over circuits that
-//! were tuned once.
+//! Within a configuration, every block makes its hops from the first slot on. With cut-through, all
+//! hops of a configuration share a slot. On a grid, each configuration has one slot.
 //!
-//! More slots cost more charges, fewer slots more hops. [`search`] chooses the sequences to try.
+//! **Rotors.** `shifts=all` uses the shifts 1, 2, ..., N - 1 in turn. With d ports, ceil((N-1) / d)
+//! configurations form a *cycle*, in which each block waits for the circuit to its
+//! destination. With k cycles, each cycle transmits a k-th of every block. With `relays=all`
+//! (Valiant), a block has N parts. Part w is sent to rank w in the first cycle, and from rank w to
+//! the destination in the second cycle. (The sender keeps its own part during the first cycle.) For
+//! every demand, all circuits out of a rank then carry equal numbers of bytes in the first cycle,
+//! and all circuits into a rank carry equal numbers of bytes in the second cycle.
+//!
+//! **Other collectives** are supported on grids only ([`over_planes`]). Some policies charge only
+//! circuits that change, and ranks do not wait for the end of a slot. Under these policies, all
+//! slots may use the same two shifts, by one column and by one row. After n + m - 2 slots, every
+//! block has reached every rank over circuits that were set up once.
+//!
+//! More slots are charged more reconfigurations; fewer slots need more hops. [`search`] chooses the
+//! sequences of configurations that the planner tries.
 
 mod group;
 mod model;
@@ -53,23 +57,22 @@ use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::Policy;
 use routes::Routes;
 use search::Search;
-use spread::Spread;
+use spread::ShiftTree;
 
-/// The planner of shifts.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "shifts",
-            "shift of each port in each setting, such as 1x15x11, or 1+63x12+52 with two ports; \
-             on a grid along the row and along the column, such as 3+1x1+2; all, on a circuit \
-             switch: 1, 2, ... in turn",
+            "shift of each port in each configuration, such as 1x15x11, or 1+63x12+52 with two \
+             ports; on a grid along the row and along the column, such as 3+1x1+2; all, on a \
+             circuit switch: 1, 2, ... in turn",
         )
         .range("numbers below the number of ranks, columns or rows, joined by + and x; all")
         .default("the fastest found"),
         OptionRecord::new(
             "cycles",
-            "number of cycles of a circuit switch through all settings; each cycle carries an \
-             equal part of a block",
+            "number of cycles of a circuit switch through all configurations; each cycle carries \
+             an equal part of a block",
         )
         .range("1 to 1024")
         .default("1"),
@@ -92,8 +95,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Scatter,
             CollectiveKind::Gather,
         ],
-        "Every rank sends to ranks at fixed distances, over a few settings of a switch or over \
-         both planes of a grid at the same time",
+        "Every rank sends to ranks at fixed distances, over a few configurations of a switch or \
+         over both planes of a grid at the same time",
         "opticoll; near to arXiv 2602.10468 and ReTri, arXiv 2605.26930; rotors: Mellette et al., \
          RotorNet, SIGCOMM 2017",
         Scope::Any(
@@ -110,10 +113,9 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "shifts";
 
-/// Maximum number of cycles of a rotor; a plan stores every cycle.
 const MAX_CYCLES: u32 = 1024;
 
-/// Machines with plans of shifts.
+/// Fabric that supports plans of shifts.
 #[derive(Clone, Copy)]
 enum ShiftMachine<'a> {
     Switch(&'a CircuitSwitch),
@@ -121,10 +123,7 @@ enum ShiftMachine<'a> {
 }
 
 impl<'a> ShiftMachine<'a> {
-    /// Returns the machine of a question.
-    ///
-    /// # Errors
-    /// A machine that cannot connect all ranks by the same shifts, and too many ranks.
+    /// Returns the fabric of a planning problem.
     fn new(problem: &PlanningProblem<'a>) -> Result<ShiftMachine<'a>, AlgorithmError> {
         let ranks = problem.collective.ranks();
         let reason = format!("its search supports at most {MAX_RANKS} ranks");
@@ -154,8 +153,7 @@ impl<'a> ShiftMachine<'a> {
     }
 }
 
-/// Refuses, in the name of a planner, a switch on which some shift cannot connect all ranks at
-/// once.
+/// Checks that every shift can connect all ranks of the switch at the same time.
 pub(crate) fn check_joins_all(
     switch: &CircuitSwitch,
     name: &'static str,
@@ -167,20 +165,20 @@ pub(crate) fn check_joins_all(
     ensure(!ports_of_all(switch).is_empty(), name, switch.ranks, reason)
 }
 
-/// Returns the ports that work at every rank.
+/// Returns the indices of the ports that work at every rank.
 pub(crate) fn ports_of_all(switch: &CircuitSwitch) -> Vec<u8> {
     let is_dead = |port: u32| switch.dead_ports.iter().any(|dead| dead.port == port);
     let ports = (0..switch.ports).filter(|port| !is_dead(*port));
     ports.map(|port| port as u8).collect()
 }
 
-/// Returns the shifts of one setting, kept for the whole plan, with the fewest hops
-/// found. `None` if there are too many ranks for the search.
+/// Searches for the shifts, one per port, with the fewest hops if the switch has the same
+/// configuration in the whole plan. Returns `None` if the number of ranks is not supported.
 pub(crate) fn kept_setting_shifts(switch: &CircuitSwitch) -> Option<Vec<u32>> {
     if !(2..=MAX_RANKS).contains(&switch.ranks) {
         return None;
     }
-    Search::new(&ShiftModel::hops_only(switch), u64::MAX).best_single_setting()
+    Search::new(&ShiftModel::hops_only(switch), u64::MAX).best_single_configuration()
 }
 
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
@@ -190,8 +188,8 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     let machine = ShiftMachine::new(problem)?;
     let refuse_of_switch = |rule: &str| {
         let mut keys = ["cycles", "relays"].into_iter();
-        let given = keys.find(|key| spec.option(key).is_some());
-        given.map_or(Ok(()), |key| Err(spec.refuse(key, rule)))
+        let key = keys.find(|key| spec.option(key).is_some());
+        key.map_or(Ok(()), |key| Err(spec.refuse(key, rule)))
     };
     let Some(text) = spec.option("shifts") else {
         refuse_of_switch("needs shifts=all, or other shifts")?;
@@ -202,13 +200,13 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         ("all", ShiftMachine::Switch(switch)) => {
             model.max_slots = 1;
             let shifts: Vec<u32> = (1..switch.ranks).collect();
-            let settings = shifts.chunks(model.ports.len());
-            Some(Sequence(settings.map(<[u32]>::to_vec).collect()))
+            let configurations = shifts.chunks(model.ports.len());
+            Some(Sequence(configurations.map(<[u32]>::to_vec).collect()))
         }
         _ => Sequence::parse(text, &model.ports),
     };
-    let rule = "must be a shift of each port or plane in each setting, joined by + and x: numbers \
-                below the ranks of the switch, or the columns and the rows of the grid";
+    let rule = "must be a shift of each port or plane in each configuration, joined by + and x: \
+                numbers below the ranks of the switch, or the columns and the rows of the grid";
     let sequence = sequence.ok_or_else(|| spec.refuse("shifts", rule))?;
     let rotor = Rotor {
         cycles: spec.count("cycles", 1, MAX_CYCLES)?.unwrap_or(1),
@@ -231,10 +229,8 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     Ok(plan.into())
 }
 
-/// Builds the plan of a sequence; `None` if the sequence does not reach all ranks.
-///
-/// # Errors
-/// More hops than allowed.
+/// Builds the plan of a sequence of configurations. Returns `None` if the blocks cannot reach all
+/// ranks.
 fn build(
     problem: &PlanningProblem<'_>,
     machine: ShiftMachine<'_>,
@@ -259,8 +255,8 @@ fn build(
     }
 }
 
-/// Returns the best sequence that the search finds; on a grid also the best sequence whose circuits
-/// never change.
+/// Searches for the fastest sequence of configurations and returns it as a candidate for `auto`. On
+/// a grid, may also return a sequence whose circuits never change.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let ranks = u64::from(problem.collective.ranks());
     let kind = problem.collective.kind();
@@ -274,19 +270,20 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     };
     let model = ShiftModel::new(problem, machine)?;
     let search = Search::new(&model, problem.max_transfers);
-    // Sequences with their times in picoseconds and the hops of all blocks.
     let mut sequences = Vec::new();
     if kind == CollectiveKind::AllToAll {
-        let best = search.best();
+        let best = search.fastest();
         sequences
             .extend(best.map(|(sequence, routes)| (sequence, routes.time(&model), routes.count())));
     } else {
-        // Circuits that do not change may save time. This does not hold for a scatter: the blocks
-        // request its circuits one after the other as they arrive.
-        let keeps = problem.policy() == Policy::TwoTier && kind != CollectiveKind::Scatter;
-        let kept = keeps.then(|| repeated_setting(&model, kind)).flatten();
-        let spread = search.fastest_spread().into_iter().chain(kept);
-        sequences.extend(spread.map(|(sequence, time)| (sequence, time, blocks)));
+        // Circuits that never change may save time, except in a scatter: there, circuits are
+        // requested one after the other as blocks arrive.
+        let may_repeat = problem.policy() == Policy::TwoTier && kind != CollectiveKind::Scatter;
+        let repeated = may_repeat
+            .then(|| repeated_configuration(&model, kind))
+            .flatten();
+        let timed = search.fastest_tree().into_iter().chain(repeated);
+        sequences.extend(timed.map(|(sequence, time)| (sequence, time, blocks)));
     }
     let problem = *problem;
     let candidates = sequences.into_iter().map(|(sequence, time, hops)| {
@@ -299,7 +296,6 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             estimate: Time::from_ps(time),
             transfers: match machine {
                 ShiftMachine::Switch(_) => hops,
-                // Blocks next to one another are one transfer.
                 ShiftMachine::Grid(_) => problem.work(hops) / 8,
             },
             build: Box::new(move |_| {
@@ -312,26 +308,24 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     Ok(candidates.collect())
 }
 
-/// Returns the sequence with the same shifts by one rank in all slots, and its time in picoseconds
-/// if only the first slot is charged. A reduce_scatter uses the opposite shifts, so that its
-/// circuits, reversed, are those of an all_gather that follows.
-fn repeated_setting(model: &ShiftModel, kind: CollectiveKind) -> Option<(Sequence, u64)> {
+/// Returns the sequence in which all slots shift by one row and by one column (in the opposite
+/// direction for a reduce_scatter), and the time in picoseconds if only the first slot is charged.
+fn repeated_configuration(model: &ShiftModel, kind: CollectiveKind) -> Option<(Sequence, u64)> {
     let shifts = model.ports.iter().map(|port| match kind {
         CollectiveKind::ReduceScatter => port.max_units * port.unit,
         _ => port.max_units.min(1) * port.unit,
     });
     let slots = model.ports.iter().map(|port| port.max_units).sum::<u32>();
     let sequence = Sequence(vec![shifts.collect(); slots as usize]);
-    let load = Spread::of(model.group, &sequence)?.load();
+    let load = ShiftTree::of(model.group, &sequence)?.load();
     let time = model.time(1, 1, load);
     Some((sequence, time))
 }
 
-/// Number of pieces of a block and the choice of its relays.
+/// Options of a rotor: a plan that uses all shifts in turn.
 #[derive(Clone, Copy)]
 struct Rotor {
     cycles: u32,
-    /// True if every rank relays a part of each block.
     is_relayed: bool,
 }
 
@@ -345,26 +339,24 @@ impl Default for Rotor {
 }
 
 impl Rotor {
-    /// Returns the legs of each piece of the block that `source` sends to rank `source` + `after`,
-    /// modulo `ranks`. A leg is a pair: a cycle, and the number of ranks by which the piece
-    /// advances in the cycle.
-    fn legs(self, ranks: u32, source: u32, after: u32) -> Vec<Vec<(u32, u32)>> {
+    /// Returns the legs of each piece of a block. The destination of the block is `offset` ranks
+    /// after `source`. A leg is the index of a cycle, and the number of ranks by which the piece
+    /// advances in this cycle.
+    fn legs(self, ranks: u32, source: u32, offset: u32) -> Vec<Vec<(u32, u32)>> {
         if !self.is_relayed {
-            return (0..self.cycles).map(|cycle| vec![(cycle, after)]).collect();
+            return (0..self.cycles)
+                .map(|cycle| vec![(cycle, offset)])
+                .collect();
         }
         let legs_through = |relay: u32| {
             let first = (relay + ranks - source) % ranks;
-            let legs = [(0, first), (1, (after + ranks - first) % ranks)];
+            let legs = [(0, first), (1, (offset + ranks - first) % ranks)];
             legs.into_iter().filter(|(_, places)| *places > 0).collect()
         };
         (0..ranks).map(legs_through).collect()
     }
 }
 
-/// Builds the plan of routes over a switch.
-///
-/// # Errors
-/// More hops than allowed.
 fn over_circuits(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,

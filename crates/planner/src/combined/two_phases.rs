@@ -1,9 +1,9 @@
-//! Collectives as two phases, each with a plan of its own: an all_reduce as reduce_scatter and
-//! all_gather (Rabenseifner 2004), a broadcast as scatter and all_gather, a reduce as
-//! reduce_scatter and gather (van de Geijn 1994).
+//! Collectives that consist of two phases with separate plans: an all_reduce is a reduce_scatter
+//! and an all_gather (Rabenseifner 2004), a broadcast is a scatter and an all_gather, and a reduce
+//! is a reduce_scatter and a gather (van de Geijn 1994).
 //!
-//! An option names the plan of a half as `NAME/OPTION=VALUE/OPTION=VALUE`; without it, a half is
-//! the fastest plan found for its size.
+//! The options `first` and `second` name the plan of a phase as `NAME/OPTION=VALUE/OPTION=VALUE`.
+//! Without the option, the planner uses the fastest plan of the phase.
 
 use crate::building::assembly::Assembly;
 use crate::building::claim_steps;
@@ -24,7 +24,6 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
 use opticoll_simulate::Policy;
 
-/// Declaration of the planner of two phases.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
@@ -54,8 +53,9 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "two_phases";
 
-/// Returns the halves of a collective; `None` if it does not consist of two.
-fn halves(kind: CollectiveKind) -> Option<(CollectiveKind, CollectiveKind)> {
+/// Returns the two phases of a collective. Returns `None` if the collective does not consist of two
+/// phases.
+fn phases(kind: CollectiveKind) -> Option<(CollectiveKind, CollectiveKind)> {
     use CollectiveKind::{AllGather, AllReduce, Broadcast, Gather, Reduce, ReduceScatter, Scatter};
     match kind {
         AllReduce => Some((ReduceScatter, AllGather)),
@@ -65,9 +65,9 @@ fn halves(kind: CollectiveKind) -> Option<(CollectiveKind, CollectiveKind)> {
     }
 }
 
-/// Returns the problem of one half. Its size is an N-th of the whole size for N ranks; a
-/// reduce_scatter has the whole size.
-fn half<'a>(
+/// Returns the planning problem of the phase `kind`. A reduce_scatter has the size of the
+/// collective; other phases have this size divided by the number of ranks.
+fn phase_problem<'a>(
     kind: CollectiveKind,
     problem: &PlanningProblem<'a>,
 ) -> Result<PlanningProblem<'a>, PlannerError> {
@@ -79,8 +79,7 @@ fn half<'a>(
             CollectiveKind::ReduceScatter => problem.size,
             _ => part,
         },
-        // A half that runs in reverse, or on other ranks than its own, uses the routes of the
-        // fabric.
+        // Other phases may be reversed or moved to other ranks, which changes their routes.
         may_name_routes: problem.may_name_routes && whole.kind() == CollectiveKind::AllReduce,
         // A scatter and a gather have a root, so they have no rotation symmetry.
         keeps_representatives: problem.keeps_representatives
@@ -89,22 +88,18 @@ fn half<'a>(
     })
 }
 
-/// Returns the plan of the fastest halves as a candidate. It is built last; on rings before
-/// algorithms with many transfers, most of which cannot reach its time; on grids by its estimate,
-/// since halves come near their bounds there.
-///
-/// # Errors
-/// A time that exceeds 64 bits.
+/// Returns the plan of the two fastest phases as a candidate for `auto`, usually the last. (On
+/// rings, the candidate precedes algorithms with many transfers. On grids, the candidates are in
+/// the order of their estimated times.)
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
-    let Some((first, second)) = halves(problem.collective.kind()) else {
+    let Some((first, second)) = phases(problem.collective.kind()) else {
         return Ok(Vec::new());
     };
     if problem.collective.ranks() < 2 {
         return Ok(Vec::new());
     }
-    // On links, and on tuned circuits, messages of the second phase may start while the first phase
-    // ends, but most start later: a time below two thirds of the sum of both bounds is not
-    // expected.
+    // On links and on tuned circuits, the two phases may overlap. A time below two thirds of the
+    // sum of both bounds is not expected.
     let mut expected = Time::ZERO;
     let is_grid = problem.fabric.planes().is_some();
     let mut estimate = match ring_of(problem.fabric) {
@@ -112,7 +107,10 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         None => u64::MAX,
     };
     if is_grid || problem.fabric.network().is_some() {
-        let (first, second) = (half(first, problem)?, half(second, problem)?);
+        let (first, second) = (
+            phase_problem(first, problem)?,
+            phase_problem(second, problem)?,
+        );
         let sum = first.least()?.plus(second.least()?)?;
         expected = Time::from_ps(sum.ps() / 3 * 2);
         if is_grid {
@@ -120,7 +118,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         }
     }
     let ranks = u64::from(problem.collective.ranks());
-    // Blocks next to one another are one transfer along rows and columns.
+    // Along rows and columns, consecutive blocks are one transfer.
     let transfers = problem.work(ranks * ranks)
         / if problem.fabric.planes().is_some() {
             8
@@ -138,7 +136,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         estimate: Time::from_ps(estimate),
         transfers,
         build: Box::new(move |limit| {
-            // Two searches are not worth a gain of a thousandth.
+            // A gain of less than 0.1 % does not justify the search for two plans.
             let least = problem.least()?;
             let expected = expected.max(least.plus(Time::from_ps(least.ps() / 1000))?);
             if limit.is_some_and(|limit| limit <= expected) {
@@ -158,32 +156,32 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     }])
 }
 
-/// Inverse of the relative amount by which two phases on a grid are expected to exceed the sum of
-/// both bounds: 1 / 32.
+/// Divisor d: on a grid, the time of two phases is estimated as the sum of the lower bounds of both
+/// phases plus 1/d of this sum.
 const BOUND_EXCESS_DIVISOR: u64 = 32;
 
-/// Number of transfers from which joining, timing and verifying a plan takes seconds (4,194,304
-/// transfers: about 4 s at 1,000,000 transfers per second). Larger plans must save a tenth of the
-/// time.
+/// Maximum number of transfers of a plan that `auto` always builds. (Joining, timing and verifying
+/// 4,194,304 transfers takes about 4 s.) A larger plan must save a tenth of the time.
 const QUICK_TRANSFERS: u64 = 1 << 22;
 
-/// Maximum number of transfers over links if chunks have unequal sizes. The simulator then handles
-/// messages one by one, and more of them take minutes.
+/// Maximum number of transfers over links if chunks have unequal sizes. (The simulator then handles
+/// every message separately, and more transfers take minutes.)
 const MAX_UNEVEN_TRANSFERS: u64 = 1 << 20;
 
-/// Condition on the time of a joined plan, of which one half has a known time.
+/// Condition on the total time of two phases, for the search of one phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JoinedLimit {
+    /// Maximum total time of both phases.
     limit: Time,
-    /// Time of the other half.
-    beside: Time,
-    /// True if the plan has no rotation symmetry. Above half of [`QUICK_TRANSFERS`] transfers it
-    /// must then save a twentieth of the time.
+    other_time: Time,
+    /// True if the plan is not rotation-symmetric. If such a plan has more than half of
+    /// [`QUICK_TRANSFERS`] transfers, it must save a twentieth of the time.
     is_written_out: bool,
 }
 
 impl JoinedLimit {
-    /// Returns whether a half with a given time saves enough for the transfers of the joined plan.
+    /// Returns whether a phase of duration `time` keeps the total time sufficiently below the
+    /// limit. The required saving depends on the number of transfers of the joined plan.
     pub(crate) fn saves_enough(self, time: Time, transfers: u64) -> bool {
         let share = match transfers {
             transfers if transfers > QUICK_TRANSFERS => 10,
@@ -191,24 +189,21 @@ impl JoinedLimit {
             _ => return true,
         };
         let longest = self.limit.ps() - self.limit.ps() / share;
-        time.ps().saturating_add(self.beside.ps()) <= longest
+        time.ps().saturating_add(self.other_time.ps()) <= longest
     }
 }
 
-/// Builds the plan of a specification; a half without an option is the fastest plan found.
-///
-/// # Errors
-/// A half that is unknown or impossible here, or halves that do not fit one another.
+/// Builds the plan with the options in `spec`. A phase without an option uses the fastest plan.
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
     let collective = problem.collective;
-    let Some((first, second)) = halves(collective.kind()) else {
+    let Some((first, second)) = phases(collective.kind()) else {
         return Err(PlannerError::Collective {
             kind: collective.kind(),
             hint: "two_phases plans an all_reduce, a broadcast or a reduce",
         });
     };
-    if let Some(half) = shared_half(spec, problem)? {
-        let gather = half.fastest()?.plan;
+    if let Some(shared) = shared_phase(spec, problem)? {
+        let gather = shared.fastest()?.plan;
         let name = flat(&gather.algorithm);
         let mut joined = time_reversal::all_reduce(&gather)?;
         let name = Spec::new(NAME).with("first", &name).with("second", &name);
@@ -216,37 +211,36 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         joined.size = Some(problem.size);
         return Ok(joined.into());
     }
-    let planned = |key: &'static str, kind: CollectiveKind, beside: Time| {
-        let half = PlanningProblem {
-            limit: limit_beside(problem, beside)?,
-            ..half(kind, problem)?
+    let planned = |key: &'static str, kind: CollectiveKind, other_time: Time| {
+        let phase = PlanningProblem {
+            limit: phase_limit(problem, other_time)?,
+            ..phase_problem(kind, problem)?
         };
-        let half = PlanningProblem {
+        let phase = PlanningProblem {
             joined: problem.limit.map(|limit| JoinedLimit {
                 limit,
-                beside,
-                is_written_out: !half.keeps_representatives,
+                other_time,
+                is_written_out: !phase.keeps_representatives,
             }),
-            ..half
+            ..phase
         };
         let planned: Planned = match spec.option(key) {
-            Some(text) => half.solve(&nested(text)?)?,
-            None => half.fastest()?,
+            Some(text) => phase.solve(&nested(text)?)?,
+            None => phase.fastest()?,
         };
-        // The fastest plan of the half, and the next ones in case it does not fit the other half.
         let next = planned
             .candidates
             .iter()
             .filter(|candidate| candidate.left_out.is_none())
             .skip(1);
         let next: Vec<String> = next
-            .take(MAX_PLANS_OF_HALF - 1)
+            .take(MAX_PLANS_OF_PHASE - 1)
             .map(|candidate| candidate.name.clone())
             .collect();
         let time = planned.candidates.first().map(|candidate| candidate.time);
-        Ok::<_, PlannerError>((half, planned.plan, next, time.unwrap_or_default()))
+        Ok::<_, PlannerError>((phase, planned.plan, next, time.unwrap_or_default()))
     };
-    let least = half(second, problem)?.least()?;
+    let least = phase_problem(second, problem)?.least()?;
     let (first_problem, fastest, firsts, time) = planned("first", first, least)?;
     let (second_problem, fastest_second, seconds, second_time) = planned("second", second, time)?;
     let transfers = fastest.transfers() + fastest_second.transfers();
@@ -267,9 +261,9 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     for first in std::iter::once(None).chain(firsts.iter().map(Some)) {
         for second in std::iter::once(None).chain(seconds.iter().map(Some)) {
             let build =
-                |name: Option<&String>, fastest: &Plan, half: &PlanningProblem<'_>| match name {
+                |name: Option<&String>, fastest: &Plan, phase: &PlanningProblem<'_>| match name {
                     None => Ok(fastest.clone()),
-                    Some(name) => half.solve(&name.parse()?).map(|planned| planned.plan),
+                    Some(name) => phase.solve(&name.parse()?).map(|planned| planned.plan),
                 };
             let first = build(first, &fastest, &first_problem)?;
             let second = build(second, &fastest_second, &second_problem)?;
@@ -292,10 +286,10 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     }))
 }
 
-/// Returns the problem of the all_gather that serves as both halves of an all_reduce on a ring
-/// whose slots follow one another: its reverse is a reduce_scatter with the same time, and no half
-/// is faster. `None` if halves may differ.
-fn shared_half<'a>(
+/// Returns the planning problem of an all_gather that can serve as both phases of an all_reduce:
+/// the first phase is the time reversal of the all_gather. Returns `None` if other phases may be
+/// faster.
+fn shared_phase<'a>(
     spec: &Spec,
     problem: &PlanningProblem<'a>,
 ) -> Result<Option<PlanningProblem<'a>>, PlannerError> {
@@ -317,33 +311,36 @@ fn shared_half<'a>(
     let longest = problem.limit.map(|limit| limit.plus(shared)).transpose()?;
     Ok(Some(PlanningProblem {
         limit: longest.map(|longest| Time::from_ps(longest.ps().div_ceil(2))),
-        ..half(CollectiveKind::AllGather, problem)?
+        ..phase_problem(CollectiveKind::AllGather, problem)?
     }))
 }
 
-/// Returns the limit on the time of one half on a ring, if the other half takes `beside`: with
-/// barriers, the slots of both halves follow one another. The halves may share one reconfiguration
-/// if each sends from every rank to every other rank; the circuits of a root are not shared. Ports
-/// do not wait for one another under `per_port`, but halves with a root are not expected to be
-/// faster there.
-fn limit_beside(problem: &PlanningProblem<'_>, beside: Time) -> Result<Option<Time>, PlannerError> {
+/// Returns the maximum time of one phase on a ring if the other phase takes `other_time`. Returns
+/// `None` if the problem has no limit, or on other fabrics.
+///
+/// Under most policies, the phases run one after the other. The phases of an all_reduce may share
+/// one reconfiguration under `on_change`, and may also overlap under `per_port`.
+fn phase_limit(
+    problem: &PlanningProblem<'_>,
+    other_time: Time,
+) -> Result<Option<Time>, PlannerError> {
     let Some(ring) = ring_of(problem.fabric) else {
         return Ok(None);
     };
     let has_root = problem.collective.kind() != CollectiveKind::AllReduce;
-    let (beside, shared) = match problem.policy() {
-        Policy::Free | Policy::EveryStep => (beside, Time::ZERO),
-        Policy::OnChange | Policy::PerPort if has_root => (beside, Time::ZERO),
-        Policy::OnChange => (beside, ring.reconfiguration),
+    let (other_time, shared) = match problem.policy() {
+        Policy::Free | Policy::EveryStep => (other_time, Time::ZERO),
+        Policy::OnChange | Policy::PerPort if has_root => (other_time, Time::ZERO),
+        Policy::OnChange => (other_time, ring.reconfiguration),
         _ => (Time::ZERO, ring.reconfiguration),
     };
     let longest = problem.limit.map(|limit| limit.plus(shared)).transpose()?;
-    Ok(longest.map(|longest| Time::from_ps((longest.ps() + 1).saturating_sub(beside.ps()))))
+    Ok(longest.map(|longest| Time::from_ps((longest.ps() + 1).saturating_sub(other_time.ps()))))
 }
 
-/// Maximum number of plans of each half to combine, because not all fit one another. Four plans of
-/// each half give 16 pairs.
-const MAX_PLANS_OF_HALF: usize = 4;
+/// Maximum number of plans of each phase that the planner tries to combine, because some pairs
+/// cannot be combined. (Four plans of each phase are 16 pairs.)
+const MAX_PLANS_OF_PHASE: usize = 4;
 
 fn join(problem: &PlanningProblem<'_>, first: Plan, second: Plan) -> Result<Plan, PlannerError> {
     let collective = problem.collective;
@@ -376,7 +373,6 @@ fn join(problem: &PlanningProblem<'_>, first: Plan, second: Plan) -> Result<Plan
         _ => {
             check_whole_blocks(&first)?;
             check_whole_blocks(&second)?;
-            // A reduce is the reverse of a broadcast.
             let ranks = collective.ranks();
             let of = |kind| Collective::new(kind, ranks)?.with_root(collective.root());
             let scattering = second.reversed(of(CollectiveKind::Scatter)?);
@@ -393,8 +389,8 @@ fn join(problem: &PlanningProblem<'_>, first: Plan, second: Plan) -> Result<Plan
     Ok(plan)
 }
 
-/// Returns the collective with as many chunks as both halves need, and the number of these chunks
-/// in a chunk of each half.
+/// Returns the collective with the least common multiple of both plans' numbers of chunks, and the
+/// factors by which the numbers of chunks of the first and second plan are multiplied.
 fn common_pieces(
     collective: Collective,
     first: &Schedule,
@@ -409,9 +405,8 @@ fn common_pieces(
     ))
 }
 
-/// Checks that a half has whole blocks: these are pieces of the vector already.
-fn check_whole_blocks(half: &Schedule) -> Result<(), PlannerError> {
-    match half.collective.pieces() {
+fn check_whole_blocks(phase: &Schedule) -> Result<(), PlannerError> {
+    match phase.collective.pieces() {
         1 => Ok(()),
         pieces => {
             let sentence = format!(

@@ -1,34 +1,30 @@
-//! Plans in which the blocks of g neighbouring ranks travel together, as a *bundle*.
+//! Plans that send the blocks of g neighbouring ranks together along one tree of lightpaths.
 //!
-//! A ring of N ranks is cut into N / g groups of g ranks. In the first slot every rank sends its
-//! block to a few *roots*, each of which then has all blocks of the group. In the later slots a
-//! tree of lightpaths spreads the bundle from the roots to all other ranks: each rank receives the
-//! bundle over one lightpath. All groups use the same tree, rotated by multiples of g ranks.
+//! The planner divides a ring of N ranks into N / g groups of g neighbouring ranks. The g blocks of
+//! a group form a *bundle*. In the first slot, every rank sends its block to a few *roots*. Each
+//! root then has the complete bundle. In the later slots, a tree of lightpaths sends the bundle
+//! from the roots to all other ranks. Each rank receives the bundle over one tree edge. All groups
+//! use the same tree, rotated by multiples of g ranks.
 //!
-//! **Loads.** A lightpath of l links has N / g rotations, which load each link of its direction
-//! l / g times in the mean. A slot in which a lightpath carries v blocks therefore has room for
-//! tree edges of 2 c v links in all, with c channels in each direction. The lower bound on time
-//! ([`opticoll_bounds::wdm_ring::multi_block`]) counts in the same way. With g = 1 (rotated trees
-//! of single blocks) the v blocks of a lightpath must belong to edges of equal length. With g > 1 a
-//! lightpath carries several blocks of one bundle, and may be up to c g links long. Module `tree`
-//! finds trees, `closed_walks` assigns their channels, and `recipes` chooses g and v for the least
-//! time.
+//! **Loads.** The N / g rotations of a lightpath of l links load each link of their direction l / g
+//! times on average. If a lightpath carries v blocks and each direction has c channels, the tree
+//! edges of a slot may have a total length of 2 c v links. The lower bound on time
+//! ([`opticoll_bounds::wdm_ring::multi_block`]) uses the same count. Module `tree` searches for
+//! trees, `closed_walks` assigns channels, and `recipes` chooses g and v for the shortest time.
 //!
 //! **Volumes.** The *volume* v of a slot is the maximum number of pieces on a lightpath. If v
-//! divides g, a bundle uses g / v lightpaths between the same ranks. If g divides v, a lightpath is
-//! shared by v / g tree edges of the same length whose senders are congruent modulo g, because
-//! their rotations coincide.
+//! divides g, a tree edge uses g / v parallel lightpaths. If g divides v, v / g tree edges share a
+//! lightpath. Tree edges can share a lightpath if their lengths are equal and their senders are
+//! congruent modulo g, because the rotations of the edges then coincide.
 //!
-//! Every block reaches every rank exactly once. Reversed in time, the plan is a reduce_scatter; the
-//! reversed plan followed by the plan is an all_reduce. In the middle of an all_reduce, roots send
-//! sums to the owners of the blocks, and owners send the results back. Alternatively the roots
-//! exchange their sums in one slot, the *meeting*: every root sends its sums of the bundle to all
-//! other roots and adds what it receives. Module `root_choice` chooses roots for both variants.
+//! **Collectives.** The plan is an all_gather. The time reversal is a reduce_scatter, and the time
+//! reversal followed by the plan is an all_reduce. In the middle of an all_reduce, the roots send
+//! their sums to the owners of the blocks, and the owners send the results back. Alternatively, the
+//! roots exchange their sums in one slot. Module `root_choice` chooses the roots for both variants.
 //!
-//! **Pieces.** A slot of volume v costs its reconfiguration plus v d / B, with blocks of d bytes
-//! and B bytes per second on a channel. If the transmission of a block takes longer than a
-//! reconfiguration, trees of many slots with less than a block on a lightpath are the fastest.
-//! Blocks are then cut into pieces, and v counts pieces.
+//! **Pieces.** If the transmission of a block takes longer than a reconfiguration, trees with many
+//! slots and less than one block per lightpath are the fastest. The planner then cuts blocks into
+//! pieces, and v counts pieces.
 
 mod cache;
 mod closed_walks;
@@ -67,17 +63,18 @@ use slot_filling::EdgeClass;
 use time_model::TimeModel;
 use tree::BundleTree;
 
-/// Recipe of a plan: the size of a group, the number of pieces of a block, and the volume of every
-/// slot after the first.
+/// Parameters of a plan that sends the blocks of each group of neighbouring ranks together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bundles {
+    /// Number of ranks of a group.
     group: u32,
     pieces: u32,
-    /// Maximum number of pieces on a lightpath in the slot in which roots exchange their sums;
-    /// `None` if owners collect the sums.
+    /// Maximum number of pieces on a lightpath in the slot in which the roots of an all_reduce
+    /// exchange their sums. `None` if the roots send their sums to the owners of the blocks.
     meeting: Option<u32>,
+    /// Maximum number of pieces on a lightpath in each slot after the first slot.
     volumes: Vec<u32>,
-    /// The tree that the search found; `None` if options give the recipe.
+    /// Tree from the recipe search. `None` if the user specified the recipe by options.
     tree: Option<BundleTree>,
 }
 
@@ -111,37 +108,38 @@ pub(crate) const PLANNER: Planner = Planner {
         Bundles::NAME,
         "Bundles",
         ALL_GATHER_KINDS,
-        "Blocks of neighbouring ranks travel together along one tree, rotated to all groups",
+        "Blocks of neighbouring ranks are sent together along one tree, which is rotated to all \
+         groups",
         "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
         Scope::Rings(FamilyFunctions::new(named, candidates)),
     )
 };
 
-/// Tree with the grouping of the ranks for which it was made.
+/// Tree of lightpaths for the ranks of `grouping`.
 struct Tree {
     grouping: Grouping,
     tree: BundleTree,
-    /// True if roots exchange sums in the first slot, so that no rank has its own block before
-    /// other ranks.
+    /// True if the roots exchange sums in the first slot, instead of receiving blocks from the
+    /// owners.
     is_meeting: bool,
 }
 
-/// Largest accepted value of the options `group`, `exchange` and `per_lightpath`, in ranks or
-/// pieces.
+/// Largest accepted value of the option `group` (in ranks) and of the options `exchange` and
+/// `per_lightpath` (in pieces).
 const MAX_VOLUME: u32 = 4096;
 
-/// Largest accepted value of the option `pieces`.
+/// Largest accepted number of pieces of a block.
 const MAX_PIECES: u32 = 64;
 
 /// Maximum number of slots that the option `per_lightpath` may list.
 const MAX_SLOTS: usize = 64;
 
-/// Maximum number of ranks of rings on which every search is worth its time. On larger rings a
-/// search without gain takes 8 s of 15 s (measured with 1,024 ranks, 1 KiB, `on_change`).
+/// Maximum number of ranks of a ring on which the planner always searches. (On a ring of 1,024
+/// ranks, an unsuccessful search took 8 s of the 15 s of `auto`, with 1 KiB and `on_change`.)
 const MAX_RANKS_OF_UNCONDITIONAL_SEARCH: u32 = 64;
 
-/// Minimum ratio of the time of other planners' plans to the least estimated time of bundles from
-/// which on larger rings are searched.
+/// Factor f: the planner searches on a large ring only if the estimated times of similar planners
+/// are at least f times this planner's lower estimate.
 const MIN_TIME_RATIO: f64 = 1.03;
 
 impl Recipe for Bundles {
@@ -171,7 +169,6 @@ impl Recipe for Bundles {
         let group = u64::from(self.group);
         let min_volume = self.volumes.iter().min().copied().unwrap_or(1);
         let stripes = (group * u64::from(self.pieces)).div_ceil(min_volume.into());
-        // In the first slot a rank sends to several roots, up to about g + 8.
         let gathering = ranks.saturating_mul(group + 8);
         let spreading = ranks.saturating_mul(ranks / group).saturating_mul(stripes);
         // An all_reduce sends every block twice.
@@ -194,7 +191,6 @@ impl Recipe for Bundles {
         };
         match collective.kind() {
             CollectiveKind::AllReduce if self.meeting.is_some() => {
-                // Roots exchange sums; the results follow the rest of the tree.
                 let (reduced, spread) = interrupt::join(
                     || time_reversal::reduce_scatter(&slots_from(0)),
                     || slots_from(1),
@@ -215,7 +211,7 @@ impl Recipe for Bundles {
         if ring.ports.is_some() {
             return Err(refusal(
                 ring,
-                "a tree of bundles uses all channels of a rank and does not support `ports`",
+                "the tree uses all channels of a rank and does not support `ports`",
             ));
         }
         if spec.options().next().is_none() {
@@ -254,19 +250,18 @@ impl Recipe for Bundles {
             return Vec::new();
         }
         let model = time_model(ring, problem);
-        let halves = model.halves;
+        let passes = model.passes;
         let fastest = recipes::fastest(ring, &model);
         let estimate = fastest.map(|(time, recipe)| Estimate {
             time,
-            slots: (recipe.volumes.len() as u64 + 1) * halves - u64::from(recipe.meeting.is_some()),
+            slots: (recipe.volumes.len() as u64 + 1) * passes - u64::from(recipe.meeting.is_some()),
             recipe,
         });
         estimate.into_iter().collect()
     }
 }
 
-/// Returns the size of a block in bytes.
-fn block(ring: &WdmRing, problem: &PlanningProblem<'_>) -> u64 {
+fn block_bytes(ring: &WdmRing, problem: &PlanningProblem<'_>) -> u64 {
     match problem.collective.kind() {
         CollectiveKind::AllGather => problem.size.get(),
         _ => problem.size.get().div_ceil(ring.ranks.into()),
@@ -276,9 +271,9 @@ fn block(ring: &WdmRing, problem: &PlanningProblem<'_>) -> u64 {
 fn time_model(ring: &WdmRing, problem: &PlanningProblem<'_>) -> TimeModel {
     TimeModel {
         cost: problem.slot_cost(ring),
-        block: block(ring, problem),
+        block: block_bytes(ring, problem),
         hops: u64::from(ring.ranks / 2),
-        halves: 1 + u64::from(problem.collective.kind() == CollectiveKind::AllReduce),
+        passes: 1 + u64::from(problem.collective.kind() == CollectiveKind::AllReduce),
     }
 }
 
@@ -292,19 +287,19 @@ fn candidates<'a>(
     if ring.ranks > MAX_RANKS_OF_UNCONDITIONAL_SEARCH && !is_promising(ring, problem) {
         return Ok(Vec::new());
     }
-    // All lightpaths of a slot may be short, so that the lower bound counts no propagation.
+    // A lower bound must ignore propagation, because all lightpaths of a slot may be short.
     let without_propagation = TimeModel {
         hops: 0,
         ..time_model(ring, problem)
     };
     let min_time = recipes::min_time(ring, &without_propagation) as u64;
-    Ok(vec![recipe::searched_contender::<Bundles>(
+    Ok(vec![recipe::deferred_candidate::<Bundles>(
         problem, ring, min_time,
     )])
 }
 
-/// Returns whether slots cost a reconfiguration, and bundles may take less time than the other
-/// plans of few slots.
+/// Returns whether the planner should search on a large ring: slots are charged a reconfiguration,
+/// and the estimated times of similar planners satisfy [`MIN_TIME_RATIO`].
 fn is_promising(ring: &WdmRing, problem: &PlanningProblem<'_>) -> bool {
     let is_charged = problem.policy() != Policy::Free && ring.reconfiguration > Time::ZERO;
     let others = match problem.collective.kind() {
@@ -315,13 +310,12 @@ fn is_promising(ring: &WdmRing, problem: &PlanningProblem<'_>) -> bool {
     is_charged && bundles * MIN_TIME_RATIO < others as f64
 }
 
-/// Returns the least of the estimated times, in picoseconds.
 fn min_time<R>(estimates: Vec<Estimate<R>>) -> u64 {
     let times = estimates.iter().map(|estimate| estimate.time);
     times.min().unwrap_or(u64::MAX)
 }
 
-/// Returns the plan that a specification names.
+/// Builds the plan with the options in `spec`. Without options, searches for the fastest plan.
 fn named(
     spec: &Spec,
     problem: &PlanningProblem<'_>,
@@ -340,11 +334,11 @@ fn named(
     })
 }
 
-/// Reason for the refusal of given options for which no tree was found.
+/// Error message if the user specified options for which the search finds no tree.
 const NO_TREE_FOR_VOLUMES: &str =
     "no tree was found with these volumes; use larger volumes or more slots";
 
-/// Reason for the refusal if the search over all options found no tree.
+/// Error message if the user specified no options and the search finds no tree.
 const NO_TREE: &str = "no tree was found; a ring with a prime number of ranks has no groups";
 
 fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
@@ -356,9 +350,9 @@ fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
 }
 
 impl Tree {
-    /// Adds the slots of the tree from index `first` on to the plan.
-    fn assemble(&self, ring: &WdmRing, first: usize, assembly: &mut Assembly) {
-        for (index, slot) in self.tree.slots.iter().enumerate().skip(first) {
+    /// Adds the slots with index `first_slot` and higher to the plan.
+    fn assemble(&self, ring: &WdmRing, first_slot: usize, assembly: &mut Assembly) {
+        for (index, slot) in self.tree.slots.iter().enumerate().skip(first_slot) {
             let mut moves = Vec::new();
             for edge_class in &slot.edge_classes {
                 interrupt::check();
@@ -372,8 +366,8 @@ impl Tree {
         }
     }
 
-    /// Returns source, destination and channels of the lightpaths of an edge class, rotated by
-    /// `turn` groups.
+    /// Returns the source rank, the destination rank and the channels of the lightpaths of
+    /// `edge_class`, rotated by `turn` groups.
     fn ends(&self, ring: &WdmRing, edge_class: &EdgeClass, turn: u32) -> (u32, u32, Vec<Light>) {
         let Grouping { ranks, group, .. } = self.grouping;
         let source = (edge_class.senders[0] + turn * group) % ranks;
@@ -390,13 +384,13 @@ impl Tree {
         (source, destination, light.collect())
     }
 
-    /// Returns the pieces of a range of blocks.
     fn pieces(&self, blocks: Range<u32>) -> Range<u32> {
         let pieces = self.grouping.pieces;
         blocks.start * pieces..blocks.end * pieces
     }
 
-    /// Adds the transfers of the first slot, from owners to roots.
+    /// Adds the transfers of the first slot to `moves`: each rank sends its own block to the roots
+    /// of its group.
     fn gather(&self, ring: &WdmRing, edge_class: &EdgeClass, moves: &mut Vec<(SharedMove, Light)>) {
         for turn in 0..self.grouping.ranks / self.grouping.group {
             let (source, destination, light) = self.ends(ring, edge_class, turn);
@@ -409,8 +403,8 @@ impl Tree {
         }
     }
 
-    /// Adds the transfers of a later slot, from ranks that have bundles to other ranks. A rank that
-    /// sent its own block to the roots does not receive that block.
+    /// Adds the transfers of a slot after the first slot to `moves`. The senders send all blocks of
+    /// a group. A destination receives its own block only if the roots exchanged sums.
     fn spread(&self, ring: &WdmRing, edge_class: &EdgeClass, moves: &mut Vec<(SharedMove, Light)>) {
         let Grouping { ranks, group, .. } = self.grouping;
         for turn in 0..ranks / group {

@@ -1,25 +1,25 @@
-//! Plans for rings with cut cables, with a limited reach of light, or with light trees: the plan of
-//! a ring without any of these, rerouted around cuts and relayed.
+//! Plans for rings with cut cables or a limited reach. The planner plans the collective on the
+//! *fault-free ring* (without cuts, limits of reach and light trees) and adapts this plan: it
+//! reroutes lightpaths around cuts and splits lightpaths at relay ranks.
 //!
-//! **Around a cut.** A lightpath that would cross a cut takes the other direction. Take a plan for
-//! a ring without faults and with c' channels per direction. In a slot at most c' lightpaths of
-//! each direction cross the place of the cut. In the other direction they add at most c' to the
-//! load of any link. With one cut, c' = floor(c / 2) leaves room for both directions. A plan that
-//! is near a lower bound on the ring with half the channels is near the bound on the line, whose
-//! last link and whose middle carry half as much as those of a ring.
+//! **Cuts.** A lightpath whose route is cut uses the opposite direction instead. Let the fault-free
+//! ring have c' channels per direction. In each slot, at most c' lightpaths of each direction cross
+//! the position of the cut. Rerouted to the opposite direction, they increase the load of every
+//! link by at most c'. With one cut, the planner uses c' = floor(c / 2), so that c channels
+//! suffice.
 //!
-//! **Relays.** A lightpath longer than the reach of light becomes several lightpaths in successive
-//! slots. A rank that relays chunks keeps them, so that no later lightpath brings them to this rank
-//! again. Transfers that become useless are removed, so that the plan can run backwards. Each
-//! lightpath takes the earliest slot after those that bring its chunks in which a channel and ports
-//! are free: list scheduling ([`crate::ring::relay_tree::lightpath_requests`]), in the order of the
-//! slots of the original plan.
+//! **Relays.** A lightpath that exceeds the reach is split into several lightpaths in successive
+//! slots. Relay ranks store the chunks, and later lightpaths do not send these chunks to the relays
+//! again. The planner removes transfers whose chunks are not needed, because the time reversal
+//! requires this. List scheduling ([`crate::ring::relay_tree::lightpath_requests`]) assigns the
+//! lightpaths to slots, in the order of the slots of the original plan. Each lightpath is assigned
+//! to the first slot in which its source has the chunks and a channel and ports are free.
 //!
-//! **Combining.** Chunks that are only copied can wait at any rank. Therefore reduce_scatter,
-//! reduce and gather are time reversals of an all_gather, a broadcast and a scatter on the ring
-//! with reversed cuts. An all_reduce keeps every slot together and cannot contain lightpaths beyond
-//! the reach of light; in this case its two phases are planned one by one by
-//! [`crate::combined::two_phases`].
+//! **Collectives with additions.** Plans of reduce_scatter, reduce and gather are the time
+//! reversals of plans of all_gather, broadcast and scatter on a ring with reversed cuts. (In plans
+//! that only copy, chunks can wait at any rank.) In an all_reduce, the lightpaths of a slot must
+//! remain in the same slot, so lightpaths cannot be split. If lightpaths exceed the reach,
+//! [`crate::combined::two_phases`] plans the two phases of the all_reduce separately.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ pub(crate) const PLANNER: Planner = Planner {
         "algorithm planned on the ring without cuts, limits of reach and light trees, such as \
              hierarchical/groups=9",
     )
-    .range("algorithms of the collective, or of its copying half if it combines data")
+    .range("algorithms of the collective, or of its time reversal if the collective adds data")
     .default("the fastest found")],
     depends_on_size: true,
     ..Planner::new(
@@ -69,11 +69,10 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Gather,
             CollectiveKind::AllToAll,
         ],
-        "The plan of a ring without faults, rerouted around cuts and relayed beyond the reach of \
-         light",
+        "The plan of a ring without faults, with lightpaths that are rerouted around cuts and \
+         split at relays if they exceed the reach",
         "opticoll; list scheduling: Graham, SIAM Journal on Applied Mathematics 1969",
         Scope::Rings(FamilyFunctions {
-            // Other rings need no detour.
             applies: needs_detour,
             ..FamilyFunctions::new(plan, candidates)
         }),
@@ -82,19 +81,21 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "faulty_ring";
 
-/// Maximum number of plans of the ring without faults that are rerouted, the fastest first.
+/// Maximum number of plans of the fault-free ring that the planner adapts.
 const MAX_PLANS: usize = 4;
 
-/// Maximum number of transfers that are placed anew, which takes some seconds of list scheduling.
-/// At least one transfer for each pair of ranks is always allowed.
+/// Maximum number of transfers of a plan that the planner adapts. (List scheduling of this number
+/// of transfers takes a few seconds.)
 const MAX_PLACED_TRANSFERS: u64 = 1 << 18;
 
+/// Returns the maximum number of transfers of a plan that the planner adapts. Plans with one
+/// transfer per pair of ranks are always allowed.
 fn max_transfers(ring: &WdmRing) -> u64 {
     MAX_PLACED_TRANSFERS.max(u64::from(ring.ranks) * u64::from(ring.ranks))
 }
 
-/// Returns the name of a plan with fewer pieces if a transfer of each piece on every channel to
-/// every rank would exceed the limit.
+/// Returns `name`, the specification of a plan. Reduces the option `pieces` in the specification if
+/// one transfer per piece, channel and rank would exceed [`max_transfers`].
 fn with_fewer_pieces(name: String, ring: &WdmRing) -> String {
     let transfers_per_piece = u64::from(ring.ranks) * u64::from(ring.channels()).max(1);
     let max_pieces = (max_transfers(ring) / transfers_per_piece).max(1);
@@ -110,18 +111,18 @@ fn with_fewer_pieces(name: String, ring: &WdmRing) -> String {
     }
 }
 
-/// Returns whether the ring has broken links or a limited reach of light.
+/// Returns whether the ring has broken links or a reach of fewer than N - 1 links.
 fn needs_detour(ring: &WdmRing) -> bool {
     ring.ranks > 1 && (!ring.broken.is_empty() || ring.longest() < ring.ranks - 1)
 }
 
-/// Returns the ring on which the copying collective runs, and the ring without faults.
+/// Returns two rings: the faulty ring for which the plan is adapted, and the fault-free ring. If
+/// `kind` adds data, the plan will be reversed in time, and the faulty ring has reversed cuts.
 fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, WdmRing) {
     let faulty = match copying(kind) == kind {
         true => ring.clone(),
         false => irregular_ring::reversed(ring),
     };
-    // A lightpath keeps its channel, may carry several transfers, and delivers only at its end.
     let faulty = WdmRing {
         multicast: false,
         converters: false,
@@ -148,8 +149,9 @@ fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, WdmRing) {
     (faulty, whole)
 }
 
-/// Returns the planning error of the ring without faults.
-fn inner<'a>(
+/// Returns the planning problem on the fault-free ring `whole`. If the collective adds data, the
+/// problem is the collective's time reversal, which only copies.
+fn fault_free_problem<'a>(
     problem: &PlanningProblem<'a>,
     whole: &'a Fabric,
 ) -> Result<PlanningProblem<'a>, PlannerError> {
@@ -182,7 +184,7 @@ fn candidates<'a>(
         return Ok(Vec::new());
     }
     let whole_fabric = Fabric::new(whole.clone());
-    let inner = inner(problem, &whole_fabric)?;
+    let inner = fault_free_problem(problem, &whole_fabric)?;
     let inner = PlanningProblem {
         limit: None,
         joined: None,
@@ -243,12 +245,13 @@ fn plan(
     Ok(fastest?.0.into())
 }
 
-/// Adapts the plan that a specification names to the faults of the ring.
+/// Adapts the plan that the option `plan` of `spec` names to the faulty ring. Without the option,
+/// adapts the fastest plan of the fault-free ring.
 fn adapt(spec: &Spec, problem: &PlanningProblem<'_>, ring: &WdmRing) -> Result<Plan, PlannerError> {
     let kind = problem.collective.kind();
     let (faulty, whole) = rings(ring, kind);
     let fabric = Fabric::new(whole.clone());
-    let inner = inner(problem, &fabric)?;
+    let inner = fault_free_problem(problem, &fabric)?;
     let planned = match spec.option("plan") {
         Some(text) => inner.solve(&nested(text)?)?,
         None => inner.fastest()?,
@@ -269,7 +272,6 @@ fn adapt(spec: &Spec, problem: &PlanningProblem<'_>, ring: &WdmRing) -> Result<P
     Ok(plan)
 }
 
-/// Returns the error of a lightpath for which both directions are cut.
 fn broken(index: usize, transfer: &Transfer) -> PlannerError {
     PlannerError::Placement(placement::broken(
         index,
@@ -278,8 +280,8 @@ fn broken(index: usize, transfer: &Transfer) -> PlannerError {
     ))
 }
 
-/// Returns the direction of a lightpath, or the opposite one if the first is cut; `None` if both
-/// are cut.
+/// Returns a direction in which the route of `transfer` is not cut: `direction`, or else the
+/// opposite direction. Returns `None` if both directions are cut.
 fn intact_direction(
     ring: &WdmRing,
     transfer: &Transfer,
@@ -291,11 +293,10 @@ fn intact_direction(
     directions.into_iter().find(is_whole)
 }
 
-/// Reroutes the lightpaths of a plan around cuts, slot by slot.
+/// Reroutes the lightpaths of a plan around cuts, step by step.
 fn reroute(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
     let mut assembly = Assembly::new(ring, planned.schedule.collective);
-    // Rebuild the plan step by step, because a rank sends what it had at the beginning of the step
-    // in all slots of the step.
+    // Ranks send the data that they had at the beginning of the step, so steps are not merged.
     for step in 0..planned.schedule.steps() {
         let indices = planned.schedule.step(step);
         let moves: Result<Vec<Move>, PlannerError> = indices
@@ -312,7 +313,6 @@ fn reroute(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
     Ok(assembly.finish(String::new()))
 }
 
-/// Returns the indices of the lightpaths of each slot.
 fn lightpaths_by_slot(plan: &Plan) -> Vec<Vec<usize>> {
     let mut slots = vec![Vec::new(); plan.slots() as usize];
     for (index, &slot) in plan.slot.iter().enumerate() {
@@ -322,8 +322,8 @@ fn lightpaths_by_slot(plan: &Plan) -> Vec<Vec<usize>> {
     slots
 }
 
-/// Reroutes the lightpaths of a plan that only copies around cuts, and splits them at the reach of
-/// light.
+/// Adapts a plan that only copies: reroutes lightpaths around cuts, and splits lightpaths that
+/// exceed the reach.
 fn relay(
     ring: &WdmRing,
     planned: &Plan,
@@ -333,7 +333,7 @@ fn relay(
     let mut relay = RelayState {
         ring,
         collective,
-        held: FxHashSet::default(),
+        received: FxHashSet::default(),
         hops: Vec::new(),
         transfers: 0,
     };
@@ -360,7 +360,8 @@ fn relay(
         problem.fits(relay.transfers)?;
     }
     let hops = useful_hops(ring, collective, relay.hops);
-    // Early slots may be long: the slots of the plan without cuts may take less time.
+    // Compare two placements: in the earliest possible slots, and not before the slots of the
+    // original plan. (Earlier slots save slots, but may combine short and long transfers.)
     let choices = [0, u32::MAX].map(|max_earliest| place(ring, &hops, max_earliest));
     let time = |placed: &Vec<PlacedRequest>| time(problem, ring, collective, &hops, placed);
     let fastest = choices.into_iter().min_by_key(time).unwrap_or_default();
@@ -374,12 +375,11 @@ fn relay(
     ))
 }
 
-/// Lightpath within the reach of light, with the runs of chunks that it carries one after the
-/// other.
+/// Lightpath that does not exceed the reach, with all chunks that it transmits.
 struct RelayHop {
-    /// Request of the lightpath, with the chunks of its first run.
+    /// Route of the lightpath, and the slot in the original plan.
     request: LightpathRequest,
-    /// Runs of consecutive chunks, each as its first chunk and its length.
+    /// Runs of consecutive chunks: the first chunk and the number of chunks of each run.
     runs: Vec<(u32, u32)>,
 }
 
@@ -400,8 +400,8 @@ impl RelayHop {
     }
 }
 
-/// Returns the lightpaths with those chunks that the receiving rank must have at the end or sends
-/// on.
+/// Removes unnecessary chunks from the lightpaths, and lightpaths without chunks. A chunk is
+/// necessary if the receiving rank must have the chunk at the end or forwards the chunk.
 fn useful_hops(ring: &WdmRing, collective: Collective, hops: Vec<RelayHop>) -> Vec<RelayHop> {
     let mut sent: FxHashSet<(u32, u32)> = FxHashSet::default();
     let mut useful = Vec::with_capacity(hops.len());
@@ -429,7 +429,8 @@ fn useful_hops(ring: &WdmRing, collective: Collective, hops: Vec<RelayHop>) -> V
     useful
 }
 
-/// Returns the time of the slots of placed lightpaths, in picoseconds.
+/// Returns the sum of the slot times of a placement, in picoseconds. `placed` is indexed like
+/// `hops`.
 fn time(
     problem: &PlanningProblem<'_>,
     ring: &WdmRing,
@@ -450,11 +451,11 @@ fn time(
     times.sum()
 }
 
-/// Places each lightpath in the earliest slot after those that bring its chunks, and not before its
-/// slot in the plan without cuts, or `max_earliest` if that slot comes earlier.
+/// Assigns each lightpath to the first slot in which its source has the chunks and a channel and
+/// ports are free. The first allowed slot is the lightpath's slot in the original plan or
+/// `max_earliest`, whichever is less.
 fn place(ring: &WdmRing, hops: &[RelayHop], max_earliest: u32) -> Vec<PlacedRequest> {
     let mut occupancy = Occupancy::new(ring);
-    // The first slot in which a rank can send a chunk that it received.
     let mut ready: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let place_hop = |hop: &RelayHop| {
         let request = &hop.request;
@@ -463,8 +464,7 @@ fn place(ring: &WdmRing, hops: &[RelayHop], max_earliest: u32) -> Vec<PlacedRequ
             .filter_map(|chunk| ready.get(&(request.source, chunk)));
         let earliest = request.earliest.min(max_earliest);
         let from = slots.copied().fold(earliest, u32::max);
-        // The number of slots is not limited, so that a free one always exists.
-        let placed = occupancy.take(request, from, u32::MAX).unwrap_or_default();
+        let placed = occupancy.place(request, from, u32::MAX).unwrap_or_default();
         let rank = request.at(ring.ranks, request.length);
         ready.extend(hop.chunks().map(|chunk| ((rank, chunk), placed.slot + 1)));
         placed
@@ -472,8 +472,8 @@ fn place(ring: &WdmRing, hops: &[RelayHop], max_earliest: u32) -> Vec<PlacedRequ
     hops.iter().map(place_hop).collect()
 }
 
-/// Returns the runs of consecutive chunks for which `is_selected` holds, each as its first chunk
-/// and its length.
+/// Returns runs of consecutive chunks for which `is_selected` is true: the first chunk and the
+/// number of chunks of each run. Tests `count` chunks from `first` on.
 fn runs(first: u32, count: u32, is_selected: impl Fn(u32) -> bool) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for chunk in (first..first + count).filter(|&chunk| is_selected(chunk)) {
@@ -486,20 +486,20 @@ fn runs(first: u32, count: u32, is_selected: impl Fn(u32) -> bool) -> Vec<(u32, 
     runs
 }
 
-/// Lightpaths that have been added, each within the reach of light.
 struct RelayState<'a> {
     ring: &'a WdmRing,
     collective: Collective,
     /// Pairs of a rank and a chunk that the rank has received.
-    held: FxHashSet<(u32, u32)>,
+    received: FxHashSet<(u32, u32)>,
     hops: Vec<RelayHop>,
-    /// Number of runs of all lightpaths.
+    /// Number of transfers: runs of consecutive chunks of all lightpaths.
     transfers: u64,
 }
 
 impl RelayState<'_> {
-    /// Returns the key by which lightpaths are placed: from a cut on by left ends, because this
-    /// order colours intervals without loss; on a ring without a cut the longest first.
+    /// Returns the sort key of the order in which lightpaths are placed. On a ring with a cut, the
+    /// order is by distance from the cut, because this order of intervals needs the fewest
+    /// channels. On a ring without a cut, the order is by descending length.
     fn order(&self, transfer: &Transfer, direction: Direction) -> (Direction, u32, u32) {
         let ranks = self.ring.ranks;
         let hops = self
@@ -523,11 +523,14 @@ impl RelayState<'_> {
         }
     }
 
-    fn is_held(&self, rank: u32, chunk: u32) -> bool {
-        self.collective.before(chunk) == Holders::One(rank) || self.held.contains(&(rank, chunk))
+    fn has_chunk(&self, rank: u32, chunk: u32) -> bool {
+        self.collective.before(chunk) == Holders::One(rank)
+            || self.received.contains(&(rank, chunk))
     }
 
-    /// Sends chunks from rank to rank, each time as far as light reaches.
+    /// Adds the lightpaths of `transfer`, several if the route exceeds the reach. Each entry of
+    /// `chunks` is a first chunk and a number of consecutive chunks. `slot` is the slot in the
+    /// original plan.
     fn send(
         &mut self,
         transfer: &Transfer,
@@ -540,19 +543,19 @@ impl RelayState<'_> {
             .hops(transfer.source, transfer.destination, direction);
         let reach = self.ring.longest();
         let mut source = transfer.source;
-        for behind in (0..links).step_by(reach as usize) {
+        for offset in (0..links).step_by(reach as usize) {
             let request = LightpathRequest {
                 chunk: transfer.chunk,
                 count: transfer.count,
                 source,
                 direction,
-                length: reach.min(links - behind),
+                length: reach.min(links - offset),
                 shared: false,
                 earliest: slot,
                 after: None,
             };
             let next = request.at(self.ring.ranks, request.length);
-            let is_missing = |chunk: u32| !self.is_held(next, chunk);
+            let is_missing = |chunk: u32| !self.has_chunk(next, chunk);
             let missing = chunks
                 .iter()
                 .flat_map(|&(chunk, count)| runs(chunk, count, is_missing));
@@ -561,7 +564,8 @@ impl RelayState<'_> {
                 runs: missing.collect(),
             };
             if !hop.runs.is_empty() {
-                self.held.extend(hop.chunks().map(|chunk| (next, chunk)));
+                self.received
+                    .extend(hop.chunks().map(|chunk| (next, chunk)));
                 self.transfers += hop.runs.len() as u64;
                 self.hops.push(hop);
             }

@@ -1,33 +1,30 @@
-//! Plans of three steps for small blocks, with many blocks on a lightpath: from ranks to gateways
-//! of their group, from these to gateways of other groups, and from these to the members of their
-//! groups.
+//! Plans of three steps for small blocks: many blocks share a lightpath.
 //!
-//! The ring is cut, in ring order, into G groups of nearly equal size, at most m ranks, with k
-//! evenly spaced *gateways* each (as in [`crate::ring::hierarchical`]). For every ordered pair of
-//! groups, one gateway of the first group sends and one of the second receives. **In**: every
-//! rank sends each gateway of its group the data for all groups to which this gateway sends.
-//! **Across**: the data travel from gateway to gateway, over one lightpath (in stripes) for a
-//! pair of groups. **Out**: receiving gateways send each member its data. In an all_to_all, the
-//! three steps carry the blocks for one group, the blocks between two groups, and the blocks for
-//! one rank; data within a group use one of its gateways. In an all_gather they carry the block
-//! of a rank, the blocks of a group, and the blocks of all groups from which a gateway has
-//! received. Every block reaches every rank once, so that the time reversal of an all_gather is a
-//! reduce_scatter.
+//! The planner divides the ranks, in ring order, into G groups of nearly equal size. A group has at
+//! most m ranks, among them k evenly spaced *gateways* (as in [`crate::ring::hierarchical`]). For every
+//! ordered pair of groups, one gateway of the first group sends and one gateway of the second group
+//! receives. The steps are:
 //!
-//! Several ranges of chunks from one rank to another share a lightpath, one after the other.
+//! - **In**: every rank sends each gateway of its group the data for all groups to which this
+//!   gateway sends.
+//! - **Across**: the gateways exchange the data. Each pair of groups uses one lightpath per stripe.
+//! - **Out**: the receiving gateways send each member of their group its data.
 //!
-//! **Channels.** Inside a group the load is that of owners of shares in
-//! [`crate::ring::hierarchical`], and lightpaths of a line need as many channels as their greatest
-//! load. Across, the groups form a ring of G ranks in which all send to all: ceil(floor(G^2 / 4) /
-//! 2) channels for each stripe. A plan of that ring fits here although the ends of lightpaths are
-//! at several positions of a group: clockwise lightpaths end at the first half of the gateways and
-//! begin at the second half, counter-clockwise lightpaths vice versa, and with an odd k the gateway
-//! in the middle does both. If one lightpath ends at a group and another one on the same channel
-//! begins there, the first thus ends before the second begins.
+//! Blocks between two ranks of the same group also use a gateway of this group. In an all_gather,
+//! every block reaches every rank exactly once, so the time reversal is a reduce_scatter. Several
+//! ranges of chunks from one rank to another rank share a lightpath, one after the other.
+//!
+//! **Channels.** The loads within a group are the same as in [`crate::ring::hierarchical`]. In the step
+//! across, the groups form a ring of G ranks in which every rank sends to all other ranks. This
+//! all_to_all needs ceil(floor(G^2 / 4) / 2) channels per stripe. The channel assignment remains
+//! valid although the lightpaths of a group start and end at different gateways: clockwise
+//! lightpaths end at the first half of the gateways and start at the second half, and
+//! counter-clockwise lightpaths vice versa. (If k is odd, the middle gateway does both.) Lightpaths
+//! on the same channel that end and start in the same group therefore do not overlap.
 //!
 //! With S = 3 slots, these plans meet the bound *spread* (see
-//! [`opticoll_bounds::wdm_ring::multi_block`]) on 64 ranks with 8 wavelengths and on 1,024 ranks
-//! with 64.
+//! [`opticoll_bounds::wdm_ring::multi_block`]) on 64 ranks with 8 wavelengths, and on 1,024 ranks
+//! with 64 wavelengths.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -36,7 +33,7 @@ use crate::building::assembly::{Assembly, SharedMove, max_lightpaths_of_rank};
 use crate::building::time_reversal;
 use crate::ring::hierarchical::{GroupLevel, Grouping, groups, load};
 use crate::ring::recipe::{self, Estimate, Recipe};
-use crate::ring::slot_cost::{SlotCost, spread};
+use crate::ring::slot_cost::{SlotCost, sample_sizes};
 use crate::{Planner, PlannerError, PlanningProblem};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -47,12 +44,14 @@ use opticoll_placement::wdm_ring::route::all_to_all;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 
-/// Recipe: the maximum size of a group, the number of gateways of each group, and the stripes of
-/// the three steps.
+/// Parameters of a plan of three steps: to the gateways of a group, between gateways, and from the
+/// gateways to the ranks of their groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gateways {
+    /// Maximum number of ranks in a group.
     group: u32,
     gateways: u32,
+    /// Number of stripes (pieces on separate channels) of a transfer, for each of the three steps.
     stripes: [u32; 3],
 }
 
@@ -80,8 +79,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::AllGather,
             CollectiveKind::ReduceScatter,
         ],
-        "Three steps: to gateways in the group, across to gateways of the other groups, out to \
-         members",
+        "Three steps: ranks send to the gateways of their group, gateways send to gateways of \
+         other groups, and gateways send to the ranks of their group",
         "opticoll; several items per lightpath after Opatrny, TCS 2003",
         recipe::scope::<Gateways>(),
     )
@@ -99,8 +98,8 @@ impl Recipe for Gateways {
 
     fn transfers(&self, ranks: u64) -> u64 {
         let stripes = u64::from(self.stripes.into_iter().max().unwrap_or(1));
-        // In an all_to_all every block arrives in a transfer of its own, after two ranges of
-        // blocks.
+        // In an all_to_all, the third step sends every block separately; the other steps send
+        // ranges.
         let ranges = u64::from(self.gateways) * stripes + ranks.div_ceil(self.group.into());
         ranks.saturating_mul(ranks + 2 * ranges)
     }
@@ -153,23 +152,26 @@ impl Recipe for Gateways {
     }
 }
 
-/// Assignment of gateways to groups.
+/// Division into groups, with the gateways of each group.
 struct Roles {
     grouping: Grouping,
-    /// Ranks of the gateways of each group.
+    /// Ranks of the gateways of each group, indexed by group.
     gateways: Vec<Vec<u32>>,
 }
 
-/// Gateway, and the groups to which it sends or from which it receives.
+/// Gateway with the remote groups that it serves.
 struct Gateway {
     rank: u32,
     group: u32,
-    groups: BTreeSet<u32>,
+    /// Indices of the groups to which the gateway sends, or from which it receives.
+    served_groups: BTreeSet<u32>,
 }
 
 /// Lightpath between two groups.
 struct Crossing {
+    /// Index of the sending group.
     from: u32,
+    /// Index of the receiving group.
     to: u32,
     direction: Direction,
     light: Light,
@@ -180,30 +182,30 @@ impl Roles {
     fn new(ranks: u32, recipe: &Gateways) -> Roles {
         let level = GroupLevel {
             group: recipe.group,
-            owners: recipe.gateways,
+            gateways: recipe.gateways,
             stripes: 1,
         };
         let grouping = Grouping::new(ranks, &level);
         let gateways_of = |group| {
             let indices = 0..recipe.gateways;
-            indices.map(|index| grouping.owner(group, index)).collect()
+            indices
+                .map(|index| grouping.gateway(group, index))
+                .collect()
         };
         let gateways = (0..grouping.count).map(gateways_of).collect();
         Roles { grouping, gateways }
     }
 
-    /// Returns the index of the gateway of a group that serves the group at a distance of
-    /// `distance` groups in a direction. The lightpath begins at this gateway if `begins`;
-    /// otherwise it ends there. A gateway in the middle, which does both, has half as many groups
-    /// in each role.
-    fn index(&self, direction: Direction, begins: bool, distance: u32) -> usize {
+    /// Returns the index, within its group, of the gateway that sends (or receives, if `sends` is
+    /// false) the lightpaths over a distance of `distance` groups in `direction`.
+    fn index(&self, direction: Direction, sends: bool, distance: u32) -> usize {
         let gateways = self.gateways[0].len();
         let turn = distance as usize - 1;
         let from_end = match gateways % 2 {
             0 => turn % (gateways / 2),
             _ => turn % gateways / 2,
         };
-        let is_second_half = (direction == Direction::Clockwise) == begins;
+        let is_second_half = (direction == Direction::Clockwise) == sends;
         if is_second_half {
             gateways - 1 - from_end
         } else {
@@ -211,7 +213,8 @@ impl Roles {
         }
     }
 
-    /// Returns the distance between the groups of a lightpath along its direction, in groups.
+    /// Returns the number of groups from the sending to the receiving group, in the direction of
+    /// the lightpath.
     fn distance(&self, crossing: &Crossing) -> u32 {
         let count = self.grouping.count;
         match crossing.direction {
@@ -230,10 +233,10 @@ impl Roles {
         self.gateways[crossing.to as usize][index]
     }
 
-    /// Returns all gateways in order, with the groups that they serve; `served` are pairs of a
-    /// gateway's rank and a group. One gateway in the middle serves its own group, too: data
-    /// within the group pass through it.
-    fn serving(&self, served: impl Iterator<Item = (u32, u32)>) -> Vec<Gateway> {
+    /// Returns all gateways in ascending order of rank. Each entry of `served` is the rank of a
+    /// gateway and the index of a group that the gateway serves. The middle gateway of a group also
+    /// serves its own group, because the group's members exchange their data through this gateway.
+    fn all_gateways(&self, served: impl Iterator<Item = (u32, u32)>) -> Vec<Gateway> {
         let mut groups_by_rank: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for (rank, group) in served {
             groups_by_rank.entry(rank).or_default().insert(group);
@@ -245,15 +248,15 @@ impl Roles {
             gateways.extend(ranks.iter().map(|rank| Gateway {
                 rank: *rank,
                 group,
-                groups: groups_by_rank.remove(rank).unwrap_or_default(),
+                served_groups: groups_by_rank.remove(rank).unwrap_or_default(),
             }));
         }
         gateways
     }
 }
 
-/// Returns the lightpaths between all pairs of groups, in stripes. They lie on the circles of an
-/// all_to_all, with a channel for each circle.
+/// Returns the lightpaths between all pairs of groups, `stripes` lightpaths per pair. Lightpaths
+/// are combined to closed circles around the ring, and every circle uses one channel.
 fn crossings(ring: &WdmRing, groups: u32, stripes: u32) -> Vec<Crossing> {
     let half = groups / 2;
     let other_circles = half * half.saturating_sub(1) / 2;
@@ -264,7 +267,7 @@ fn crossings(ring: &WdmRing, groups: u32, stripes: u32) -> Vec<Crossing> {
             interrupt::check();
             let (direction, circle) = match all_to_all::circle(from, to, groups) {
                 (Some(direction), circle) => (direction, circle),
-                // Opposite pairs of groups take turns.
+                // Pairs of opposite groups alternate between the two directions.
                 (None, _) => {
                     let pair = from % half;
                     (Direction::BOTH[pair as usize % 2], other_circles + pair / 2)
@@ -285,7 +288,6 @@ fn crossings(ring: &WdmRing, groups: u32, stripes: u32) -> Vec<Crossing> {
     crossings
 }
 
-/// Returns the plan of an all_to_all or an all_gather.
 fn all_gather_or_all_to_all(
     ring: &WdmRing,
     collective: Collective,
@@ -295,14 +297,14 @@ fn all_gather_or_all_to_all(
     let roles = Roles::new(ring.ranks, recipe);
     let [into, across, out] = recipe.stripes;
     let crossings = crossings(ring, roles.grouping.count, across);
-    let blocks = Blocks {
+    let builder = TransferBuilder {
         ranks: ring.ranks,
         kind: collective.kind(),
         roles: &roles,
     };
     let mut assembly = Assembly::new(ring, collective);
-    assembly.add_line(&blocks.inwards(&crossings, into))?;
-    let between = blocks.between(&crossings);
+    assembly.add_line(&builder.inward(&crossings, into))?;
+    let between = builder.across(&crossings);
     let mut placed: Vec<_> = between
         .iter()
         .map(|(shared, light, slot)| (shared, *light, *slot))
@@ -316,23 +318,22 @@ fn all_gather_or_all_to_all(
         placed = assembly.placed(&moves.collect::<Vec<_>>())?;
     }
     assembly.add_placed(placed.into_iter());
-    assembly.add_line(&blocks.outwards(&crossings, out))?;
+    assembly.add_line(&builder.outward(&crossings, out))?;
     Ok(assembly.finish(recipe.spec().to_string()))
 }
 
-/// Chunks of the transfers of a plan.
-struct Blocks<'a> {
+struct TransferBuilder<'a> {
     ranks: u32,
     kind: CollectiveKind,
     roles: &'a Roles,
 }
 
-impl Blocks<'_> {
+impl TransferBuilder<'_> {
     fn is_all_gather(&self) -> bool {
         self.kind == CollectiveKind::AllGather
     }
 
-    /// Returns the chunks that travel from the ranks of one group to those of another.
+    /// Returns the ranges of chunks that the ranks in `from` send to the ranks in `to`.
     fn chunks_between(&self, from: Range<u32>, to: Range<u32>) -> Vec<Range<u32>> {
         if self.is_all_gather() {
             return std::iter::once(from).collect();
@@ -341,31 +342,30 @@ impl Blocks<'_> {
         from.map(row).collect()
     }
 
-    /// Returns the transfers from every rank to the gateways of its group.
-    fn inwards(&self, crossings: &[Crossing], stripes: u32) -> Vec<SharedMove> {
+    /// Returns the transfers of the first step, from every rank to the gateways of its group.
+    fn inward(&self, crossings: &[Crossing], stripes: u32) -> Vec<SharedMove> {
         let sends = crossings
             .iter()
             .map(|crossing| (self.roles.sender(crossing), crossing.to));
-        self.inside(sends, |gateway, member| {
+        self.within_groups(sends, |gateway, member| {
             let block = member..member + 1;
-            // The block of a rank for itself does not travel.
             let blocks_for = |&to: &u32| {
                 let others = without(self.roles.grouping.range(to), member);
                 others.flat_map(|to| self.chunks_between(block.clone(), to))
             };
             let chunks = match self.is_all_gather() {
                 true => std::iter::once(block.clone()).collect(),
-                false => gateway.groups.iter().flat_map(blocks_for).collect(),
+                false => gateway.served_groups.iter().flat_map(blocks_for).collect(),
             };
             SharedMove::cut(member, gateway.rank, chunks, stripes)
         })
     }
 
-    /// Returns the transfers between gateways, with light and slots.
-    fn between(&self, crossings: &[Crossing]) -> Vec<(SharedMove, Light, u32)> {
+    /// Returns the transfers of the second step, between gateways. Each entry is a transfer, its
+    /// channel and the index of its slot within the step.
+    fn across(&self, crossings: &[Crossing]) -> Vec<(SharedMove, Light, u32)> {
         let range = |group| self.roles.grouping.range(group);
         let pair = |crossing: &Crossing| (crossing.from, crossing.to);
-        // Stripes of a pair follow one another.
         let pairs = crossings.chunk_by(|one, other| pair(one) == pair(other));
         let lightpaths = pairs.flat_map(|stripes| {
             interrupt::check();
@@ -379,17 +379,17 @@ impl Blocks<'_> {
         lightpaths.collect()
     }
 
-    /// Returns the transfers from gateways to the members of their groups.
-    fn outwards(&self, crossings: &[Crossing], stripes: u32) -> Vec<SharedMove> {
+    /// Returns the transfers of the third step, from the gateways to the members of their groups.
+    fn outward(&self, crossings: &[Crossing], stripes: u32) -> Vec<SharedMove> {
         let receives = crossings
             .iter()
             .map(|crossing| (self.roles.receiver(crossing), crossing.from));
-        self.inside(receives, |gateway, member| {
+        self.within_groups(receives, |gateway, member| {
             let group = gateway.group;
-            // In an all_gather, all gateways have the blocks of their group already.
+            // In an all_gather, the gateways already have all blocks of their group.
             let has_group =
                 self.is_all_gather() && self.roles.gateways[group as usize].contains(&member);
-            let sources = gateway.groups.iter();
+            let sources = gateway.served_groups.iter();
             let chunks = sources
                 .filter(|&&from| !(has_group && from == group))
                 .flat_map(|&from| without(self.roles.grouping.range(from), member))
@@ -398,33 +398,32 @@ impl Blocks<'_> {
         })
     }
 
-    /// Returns the transfers between gateways and the other members of their groups; `served` is
-    /// as for [`Roles::serving`].
-    fn inside(
+    /// Returns the transfers within the groups. `transfers` returns the transfers between a gateway
+    /// and another member of its group. Each entry of `served` is the rank of a gateway and the
+    /// index of a group that the gateway serves.
+    fn within_groups(
         &self,
         served: impl Iterator<Item = (u32, u32)>,
-        lightpaths: impl Fn(&Gateway, u32) -> Vec<SharedMove>,
+        transfers: impl Fn(&Gateway, u32) -> Vec<SharedMove>,
     ) -> Vec<SharedMove> {
         let mut moves = Vec::new();
-        for gateway in self.roles.serving(served) {
+        for gateway in self.roles.all_gateways(served) {
             let members = self.roles.grouping.range(gateway.group);
             for member in members.filter(|&member| member != gateway.rank) {
                 interrupt::check();
-                moves.extend(lightpaths(&gateway, member));
+                moves.extend(transfers(&gateway, member));
             }
         }
         moves
     }
 }
 
-/// Returns the parts of a range before and after a rank.
 fn without(range: Range<u32>, rank: u32) -> impl Iterator<Item = Range<u32>> {
     let before = range.start..range.end.min(rank);
     let after = range.start.max(rank + 1)..range.end;
     [before, after].into_iter().filter(|part| !part.is_empty())
 }
 
-/// Sorts ranges and joins adjacent ones.
 fn joined(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
@@ -437,7 +436,8 @@ fn joined(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
     joined
 }
 
-/// Returns the fastest recipe of all group sizes, numbers of gateways and stripes.
+/// Returns the recipe with the shortest estimated time over all group sizes, numbers of gateways
+/// and numbers of stripes. `size` is the size of the collective in bytes.
 fn estimates(
     ring: &WdmRing,
     cost: SlotCost,
@@ -445,9 +445,9 @@ fn estimates(
     size: Bytes,
 ) -> Vec<Estimate<Gateways>> {
     let mut estimates = Vec::new();
-    for group in spread(ring.ranks) {
-        let max_collectors = (MAX_LOAD_FACTOR * ring.channels() / group).clamp(1, group);
-        for gateways in spread(max_collectors).into_iter().chain([1]) {
+    for group in sample_sizes(ring.ranks) {
+        let max_gateways = (MAX_LOAD_FACTOR * ring.channels() / group).clamp(1, group);
+        for gateways in sample_sizes(max_gateways).into_iter().chain([1]) {
             interrupt::check();
             if groups(ring.ranks, group, gateways).is_some() {
                 estimates.push(estimate(ring, cost, kind, size, (group, gateways)));
@@ -460,15 +460,15 @@ fn estimates(
     fastest.into_iter().collect()
 }
 
-/// Maximum of k m / c over the recipes that are tried, with k gateways in a group of m ranks and
-/// c channels. The load of a group is about k m / 4, so that one stripe needs at most 4 slots.
+/// Maximum of k m / c that the search tries, where a group has m ranks and k gateways, and a
+/// direction has c channels. (A link of a group has at most about k m / 4 lightpaths per stripe.)
 const MAX_LOAD_FACTOR: u32 = 16;
 
-/// Maximum number of slots of a step that are tried, as a multiple of the slots of one stripe.
-const MAX_ROUNDS: u64 = 4;
+/// Maximum number of slots of a step that the search tries.
+const MAX_SLOTS_OF_STEP: u64 = 4;
 
-/// Returns the estimate of the recipe of a group size and a number of gateways, with the best
-/// stripes.
+/// Chooses the numbers of stripes with the shortest estimated time for groups of up to `group`
+/// ranks with `gateways` gateways.
 fn estimate(
     ring: &WdmRing,
     cost: SlotCost,
@@ -479,7 +479,6 @@ fn estimate(
     let (ranks, channels) = (u64::from(ring.ranks), u64::from(ring.channels()));
     let count = ranks.div_ceil(group.into());
     let members = ranks.div_ceil(count);
-    // Number of groups to which a gateway sends, including its own.
     let served = count.div_ceil(gateways.into());
     let (block, [into, across, out]) = match kind {
         CollectiveKind::AllToAll => {
@@ -497,9 +496,9 @@ fn estimate(
     let inside = u64::from(load(members as u32, gateways)).max(1);
     let around = (count * count / 4).div_ceil(2).max(1);
     let ports = ring.ports.map_or(u64::MAX, u64::from);
-    // `ends` is the number of lightpaths that begin (or end) at one rank for each stripe.
+    // `ends` is the number of lightpaths per stripe that start (or end) at one rank.
     let step = |(load, ends): (u64, u64), blocks: u64, hops: u64| {
-        let rounds = (1..=MAX_ROUNDS).map(|rounds| {
+        let rounds = (1..=MAX_SLOTS_OF_STEP).map(|rounds| {
             let stripes_by_ports = rounds.saturating_mul(ports) / ends.max(1);
             let stripes = (rounds * channels / load)
                 .min(stripes_by_ports)

@@ -1,28 +1,32 @@
-//! Plans of few slots for small vectors: groups of ranks with owners on several levels, and an
-//! exchange among the owners of the last level.
+//! Hierarchical plans of few slots for small vectors: groups of ranks on several levels, and an
+//! exchange among the gateway ranks of the last level.
 //!
-//! **All_reduce of a vector of M bytes.** On a level the ranks of the ring are cut, in ring order,
-//! into G groups of nearly equal size, at most m ranks. Each group has k evenly spaced owners, and
-//! the vector has k shares. Up: every member of a group sends each owner its share of the vector,
-//! and the owner combines what it receives, so that the owner's share stands for the whole group.
-//! The owners of share q of all groups form a ring of G ranks (see [`crate::building::assembly`])
-//! with a vector of M / k bytes; the k rings solve the rest in parallel on c / k channels each.
-//! Down: every owner returns its finished share to the members. With k = 1 this is a level of WRHT,
-//! with k = m a reduce_scatter and an all_gather within groups.
+//! **All_reduce of a vector of M bytes.** A level divides the ranks, in ring order, into G groups
+//! of nearly equal size. A group has at most m ranks, among them k evenly spaced *gateways*. The
+//! vector is divided into k shares, one per gateway. A level has three parts:
 //!
-//! A group lies on a line of links of its own. The clockwise load of link x of that line is the
-//! number of members before the link times the number of owners behind it: at most floor(m / 2) for
-//! one owner, and floor(m^2 / 4) for k = m. With load L a share may be cut into s stripes on
-//! channels of their own: the step needs ceil(s L / c) slots of M / (k s) bytes. Intervals on a
-//! line need exactly as many channels as their greatest load, so that this number of slots is met.
+//! - Upward step: every member of a group sends each share to the gateway of this share. The
+//!   gateway adds the contributions of its group.
+//! - Inner all_reduce: the gateways of the same share in all groups form a ring of G ranks
+//!   ([`crate::building::assembly`]) and execute an all_reduce of M / k bytes. The k rings work in
+//!   parallel, each with c / k of the c channels.
+//! - Downward step: every gateway sends the sum of its share to the members of its group.
 //!
-//! In the exchange on n ranks every rank sends the whole vector to all others:
-//! ceil(floor(n^2 / 4) / 2) channels per stripe, and one slot.
+//! With k = 1, a level corresponds to a level of WRHT.
 //!
-//! **Correctness.** By induction over levels: before the exchange every chunk has, on each ring of
-//! owners, contributions of disjoint sets of ranks whose union is all ranks. After the exchange
-//! every owner of the chunk's share has the contributions of all ranks, and each member then
-//! receives every share from the owner of its group, in place of its earlier value.
+//! **Number of slots.** The links between the ranks of a group form a line, which no other group
+//! uses. The clockwise load of a link is the number of members before the link times the number of
+//! gateways behind the link. The maximum load L is floor(m / 2) if k = 1, and floor(m^2 / 4) if k =
+//! m. If a share is cut into s stripes on separate channels, a step needs ceil(s L / c) slots of M
+//! / (k s) bytes. (Lightpaths on a line can be assigned to L channels if L is the maximum load.)
+//!
+//! In the exchange among n gateways, every gateway sends its whole vector to all other gateways in
+//! one slot. The exchange needs ceil(floor(n^2 / 4) / 2) channels per stripe.
+//!
+//! **Correctness** (induction over levels). Before the exchange, the gateways of a share have the
+//! contributions of disjoint sets of ranks, whose union is the set of all ranks. After the
+//! exchange, every gateway has the contributions of all ranks, and sends the sums to the members of
+//! its group.
 
 mod search;
 
@@ -40,21 +44,22 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
 use search::layouts;
 
-/// Level of groups.
+/// Level of the hierarchy: parameters of the division of ranks into groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupLevel {
     /// Maximum number of ranks in a group.
     pub(crate) group: u32,
-    /// Number of owners in each group.
-    pub(crate) owners: u32,
-    /// Stripes of a share.
+    pub(crate) gateways: u32,
+    /// Number of stripes (pieces on separate channels) of each gateway's share of the vector.
     pub(crate) stripes: u32,
 }
 
-/// Recipe: levels of groups, and the stripes of the exchange among the owners of the last level.
+/// Parameters of a hierarchical all_reduce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HierarchicalLayout {
     pub(crate) levels: Vec<GroupLevel>,
+    /// Number of stripes (pieces on separate channels) of a vector in the exchange among the
+    /// gateways of the last level.
     pub(crate) stripes: u32,
 }
 
@@ -84,8 +89,8 @@ pub(crate) const PLANNER: Planner = Planner {
         HierarchicalLayout::NAME,
         "Grouped",
         &[CollectiveKind::AllReduce],
-        "Few slots: collect in groups, exchange among the groups' owners, return the results, all \
-         striped",
+        "Few slots: gateways add the vectors of their group, exchange the sums, and return the \
+         results, all in stripes",
         "opticoll; after WRHT, Dai et al., PPoPP 2023",
         recipe::scope::<HierarchicalLayout>(),
     )
@@ -102,20 +107,18 @@ impl Recipe for HierarchicalLayout {
         let levels = self.levels.iter();
         let stripes = levels.clone().map(|level| level.stripes);
         spec.with("groups", joined(levels.clone().map(|level| level.group)))
-            .with("gateways", joined(levels.map(|level| level.owners)))
+            .with("gateways", joined(levels.map(|level| level.gateways)))
             .with("stripes", joined(stripes.chain([self.stripes])))
     }
 
-    /// Returns an upper bound on the number of transfers of the plan or of chunks of its
-    /// collective, whichever is larger.
     fn transfers(&self, ranks: u64) -> u64 {
         let (mut ranks, mut copies, mut transfers) = (ranks, 1u64, 0u64);
         for level in &self.levels {
-            let shares = u64::from(level.owners) * u64::from(level.stripes);
-            // The factor 2 counts the ways up and down.
+            let shares = u64::from(level.gateways) * u64::from(level.stripes);
+            // The factor 2 counts the upward and the downward step.
             let lightpaths = ranks.saturating_mul(shares).saturating_mul(2);
             transfers = transfers.saturating_add(copies.saturating_mul(lightpaths));
-            copies = copies.saturating_mul(level.owners.into());
+            copies = copies.saturating_mul(level.gateways.into());
             ranks = ranks.div_ceil(u64::from(level.group).max(1));
         }
         let stripes = u64::from(self.stripes);
@@ -123,7 +126,7 @@ impl Recipe for HierarchicalLayout {
         let exchanged = pairs.saturating_mul(copies);
         let chunks = self.levels.iter().rev().fold(stripes, |chunks, level| {
             let refined = chunks.saturating_mul(refinement(chunks, level.stripes).into());
-            refined.saturating_mul(level.owners.into())
+            refined.saturating_mul(level.gateways.into())
         });
         transfers.saturating_add(exchanged).max(chunks)
     }
@@ -145,13 +148,13 @@ impl Recipe for HierarchicalLayout {
             return Ok(None);
         }
         let groups = numbers(spec, "groups", "9x9")?.unwrap_or_default();
-        let owners = numbers_for(spec, "gateways", groups.len())?;
+        let gateways = numbers_for(spec, "gateways", groups.len())?;
         let stripes = recipe::stripes(spec, groups.len() + 1)?;
-        let levels = groups.iter().zip(&owners).zip(&stripes);
+        let levels = groups.iter().zip(&gateways).zip(&stripes);
         let levels: Vec<GroupLevel> = levels
-            .map(|((&group, &owners), &stripes)| GroupLevel {
+            .map(|((&group, &gateways), &stripes)| GroupLevel {
                 group,
-                owners,
+                gateways,
                 stripes,
             })
             .collect();
@@ -175,15 +178,15 @@ impl Recipe for HierarchicalLayout {
 }
 
 impl HierarchicalLayout {
-    /// Returns whether the groups can be formed and have channels on a ring of `ranks` ranks and
-    /// `channels` channels.
+    /// Returns whether the layout is possible on a ring of `ranks` ranks and `channels` channels:
+    /// every group has at least one rank per gateway, and every gateway has a channel.
     pub(crate) fn fits(&self, ranks: u32, channels: u32) -> bool {
         let (mut ranks, mut channels) = (ranks, channels);
         for level in &self.levels {
-            let Some(groups) = groups(ranks, level.group, level.owners) else {
+            let Some(groups) = groups(ranks, level.group, level.gateways) else {
                 return false;
             };
-            channels /= level.owners;
+            channels /= level.gateways;
             if channels == 0 || level.stripes == 0 {
                 return false;
             }
@@ -193,63 +196,59 @@ impl HierarchicalLayout {
     }
 }
 
-/// Returns the number of groups of at most `group` ranks; `None` if there are fewer ranks, or if a
-/// group would have fewer ranks than `owners`.
-pub(crate) fn groups(ranks: u32, group: u32, owners: u32) -> Option<u32> {
-    if group < 2 || group > ranks || owners == 0 {
+/// Returns the number of groups of at most `group` ranks. Returns `None` if `group` exceeds the
+/// number of ranks, or if a group would have fewer ranks than gateways.
+pub(crate) fn groups(ranks: u32, group: u32, gateways: u32) -> Option<u32> {
+    if group < 2 || group > ranks || gateways == 0 {
         return None;
     }
     let groups = ranks.div_ceil(group);
-    (ranks / groups >= owners).then_some(groups)
+    (ranks / groups >= gateways).then_some(groups)
 }
 
-/// Returns the greatest load of a link of a group's line in one direction, per stripe. The other
-/// direction has the same load.
-pub(crate) fn load(size: u32, owners: u32) -> u32 {
-    let owner = |index: u32| owner_position(size, owners, index);
-    let clockwise = (0..owners).map(|index| owner(index) * (owners - index));
-    let counter = (0..owners).map(|index| (size - 1 - owner(index)) * (index + 1));
+/// Returns the maximum number of lightpaths on a link within a group, in one direction, if every
+/// member sends one stripe to every gateway. The group has `size` ranks.
+pub(crate) fn load(size: u32, gateways: u32) -> u32 {
+    let gateway = |index: u32| gateway_position(size, gateways, index);
+    let clockwise = (0..gateways).map(|index| gateway(index) * (gateways - index));
+    let counter = (0..gateways).map(|index| (size - 1 - gateway(index)) * (index + 1));
     clockwise.chain(counter).max().unwrap_or(0)
 }
 
-/// Returns the position in a group of the owner with an index. Owners are evenly spaced; a single
-/// one is in the middle.
-fn owner_position(size: u32, owners: u32, index: u32) -> u32 {
-    ((2 * u64::from(index) + 1) * u64::from(size) / (2 * u64::from(owners))) as u32
+/// Returns the position of gateway number `index` in a group of `size` ranks.
+fn gateway_position(size: u32, gateways: u32, index: u32) -> u32 {
+    ((2 * u64::from(index) + 1) * u64::from(size) / (2 * u64::from(gateways))) as u32
 }
 
-/// Returns the all_reduce over levels, with an exchange in `stripes` stripes after the last level.
-///
-/// # Errors
-/// More chunks than 32 bits can count.
+/// Builds the all_reduce. The exchange after the last level uses `stripes` stripes.
 fn all_reduce(ring: &WdmRing, levels: &[GroupLevel], stripes: u32) -> Result<Plan, PlannerError> {
     let Some((level, deeper)) = levels.split_first() else {
         return exchange(ring, stripes);
     };
     let grouping = Grouping::new(ring.ranks, level);
-    let owners = level.owners;
-    let channels = ring.channels() / owners;
+    let gateways = level.gateways;
+    let channels = ring.channels() / gateways;
     let inner = all_reduce(&smaller(ring, grouping.count, channels), deeper, stripes)?;
     let inner_chunks = inner.schedule.collective.pieces();
     let share = inner_chunks * refinement(u64::from(inner_chunks), level.stripes);
     let collective =
-        Collective::new(CollectiveKind::AllReduce, ring.ranks)?.with_pieces(share * owners)?;
+        Collective::new(CollectiveKind::AllReduce, ring.ranks)?.with_pieces(share * gateways)?;
     let mut assembly = Assembly::new(ring, collective);
     let (mut up, mut down) = (Vec::new(), Vec::new());
-    for (range, owner, index) in grouping.owners() {
-        let owner_share = index * share..(index + 1) * share;
-        for member in range.filter(|&member| member != owner) {
+    for (range, gateway, index) in grouping.all_gateways() {
+        let gateway_share = index * share..(index + 1) * share;
+        for member in range.filter(|&member| member != gateway) {
             interrupt::check();
-            for stripe in cut(owner_share.clone(), level.stripes) {
-                up.push(line_move(member, owner, stripe.clone(), Action::Reduce));
-                down.push(line_move(owner, member, stripe, Action::Copy));
+            for stripe in cut(gateway_share.clone(), level.stripes) {
+                up.push(line_move(member, gateway, stripe.clone(), Action::Reduce));
+                down.push(line_move(gateway, member, stripe, Action::Copy));
             }
         }
     }
     assembly.step(&up)?;
-    let embeddings: Vec<Embedding> = (0..owners)
+    let embeddings: Vec<Embedding> = (0..gateways)
         .map(|index| Embedding {
-            members: grouping.members(index),
+            members: grouping.gateway_ring(index),
             first_channel: index * channels,
             edges: cut(index * share..(index + 1) * share, inner_chunks)
                 .map(|chunk| chunk.start)
@@ -262,8 +261,8 @@ fn all_reduce(ring: &WdmRing, levels: &[GroupLevel], stripes: u32) -> Result<Pla
     Ok(assembly.finish(String::new()))
 }
 
-/// Returns the least factor by which `chunks` must be refined to be evenly divisible into `stripes`
-/// parts (see [`recipe::is_evenly_divisible`]).
+/// Returns the smallest factor by which `chunks` chunks must be multiplied so that they can be
+/// divided evenly into `stripes` stripes (see [`recipe::is_evenly_divisible`]).
 fn refinement(chunks: u64, stripes: u32) -> u32 {
     let is_even = |factor: &u32| {
         recipe::is_evenly_divisible(u128::from(chunks) * u128::from(*factor), stripes)
@@ -271,8 +270,8 @@ fn refinement(chunks: u64, stripes: u32) -> u32 {
     (1..=stripes.max(1)).find(is_even).unwrap_or(1)
 }
 
-/// Returns the all_reduce of one step, in which every rank sends its whole vector to all other
-/// ranks.
+/// Builds the all_reduce in one step: every rank sends its whole vector, in `stripes` stripes, to
+/// all other ranks.
 fn exchange(ring: &WdmRing, stripes: u32) -> Result<Plan, PlannerError> {
     if ring.ranks == 1 {
         let trivial = Collective::new(CollectiveKind::AllReduce, 1)?;
@@ -300,7 +299,6 @@ fn exchange(ring: &WdmRing, stripes: u32) -> Result<Plan, PlannerError> {
     )?)
 }
 
-/// Returns the move between two ranks of a group, along its line.
 fn line_move(source: u32, destination: u32, chunks: Range<u32>, action: Action) -> Move {
     let transfer = Transfer {
         chunk: chunks.start,
@@ -317,13 +315,12 @@ fn line_move(source: u32, destination: u32, chunks: Range<u32>, action: Action) 
     (transfer, direction)
 }
 
-/// Groups of nearly equal size of the ranks of a ring.
+/// Division of a ring's ranks into groups of nearly equal size.
 pub(crate) struct Grouping {
     pub(crate) ranks: u32,
     /// Number of groups.
     pub(crate) count: u32,
-    /// Owners in each group.
-    owners: u32,
+    gateways: u32,
 }
 
 impl Grouping {
@@ -331,34 +328,34 @@ impl Grouping {
         Grouping {
             ranks,
             count: ranks.div_ceil(level.group),
-            owners: level.owners,
+            gateways: level.gateways,
         }
     }
 
-    /// Returns the ranks of a group.
     pub(crate) fn range(&self, group: u32) -> Range<u32> {
         let edge =
             |group: u32| (u64::from(self.ranks) * u64::from(group) / u64::from(self.count)) as u32;
         edge(group)..edge(group + 1)
     }
 
-    /// Returns the rank of the owner of a group with an index.
-    pub(crate) fn owner(&self, group: u32, index: u32) -> u32 {
+    /// Returns the rank of gateway number `index` of group number `group`.
+    pub(crate) fn gateway(&self, group: u32, index: u32) -> u32 {
         let range = self.range(group);
-        range.start + owner_position(range.end - range.start, self.owners, index)
+        range.start + gateway_position(range.end - range.start, self.gateways, index)
     }
 
-    /// Returns the owners with an index, of all groups.
-    fn members(&self, index: u32) -> Vec<u32> {
+    fn gateway_ring(&self, index: u32) -> Vec<u32> {
         (0..self.count)
-            .map(|group| self.owner(group, index))
+            .map(|group| self.gateway(group, index))
             .collect()
     }
 
-    /// Returns all owners: the ranks of the group, the owner's rank, and its index.
-    fn owners(&self) -> impl Iterator<Item = (Range<u32>, u32, u32)> + '_ {
+    /// Returns, for each gateway of each group, the ranks of the group, the rank of the gateway,
+    /// and the index of the gateway in the group.
+    fn all_gateways(&self) -> impl Iterator<Item = (Range<u32>, u32, u32)> + '_ {
         (0..self.count).flat_map(move |group| {
-            (0..self.owners).map(move |index| (self.range(group), self.owner(group, index), index))
+            (0..self.gateways)
+                .map(move |index| (self.range(group), self.gateway(group, index), index))
         })
     }
 }

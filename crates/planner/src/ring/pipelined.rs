@@ -1,40 +1,34 @@
-//! Plans of broadcast, scatter, reduce, gather and all_reduce along chains of neighbours whose
-//! circuits stay up.
+//! Pipelined plans of broadcast, scatter, reduce, gather and all_reduce along chains of ranks with
+//! static circuits.
 //!
-//! **Broadcast** of M bytes over c channels in each direction, as far as ranks have ports. Each of
-//! the 2c channels carries a share of M / 2c bytes, in p pieces, hop by hop all the way around: in
-//! slot s the i-th rank behind the root passes on piece s - i. Every link of a channel has a
-//! circuit of its own, so that all circuits can be up at the same time. After p + N - 2 slots of
-//! M / (2 c p) bytes every rank has every piece. The transmission takes M / (2 c B)
-//! (1 + (N - 2) / p), with B bytes per second on a channel, which approaches its bound M / (2 c B)
-//! as p grows.
+//! **Broadcast** of M bytes over c channels in each direction (fewer if ranks lack ports). Each of
+//! the 2c channels carries a share of M / 2c bytes, in p pieces, around the whole ring. Circuits
+//! connect neighbouring ranks: in slot s, the i-th rank after the root forwards piece s - i. All
+//! circuits can be up at the same time. The plan has p + N - 2 slots of M / (2 c p) bytes. If a
+//! channel has a rate of B bytes per second, the transmission takes M / (2 c B) (1 + (N - 2) / p).
+//! The transmission time approaches the lower bound M / (2 c B) as p grows.
 //!
-//! **Scatter** of blocks of d bytes in p pieces. On each side of the root are n of the N - 1 other
-//! ranks, in proportion to the channels of the side; the blocks of the nearer ranks use the first
-//! channels. The n p / c pieces of a channel belong to neighbouring ranks: one circuit leads from
-//! the root to the first of them, and one from each of them to the next. The piece of the farthest
-//! rank leaves first. In slot s the root sends the s-th piece, and the h-th circuit carries it in
-//! slot s + h. Since every rank of a channel has a piece of its own, all pieces have arrived when
-//! the last one has left the root: after ceil(n p / c) slots, the least that the root's channels
-//! allow.
+//! **Scatter** of blocks in p pieces. The N - 1 other ranks are divided between the two directions,
+//! in proportion to the channels. In a direction with n ranks and c channels, each channel carries
+//! n p / c pieces, which belong to consecutive ranks. One circuit leads from the root to the
+//! nearest of these ranks, and further circuits lead from each of these ranks to the next. The root
+//! sends the s-th piece in slot s, beginning with the farthest rank, and the h-th circuit forwards
+//! this piece in slot s + h. All pieces have arrived when the root has sent the last piece, after
+//! ceil(n p / c) slots. The root's channels do not allow fewer slots.
 //!
-//! If light does not reach so far, every c-th piece uses the same channel, over circuits between
-//! neighbours. If c divides p, a channel carries p / c pieces for each rank, so that the piece of
-//! the farthest rank, which leaves first, has arrived when the piece of the nearest leaves: again n
-//! p / c slots.
+//! If the ranks exceed the reach, circuits connect neighbouring ranks and each channel carries
+//! every c-th piece. If c divides p, the plan again has n p / c slots.
 //!
-//! **Around cuts.** Next to a cut, the whole vector of a broadcast travels to each side of the root
-//! over all channels of one direction, up to the cut: M / (c B) plus the time to fill the pipeline.
-//! The rank behind the cut needs at least M / (c B) to receive the vector. A scatter sends to each
-//! side the blocks of its ranks.
+//! **Cuts.** A broadcast sends the whole vector in both directions up to the cut, over all channels
+//! of each direction. The plan takes M / (c B) plus the time to fill the pipeline; the lower bound
+//! is M / (c B). A scatter sends in each direction the blocks of the ranks before the cut.
 //!
-//! **All_reduce** on the line of ranks from one side of a cut to the other. Sums travel from rank
-//! to rank over the channels of one direction, from the first rank to the last, and results return
-//! over those of the other direction: p + 2 N - 3 slots of M / (c p) bytes. The last rank needs at
-//! least M / (c B) to receive the vector. On a ring without faults the cut may be anywhere.
+//! **All_reduce** on the line of ranks from one end of a cut to the other end. Partial sums are
+//! sent from the first rank to the last rank over the channels of one direction. Results return
+//! over the channels of the other direction. The plan has p + 2 N - 3 slots of M / (c p) bytes.
 //!
-//! Every rank receives every chunk at most once, so that the time reversal of a broadcast is a
-//! reduce, and that of a scatter a gather.
+//! Every rank receives every chunk at most once. The time reversal of a broadcast is therefore a
+//! reduce, and the time reversal of a scatter is a gather.
 
 mod lanes;
 mod sides;
@@ -56,25 +50,27 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// Largest accepted number of pieces: more save no time on any ring that fits into memory.
+/// Largest accepted number of pieces. (More pieces save no time on any ring that fits into memory.)
 const MAX_PIECES: u32 = 1 << 16;
 
-/// Pipeline over a ring with a number of pieces.
+/// Parameters and size of a pipelined plan on a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RingPipeline {
+    /// Number of pieces of the data of a channel (of a block, in a scatter).
     pieces: u32,
-    /// Number of transfers of the plan; for a pipelined plan, of those of its first chunks.
+    /// Number of transfers that the plan stores.
     transfers: u64,
-    /// Number of equal channels, if the plan is pipelined.
+    /// Number of channels of a direction if the plan stores only the first piece of the first
+    /// channel. `None` if the plan stores all transfers.
     stripes: Option<u32>,
-    /// Number of slots of the plan.
     slots: u64,
     /// Maximum number of links of a lightpath.
     longest: u32,
 }
 
 impl RingPipeline {
-    /// Returns the recipe, or `None` if cuts or a lack of ports leave no channels.
+    /// Computes the size of the plan with `pieces` pieces. Returns `None` if no channels are
+    /// available because of cuts or too few ports.
     fn new(ring: &WdmRing, collective: Collective, pieces: u32) -> Option<RingPipeline> {
         let ranks = u64::from(ring.ranks);
         let forward = copying(collective.kind());
@@ -113,8 +109,8 @@ impl RingPipeline {
     }
 }
 
-/// Returns candidates for the most promising chains. There are none for an all_reduce on a ring
-/// without faults, because relay trees take as long in fewer slots.
+/// Returns the fastest pipelined plans as candidates for `auto`. Returns no candidates for an
+/// all_reduce on a ring without faults, because relay trees are as fast in fewer slots.
 pub(crate) fn candidates<'a>(
     problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
@@ -184,7 +180,6 @@ impl Recipe for RingPipeline {
         }
     }
 
-    /// Estimates plans of 1, 2, 4, ... pieces.
     fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<RingPipeline>> {
         let collective = problem.collective;
         let Some(root_sides) = RootSides::new(ring, collective) else {
@@ -222,11 +217,11 @@ impl Recipe for RingPipeline {
     }
 }
 
-/// Maximum number of transfers of a plan whose number of pieces is not given by an option.
+/// Maximum number of transfers of a plan, if the user does not specify the number of pieces.
 const MAX_TRANSFERS: u64 = 1 << 21;
 
-/// Maximum number of pieces times transfers of the first chunks of a pipelined plan: the simulation
-/// takes some nanoseconds for each of them.
+/// Maximum product of the number of pieces and the number of stored transfers of a plan. (The
+/// simulation takes a few nanoseconds for each transfer of each piece.)
 const MAX_SIMULATED_TRANSFERS: u64 = 1 << 26;
 
 fn no_line(ring: &WdmRing) -> PlannerError {
@@ -238,7 +233,7 @@ fn no_line(ring: &WdmRing) -> PlannerError {
     })
 }
 
-/// Returns the broadcast of the first `sent` pieces of each channel.
+/// Builds a broadcast that sends only the first `sent` pieces of each channel's `pieces` pieces.
 fn broadcast(
     ring: &WdmRing,
     collective: Collective,
@@ -269,7 +264,8 @@ fn broadcast(
     plan
 }
 
-/// Returns the all_reduce of sums along a line, and of results along the way back.
+/// Builds the all_reduce along a line of ranks: partial sums are sent in one direction, and results
+/// return in the other direction.
 fn all_reduce(ring: &WdmRing, collective: Collective, root_sides: &RootSides, pieces: u32) -> Plan {
     let hops = ring.ranks - 1;
     let slots = pieces + 2 * hops - 1;
@@ -301,14 +297,13 @@ fn all_reduce(ring: &WdmRing, collective: Collective, root_sides: &RootSides, pi
     plan
 }
 
-/// Returns the scatter over the lanes of all channels.
 fn scatter(ring: &WdmRing, collective: Collective, root_sides: &RootSides) -> Plan {
     let (root, pieces) = (collective.root(), collective.pieces());
     let mut lightpaths_by_slot: Vec<Vec<Lightpath>> = Vec::new();
     for lane in lanes::assign(root_sides, pieces) {
         let direction = lane.direction;
         let light = ring.light(direction, lane.channel);
-        for (first_slot, (distance, piece, _)) in (0..).zip(lane.leaving()) {
+        for (first_slot, (distance, piece, _)) in (0..).zip(lane.sent_pieces()) {
             interrupt::check();
             let mut source = root;
             for (slot, stop) in (first_slot..).zip(lane.stops_to(distance)) {

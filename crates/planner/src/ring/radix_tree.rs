@@ -1,34 +1,36 @@
-//! Radix tree that spreads data from one root over a ring that is cut open.
+//! Radix tree that distributes data from a root to the ranks of a line (a ring that is cut open).
 //!
-//! A *holder* serves a segment of ranks that contains the holder. A level of radix q cuts the
-//! segment into q parts of nearly equal length. The holder keeps the part that contains it; in each
-//! other part a relay becomes the holder. Repeatedly taking the middle part of the segment leads to
-//! its holder, so that on every level floor(q / 2) parts lie before the holder's part and
-//! ceil(q / 2) - 1 parts behind.
+//! Each segment of the line has a *head*: the rank of the segment that receives the data first. A
+//! level of radix q cuts every segment into q parts of nearly equal length. The head of the segment
+//! is also the head of its own part, and sends the data to the heads of the other parts. The head
+//! of a segment lies in the middle part on every level: floor(q / 2) parts lie before the head's
+//! part, and ceil(q / 2) - 1 parts lie behind.
 
 use std::ops::Range;
 
 use crate::building::assembly::cut;
 use opticoll_base::interrupt;
 
-/// Transfer from a holder to a relay of all data for the relay's part.
+/// Transfer from the head of a segment to the head of a part of the segment. The head of a segment
+/// is the rank that receives the data first.
 pub(crate) struct Handover {
-    /// Position of the holder.
+    /// Position of the segment's head on the line.
     pub(crate) from: u32,
-    /// Position of the relay.
+    /// Position of the part's head on the line.
     pub(crate) to: u32,
-    /// Positions of the part.
+    /// Positions of all ranks of the part.
     pub(crate) part: Range<u32>,
 }
 
-/// Returns whether the radices cut `ranks` ranks into single ranks.
+/// Returns whether levels with these radices cut a line of `ranks` ranks into single ranks.
 pub(crate) fn are_sufficient(ranks: u32, radices: impl Iterator<Item = u32>) -> bool {
     radices.fold(ranks, |length, radix| length.div_ceil(radix.max(1))) <= 1
 }
 
-/// Returns the holder of a segment that the radices will cut.
-pub(crate) fn holder(range: Range<u32>, radices: &[u32]) -> u32 {
-    let mut range = range;
+/// Returns the position of the head of a segment: the rank that receives the data first. `radices`
+/// are the radices of the levels that cut the segment.
+pub(crate) fn head(segment: Range<u32>, radices: &[u32]) -> u32 {
+    let mut range = segment;
     for &radix in radices {
         let parts = radix.min(range.end - range.start).max(1);
         if let Some(middle) = cut(range.clone(), parts).nth((parts / 2) as usize) {
@@ -38,11 +40,11 @@ pub(crate) fn holder(range: Range<u32>, radices: &[u32]) -> u32 {
     range.start + (range.end - range.start) / 2
 }
 
-/// Returns the transfers of every level over `ranks` positions. The root is at position [`holder`]
-/// of all positions.
+/// Returns the transfers of each level on a line of `ranks` ranks. The root of the tree is the
+/// [`head`] of the whole line.
 pub(crate) fn handovers_by_level(ranks: u32, radices: &[u32]) -> Vec<Vec<Handover>> {
-    let mut segments = vec![(0..ranks, holder(0..ranks, radices))];
-    let mut handovers_of_levels = Vec::with_capacity(radices.len());
+    let mut segments = vec![(0..ranks, head(0..ranks, radices))];
+    let mut handovers_by_level = Vec::with_capacity(radices.len());
     for (level, &radix) in radices.iter().enumerate() {
         let deeper = &radices[level + 1..];
         let (mut handovers, mut parts) = (Vec::new(), Vec::new());
@@ -53,13 +55,13 @@ pub(crate) fn handovers_by_level(ranks: u32, radices: &[u32]) -> Vec<Vec<Handove
                     parts.push((part, from));
                     continue;
                 }
-                let to = holder(part.clone(), deeper);
+                let to = head(part.clone(), deeper);
                 parts.push((part.clone(), to));
                 handovers.push(Handover { from, to, part });
             }
         }
-        handovers_of_levels.push(handovers);
+        handovers_by_level.push(handovers);
         segments = parts;
     }
-    handovers_of_levels
+    handovers_by_level
 }

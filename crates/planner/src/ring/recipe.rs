@@ -1,5 +1,6 @@
-//! Recipes of plans of few slots on WDM rings. A planner estimates the times of its recipes and
-//! builds the plans of the promising ones, or the plan of the recipe that options give.
+//! Recipes: parameters of plans of few slots on WDM rings. A planner estimates the time of each
+//! recipe and builds plans only for the recipes with the shortest estimates. If the user specifies
+//! the parameters by options, the planner builds this plan.
 
 use crate::selection::evaluation::{Built, Candidate, QUICK_TRANSFERS};
 use crate::{FamilyFunctions, Planned, PlannerError, PlanningProblem, Scope};
@@ -11,77 +12,70 @@ use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::Policy;
 
-/// Maximum number of plans that one planner builds for a selection.
+/// Maximum number of plans that one planner builds for the comparison of all planners.
 const MAX_BUILT: usize = 3;
 
-/// Number of transfers of a recipe from which on only the recipe of the least estimated time is
-/// built.
+/// Minimum number of transfers of a large plan. If a planner has a large plan, it builds only the
+/// plan with the shortest estimated time.
 const MIN_TRANSFERS_OF_SINGLE_PLAN: u64 = 1 << 20;
 
-/// Largest accepted number of stripes, more than the number of channels of any fibre.
 const MAX_STRIPES: u32 = 4096;
 
-/// Minimum relative gain in time that justifies more transfers, as a divisor: 1/300.
+/// Divisor d: durations that differ by at most 1/d of the shorter duration count as nearly equal.
 const GAIN_DIVISOR: u64 = 300;
 
-/// Relative excess of a searched plan's time over its minimum, as a divisor: 1/33. Half of 80
-/// chosen plans took 5 % longer than their minimum.
+/// Divisor d: if a planner has only a lower bound on the time of a plan, the time is estimated as
+/// the bound plus 1/d of the bound. (Half of 80 plans took 5 % longer than their bounds.)
 const USUAL_EXCESS_DIVISOR: u64 = 33;
 
-/// Recipe of a plan of few slots.
+/// Parameters of a plan of few slots on a WDM ring.
 pub(crate) trait Recipe: Sized + 'static {
     /// Name of the planner.
     const NAME: &'static str;
 
-    /// True if plans exist on rings with broken links.
+    /// True if the planner supports rings with broken links.
     const SUPPORTS_CUTS: bool = false;
 
-    /// Returns the maximum number of links of a lightpath of the plan.
+    /// Returns the maximum number of links of the plan's lightpaths.
     fn longest(&self, ring: &WdmRing) -> u32 {
         ring.ranks.saturating_sub(1)
     }
 
-    /// Returns the specification of the recipe, with all options.
+    /// Returns the specification of the planner with all options of the recipe.
     fn spec(&self) -> Spec;
 
-    /// Returns an upper bound on the number of transfers or of chunks of the plan, whichever is
-    /// larger; for a pipelined plan, of its first chunks.
+    /// Returns an upper bound on the number of transfers and on the number of chunks that the plan
+    /// stores.
     fn transfers(&self, ranks: u64) -> u64;
 
-    /// Returns the plan, on a ring without light trees or converters.
-    ///
-    /// # Errors
-    /// More chunks than 32 bits can count.
+    /// Builds the plan. `ring` has neither light trees nor converters.
     fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError>;
 
-    /// Returns the recipe that options give, or `None` if there are no options.
-    ///
-    /// # Errors
-    /// Options that do not fit the ring or the collective.
+    /// Reads the recipe from the options of `spec`. Returns `None` if `spec` has no options.
     fn from_options(
         spec: &Spec,
         ring: &WdmRing,
         collective: Collective,
     ) -> Result<Option<Self>, PlannerError>;
 
-    /// Returns the recipes of the least estimated times for a error on a ring of two or more
-    /// ranks; without cuts unless [`Recipe::SUPPORTS_CUTS`]. Recipes whose lightpaths exceed the
-    /// reach of light are removed later.
+    /// Returns the recipes with the shortest estimated times. The ring has at least two ranks, and
+    /// has broken links only if [`Recipe::SUPPORTS_CUTS`] is true. The caller removes recipes whose
+    /// lightpaths exceed the reach.
     fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<Self>>;
 }
 
-/// Recipe with its estimates.
+/// Recipe with the estimated time and the number of slots of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Estimate<R> {
-    /// Time in picoseconds.
+    /// Estimated time of the plan in picoseconds.
     pub(crate) time: u64,
     pub(crate) slots: u64,
     pub(crate) recipe: R,
 }
 
 impl<R> Estimate<R> {
-    /// Returns the estimated time, in picoseconds, without the propagation over half the ring in
-    /// every slot: all lightpaths of a slot may be shorter.
+    /// Returns the estimated time, in picoseconds, minus the propagation time of lightpaths over
+    /// half the ring. (The estimate assumes that every slot has a lightpath over half the ring.)
     fn time_without_propagation(&self, ring: &WdmRing) -> u64 {
         let links = u64::from(ring.ranks / 2) * self.slots;
         let propagation = ring.least_propagation().map_or(u64::MAX, Time::ps);
@@ -90,15 +84,11 @@ impl<R> Estimate<R> {
     }
 }
 
-/// Returns the scope of a planner whose plans are recipes.
 pub(crate) const fn scope<R: Recipe>() -> Scope {
     Scope::Rings(FamilyFunctions::new(plan::<R>, candidates::<R>))
 }
 
-/// Returns candidates for the most promising recipes of a collective.
-///
-/// # Errors
-/// A time beyond 64 bits.
+/// Returns the recipes with the shortest estimated times as candidates for `auto`.
 pub(crate) fn candidates<'a, R: Recipe>(
     problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
@@ -132,9 +122,9 @@ pub(crate) fn candidates<'a, R: Recipe>(
         .collect())
 }
 
-/// Returns a candidate whose recipes are searched only in its turn. They are expected to take at
-/// least `min_time` picoseconds.
-pub(crate) fn searched_contender<'a, R: Recipe>(
+/// Returns a candidate that searches for its recipe only when `auto` requests the plan. The plan is
+/// expected to take at least `min_time` picoseconds.
+pub(crate) fn deferred_candidate<'a, R: Recipe>(
     problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
     min_time: u64,
@@ -161,8 +151,8 @@ pub(crate) fn searched_contender<'a, R: Recipe>(
     }
 }
 
-/// Builds the plan of a recipe, unless the recipe is large and is not expected to take less time
-/// than `limit`.
+/// Builds the plan of a recipe. Does not build a large plan that is expected to take longer than
+/// `limit`.
 fn build_within<R: Recipe>(
     problem: &PlanningProblem<'_>,
     ring: &WdmRing,
@@ -180,12 +170,11 @@ fn build_within<R: Recipe>(
     }
 }
 
-/// Reason why a plan is not built.
+/// Printed reason for a plan that is not built because its expected time exceeds the limit.
 const LONGER: &str = "it is expected to take longer";
 
-/// Returns a lower estimate of the plan's time in picoseconds, given the sum of its slot times.
-/// Ports that do not wait for one another save at most a tenth; under `every_step` the estimate may
-/// be too long by 1/[`GAIN_DIVISOR`].
+/// Returns a lower estimate of a plan's time, given the sum of the slot times, both in picoseconds.
+/// (Under most policies, ports do not wait for each other, so a plan may be faster than the sum.)
 fn min_expected_time(time: u64, policy: Policy) -> u64 {
     match policy {
         Policy::EveryStep => time - time / GAIN_DIVISOR,
@@ -193,7 +182,7 @@ fn min_expected_time(time: u64, policy: Policy) -> u64 {
     }
 }
 
-/// Returns the estimates of the recipes that are possible on the ring.
+/// Returns the estimates of all recipes whose lightpaths do not exceed the reach.
 fn feasible_estimates<R: Recipe>(
     ring: &WdmRing,
     problem: &PlanningProblem<'_>,
@@ -206,8 +195,8 @@ fn feasible_estimates<R: Recipe>(
     estimates
 }
 
-/// Returns the fastest recipe and, if it is a different one, the recipe of the fewest transfers
-/// that takes nearly as long. Each estimate is given with its number of transfers.
+/// Returns the fastest recipe, and the recipe with the fewest transfers among all recipes that are
+/// nearly as fast. Each entry of `estimates` is a number of transfers and the estimate of a recipe.
 pub(crate) fn fastest_and_smallest<R: Clone>(
     estimates: Vec<(u64, Estimate<R>)>,
 ) -> Vec<Estimate<R>> {
@@ -225,8 +214,8 @@ pub(crate) fn fastest_and_smallest<R: Clone>(
     chosen.map(|(_, estimate)| estimate.clone()).collect()
 }
 
-/// Builds the plan of a recipe. A plan for a plain ring is also valid on a ring with the same
-/// channels that has light trees or converters.
+/// Builds the plan of a recipe. The recipe may ignore light trees and converters, because a plan
+/// without them is also valid on a ring that has them.
 fn build<R: Recipe>(
     problem: &PlanningProblem<'_>,
     ring: &WdmRing,
@@ -251,11 +240,8 @@ fn refuse<R: Recipe>(ring: &WdmRing, reason: String) -> PlannerError {
     })
 }
 
-/// Returns the plan that a specification names: the recipe of its options or, without options, the
-/// recipe of the least estimated time.
-///
-/// # Errors
-/// Options that do not fit the ring or the collective; a ring without a recipe.
+/// Builds the plan of the recipe in the options of `spec`. Without options, builds the plan with
+/// the shortest estimated time.
 pub(crate) fn plan<R: Recipe>(
     spec: &Spec,
     problem: &PlanningProblem<'_>,
@@ -296,24 +282,21 @@ pub(crate) fn plan<R: Recipe>(
     build(problem, ring, &fastest.recipe).map(Planned::from)
 }
 
-/// Returns whether `chunks` can be cut into `parts` parts none of which has more than 3 % above the
-/// mean number of chunks.
+/// Returns whether `chunks` chunks can be divided into `parts` parts such that the largest part has
+/// at most 1.03 times the mean number of chunks.
 pub(crate) fn is_evenly_divisible(chunks: u128, parts: u32) -> bool {
     let parts = u128::from(parts);
     chunks.div_ceil(parts) * parts * 100 <= chunks * 103
 }
 
-/// Returns numbers as the text of an option, such as `16x8x8`.
+/// Formats numbers as the value of an option, such as `16x8x8`.
 pub(crate) fn joined(numbers: impl Iterator<Item = u32>) -> String {
     let texts: Vec<String> = numbers.map(|number| number.to_string()).collect();
     texts.join("x")
 }
 
-/// Reads the numbers of an option, joined by `x`, each at least 1; `None` if the option is not
-/// given.
-///
-/// # Errors
-/// A text that is not of this form.
+/// Reads the value of option `key`: positive numbers joined by `x`. Returns `None` if `spec` does
+/// not have the option.
 pub(crate) fn numbers(
     spec: &Spec,
     key: &'static str,
@@ -330,27 +313,22 @@ pub(crate) fn numbers(
     Ok(Some(parsed.ok_or_else(|| spec.refuse(key, error()))?))
 }
 
-/// Reads `count` numbers of an option, all of them 1 if the option is not given.
-///
-/// # Errors
-/// A text that is not of this form, or has another count.
+/// Reads the value of option `key`: `count` positive numbers joined by `x`. Without the option, all
+/// numbers are 1.
 pub(crate) fn numbers_for(
     spec: &Spec,
     key: &'static str,
     count: usize,
 ) -> Result<Vec<u32>, PlannerError> {
-    let given = numbers(spec, key, "9x9")?.unwrap_or_else(|| vec![1; count]);
-    if given.len() == count {
-        return Ok(given);
+    let numbers = numbers(spec, key, "9x9")?.unwrap_or_else(|| vec![1; count]);
+    if numbers.len() == count {
+        return Ok(numbers);
     }
     let error = format!("needs one number for each level ({count} here), joined by x");
     Err(spec.refuse(key, error).into())
 }
 
-/// Reads the option `stripes` for `count` levels.
-///
-/// # Errors
-/// As [`numbers_for`], or a number above 4,096.
+/// Reads the option `stripes`, which has one number for each of `count` levels.
 pub(crate) fn stripes(spec: &Spec, count: usize) -> Result<Vec<u32>, PlannerError> {
     let stripes = numbers_for(spec, "stripes", count)?;
     if stripes.iter().any(|&stripes| stripes > MAX_STRIPES) {
@@ -360,11 +338,8 @@ pub(crate) fn stripes(spec: &Spec, count: usize) -> Result<Vec<u32>, PlannerErro
     Ok(stripes)
 }
 
-/// Reads the radices with the stripes of each, of a recipe that must reach `ranks` ranks; `None` if
-/// the option is not given.
-///
-/// # Errors
-/// As [`stripes`], or radices whose tree has fewer ranks.
+/// Reads the options `radices` and `stripes` of a radix tree over `ranks` ranks. Returns the radix
+/// and the number of stripes of each level, or `None` if `spec` does not have the option `radices`.
 pub(crate) fn radices(spec: &Spec, ranks: u32) -> Result<Option<Vec<(u32, u32)>>, PlannerError> {
     let Some(radices) = numbers(spec, "radices", "9x9")? else {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! Planner of relay trees, and the plans made from an all_gather on a ring: the all_gather, its
-//! time reversal, or both one after the other.
+//! Planner of relay trees: plans of all_gather, reduce_scatter (the time reversal of an all_gather)
+//! and all_reduce (a reduce_scatter followed by an all_gather).
 
 pub(crate) mod channel_packing;
 pub(crate) mod few_ports;
@@ -39,13 +39,12 @@ pub(crate) const PLANNER: Planner = Planner {
         NAME,
         "Relay tree",
         ALL_GATHER_KINDS,
-        "One tree of lightpaths rotated to all ranks, in the fewest slots found",
+        "One tree of lightpaths, rotated to all ranks, with the fewest slots found",
         "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
         Scope::Rings(FamilyFunctions::new(plan, candidates)),
     )
 };
 
-/// Largest accepted value of the option `pieces`, more than the number of channels of any fibre.
 const MAX_PIECES: u32 = 4096;
 
 fn plan(
@@ -75,22 +74,22 @@ fn candidates<'a>(
         .collect()
 }
 
-/// Planning error of a collective that is made from an all_gather on a ring.
+/// Planning problem whose plan is built from an all_gather.
 struct Gathering<'a> {
     problem: PlanningProblem<'a>,
     ring: &'a WdmRing,
-    /// Ring on which the all_gather is planned: `ring`, or [`irregular_ring::reversed`] of it for
-    /// reductions.
+    /// Ring for which the all_gather is planned: `ring` for an all_gather, the
+    /// [reversed](irregular_ring::reversed) ring for other collectives.
     gather_ring: WdmRing,
-    /// Bytes of a block of the all_gather.
+    /// Number of bytes of a block of the all_gather.
     block: u64,
-    /// Number of times that the slots of the all_gather occur in the plan: 2 for an all_reduce on a
+    /// Number of times that the plan repeats the slots of the all_gather: 2 for an all_reduce on a
     /// ring without light trees, otherwise 1.
     times: u64,
 }
 
 impl<'a> Gathering<'a> {
-    /// Returns `None` for a single rank.
+    /// Creates the problem. Returns `None` if the ring has a single rank.
     fn new(problem: &PlanningProblem<'a>, ring: &'a WdmRing) -> Option<Gathering<'a>> {
         if ring.ranks < 2 {
             return None;
@@ -99,7 +98,7 @@ impl<'a> Gathering<'a> {
         let (block, times, gather_ring) = match problem.collective.kind() {
             CollectiveKind::AllGather => (problem.size.get(), 1, ring.clone()),
             kind => {
-                // The all_gather of an all_reduce may use light trees, the reduce_scatter cannot.
+                // Only the all_gather of an all_reduce can use light trees.
                 let is_doubled = kind == CollectiveKind::AllReduce && !ring.multicast;
                 let block = problem.size.get() / ranks;
                 (
@@ -118,9 +117,9 @@ impl<'a> Gathering<'a> {
         })
     }
 
-    /// Returns the all_gathers of blocks in all numbers of pieces worth trying, each with the
-    /// maximum number of transfers (or of representatives) of its plan. Whole blocks are never
-    /// refused because of this limit.
+    /// Returns the all_gathers that the planner tries, with different numbers of pieces per block.
+    /// Each entry also has the maximum number of transfers of the plan (of stored transfers, if the
+    /// plan is rotation-symmetric). The limit never excludes whole blocks.
     fn variants(&self) -> impl Iterator<Item = (Collective, u64)> + '_ {
         let ranks = self.ring.ranks;
         let variant = move |pieces: u32| {
@@ -141,21 +140,20 @@ impl<'a> Gathering<'a> {
         pieces.into_iter().map_while(variant)
     }
 
-    /// Returns the size of the smallest piece in bytes.
     fn piece(&self, gather: Collective) -> u64 {
         self.block / u64::from(gather.pieces())
     }
 
-    /// Returns the candidate of a variant, with the maximum number of transfers or representatives
-    /// of its plan.
+    /// Creates the candidate for `auto` that is built from the all_gather `gather`. The plan has at
+    /// most `max_transfers` transfers (stored transfers, if it is rotation-symmetric).
     fn candidate(
         &self,
         gather: Collective,
         max_transfers: u64,
     ) -> Result<Candidate<'a>, PlannerError> {
         let slots = self.times * wdm_ring::best(&self.gather_ring, &gather).steps;
-        // With a piece on every channel, all slots use the same circuits.
-        let settings = match gather.pieces() >= self.ring.channels() {
+        // If each channel carries a different piece, all slots use the same circuits.
+        let configurations = match gather.pieces() >= self.ring.channels() {
             true => 1,
             false => slots,
         };
@@ -168,7 +166,7 @@ impl<'a> Gathering<'a> {
         let least = match policy {
             Policy::PerPort => {
                 // A rank receives the pieces of all other ranks over the channels of both
-                // directions.
+                // directions together.
                 let pieces = u64::from(ring.ranks - 1) * u64::from(gather.pieces());
                 let receive_slots = pieces.div_ceil(2 * u64::from(ring.channels()));
                 let received = self.piece(gather).saturating_mul(receive_slots);
@@ -176,30 +174,30 @@ impl<'a> Gathering<'a> {
             }
             _ => candidate_bound::slots_time(ring, policy, slots, bytes, 1)?,
         };
-        // A port waits for nearly every change of a setting, because all ports are busy. Circuits
-        // that fit side by side change together; the circuits of all pieces that a rank receives
-        // need this many settings.
+        // All ports are busy, so a port waits for nearly every change of a configuration. In one
+        // configuration, a rank receives at most one piece per channel.
         let received = self.times * u64::from(ring.ranks - 1) * u64::from(gather.pieces());
-        let min_settings = received.div_ceil(2 * u64::from(ring.channels()));
-        let time_with = |settings: u64| match policy {
+        let min_configurations = received.div_ceil(2 * u64::from(ring.channels()));
+        let time_with = |configurations: u64| match policy {
             Policy::OnChange | Policy::PerPort => {
-                let changes = ring.reconfiguration.times(settings.saturating_sub(1))?;
+                let changes = ring
+                    .reconfiguration
+                    .times(configurations.saturating_sub(1))?;
                 let steady: Time =
                     candidate_bound::slots_time(ring, Policy::OnChange, slots, bytes, 1)?;
                 Ok(steady.plus(changes)?)
             }
             _ => Ok::<_, PlannerError>(least),
         };
-        let estimate = time_with(settings)?;
-        let expected = time_with(settings.min(min_settings))?;
-        // Most slots take as long as the largest piece.
+        let estimate = time_with(configurations)?;
+        let expected = time_with(configurations.min(min_configurations))?;
         let largest = self.block.div_ceil(gather.pieces().into());
         let excess = (largest - self.piece(gather)).saturating_mul(slots);
         let excess_time = candidate_bound::slots_time(ring, Policy::Free, 0, excess, 1)?;
         let estimate = estimate.plus(excess_time)?;
         let kind = self.problem.collective.kind();
         let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks - 1);
-        // A plan that stays folded is joined without cost.
+        // Joining a rotation-symmetric plan to another plan costs nothing.
         let joined = self
             .problem
             .joined
@@ -230,9 +228,9 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Returns the numbers of pieces that are tried: powers of two, the numbers halfway between them,
-/// and those that fill the channels when circuits reach 1, 2, 3 or 4 ranks far. More pieces than
-/// channels only add slots.
+/// Returns the numbers of pieces per block that the planner tries, ascending, at most `channels`.
+/// These are powers of two, the numbers halfway between them, and four further numbers. With these
+/// four numbers, the pieces fill all channels if circuits have up to 1, 2, 3 or 4 links.
 fn pieces_to_try(channels: u32) -> Vec<u32> {
     let powers = (0..31).map(|bit| 1u32 << bit);
     let halfway = (0..30).map(|bit| 3u32 << bit);
@@ -244,8 +242,9 @@ fn pieces_to_try(channels: u32) -> Vec<u32> {
     pieces
 }
 
-/// Returns the plan of a collective made from the all_gather that `make` plans: the all_gather, its
-/// time reversal, or the reversal followed by an all_gather.
+/// Builds the plan of a collective from the all_gather that `make` plans on a ring. A
+/// reduce_scatter is the time reversal of the all_gather. An all_reduce is the time reversal
+/// followed by an all_gather.
 fn from_all_gather(
     ring: &WdmRing,
     kind: CollectiveKind,

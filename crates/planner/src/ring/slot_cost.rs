@@ -1,25 +1,27 @@
-//! Estimated cost of slots.
+//! Estimated time of slots.
 //!
-//! A slot costs its reconfiguration (if the policy charges one), the propagation over the hops of
-//! its longest lightpath, and the transmission of the largest number of bytes on a channel,
-//! including conversion.
+//! The time of a slot is the sum of three terms: the reconfiguration (if the policy charges one),
+//! the propagation over the links of the slot's longest lightpath, and the transmission, including
+//! conversion, of the largest number of bytes on a channel.
 
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::{Circuits, Transmission};
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_simulate::Policy;
 
-/// Cost of slots on a ring under a policy, in picoseconds. Costs that exceed 64 bits are
-/// `u64::MAX`.
+/// Time model of slots on a ring under a policy. Times that exceed 64 bits are `u64::MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotCost {
+    /// Reconfiguration time of a slot, in picoseconds.
     per_slot: u64,
+    /// Propagation time over a link, in picoseconds.
     per_hop: u64,
     transmission: Transmission,
 }
 
 impl SlotCost {
-    /// Returns the cost of slots whose circuits all differ from those of the slot before.
+    /// Creates the time model of slots in which every circuit differs from the circuits of the
+    /// previous slot.
     pub(crate) fn new(ring: &WdmRing, policy: Policy) -> SlotCost {
         let reconfiguration = match policy {
             Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
@@ -32,8 +34,8 @@ impl SlotCost {
         }
     }
 
-    /// Returns the cost of slots whose circuits can all be up at the same time, and the cost in
-    /// picoseconds that is paid once.
+    /// Creates the time model of slots whose circuits can all be up at the same time. Also returns
+    /// the reconfiguration time, in picoseconds, that is charged once for all slots.
     pub(crate) fn with_lasting_circuits(ring: &WdmRing, policy: Policy) -> (SlotCost, u64) {
         match policy {
             Policy::OnChange | Policy::PerPort => {
@@ -43,8 +45,8 @@ impl SlotCost {
         }
     }
 
-    /// Returns the cost in picoseconds of `slots` slots whose longest lightpath carries `bytes`
-    /// bytes over `hops` hops.
+    /// Returns the time of `slots` slots in picoseconds. In each slot, the longest lightpath has
+    /// `hops` links and a lightpath carries up to `bytes` bytes.
     pub(crate) fn slots(&self, slots: u64, bytes: Bytes, hops: u64) -> u64 {
         let sending = self.transmission.ps(bytes);
         let slot = sending
@@ -54,9 +56,9 @@ impl SlotCost {
     }
 }
 
-/// Returns an ascending selection of the numbers from 2 to `max`: all up to 24, then each about 9 %
-/// larger than the one before, and `max`.
-pub(crate) fn spread(max: u32) -> Vec<u32> {
+/// Returns some of the numbers from 2 to `max`, ascending: all numbers up to 24, then numbers that
+/// grow by about 9 %, and `max` itself.
+pub(crate) fn sample_sizes(max: u32) -> Vec<u32> {
     let mut numbers = Vec::new();
     let mut number = 2;
     while number < max {

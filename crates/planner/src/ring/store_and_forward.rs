@@ -1,22 +1,26 @@
-//! Plans of all_to_alls over circuits that stay up: blocks travel from relay to relay.
+//! Plans of all_to_alls over static circuits: relays store blocks and forward them.
 //!
-//! Let x = a m + e with -(m - 1) / 2 <= e <= m / 2. A block for the rank x links away in a
-//! direction makes a *far* hops of m links and then a *near* hop of e links. From every rank, n far
-//! circuits of m links leave in each direction, and one near circuit to every rank up to m / 2
-//! links away. The far circuits occupy m n channels of a direction if the stride m divides N. The
-//! near circuits of length l occupy l channels, plus one more for each of N mod l ranks. All
-//! circuits are up at the same time, so that changes of circuits are paid once.
+//! Each rank has two kinds of circuits. *Far* circuits have m links (the *stride*): n parallel far
+//! circuits start at every rank in each direction. *Near* circuits lead to every rank that is at
+//! most m / 2 links away. Consider a block whose destination is x links away, and write x = a m + e
+//! with -(m - 1) / 2 <= e <= m / 2. The block first makes a far hops and then one near hop of e
+//! links.
 //!
-//! A plan looks the same from every rank if all lengths divide N and the block for the opposite
-//! rank travels clockwise, which takes no further slot. Large plans have this form, and only the
-//! transfers of rank 0 are stored, chunk by chunk.
+//! If m divides N, the far circuits occupy m n channels of a direction. The near circuits of length
+//! l occupy l + (N mod l) channels. All circuits are up at the same time, so a reconfiguration is
+//! charged only once.
 //!
-//! Far step t = 1, 2, ... transports the blocks that still have t far hops to go: at each rank the
-//! blocks of one source, for neighbouring destinations, cut into n equal ranges. With m = 1 every
-//! block makes one hop for each link, all channels carry equally much, and the transmission takes
-//! the time of the cut bound plus rounding: less than a piece in each of the N / 2 steps. Greater
-//! strides save transfers and leave some channels to the near step, in which a rank has one block
-//! of each source for each of its neighbours.
+//! A plan is rotation-symmetric if all circuit lengths divide N and blocks for the opposite rank
+//! always travel clockwise, which needs no additional slot. Large plans have this form, and store
+//! only the transfers of rank 0, chunk by chunk.
+//!
+//! Step t = 1, 2, ... of the far steps forwards the blocks after t - 1 far hops. In this step, each
+//! rank forwards blocks of one source for consecutive destinations, divided into n equal ranges,
+//! one range per far circuit. With m = 1, every block makes one hop per link and all channels carry
+//! equal numbers of bytes. The transmission time then equals the cut bound plus rounding: less than
+//! a piece in each of the N / 2 steps. Larger strides save transfers, but reserve some channels for
+//! the near step. In the near step, a rank forwards one block of each source to each rank that its
+//! near circuits reach.
 
 use crate::building::assembly::SharedMove;
 use crate::ring::recipe::{self, Estimate, Recipe};
@@ -51,32 +55,34 @@ pub(crate) const PLANNER: Planner = Planner {
         Relays::NAME,
         "Store and forward",
         &[CollectiveKind::AllToAll],
-        "Blocks passed from relay to relay in both directions around the ring, over circuits that \
-         stay up",
+        "Blocks are forwarded from relay to relay in both directions around the ring, over static \
+         circuits",
         "opticoll; store-and-forward routing on rings",
         recipe::scope::<Relays>(),
     )
 };
 
-/// Maximum stride, in links: longer far circuits leave too few blocks to the far steps.
+/// Maximum number of links of a far circuit. (With longer far circuits, most hops would use near
+/// circuits.)
 const MAX_STRIDE: u32 = 64;
 
-/// Maximum number of chunks of a collective whose blocks are cut into pieces: the proof of a plan
-/// follows each chunk from rank to rank.
+/// Maximum number of chunks of a collective whose blocks are cut into pieces. (The verifier tracks
+/// every chunk separately.)
 const MAX_CHUNKS: u64 = 1 << 20;
 
-/// Maximum number of transfers of a plan that options do not give.
+/// Maximum number of transfers of a plan, if the user does not specify the plan by options.
 const MAX_TRANSFERS: u64 = 1 << 23;
 
-/// Recipe: the far circuits, and the pieces of a block.
+/// Parameters of a store-and-forward plan. Blocks are first sent over *far* circuits of `stride`
+/// links, from relay to relay. A shorter *near* circuit leads to the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Relays {
-    /// Links of a far circuit.
+    /// Number of links of a far circuit.
     stride: u32,
-    /// Far circuits of each rank in each direction.
+    /// Number of parallel far circuits of each rank in each direction.
     lanes: u32,
     pieces: u32,
-    /// True if the plan stores the transfers of rank 0 only.
+    /// True if the plan stores only the transfers of rank 0, which stand for all rotations.
     is_rotation_symmetric: bool,
 }
 
@@ -101,7 +107,7 @@ impl Recipe for Relays {
             let blocks = 2 * steps.sum::<u64>() + if self.stride > 1 { ranks } else { 0 };
             return blocks * pieces;
         }
-        // The range of a rank may be divided at rank 0.
+        // The range of destinations may wrap around at rank 0, which adds a transfer.
         let far = steps.map(|blocks| (blocks * pieces).min(self.lanes.into()) + 1);
         let near = match self.stride {
             1 => 0,
@@ -140,8 +146,8 @@ impl Recipe for Relays {
         let max_lanes = max_lanes(ring, stride);
         if max_lanes == 0 || stride > ring.ranks / 2 {
             let error = format!(
-                "must divide N, be at most N / 2 and leave room for far circuits on {} channels in \
-                 each direction",
+                "must divide N, be at most N / 2, and leave channels for far circuits ({} \
+                 channels in each direction)",
                 ring.channels()
             );
             return Err(spec.refuse("stride", error).into());
@@ -188,7 +194,7 @@ impl Recipe for Relays {
                     if has_too_many_pieces || transfers > max_transfers {
                         break;
                     }
-                    let (slots, time) = recipe.time(ranks, block, cost);
+                    let (slots, time) = recipe.slots_and_time(ranks, block, cost);
                     let time = time.saturating_add(once);
                     estimates.push((
                         transfers,
@@ -206,28 +212,28 @@ impl Recipe for Relays {
     }
 }
 
-/// Maximum number of transfers of rank 0 of a plan that stores only these.
+/// Maximum number of transfers of rank 0 of a rotation-symmetric plan.
 const MAX_REPRESENTATIVES: u64 = 1 << 20;
 
-/// Maximum number of ranks of rings whose plans store the transfers of all ranks.
+/// Maximum number of ranks of a ring whose plans always store the transfers of all ranks.
 const MAX_RANKS_WRITTEN_OUT: u32 = 64;
 
-/// Returns whether plans of a stride store the transfers of rank 0 only.
+/// Returns whether plans with far circuits of `stride` links store only the transfers of rank 0.
 fn is_rotation_symmetric(ring: &WdmRing, stride: u32) -> bool {
     let divides = |length: u32| ring.ranks % length == 0;
     let is_symmetric = ring.is_even() && !ring.converters && (1..=stride / 2).all(divides);
     ring.ranks > MAX_RANKS_WRITTEN_OUT && divides(stride) && is_symmetric
 }
 
-/// Returns the number of channels that circuits of a length from every rank occupy in one
-/// direction. Rank i uses channel i mod l of l; the last N mod l ranks use one further channel
-/// each.
+/// Returns the number of channels of one direction that are needed if a circuit of `length` links
+/// starts at every rank. Rank i uses channel i mod `length`. Each of the last `ranks` mod `length`
+/// ranks uses an additional channel.
 fn channels(ranks: u32, length: u32) -> u32 {
     length + ranks % length
 }
 
-/// Returns the maximum number of far circuits of a stride from each rank in each direction, next to
-/// the near circuits. The number is 0 if the stride does not divide N.
+/// Returns the maximum number of parallel far circuits of `stride` links from each rank in each
+/// direction, in addition to the near circuits. Returns 0 if `stride` does not divide N.
 fn max_lanes(ring: &WdmRing, stride: u32) -> u32 {
     if ring.ranks % stride != 0 {
         return 0;
@@ -240,14 +246,14 @@ fn max_lanes(ring: &WdmRing, stride: u32) -> u32 {
 }
 
 impl Relays {
-    /// Returns the maximum number of links that a near circuit leads back, against the direction of
-    /// the far circuits.
+    /// Returns the maximum number of links of a near circuit in the direction opposite to the
+    /// preceding far circuits.
     fn max_links_back(&self) -> u32 {
         (self.stride - 1) / 2
     }
 
-    /// Returns the number of blocks that a rank passes on in a far step in each direction; `None`
-    /// behind the last step.
+    /// Returns the number of blocks that a rank forwards over far circuits in each direction in
+    /// step number `step` (from 1 on). Returns `None` after the last step over far circuits.
     fn far_blocks(&self, ranks: u64, step: u64) -> Option<u64> {
         let nearest = step * u64::from(self.stride) - u64::from(self.max_links_back());
         (ranks / 2 + 1)
@@ -255,8 +261,9 @@ impl Relays {
             .filter(|&blocks| blocks > 0)
     }
 
-    /// Returns the number of slots and their time in picoseconds.
-    fn time(&self, ranks: u64, block: u64, cost: SlotCost) -> (u64, u64) {
+    /// Returns the number of slots of the plan and the sum of the slot times in picoseconds.
+    /// `block` is the number of bytes of a block.
+    fn slots_and_time(&self, ranks: u64, block: u64, cost: SlotCost) -> (u64, u64) {
         let (pieces, lanes) = (u64::from(self.pieces), u64::from(self.lanes));
         let hops = self.stride.into();
         let (mut slots, mut time) = (0, 0u64);
@@ -275,13 +282,14 @@ impl Relays {
     }
 }
 
-/// Assignment of channels to circuits that are all up at the same time.
 struct StaticCircuits<'a> {
     ring: &'a WdmRing,
     recipe: &'a Relays,
 }
 
 impl StaticCircuits<'_> {
+    /// Returns the channel of a far circuit that starts at `rank`. `lane` is the index of the
+    /// circuit among the parallel far circuits.
     fn far(&self, rank: u32, direction: Direction, lane: u32) -> Light {
         self.light(
             rank,
@@ -291,15 +299,15 @@ impl StaticCircuits<'_> {
         )
     }
 
+    /// Returns the channel of the near circuit of `length` links that starts at `rank`.
     fn near(&self, rank: u32, direction: Direction, length: u32) -> Light {
         let shorter = (1..length).map(|shorter| channels(self.ring.ranks, shorter));
         let far = self.recipe.lanes * self.recipe.stride;
         self.light(rank, direction, length, far + shorter.sum::<u32>())
     }
 
-    /// Returns the light of a circuit whose length has channels from `first` on. A
-    /// counter-clockwise circuit is numbered by the rank at its end, so that it lies on the links
-    /// as a clockwise circuit does.
+    /// Returns the channel of the circuit of `length` links that starts at `rank`. Circuits of this
+    /// length use channel `first` and the following channels.
     fn light(&self, rank: u32, direction: Direction, length: u32, first: u32) -> Light {
         let (ring, ranks) = (self.ring, self.ring.ranks);
         let start = match direction {
@@ -315,7 +323,6 @@ impl StaticCircuits<'_> {
     }
 }
 
-/// Builder of the plan of a recipe.
 struct PlanBuilder<'a> {
     ring: &'a WdmRing,
     collective: Collective,
@@ -352,8 +359,9 @@ impl PlanBuilder<'_> {
         plan
     }
 
-    /// Returns how many links the blocks of a source travel at most in a direction. Blocks for the
-    /// opposite rank travel clockwise from every second rank, or from all ranks.
+    /// Returns the maximum distance, in links, of the destinations to which `source` sends in
+    /// `direction`. Blocks for the opposite rank travel clockwise from all ranks if the plan is
+    /// rotation-symmetric, otherwise from every second rank.
     fn farthest(&self, source: u32, direction: Direction) -> u32 {
         let half = self.ring.ranks / 2;
         let parity = if self.recipe.is_rotation_symmetric {
@@ -365,7 +373,7 @@ impl PlanBuilder<'_> {
         half - u32::from(excludes_opposite)
     }
 
-    /// Adds the lightpaths of a rank in a far step, in as many slots as its ranges need.
+    /// Adds the lightpaths of `rank` over far circuits in step number `step`. The first step is 1.
     fn far(&self, step: u32, rank: u32, direction: Direction, lightpaths: &mut Vec<Lightpath>) {
         let (ring, recipe) = (self.ring, self.recipe);
         let source = ring.rank_after(rank, direction.opposite(), (step - 1) * recipe.stride);
@@ -379,8 +387,6 @@ impl PlanBuilder<'_> {
             Direction::CounterClockwise => ring.rank_after(source, direction, farthest),
         };
         let to = ring.rank_after(rank, direction, recipe.stride);
-        // The blocks are cut into equal parts, one for each lane; one of the parts may continue
-        // from rank N - 1 to rank 0.
         let length = farthest - nearest + 1;
         let straight = length.min(ring.ranks - first);
         let blocks = [first..first + straight, 0..length - straight];
@@ -397,8 +403,8 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// Adds a transfer over a lightpath, chunk by chunk if the plan stores the transfers of rank 0
-    /// only.
+    /// Adds a lightpath for `transfer` on channel `light` in slot number `slot` of the step. A
+    /// rotation-symmetric plan has one lightpath for each chunk of the transfer.
     fn add(&self, slot: u32, light: Light, transfer: Transfer, lightpaths: &mut Vec<Lightpath>) {
         let chunks = transfer.chunk..transfer.chunk + transfer.count;
         let count = if self.recipe.is_rotation_symmetric {
@@ -417,13 +423,13 @@ impl PlanBuilder<'_> {
         }));
     }
 
-    /// Adds the lightpaths of a rank to its neighbours after the far steps, with one block of each
-    /// source in a slot.
+    /// Adds the lightpaths of `rank` over near circuits. In each slot, a near circuit transmits one
+    /// block.
     fn near(&self, rank: u32, lightpaths: &mut Vec<Lightpath>) {
         let (ring, recipe) = (self.ring, self.recipe);
         let (max_links_back, ahead) =
             (recipe.max_links_back() as i64, i64::from(recipe.stride / 2));
-        // Number of blocks sent so far, by direction and length.
+        // Number of blocks sent so far, indexed by direction and length of the circuit.
         let mut sent = [vec![0; ahead as usize + 1], vec![0; ahead as usize + 1]];
         for far in 0.. {
             let mut has_blocks = false;
@@ -462,7 +468,8 @@ impl PlanBuilder<'_> {
     }
 }
 
-/// Appends a step. The slots of the lightpaths count from the first slot of the step.
+/// Appends a step to the plan. The slot numbers of `lightpaths` are relative to the first slot of
+/// the step.
 fn append(plan: &mut Plan, mut lightpaths: Vec<Lightpath>) {
     let before = plan.slots();
     let ends = lightpaths.iter().map(|lightpath| lightpath.slot + 1);

@@ -1,37 +1,40 @@
-//! Plans of broadcast, scatter, reduce and gather along trees of any radices.
+//! Plans of broadcast, scatter, reduce and gather along radix trees.
 //!
-//! The ring is cut open opposite the root, and data spread from segments to their parts
-//! ([`crate::ring::radix_tree`]). After radices q_1, ..., q_r with ceil(... ceil(N / q_1) ... /
-//! q_r) = 1 all parts are single ranks. At most floor(q / 2) lightpaths leave a holder in each
-//! direction, and segments of different holders share no link. The load of a level is therefore
-//! floor(q / 2), and as lightpaths on a line are intervals, the same number of channels suffices. A
-//! *broadcast* sends the whole vector of M bytes, in s stripes over channels of their own: ceil(s
-//! floor(q / 2) / c) slots of M / s bytes. With q = 2c + 1 and s = 1 on every level, it needs
-//! ceil(log_(2c+1) N) slots, the growth bound. A *scatter* sends a relay the blocks of its part:
-//! consecutive ranks and thus one lightpath (two if the part contains both ranks N - 1 and 0), or
-//! several stripes. With q_1 = N it needs ceil((N - 1) / 2c) slots, the least that the root's links
-//! allow.
+//! The ring is cut open opposite the root. Each level of radix q cuts every segment into q parts,
+//! and the head of the segment sends data to the heads of the other parts
+//! ([`crate::ring::radix_tree`]). With radices q_1, ..., q_r, all parts are single ranks if
+//! ceil(... ceil(N / q_1) ... / q_r) = 1. At most floor(q / 2) lightpaths start at a head in each
+//! direction, and different segments share no link. The load of a level is therefore floor(q / 2).
+//! Lightpaths on a line can be assigned to as many channels as the maximum load.
 //!
-//! Every rank receives every chunk at most once, so that the time reversal of a broadcast is a
-//! reduce, and that of a scatter a gather.
+//! A *broadcast* sends the whole vector of M bytes. If the vector is cut into s stripes on separate
+//! channels, a level needs ceil(s floor(q / 2) / c) slots of M / s bytes. With q = 2c + 1 and s = 1
+//! on every level, the plan has ceil(log_(2c+1) N) slots, which is the growth bound.
 //!
-//! **Light trees.** On a ring with multicast every rank on the route of light takes a share of the
-//! light, so that a broadcast of as many pieces as one direction has channels, or both directions
-//! have, takes one slot ([`crate::ring::relay_tree::light_trees`]).
+//! A *scatter* sends each head the blocks of its part. The ranks of a part are consecutive, so a
+//! transfer needs one lightpath per stripe (or two, if the part contains both ranks N - 1 and 0).
+//! With q_1 = N, the plan has ceil((N - 1) / 2c) slots. The root's links do not allow fewer slots.
 //!
-//! **Large vectors.** A broadcast may scatter N blocks and then all_gather them; a reduce may
-//! reduce_scatter and then gather. Both halves take M / (2 c B) on the root's links if the second
-//! half meets its bandwidth bound. Ranks do not receive again what they already have.
+//! Every rank receives every chunk at most once. The time reversal of a broadcast is therefore a
+//! reduce, and the time reversal of a scatter is a gather.
+//!
+//! **Light trees.** On a ring with multicast, every rank on the route of a lightpath receives a
+//! share of the light. A broadcast therefore needs one slot if the number of pieces is at most the
+//! number of channels of both directions ([`crate::ring::relay_tree::light_trees`]).
+//!
+//! **Large vectors.** A broadcast can consist of a scatter and an all_gather of N blocks, in which
+//! ranks do not receive chunks that they already have. A reduce can consist of a reduce_scatter and
+//! a gather. Each phase occupies the root's links for at least M / (2 c B).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::building::assembly::{Assembly, Move, PartOf, cut};
 use crate::building::time_reversal::{self, copying};
-use crate::ring::radix_tree::{Handover, handovers_by_level, holder};
+use crate::ring::radix_tree::{Handover, handovers_by_level, head};
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::relay_tree::light_trees;
-use crate::ring::slot_cost::{SlotCost, spread};
+use crate::ring::slot_cost::{SlotCost, sample_sizes};
 use crate::selection::evaluation::Candidate;
 use crate::{FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_base::interrupt;
@@ -42,23 +45,26 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// Level of a tree: its radix, and the number of stripes of what a lightpath of the level carries.
+/// Level of a radix tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TreeLevel {
+    /// Number of parts into which the level cuts each segment of ranks.
     pub(crate) radix: u32,
+    /// Number of stripes (pieces on separate channels) of each transfer of the level.
     pub(crate) stripes: u32,
 }
 
-/// Levels of a tree, from the root outwards.
+/// Tree in which the root sends first to a rank of each large segment of the ring, and these ranks
+/// send to smaller segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tree {
+    /// Levels in descending order of segment size. In the first level, only the root sends.
     pub(crate) levels: Vec<TreeLevel>,
 }
 
-/// Maximum number of levels: more are never the fastest below 10^6 ranks.
+/// Maximum number of levels. (Up to 10^6 ranks, trees with more levels are never the fastest.)
 const MAX_LEVELS: usize = 5;
 
-/// Name of the option for light trees.
 const LIGHT_TREES: &str = "light_trees";
 
 pub(crate) const PLANNER: Planner = Planner {
@@ -78,8 +84,8 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("1"),
         OptionRecord::new(
             LIGHT_TREES,
-            "number of pieces of the vector of a broadcast, each of which reaches all ranks as \
-             light that they share; needs a ring with multicast",
+            "number of pieces of a broadcast vector, each of which light trees send to all ranks \
+             at once; needs a ring with multicast",
         )
         .range("1 to twice the channels of a direction")
         .default("unassigned: lightpaths from rank to rank"),
@@ -94,8 +100,7 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Reduce,
             CollectiveKind::Gather,
         ],
-        "A tree of any radices around the root, striped over the channels that the tree leaves \
-         free",
+        "A radix tree around the root, in which each message is striped over several channels",
         "opticoll; growth after Bermond et al., Theoretical Computer Science 2000",
         Scope::Rings(FamilyFunctions::new(plan, candidates)),
     )
@@ -114,7 +119,6 @@ impl Recipe for Tree {
 
     fn transfers(&self, ranks: u64) -> u64 {
         let stripes = self.levels.iter().map(|level| level.stripes).max();
-        // There are at most 64 times as many pieces as stripes.
         u64::from(stripes.unwrap_or(1)).saturating_mul(ranks.max(64))
     }
 
@@ -127,17 +131,17 @@ impl Recipe for Tree {
         ring: &WdmRing,
         _collective: Collective,
     ) -> Result<Option<Tree>, PlannerError> {
-        let given = recipe::radices(spec, ring.ranks)?;
+        let levels = recipe::radices(spec, ring.ranks)?;
         let level = |(radix, stripes)| TreeLevel { radix, stripes };
-        Ok(given.map(|levels| Tree {
+        Ok(levels.map(|levels| Tree {
             levels: levels.into_iter().map(level).collect(),
         }))
     }
 
     fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<Tree>> {
         use CollectiveKind::{Gather, Scatter};
-        let blocks = matches!(problem.collective.kind(), Scatter | Gather);
-        trees(ring, problem.slot_cost(ring), blocks, problem.size)
+        let is_scatter = matches!(problem.collective.kind(), Scatter | Gather);
+        trees(ring, problem.slot_cost(ring), is_scatter, problem.size)
     }
 }
 
@@ -149,21 +153,22 @@ fn plan(
     let Some(pieces) = spec.count(LIGHT_TREES, 1, 2 * ring.channels())? else {
         return recipe::plan::<Tree>(spec, problem, ring);
     };
-    if !shares_light(problem, ring) {
+    if !allows_light_trees(problem, ring) {
         let rule = "needs a broadcast, on a ring with multicast=drop_and_continue";
         return Err(spec.refuse(LIGHT_TREES, rule).into());
     }
     with_light_trees(problem, ring, pieces).map(Planned::from)
 }
 
-/// Returns candidates for the most promising trees, and for light trees of the whole vector and of
-/// as many pieces as fill one direction, or both.
+/// Returns the fastest radix trees as candidates for `auto`. On a ring with multicast, also returns
+/// broadcasts along light trees: of the whole vector, of one piece per channel of a direction, and
+/// of one piece per channel of both directions.
 fn candidates<'a>(
     problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
 ) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let mut candidates = recipe::candidates::<Tree>(problem, ring)?;
-    if ring.ranks < 2 || !shares_light(problem, ring) {
+    if ring.ranks < 2 || !allows_light_trees(problem, ring) {
         return Ok(candidates);
     }
     let least = problem.least()?;
@@ -184,17 +189,16 @@ fn candidates<'a>(
     Ok(candidates)
 }
 
-/// Returns whether the error is a broadcast whose light the ranks on its route can share.
-fn shares_light(problem: &PlanningProblem<'_>, ring: &WdmRing) -> bool {
+/// Returns whether a plan along light trees exists: the collective is a broadcast, and the ring has
+/// multicast.
+fn allows_light_trees(problem: &PlanningProblem<'_>, ring: &WdmRing) -> bool {
     ring.multicast && problem.collective.kind() == CollectiveKind::Broadcast
 }
 
-/// Returns the name of the plan along light trees.
 fn light_trees_name(pieces: u32) -> String {
     Spec::new(Tree::NAME).with(LIGHT_TREES, pieces).to_string()
 }
 
-/// Builds the broadcast along light trees.
 fn with_light_trees(
     problem: &PlanningProblem<'_>,
     ring: &WdmRing,
@@ -205,10 +209,7 @@ fn with_light_trees(
     plan.ok_or(PlannerError::CutOff)
 }
 
-/// Returns the plan of a tree for a broadcast, scatter, reduce or gather.
-///
-/// # Errors
-/// More chunks than 32 bits can count.
+/// Builds the broadcast, scatter, reduce or gather along a radix tree.
 fn with_radices(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
     let forward = copying(collective.kind());
     let pieces = if forward == CollectiveKind::Broadcast {
@@ -222,8 +223,8 @@ fn with_radices(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<P
     time_reversal::reversed_for(outward(ring, outwards, tree)?, collective)
 }
 
-/// Returns the least number of pieces that all levels divide evenly into their stripes (see
-/// [`recipe::is_evenly_divisible`]).
+/// Returns the smallest number of pieces that can be divided evenly into the stripes of each level
+/// (see [`recipe::is_evenly_divisible`]).
 fn pieces_for(levels: &[TreeLevel]) -> u32 {
     let max_stripes = levels.iter().map(|level| level.stripes).max().unwrap_or(1);
     let is_even = |pieces: &u32| {
@@ -235,12 +236,11 @@ fn pieces_for(levels: &[TreeLevel]) -> u32 {
         .unwrap_or(max_stripes)
 }
 
-/// Returns the plan of a broadcast or scatter along a tree.
 fn outward(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
     let ranks = collective.ranks();
     let mut assembly = Assembly::new(ring, collective);
     let radices: Vec<u32> = tree.levels.iter().map(|level| level.radix).collect();
-    let offset = u64::from(collective.root()) + u64::from(ranks - holder(0..ranks, &radices));
+    let offset = u64::from(collective.root()) + u64::from(ranks - head(0..ranks, &radices));
     let rank = |position: u32| ((offset + u64::from(position)) % u64::from(ranks)) as u32;
     for (handovers, level) in handovers_by_level(ranks, &radices)
         .into_iter()
@@ -270,8 +270,8 @@ fn outward(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, 
     Ok(assembly.finish(tree.spec().to_string()))
 }
 
-/// Returns the chunks that a relay receives for its part, whose first rank is `first`: stripes of
-/// the vector, or the blocks of the part.
+/// Returns the ranges of chunks, one per stripe, that are sent to the ranks at the positions
+/// `part`: the whole vector in a broadcast, their blocks in a scatter. `first` is the first rank.
 fn chunks_for_part(
     collective: Collective,
     first: u32,
@@ -293,13 +293,13 @@ fn chunks_for_part(
         .collect()
 }
 
-/// Returns the fastest tree for every number of levels, the fastest first. If `blocks`, the
-/// collective scatters blocks of `size`; otherwise it broadcasts a vector of `size`.
-fn trees(ring: &WdmRing, cost: SlotCost, blocks: bool, size: Bytes) -> Vec<Estimate<Tree>> {
+/// Returns the fastest tree for each number of levels, in ascending order of time. `size` is the
+/// size of a block (if `is_scatter` is true) or of the broadcast vector, in bytes.
+fn trees(ring: &WdmRing, cost: SlotCost, is_scatter: bool, size: Bytes) -> Vec<Estimate<Tree>> {
     let search = RadixSearch {
         ring,
         cost,
-        blocks,
+        is_scatter,
         size,
     };
     let mut estimates: Vec<Estimate<Tree>> = search.trees();
@@ -307,20 +307,20 @@ fn trees(ring: &WdmRing, cost: SlotCost, blocks: bool, size: Bytes) -> Vec<Estim
     estimates
 }
 
-/// Search for the radices of the least time.
 struct RadixSearch<'a> {
     ring: &'a WdmRing,
     cost: SlotCost,
-    blocks: bool,
+    is_scatter: bool,
+    /// Number of bytes of a block (scatter) or of the vector (broadcast).
     size: Bytes,
 }
 
-/// Time in picoseconds, slots and outermost level of the fastest levels for a segment.
-type Best = Option<(u64, u64, TreeLevel)>;
+/// Fastest tree for a segment: the time in picoseconds, the number of slots, and the first level.
+type FastestTree = Option<(u64, u64, TreeLevel)>;
 
 impl RadixSearch<'_> {
-    /// Returns the fastest tree for every number of levels, by a dynamic program over the lengths
-    /// that segments can have: `best[r][n]` reaches n ranks with r + 1 levels.
+    /// Returns the fastest tree for each number of levels. The search is a dynamic program:
+    /// `best[r][&n]` is the fastest tree of r + 1 levels for a segment of n ranks.
     fn trees(&self) -> Vec<Estimate<Tree>> {
         let ranks = self.ring.ranks;
         if ranks < 2 {
@@ -342,11 +342,11 @@ impl RadixSearch<'_> {
                 }
             }
         }
-        let mut best: Vec<BTreeMap<u32, Best>> = Vec::new();
+        let mut best: Vec<BTreeMap<u32, FastestTree>> = Vec::new();
         for depth in 0..MAX_LEVELS {
             let mut best_of_depth = BTreeMap::new();
             for &length in &lengths {
-                let mut fastest: Best = None;
+                let mut fastest: FastestTree = None;
                 for radix in self.radices(length) {
                     interrupt::check();
                     let part = length.div_ceil(radix);
@@ -391,14 +391,14 @@ impl RadixSearch<'_> {
             .collect()
     }
 
-    /// Returns the radices that are tried for a segment of `length` ranks.
     fn radices(&self, length: u32) -> Vec<u32> {
-        let mut radices = spread(length);
+        let mut radices = sample_sizes(length);
         radices.extend(Some(2 * self.ring.channels() + 1).filter(|&radix| radix < length));
         radices
     }
 
-    /// Returns the time in picoseconds, the slots and the best number of stripes of a level.
+    /// Returns the time of a level in picoseconds, the number of slots, and the number of stripes
+    /// that gives the shortest time. The level cuts a segment of `length` ranks into `radix` parts.
     fn level(&self, length: u32, radix: u32) -> (u64, u64, u32) {
         let parts = u64::from(radix.min(length));
         let channels = u64::from(self.ring.channels());
@@ -409,14 +409,14 @@ impl RadixSearch<'_> {
         for slots in 1..=4u64 {
             let stripes_by_ports = slots.saturating_mul(ports) / (parts - 1).max(1);
             let stripes = (slots * channels / load).min(stripes_by_ports).max(1);
-            let stripes = if self.blocks {
+            let stripes = if self.is_scatter {
                 stripes.min(part)
             } else {
                 stripes
             };
             let slots_by_ports = (stripes * (parts - 1)).div_ceil(ports);
             let slots = (stripes * load).div_ceil(channels).max(slots_by_ports);
-            let bytes = if self.blocks {
+            let bytes = if self.is_scatter {
                 self.size.get().saturating_mul(part.div_ceil(stripes))
             } else {
                 self.size.get().div_ceil(stripes)
@@ -431,12 +431,9 @@ impl RadixSearch<'_> {
     }
 }
 
-/// Returns the broadcast that scatters blocks by one plan and collects them by another. `None` if a
-/// lightpath of the second plan would carry two ranges, because its receiver already has the chunks
-/// between them.
-///
-/// # Errors
-/// More chunks than 32 bits can count.
+/// Builds a broadcast from a scatter and an all_gather of the blocks (`gather`). Transfers of the
+/// all_gather leave out chunks that the receiver already has. Returns `None` if the remaining
+/// chunks of a transfer are not consecutive.
 pub(crate) fn scatter_all_gather(
     ring: &WdmRing,
     collective: Collective,
@@ -445,44 +442,45 @@ pub(crate) fn scatter_all_gather(
 ) -> Result<Option<Plan>, PlannerError> {
     let (scatter_factor, gather_factor, pieces) = common_refinement(scatter, gather);
     let collective = collective.with_pieces(pieces)?;
-    let mut held: Vec<Vec<Range<u32>>> = vec![Vec::new(); collective.ranks() as usize];
-    held[collective.root() as usize].push(0..collective.chunks());
+    let mut received: Vec<Vec<Range<u32>>> = vec![Vec::new(); collective.ranks() as usize];
+    received[collective.root() as usize].push(0..collective.chunks());
     for transfer in scatter.schedule.transfers() {
         interrupt::check();
         let end = transfer.chunk + transfer.count;
         let chunks = transfer.chunk * scatter_factor..end * scatter_factor;
-        held[transfer.destination as usize].push(chunks);
+        received[transfer.destination as usize].push(chunks);
     }
     let mut assembly = Assembly::new(ring, collective);
     assembly.append_with_factor(scatter, scatter_factor);
-    let missing = |transfer: Transfer| missing_part(transfer, gather_factor, &held);
+    let missing = |transfer: Transfer| missing_part(transfer, gather_factor, &received);
     let has_single_ranges = assembly.append_parts(gather, missing);
     Ok(has_single_ranges.then(|| assembly.finish(String::new())))
 }
 
-/// Returns the factors by which the chunks of two plans are divided so that both plans have equally
-/// many, and this number.
+/// Returns two factors and the least common multiple of the numbers of chunks of two plans. Each
+/// plan's number of chunks times its factor is the multiple.
 fn common_refinement(one: &Plan, other: &Plan) -> (u32, u32, u32) {
     let [one, other] = [one, other].map(|plan| plan.schedule.collective.chunks());
     let chunks = least_common_multiple(one, other);
     (chunks / one, chunks / other, chunks)
 }
 
-/// Returns the least common multiple of two numbers, each at least 1; at most `u32::MAX`.
+/// Returns the least common multiple of two positive numbers. Results above `u32::MAX` are
+/// `u32::MAX`.
 pub(crate) fn least_common_multiple(one: u32, other: u32) -> u32 {
-    let (mut divisor, mut rest) = (one, other);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
+    let (mut divisor, mut remainder) = (one, other);
+    while remainder > 0 {
+        (divisor, remainder) = (remainder, divisor % remainder);
     }
     (one / divisor.max(1)).saturating_mul(other)
 }
 
-/// Returns the part of a transfer that its destination does not have yet, after each chunk is
-/// divided into `factor` chunks.
-fn missing_part(transfer: Transfer, factor: u32, held: &[Vec<Range<u32>>]) -> PartOf {
+/// Divides each chunk of a transfer into `factor` chunks and returns the chunks that the
+/// destination does not have yet. `received` is the ranges of chunks of each rank.
+fn missing_part(transfer: Transfer, factor: u32, received: &[Vec<Range<u32>>]) -> PartOf {
     let end = transfer.chunk + transfer.count;
     let mut chunks = transfer.chunk * factor..end * factor;
-    for range in &held[transfer.destination as usize] {
+    for range in &received[transfer.destination as usize] {
         if range.start <= chunks.start {
             chunks.start = chunks.start.max(range.end);
         } else if range.end >= chunks.end {
@@ -501,10 +499,7 @@ fn missing_part(transfer: Transfer, factor: u32, held: &[Vec<Range<u32>>]) -> Pa
     })
 }
 
-/// Returns the reduce that combines blocks by one plan and gathers them by another.
-///
-/// # Errors
-/// More chunks than 32 bits can count.
+/// Builds a reduce from a reduce_scatter and a gather of the blocks.
 pub(crate) fn reduce_scatter_gather(
     ring: &WdmRing,
     collective: Collective,

@@ -1,4 +1,4 @@
-//! Cost model of shifts on a circuit switch and on a grid.
+//! Time model of shifts on a circuit switch and on a grid.
 
 use super::ShiftMachine;
 use super::group::{Group, PortShifts};
@@ -10,25 +10,24 @@ use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_simulate::Policy;
 
-/// Shifts that a machine allows, and the time of slots, settings and hops in picoseconds.
+/// Shifts that a fabric allows, and the times of slots, configurations and blocks.
 #[derive(Clone)]
 pub(super) struct ShiftModel {
     pub(super) group: Group,
-    /// Shifts of each port, or of each plane of a grid.
+    /// Shifts that each port of a switch, or each plane of a grid, allows.
     pub(super) ports: Vec<PortShifts>,
-    /// True for a grid, false for a circuit switch.
     pub(super) is_grid: bool,
-    /// Maximum number of slots of a setting.
     pub(super) max_slots: u32,
-    /// True if all hops of a setting share a slot.
+    /// True if all hops of a block in a configuration share a slot.
     pub(super) cuts_through: bool,
     pub(super) block: Bytes,
     pub(super) transmission: Transmission,
+    /// Startup time of a message in picoseconds.
     pub(super) startup: u64,
-    /// Cost of each hop that a block makes after another in a setting: the latency, and what the
-    /// policy charges for a slot.
+    /// Time of a slot in addition to the transmission, in picoseconds: the latency of a hop, plus
+    /// the reconfiguration if the policy charges one for every slot.
     pub(super) slot: u64,
-    /// Cost of each setting after the first.
+    /// Time of a change to the next configuration, in picoseconds.
     pub(super) change: u64,
 }
 
@@ -48,7 +47,6 @@ impl ShiftModel {
             ShiftMachine::Switch(switch) => {
                 let (charged, change) = problem.switch_cost(switch)?;
                 let latency = switch.latency.ps();
-                // A setting has one slot with cut-through.
                 let (slot, change) = match switch.cuts_through() {
                     true => (latency, change.saturating_add(charged)),
                     false => (latency.saturating_add(charged), change),
@@ -87,8 +85,8 @@ impl ShiftModel {
         })
     }
 
-    /// Returns a model of a circuit switch in which slots and changes cost no time, with blocks of
-    /// one byte.
+    /// Creates a model of a circuit switch with blocks of one byte, in which slots and changes of
+    /// the configuration take no time.
     pub(super) fn hops_only(switch: &CircuitSwitch) -> ShiftModel {
         let port = PortShifts {
             unit: 1,
@@ -112,30 +110,30 @@ impl ShiftModel {
         }
     }
 
-    /// Returns the number of ports that have any shift.
+    /// Returns the number of ports that allow at least one shift.
     pub(super) fn lanes(&self) -> u64 {
         self.ports.iter().filter(|port| port.max_units > 0).count() as u64
     }
 
-    /// Returns the time of `blocks` blocks in sequence over one port.
+    /// Returns the transmission time of `blocks` blocks over one port, in picoseconds.
     pub(super) fn sending(&self, blocks: u64) -> u64 {
         let bytes = Bytes::new(self.block.get().saturating_mul(blocks));
         u64::try_from(self.transmission.ps(bytes)).unwrap_or(u64::MAX)
     }
 
-    /// Estimates the time of a number of settings and slots, assuming that all ports of a rank are
-    /// equally busy and that a message begins in each setting.
-    pub(super) fn estimate(&self, settings: u64, slots: u64, hops: u64) -> u64 {
-        self.time(settings, slots, hops.div_ceil(self.lanes().max(1)))
+    /// Estimates the time of a plan in picoseconds, assuming that all ports have equal loads.
+    /// `hops` is the number of hops of all blocks of a rank.
+    pub(super) fn estimate(&self, configurations: u64, slots: u64, hops: u64) -> u64 {
+        self.time(configurations, slots, hops.div_ceil(self.lanes().max(1)))
     }
 
-    /// Returns the time of `settings` settings with `slots` slots, if the busiest ports of all
-    /// slots together send `blocks` blocks.
-    pub(super) fn time(&self, settings: u64, slots: u64, blocks: u64) -> u64 {
-        let begun = self.startup.saturating_mul(settings);
-        let changes = self.change.saturating_mul(settings - 1);
+    /// Returns the time of a plan in picoseconds. `blocks` is the sum, over all slots, of the
+    /// number of blocks on the port with the highest load.
+    pub(super) fn time(&self, configurations: u64, slots: u64, blocks: u64) -> u64 {
+        let startups = self.startup.saturating_mul(configurations);
+        let changes = self.change.saturating_mul(configurations - 1);
         let latencies = self.slot.saturating_mul(slots);
-        let parts = [begun, changes, latencies, self.sending(blocks)];
+        let parts = [startups, changes, latencies, self.sending(blocks)];
         parts.into_iter().fold(0, u64::saturating_add)
     }
 }

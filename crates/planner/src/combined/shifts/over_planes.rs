@@ -1,22 +1,23 @@
-//! Schedules on a grid of rows and columns in which every rank sends by the same shifts.
+//! Schedules of shifts on a grid of rows and columns.
 //!
-//! In slot s every rank sends to the rank x_s columns further in its row and, at the same time, to
-//! the rank y_s rows further in its column. Each rank then receives once in each plane, so both
-//! transceivers are busy. The plane that carries more blocks determines the length of the slot.
+//! In slot s, every rank sends to the rank x_s columns further in its row. At the same time, every
+//! rank sends to the rank y_s rows further in its column. Each rank thus receives once in each
+//! plane, and both transceivers are used. The plane with more blocks determines the length of the
+//! slot.
 //!
-//! * **all_gather.** The block of every rank spreads along the same tree ([`Spread`]), rotated to
-//!   the rank. If rows and columns both have several ranks, the slots together are at least as long
-//!   as ceil((N - 1) / 2) blocks. A reduce_scatter is the reverse.
-//! * **gather.** The hops of an all_gather that lie on the way to the root. The root receives in
-//!   each slot what it receives in the all_gather, and other ranks send no more. A scatter is the
-//!   reverse.
-//! * **all_to_all.** The block for the rank (i, j) further takes the same hops from every rank
-//!   ([`Routes`]).
+//! * **all_gather.** The blocks of all ranks use the same tree ([`ShiftTree`]), rotated. If rows
+//!   and columns both have several ranks, the slots take at least the time of ceil((N - 1) / 2)
+//!   blocks. A reduce_scatter is the time reversal.
+//! * **gather.** The schedule consists of the hops of an all_gather that lie on the routes to the
+//!   root. In each slot, the root receives the same blocks as in the all_gather, and no rank sends
+//!   more blocks than in the all_gather. A scatter is the time reversal.
+//! * **all_to_all.** All blocks for a destination at the same distance (in rows and columns) use
+//!   the same hops, from every rank ([`Routes`]).
 
 use super::group::{Group, Sequence};
 use super::model::ShiftModel;
 use super::routes::Routes;
-use super::spread::{SlotHops, Spread};
+use super::spread::{ShiftTree, SlotHops};
 use crate::building::claim_steps;
 use crate::building::time_reversal::copying;
 use crate::{PlannerError, PlanningProblem};
@@ -24,13 +25,11 @@ use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// A hop: the rank that sends, the first chunk, and the rank that receives.
+/// Hop: the rank that sends, the index of the chunk, and the rank that receives.
 type Hop = (u32, u32, u32);
 
-/// Builds the schedule of a sequence; `None` if the sequence does not reach all ranks.
-///
-/// # Errors
-/// More transfers than allowed.
+/// Builds the schedule of a sequence of configurations. Returns `None` if the blocks cannot reach
+/// all ranks.
 pub(super) fn build_schedule(
     problem: &PlanningProblem<'_>,
     model: &ShiftModel,
@@ -49,7 +48,7 @@ pub(super) fn build_schedule(
             all_to_all_hops(group, &routes),
         )));
     }
-    let Some(spread) = Spread::of(group, sequence) else {
+    let Some(tree) = ShiftTree::of(group, sequence) else {
         return Ok(None);
     };
     let outwards = match kind {
@@ -59,11 +58,11 @@ pub(super) fn build_schedule(
     let copies = Collective::new(outwards, group.ranks())?.with_root(collective.root())?;
     let schedule = match kind {
         CollectiveKind::Scatter | CollectiveKind::Gather => {
-            schedule_of_slots(copies, gather_hops(group, collective.root(), &spread))
+            schedule_of_slots(copies, gather_hops(group, collective.root(), &tree))
         }
         _ => {
             problem.fits(ranks * (ranks - 1))?;
-            schedule_of_slots(copies, all_gather_hops(group, &spread))
+            schedule_of_slots(copies, all_gather_hops(group, &tree))
         }
     };
     Ok(Some(match kind == schedule.collective.kind() {
@@ -72,8 +71,8 @@ pub(super) fn build_schedule(
     }))
 }
 
-/// Builds a schedule with a step for each slot. Hops of consecutive chunks between two ranks become
-/// one transfer.
+/// Builds a schedule with one step per slot. Hops of consecutive chunks between the same two ranks
+/// are combined to one transfer.
 fn schedule_of_slots(collective: Collective, slots: impl Iterator<Item = Vec<Hop>>) -> Schedule {
     let mut schedule = Schedule::new(collective);
     for mut hops in slots {
@@ -91,9 +90,8 @@ fn schedule_of_slots(collective: Collective, slots: impl Iterator<Item = Vec<Hop
     schedule
 }
 
-/// Returns the hops of an all_gather along a tree, slot by slot.
-fn all_gather_hops(group: Group, spread: &Spread) -> impl Iterator<Item = Vec<Hop>> {
-    spread.slots.iter().map(move |planes| {
+fn all_gather_hops(group: Group, tree: &ShiftTree) -> impl Iterator<Item = Vec<Hop>> {
+    tree.slots.iter().map(move |planes| {
         interrupt::check();
         let mut hops = Vec::new();
         for SlotHops { shift, senders } in planes {
@@ -107,19 +105,18 @@ fn all_gather_hops(group: Group, spread: &Spread) -> impl Iterator<Item = Vec<Ho
     })
 }
 
-/// Returns the hops of a gather along a tree, slot by slot: for each block the hops on its way to
-/// the root.
-fn gather_hops(group: Group, root: u32, spread: &Spread) -> impl Iterator<Item = Vec<Hop>> {
-    // Slot and sender of the hop that reaches each rank.
+/// Returns the hops of each slot of a gather: the hops of an all_gather along the tree that lie on
+/// the routes to the root.
+fn gather_hops(group: Group, root: u32, tree: &ShiftTree) -> impl Iterator<Item = Vec<Hop>> {
     let mut arrivals = vec![None; group.ranks() as usize];
-    for (slot, planes) in spread.slots.iter().enumerate() {
+    for (slot, planes) in tree.slots.iter().enumerate() {
         for SlotHops { shift, senders } in planes {
             for &sender in senders {
                 arrivals[group.plus(sender, *shift) as usize] = Some((slot, sender));
             }
         }
     }
-    let mut sent = vec![Vec::new(); spread.slots.len()];
+    let mut sent = vec![Vec::new(); tree.slots.len()];
     for rank in 0..group.ranks() {
         interrupt::check();
         let block = group.minus(root, rank);
@@ -132,7 +129,6 @@ fn gather_hops(group: Group, root: u32, spread: &Spread) -> impl Iterator<Item =
     sent.into_iter()
 }
 
-/// Returns the hops of an all_to_all along routes, slot by slot.
 fn all_to_all_hops(group: Group, routes: &Routes) -> impl Iterator<Item = Vec<Hop>> {
     let mut sent = vec![Vec::new(); routes.slots as usize];
     for (block, hops) in (0..).zip(&routes.hops) {

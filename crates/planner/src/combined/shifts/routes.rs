@@ -1,32 +1,33 @@
-//! Routes of all blocks over a sequence of settings of shifts.
+//! Routes of the blocks of an all_to_all over a sequence of configurations of shifts.
 //!
-//! A setting starts with as many slots as its longest route makes hops in it. Removing a slot may
-//! cost hops in other settings; slots are removed as long as the estimated time does not grow. On a
-//! grid each setting has one slot.
+//! The initial number of slots of a configuration is the maximum number of hops of a route in this
+//! configuration. Removing a slot may add hops in other configurations. The planner removes slots
+//! as long as the estimated time does not increase. On a grid, each configuration has one slot.
 //!
-//! The busiest port determines the length of a slot. Blocks first take routes with few hops. Then
-//! each block in turn is routed anew, at a low price for hops over ports that are not the busiest,
-//! so that the sum of slot lengths only falls.
+//! The port with the highest load determines the length of a slot. Blocks are first routed with few
+//! hops. Then each block in turn is routed again, with a low price for hops over ports that do not
+//! have the highest load. The sum of the slot lengths never increases.
 
-use super::group::{Group, Reach, Sequence};
+use super::group::{Group, HopCounts, Sequence};
 use super::model::ShiftModel;
 use opticoll_base::interrupt;
 
-/// Numbers of slots of the settings with which a sequence takes the least time found, and the hops
-/// of a rank's blocks.
+/// Numbers of slots of a sequence of configurations.
 pub(super) struct Slots {
-    pub(super) per_setting: Vec<u32>,
+    pub(super) counts: Vec<u32>,
+    /// Number of hops of all blocks of a rank.
     pub(super) hops: u64,
 }
 
 impl Slots {
-    /// Returns `None` if a rank is not reached.
+    /// Chooses the number of slots of each configuration such that the estimated time is short.
+    /// Returns `None` if the sequence does not reach all ranks.
     pub(super) fn of(sequence: &Sequence, model: &ShiftModel) -> Option<Slots> {
-        let mut scratch = [(); 2].map(|()| Reach::initial(model.group));
-        let mut reach = Reach::initial(model.group);
-        let mut per_setting = Vec::with_capacity(sequence.0.len());
+        let mut scratch = [(); 2].map(|()| HopCounts::initial(model.group));
+        let mut reach = HopCounts::initial(model.group);
+        let mut counts = Vec::with_capacity(sequence.0.len());
         for shifts in &sequence.0 {
-            per_setting.push(reach.after(shifts, model.max_slots, &mut scratch).max(1));
+            counts.push(reach.after(shifts, model.max_slots, &mut scratch).max(1));
             std::mem::swap(&mut reach, &mut scratch[0]);
         }
         if !reach.is_complete() {
@@ -37,54 +38,61 @@ impl Slots {
             model.estimate(slots.len() as u64, total, hops)
         };
         let mut hops = reach.sum();
-        let mut least = estimate(&per_setting, hops);
-        let mut before = Reach::initial(model.group);
-        for setting in 0..per_setting.len() {
-            while per_setting[setting] > 1 {
+        let mut least = estimate(&counts, hops);
+        let mut before = HopCounts::initial(model.group);
+        for configuration in 0..counts.len() {
+            while counts[configuration] > 1 {
                 interrupt::check();
-                per_setting[setting] -= 1;
+                counts[configuration] -= 1;
                 reach.hops.clone_from(&before.hops);
-                for (shifts, slots) in sequence.0.iter().zip(&per_setting).skip(setting) {
+                for (shifts, slots) in sequence.0.iter().zip(&counts).skip(configuration) {
                     reach.after(shifts, *slots, &mut scratch);
                     std::mem::swap(&mut reach, &mut scratch[0]);
                 }
-                let time = estimate(&per_setting, reach.sum());
+                let time = estimate(&counts, reach.sum());
                 if time > least || !reach.is_complete() {
-                    per_setting[setting] += 1;
+                    counts[configuration] += 1;
                     break;
                 }
                 (least, hops) = (time, reach.sum());
             }
-            before.after(&sequence.0[setting], per_setting[setting], &mut scratch);
+            before.after(
+                &sequence.0[configuration],
+                counts[configuration],
+                &mut scratch,
+            );
             std::mem::swap(&mut before, &mut scratch[0]);
         }
-        Some(Slots { per_setting, hops })
+        Some(Slots { counts, hops })
     }
 }
 
-/// A hop of the blocks for one offset: its slot, and the port and shift of its circuit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShiftHop {
     pub(super) slot: u32,
+    /// Index of the port in [`ShiftModel::ports`].
     pub(super) port: u8,
     pub(super) shift: u32,
 }
 
-/// Routes of all blocks, by the offset from the source to the destination.
+/// Routes of the blocks of an all_to_all. A route is the same from every source.
 pub(super) struct Routes {
+    /// Hops of a route, indexed by the offset from the source to the destination.
     pub(super) hops: Vec<Vec<ShiftHop>>,
     pub(super) slots: u32,
-    settings: u64,
+    configurations: u64,
 }
 
 impl Routes {
-    /// Returns routes with the fewest hops, or around busy ports; `None` if a rank is not reached.
+    /// Finds routes over a sequence of configurations. Returns `None` if the sequence does not
+    /// reach all ranks.
     pub(super) fn of(sequence: &Sequence, model: &ShiftModel) -> Option<Routes> {
-        let per_setting = Slots::of(sequence, model)?.per_setting;
-        // Shifts and number of each slot. A block makes at most one hop in a slot.
+        let counts = Slots::of(sequence, model)?.counts;
+        // Shifts and slot index of each possible hop of a block. With cut-through, all hops of a
+        // configuration have the same slot index.
         let mut slots: Vec<(&[u32], u32)> = Vec::new();
         let mut number = 0;
-        for (shifts, count) in sequence.0.iter().zip(per_setting) {
+        for (shifts, count) in sequence.0.iter().zip(counts) {
             for place in 0..count {
                 let within = if model.cuts_through { 0 } else { place };
                 slots.push((shifts, number + within));
@@ -104,17 +112,16 @@ impl Routes {
         Some(Routes {
             hops: hops.collect(),
             slots: number,
-            settings: sequence.0.len() as u64,
+            configurations: sequence.0.len() as u64,
         })
     }
 
-    /// Returns the number of hops of all blocks.
     pub(super) fn count(&self) -> u64 {
         let of_rank: u64 = self.hops.iter().map(|hops| hops.len() as u64).sum();
         of_rank * self.hops.len() as u64
     }
 
-    /// Returns the time in picoseconds; each setting after the first is a change.
+    /// Returns the time of the plan in picoseconds.
     pub(super) fn time(&self, model: &ShiftModel) -> u64 {
         let slots = self.slots as usize;
         let mut loads = vec![vec![0u64; model.ports.len()]; slots];
@@ -138,39 +145,41 @@ impl Routes {
                 .saturating_add(startup)
         };
         let slots = loads.iter().zip(begins).zip(longest).map(of_slot);
-        let changes = model.change.saturating_mul(self.settings - 1);
+        let changes = model.change.saturating_mul(self.configurations - 1);
         slots.fold(changes, u64::saturating_add)
     }
 }
 
-/// Maximum work of one pass that leads blocks around busy ports, in additions; takes about one
-/// second.
+/// Maximum number of additions of one pass that balances the loads of ports. (A pass takes about
+/// one second.)
 const MAX_BALANCING: u64 = 1 << 29;
 
-/// Prices of a hop in each pass: over a busiest port of its slot, and over another port. The price
-/// has no unit; the ratio 64 makes hops over idle ports nearly free, 5 / 4 in the first pass keeps
-/// routes short.
+/// Prices of a hop in each pass: over a port with the highest load of its slot, and over another
+/// port. The prices have no unit. The ratio 5 / 4 of the first pass keeps routes short. The ratio
+/// 64 of later passes makes hops over other ports nearly free.
 const PRICES: [[u32; 2]; 4] = [[5, 4], [64, 1], [64, 1], [64, 1]];
 
-/// Price of an impossible route.
 const UNREACHABLE: u32 = u32::MAX / 2;
 
-/// Index of a slot and a port.
+/// Hop of a route: the index of the slot and the index of the port.
 type RouteHop = (usize, u8);
 
-/// Search for routes over slots, in each of which a block makes at most one hop.
+/// Search for the cheapest routes. A block makes at most one hop in each slot.
 ///
-/// Let d_s(o) be the least price of hops in the first s slots that add up to offset o, and p_s(x)
-/// the price of a hop by the shift x. In each slot a block stays, or makes a hop by a shift x:
+/// Let d_s(o) be the minimum price of a route over the first s slots whose shifts add up to offset
+/// o. Let p_s(x) be the price of a hop by shift x in slot s. In each slot, a block stays at its
+/// rank or makes a hop:
 ///
-/// d_s(o) = min(d_{s-1}(o), p_s(x) + d_{s-1}(o - x)).
+/// d_s(o) = min(d_{s-1}(o), p_s(x) + d_{s-1}(o - x)), where x is any shift of slot s.
 struct RouteSearch<'a> {
     group: Group,
+    /// Shift of each port, indexed by slot and port.
     slots: Vec<&'a [u32]>,
-    /// Least prices d_s(o), by slot and offset.
-    least: Vec<u32>,
-    /// Price of a hop and number of blocks, by slot and port.
+    /// Minimum price of a route over the first s slots to offset o, ordered by s and then by o.
+    min_prices: Vec<u32>,
+    /// Price of a hop, indexed by slot and port.
     prices: Vec<Vec<u32>>,
+    /// Number of routes that use a port, indexed by slot and port.
     loads: Vec<Vec<u32>>,
 }
 
@@ -180,15 +189,15 @@ impl<'a> RouteSearch<'a> {
         let loads: Vec<Vec<u32>> = slots.iter().map(|shifts| vec![0; shifts.len()]).collect();
         RouteSearch {
             group,
-            least: vec![UNREACHABLE; (slots.len() + 1) * group.ranks() as usize],
+            min_prices: vec![UNREACHABLE; (slots.len() + 1) * group.ranks() as usize],
             prices: loads.clone(),
             loads,
             slots,
         }
     }
 
-    /// Returns the hops of each block. Blocks are routed one after another, in several passes if
-    /// ports leave a choice; `None` if a rank is not reached.
+    /// Finds a route to each rank. Routes one block after another, in several passes if a slot has
+    /// several ports. Returns `None` if a rank is unreachable.
     fn routes(&mut self) -> Option<Vec<Vec<RouteHop>>> {
         let ranks = self.group.ranks();
         let ports: usize = self.slots.iter().map(|shifts| shifts.len()).sum();
@@ -211,8 +220,8 @@ impl<'a> RouteSearch<'a> {
         Some(routes)
     }
 
-    /// Computes the least prices, given the price of a hop over the busiest ports of a slot, and
-    /// over other ports.
+    /// Computes the prices of all hops and the minimum prices of all routes. `busy` is the price of
+    /// a hop over the ports with the highest load of a slot; `other` is the price over other ports.
     fn fill(&mut self, [busy, other]: [u32; 2]) {
         for (prices, loads) in self.prices.iter_mut().zip(&self.loads) {
             let max_load = loads.iter().copied().max();
@@ -221,25 +230,25 @@ impl<'a> RouteSearch<'a> {
             }
         }
         let ranks = self.group.ranks() as usize;
-        self.least[..ranks].fill(UNREACHABLE);
-        self.least[0] = 0;
+        self.min_prices[..ranks].fill(UNREACHABLE);
+        self.min_prices[0] = 0;
         for (slot, (shifts, prices)) in self.slots.iter().zip(&self.prices).enumerate() {
             interrupt::check();
-            let (before, after) = self.least[slot * ranks..].split_at_mut(ranks);
+            let (before, after) = self.min_prices[slot * ranks..].split_at_mut(ranks);
             after[..ranks].copy_from_slice(before);
             for (&shift, &price) in shifts.iter().zip(prices).filter(|(shift, _)| **shift > 0) {
-                let lower = |price_here: u32, other: u32| price_here.min(other + price);
+                let lower = |current: u32, previous: u32| current.min(previous + price);
                 self.group
                     .combine(&mut after[..ranks], before, shift, lower);
             }
         }
     }
 
-    /// Returns a cheapest route to a rank and adds it to the loads. Among ports of the same price
-    /// it takes the port with the fewest blocks.
+    /// Returns a cheapest route to `rank` and adds the route to the loads. Among ports of the same
+    /// price, uses the port with the lowest load.
     fn route(&mut self, rank: u32) -> Option<Vec<RouteHop>> {
         let ranks = self.group.ranks() as usize;
-        let least = |slot: usize, rank: u32| self.least[slot * ranks + rank as usize];
+        let least = |slot: usize, rank: u32| self.min_prices[slot * ranks + rank as usize];
         let (mut at, mut route) = (rank, Vec::new());
         let mut remaining = least(self.slots.len(), rank);
         if remaining >= UNREACHABLE {
@@ -252,8 +261,8 @@ impl<'a> RouteSearch<'a> {
             let (prices, loads) = (&self.prices[slot], &mut self.loads[slot]);
             let leads = |port: &u8| {
                 let port = usize::from(*port);
-                let came = self.group.minus(at, shifts[port]);
-                shifts[port] > 0 && least(slot, came) + prices[port] == remaining
+                let previous = self.group.minus(at, shifts[port]);
+                shifts[port] > 0 && least(slot, previous) + prices[port] == remaining
             };
             let ports = (0..shifts.len() as u8).filter(leads);
             let port = ports.min_by_key(|port| loads[usize::from(*port)])?;

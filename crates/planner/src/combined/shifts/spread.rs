@@ -1,33 +1,34 @@
-//! The tree along which the block of every rank of a grid spreads; all ranks use the same tree,
-//! rotated.
+//! Tree along which the block of a rank of a grid reaches all other ranks. The blocks of all ranks
+//! use the same tree, rotated.
 //!
-//! In each slot the block reaches all ranks that are a shift away from a rank that holds it. If
-//! both planes reach a rank, the plane that carries fewer blocks delivers the block.
+//! In each slot, every rank that has the block sends it by the shifts of the slot, to ranks that do
+//! not have the block yet. If a rank could receive the block over both planes, the plane with fewer
+//! blocks delivers the block.
 
 use super::group::{Group, Sequence};
 
-/// Hops of a slot along one plane: their shift, and the ranks that send, counted from the origin of
-/// the block.
+/// Hops of rank 0's block in a slot, over one plane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SlotHops {
     pub(super) shift: u32,
     pub(super) senders: Vec<u32>,
 }
 
-/// The tree, slot by slot, for rows and columns.
+/// Tree along which the block of rank 0 reaches all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Spread {
+pub(super) struct ShiftTree {
+    /// Hops along rows and hops along columns, indexed by slot.
     pub(super) slots: Vec<[SlotHops; 2]>,
 }
 
-impl Spread {
-    /// Returns the tree of a sequence without slots that carry nothing; `None` if the sequence does
-    /// not reach all ranks.
-    pub(super) fn of(group: Group, sequence: &Sequence) -> Option<Spread> {
-        let mut reach = Reached::new(group);
+impl ShiftTree {
+    /// Creates the tree of a sequence of configurations. Leaves out slots without hops. Returns
+    /// `None` if the tree does not reach all ranks.
+    pub(super) fn of(group: Group, sequence: &Sequence) -> Option<ShiftTree> {
+        let mut reach = ReachedRanks::new(group);
         let mut slots = Vec::new();
         for shifts in &sequence.0 {
-            let hops = reach.slot(
+            let hops = reach.add_slot(
                 group,
                 [0, 1].map(|plane| shifts.get(plane).copied().unwrap_or(0)),
             );
@@ -35,36 +36,35 @@ impl Spread {
                 slots.push(hops);
             }
         }
-        let mut spread = Spread { slots };
+        let mut tree = ShiftTree { slots };
         if let [first, others @ ..] = &sequence.0[..] {
             if others.iter().all(|shifts| shifts == first) {
-                spread.keep_both_planes_busy(group);
+                tree.balance_last_slots(group);
             }
         }
-        (reach.reached.len() == reach.marks.len()).then_some(spread)
+        (reach.reached.len() == reach.marks.len()).then_some(tree)
     }
 
-    /// Returns the sum over slots of the numbers of blocks on the busier plane.
+    /// Returns the sum, over all slots, of the number of hops on the plane with more hops.
     pub(super) fn load(&self) -> u64 {
         let slots = self.slots.iter();
         let greatest = slots.map(|[row, column]| row.senders.len().max(column.senders.len()));
         greatest.sum::<usize>() as u64
     }
 
-    /// Evens out the last three slots of a sequence whose slots all have the same shifts.
+    /// Balances the last three slots of a sequence in which all slots have the same shifts.
     ///
-    /// The circuits of such a sequence should stay up from the first slot to the last, and in the
-    /// reverse direction no rank should wait in the first slot. Without this change the last slot
-    /// reaches one rank only. The last three slots reach 3 + 2 + 1 ranks; afterwards each of them
-    /// reaches two ranks, one along each plane. A rank is given by its number of shifts along the
-    /// row and along the column, on a grid of n rows and m columns:
+    /// Without this change, the last three slots reach 3, 2 and 1 ranks, and the last slot uses one
+    /// plane only. After this change, each slot reaches one rank over each plane. The table lists
+    /// the ranks by (shifts along the row, shifts along the column), on a grid of n rows and m
+    /// columns:
     ///
     /// | slot | along a row | along a column |
     /// |---|---|---|
-    /// | last but two | (m - 3, n - 1) | (m - 1, n - 3) |
-    /// | last but one | (m - 2, n - 1) | (m - 2, n - 2) |
+    /// | third to last | (m - 3, n - 1) | (m - 1, n - 3) |
+    /// | second to last | (m - 2, n - 1) | (m - 2, n - 2) |
     /// | last | (m - 1, n - 1) | (m - 1, n - 2) |
-    fn keep_both_planes_busy(&mut self, group: Group) {
+    fn balance_last_slots(&mut self, group: Group) {
         let (across, down) = (group.columns - 1, group.rows - 1);
         let count = self.slots.len();
         if across.min(down) < 3 || count != (across + down) as usize {
@@ -87,29 +87,30 @@ impl Spread {
     }
 }
 
-/// Ranks that a sequence has reached.
-struct Reached {
+/// Ranks that have the block of rank 0.
+struct ReachedRanks {
     reached: Vec<u32>,
-    /// Mark of each rank: 4 if reached, else 1 if reachable along a row plus 2 if reachable along a
-    /// column.
+    /// Mark of each rank: [`REACHED`] if the rank has the block. Otherwise, the sum of 1 if the
+    /// rank can receive the block along its row in the current slot, and 2 along its column.
     marks: Vec<u8>,
 }
 
-/// Mark of a rank that is reached.
+/// Mark of a rank that has the block.
 const REACHED: u8 = 4;
 
-impl Reached {
-    fn new(group: Group) -> Reached {
+impl ReachedRanks {
+    fn new(group: Group) -> ReachedRanks {
         let mut marks = vec![0; group.ranks() as usize];
         marks[0] = REACHED;
-        Reached {
+        ReachedRanks {
             reached: vec![0],
             marks,
         }
     }
 
-    /// Adds the ranks that a slot reaches and returns the hops.
-    fn slot(&mut self, group: Group, shifts: [u32; 2]) -> [SlotHops; 2] {
+    /// Adds the ranks that receive the block in a slot. `shifts` are the shifts along rows and
+    /// along columns. Returns the hops along rows and along columns.
+    fn add_slot(&mut self, group: Group, shifts: [u32; 2]) -> [SlotHops; 2] {
         let before = self.reached.len();
         let mut only = [0usize; 2];
         for index in 0..before {
@@ -122,14 +123,13 @@ impl Reached {
                         self.reached.push(rank);
                         only[plane] += 1;
                     }
-                    // The other plane reaches this rank, too.
                     other => only[usize::from(other) - 1] -= 1,
                 }
                 *mark |= 1 << plane;
             }
         }
         let count = self.reached.len() - before;
-        // Ranks that both planes reach are divided as evenly as possible.
+        // Divide the ranks that both planes reach, such that the planes have equal loads.
         let along_rows = (count / 2).clamp(only[0], count - only[1]);
         let mut free = along_rows - only[0];
         let mut hops = shifts.map(|shift| SlotHops {

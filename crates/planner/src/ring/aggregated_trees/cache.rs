@@ -1,5 +1,6 @@
-//! Cache of the latest searches of a thread. An all_reduce searches recipes of its own and of its
-//! halves, and its halves are searched again as phases of other plans.
+//! Cache of a thread's latest recipe searches. The planner of an all_reduce also searches for the
+//! recipe of an all_gather, and other planners request this all_gather again as a part of their
+//! plans.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -8,20 +9,20 @@ use super::Bundles;
 use super::time_model::TimeModel;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
-/// Recipe with its tree, preceded by its time in picoseconds.
+/// Time of a plan in picoseconds, and the recipe of the plan.
 pub(super) type TimedRecipe = (u64, Bundles);
 
-/// Number of cached searches: an all_reduce and its halves, for two sizes of a block.
+/// Maximum number of cached searches: an all_reduce and an all_gather, each for two block sizes.
 const MAX_CACHED: usize = 4;
 
 thread_local! {
-    /// Searches, the latest first.
+    /// Ring, time model and result of each cached search, the latest search first.
     static SEARCHES: RefCell<VecDeque<(WdmRing, TimeModel, Option<TimedRecipe>)>> =
         const { RefCell::new(VecDeque::new()) };
 }
 
-/// Returns the cached result of the search for `ring` and `model`. If there is none, runs `search`
-/// and caches its result.
+/// Returns the cached result of the search for `ring` and `model`. If the cache has no result, runs
+/// `search` and caches the result.
 pub(super) fn fastest(
     ring: &WdmRing,
     model: &TimeModel,

@@ -1,46 +1,50 @@
-//! Channels for lightpaths and their rotations by multiples of g ranks, found as closed walks.
+//! Channel assignment for lightpaths and their rotations by multiples of g ranks.
 //!
-//! Let g divide N. Fold the ring to a circle of g positions: rank r is at position r mod g, its
-//! *residue*. A lightpath of l links from residue q, rotated by all multiples of g, is a walk from
-//! position q to position q + l, and its N / g copies load a link from residue x to x + 1 as often
-//! as the walk passes the link. If the lightpaths pass no link of the circle more than s times,
-//! walks of one link that stand for dark links raise all links to exactly s. Then as many walks
-//! begin at a position as end there, so that they join to closed walks (Euler). A closed walk of
-//! D = g t links takes t channels if t divides N / g: its lightpaths follow one another without a
-//! gap, and after D links all return to where they began, on the circle as on the ring. The copy
-//! that leaves rank r, of the lightpath that begins o links after the start of the walk, is on
-//! channel (r - o) / g mod t; the copies on one channel are D links apart.
+//! Let g divide the number N of ranks. Map the ring to a circle of g positions: the position of
+//! rank r is its *residue* r mod g. A lightpath of l links that starts at residue q corresponds to
+//! a walk from position q to position q + l. The N / g rotations of the lightpath load each link
+//! from residue x to residue x + 1 once for each time that the walk passes this link of the circle.
+//!
+//! Assume that the walks of all lightpaths pass each link of the circle at most s times. Add walks
+//! of one link, which stand for dark links, until every link is passed exactly s times. Then the
+//! number of walks that begin at a position equals the number of walks that end at the position. By
+//! Euler's theorem, the walks can be joined to closed walks.
+//!
+//! A closed walk of D = g t links needs t channels if t divides N / g. On each channel, the
+//! lightpaths follow one another without a gap, and after D links the sequence repeats. Consider a
+//! lightpath that begins o links after the start of the walk. The rotation that starts at rank r
+//! uses channel (r - o) / g mod t. Rotations on the same channel start D links apart.
 
-/// Position of a lightpath on its closed walk.
+/// Channels of a lightpath's rotations around the ring. The channel of a rotation depends on the
+/// rank at which the rotation starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WalkPosition {
-    /// First channel of the walk.
+    /// Index of the first channel that the rotations use.
     first: u32,
-    /// Number of channels of the walk.
     channels: u32,
-    /// Links of the walk before the lightpath, counted from residue 0.
+    /// Position of the lightpath on its closed walk (see the module), in links from residue 0.
     offset: u32,
 }
 
 impl WalkPosition {
-    /// Returns the channel of the copy that leaves `rank`.
+    /// Returns the channel of the lightpath's rotation that starts at `rank`.
     pub(super) fn channel(self, ranks: u32, group: u32, rank: u32) -> u32 {
         let rotations = (rank + ranks - self.offset % ranks) % ranks / group;
         self.first + rotations % self.channels
     }
 }
 
-/// Part of a closed walk: a lightpath, given by its index, or a dark link.
+/// Part of a closed walk: a lightpath or a dark link.
 #[derive(Debug, Clone, Copy)]
 struct Step {
+    /// Index of the lightpath; `None` for a dark link.
     lightpath: Option<usize>,
     length: u32,
 }
 
-/// Returns the positions of lightpaths, each given by its residue and length, on closed walks over
-/// `channels` channels. The lightpaths must pass no link of the circle of `group` positions more
-/// than `channels` times; `groups` is N / g. `None` if they do, or if closed walks have lengths
-/// that do not divide N.
+/// Assigns channels to lightpaths and to all their rotations by multiples of `group` ranks, on a
+/// ring of `groups` groups. Each entry of `lightpaths` is the start rank modulo `group` and the
+/// number of links. Returns `None` if the assignment with `channels` channels fails.
 pub(super) fn walk_positions(
     group: u32,
     groups: u32,
@@ -94,9 +98,9 @@ fn length(walk: &[Step]) -> u32 {
     walk.iter().map(|step| step.length).sum()
 }
 
-/// Divides a closed walk into closed walks whose numbers of channels divide `groups`, each with the
-/// residue at which it begins. Whenever the walk returns to a residue, the steps since then are
-/// split off if they fit. `None` if steps remain.
+/// Divides the closed walk `whole`, which begins at `residue`, into closed walks of l links such
+/// that l / `group` divides `groups`. Returns the residue at which each walk begins, and the walk.
+/// Returns `None` if no such division is found.
 fn closed_parts(
     group: u32,
     groups: u32,
@@ -108,33 +112,35 @@ fn closed_parts(
         return Some(vec![(residue, whole)]);
     }
     let mut parts = Vec::new();
-    // Residues before each remaining step, and the residue after the last.
-    let (mut rest, mut residues) = (Vec::new(), vec![residue]);
+    // `residues[i]` is the residue before `open_steps[i]`.
+    let (mut open_steps, mut residues) = (Vec::new(), vec![residue]);
     for step in whole {
         let to = (residues[residues.len() - 1] + step.length) % group;
-        rest.push(step);
+        open_steps.push(step);
         let revisited = (0..residues.len())
             .rev()
-            .find(|&at| residues[at] == to && fits(&rest[at..]));
+            .find(|&at| residues[at] == to && fits(&open_steps[at..]));
         match revisited {
             Some(at) => {
-                parts.push((to, rest.split_off(at)));
+                parts.push((to, open_steps.split_off(at)));
                 residues.truncate(at + 1);
             }
             None => residues.push(to),
         }
     }
-    rest.is_empty().then_some(parts)
+    open_steps.is_empty().then_some(parts)
 }
 
-/// Returns how often a lightpath passes the link from residue `link` to the next.
+/// Returns the number of rotations of a lightpath that pass a link. `link` and `residue` are the
+/// ranks, modulo `group`, at which the link and the lightpath start. The lightpath has `length`
+/// links.
 pub(super) fn passes(group: u32, residue: u32, length: u32, link: u32) -> u32 {
     let before = (link + group - residue) % group;
     length / group + u32::from(before < length % group)
 }
 
-/// Returns a closed walk over all steps that can be reached from a residue, and removes the steps
-/// from `leaving`.
+/// Returns a closed walk over all steps that are reachable from `residue`. Removes these steps from
+/// `leaving`, which is indexed by the residue at which a step starts.
 fn closed_walk(group: u32, residue: u32, leaving: &mut [Vec<Step>]) -> Vec<Step> {
     let mut open: Vec<(u32, Option<Step>)> = vec![(residue, None)];
     let mut walk = Vec::new();
@@ -155,7 +161,6 @@ fn closed_walk(group: u32, residue: u32, leaving: &mut [Vec<Step>]) -> Vec<Step>
 mod tests {
     use super::*;
 
-    /// No two copies share a link of a channel, and no channel exceeds the given number.
     #[test]
     fn copies_share_no_link_of_a_channel() {
         for (ranks, group, channels, lightpaths) in [
@@ -183,8 +188,7 @@ mod tests {
     #[test]
     fn more_than_the_channels_and_walks_that_do_not_divide_have_no_places() {
         assert!(walk_positions(2, 32, 2, &[(0, 3), (0, 3)]).is_none());
-        // Residues 0 and 1 with closed walks of 6 and 2 links on all channels: 3 does not divide
-        // 32.
+        // A closed walk of 6 links needs 3 channels, and 3 does not divide the 32 groups.
         assert!(walk_positions(2, 32, 4, &[(0, 6), (1, 2)]).is_none());
     }
 }

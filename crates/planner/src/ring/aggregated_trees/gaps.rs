@@ -1,13 +1,10 @@
-//! Gaps between the ranks that have a bundle: runs of consecutive ranks that the bundle has not
-//! reached yet.
+//! Gaps: runs of consecutive ranks that the blocks of a group have not reached yet.
 
-/// Gap between two ranks that have the bundle. The *near* end is the rank before the gap, the *far*
-/// end the rank behind it.
+/// Gap: a run of consecutive ranks that do not have the blocks of group 0 yet. The rank before the
+/// gap (its *near* end) and the rank behind the gap (its *far* end) have the blocks.
 #[derive(Debug, Clone)]
 pub(super) struct OpenGap {
-    /// The rank at the near end.
-    start: u32,
-    /// Ranks in the gap.
+    near_end: u32,
     pub(super) size: u32,
     /// Lengths of the lightpaths that leave the near end in the current slot, in links, ascending.
     pub(super) near: Vec<u32>,
@@ -16,27 +13,28 @@ pub(super) struct OpenGap {
 }
 
 impl OpenGap {
-    pub(super) fn new(start: u32, size: u32) -> OpenGap {
+    pub(super) fn new(near_end: u32, size: u32) -> OpenGap {
         OpenGap {
-            start,
+            near_end,
             size,
             near: Vec::new(),
             far: Vec::new(),
         }
     }
 
-    /// Returns the rank at an end.
+    /// Returns the rank at the near end or at the far end of the gap. The result may exceed N - 1;
+    /// the rank is the result modulo N.
     pub(super) fn end(&self, near: bool) -> u32 {
         match near {
-            true => self.start,
-            false => self.start + self.size + 1,
+            true => self.near_end,
+            false => self.near_end + self.size + 1,
         }
     }
 
-    /// Returns by how much another lightpath of `length` links from an end lowers the cost of the
-    /// gap in later slots. `later` is the cost of a gap by its size. `None` if the lightpath leaves
-    /// the gap, crosses one from the other end, or saves nothing.
-    pub(super) fn saved(&self, near: bool, length: u32, later: &[f32]) -> Option<f32> {
+    /// Returns the cost that another lightpath of `length` links from the near or far end saves in
+    /// later slots, or `None` if the lightpath is impossible or saves nothing. `later_costs` is the
+    /// cost of reaching n consecutive ranks in later slots, indexed by n.
+    pub(super) fn saved(&self, near: bool, length: u32, later_costs: &[f32]) -> Option<f32> {
         let (same_end, other_end) = match near {
             true => (&self.near, &self.far),
             false => (&self.far, &self.near),
@@ -51,29 +49,30 @@ impl OpenGap {
         }
         let below = if at == 0 { 0 } else { same_end[at - 1] };
         let above = same_end.get(at).copied().unwrap_or(self.size + 1 - reached);
-        let cost = |size: u32| later[size as usize];
+        let cost = |size: u32| later_costs[size as usize];
         let saved = cost(above - below - 1) - cost(length - below - 1) - cost(above - length - 1);
         Some(saved).filter(|saved| *saved > 0.0)
     }
 
-    /// Returns the gaps that remain after the slot.
+    /// Returns the gaps of unreached ranks that remain after the current slot.
     pub(super) fn remaining(&self) -> impl Iterator<Item = OpenGap> + '_ {
         let far = self.far.iter().rev().map(|length| self.size + 1 - length);
         let mut before = 0;
         let ends = self.near.iter().copied().chain(far).chain([self.size + 1]);
         ends.filter_map(move |end| {
-            let (start, size) = (self.start + before, end - before - 1);
+            let (near_end, size) = (self.near_end + before, end - before - 1);
             before = end;
-            (size > 0).then(|| OpenGap::new(start, size))
+            (size > 0).then(|| OpenGap::new(near_end, size))
         })
     }
 }
 
-/// Returns the gaps between `holders` around the ring, given in ascending order.
-pub(super) fn gaps_between(ranks: u32, holders: &[u32]) -> Vec<OpenGap> {
-    let next = holders.iter().skip(1).copied();
-    let around = holders.first().map(|first| first + ranks);
-    let pairs = holders.iter().zip(next.chain(around));
-    let gaps = pairs.map(|(&start, end)| OpenGap::new(start, end - start - 1));
+/// Returns the gaps of unreached ranks on a ring of `ranks` ranks. `reached` is the ranks that have
+/// the blocks, ascending.
+pub(super) fn gaps_between(ranks: u32, reached: &[u32]) -> Vec<OpenGap> {
+    let next = reached.iter().skip(1).copied();
+    let around = reached.first().map(|first| first + ranks);
+    let pairs = reached.iter().zip(next.chain(around));
+    let gaps = pairs.map(|(&near_end, end)| OpenGap::new(near_end, end - near_end - 1));
     gaps.filter(|gap| gap.size > 0).collect()
 }

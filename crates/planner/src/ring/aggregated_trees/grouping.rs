@@ -1,17 +1,16 @@
-//! Groups of neighbouring ranks on a ring, and lengths of lightpaths.
+//! Division of a ring into groups of neighbouring ranks, and the lengths of lightpaths.
 
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
-/// Ring whose ranks are divided into groups of neighbours.
+/// Division of a ring's ranks into groups of neighbouring ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Grouping {
     pub(super) ranks: u32,
-    /// Ranks of a group; divides the number of ranks of the ring.
+    /// Number of ranks of a group; a divisor of `ranks`.
     pub(super) group: u32,
-    /// Pieces of a block, which may use different lightpaths.
     pub(super) pieces: u32,
-    /// Numbers of channels into which the channels of a direction are divided. Each number divides
-    /// the number of groups, as closed walks require.
+    /// Division of the channels of a direction into parts: the number of channels of each part.
+    /// Each of these numbers divides the number of groups ([`super::closed_walks`] requires this).
     pub(super) parts: Vec<u32>,
     /// Maximum number of links of a lightpath.
     pub(super) longest: u32,
@@ -39,12 +38,10 @@ impl Grouping {
         }
     }
 
-    /// Returns the number of channels in one direction.
     pub(super) fn channels(&self) -> u32 {
         self.parts.iter().sum()
     }
 
-    /// Returns the same groups with `pieces` pieces per block.
     pub(super) fn with_pieces(&self, pieces: u32) -> Grouping {
         Grouping {
             pieces,
@@ -52,16 +49,15 @@ impl Grouping {
         }
     }
 
-    /// Returns the number of pieces of a bundle.
-    pub(super) fn pieces_of_bundle(&self) -> u32 {
+    pub(super) fn pieces_of_group(&self) -> u32 {
         self.group * self.pieces
     }
 
-    /// Returns the room of a slot of `volume` pieces: the maximum sum of the lengths of its tree
-    /// edges, in links. If a bundle uses several parallel lightpaths, channels that are too few for
-    /// another bundle stay dark.
-    pub(super) fn room(&self, volume: u32) -> f32 {
-        let bundle = self.pieces_of_bundle();
+    /// Returns the maximum total length, in links, of the tree edges of a slot with up to `volume`
+    /// pieces on a lightpath. Some channels stay dark if the number of parallel lightpaths of a
+    /// tree edge does not divide the number of channels.
+    pub(super) fn capacity(&self, volume: u32) -> f32 {
+        let bundle = self.pieces_of_group();
         let lightpaths = if bundle % volume == 0 {
             bundle / volume
         } else {
@@ -72,18 +68,18 @@ impl Grouping {
         2.0 * used as f32 * volume as f32 / self.pieces as f32
     }
 
-    /// Returns the room of a slot whose lightpaths carry one whole block.
-    pub(super) fn room_per_block(&self) -> f32 {
+    /// Returns the maximum total length, in links, of the tree edges of a slot in which each
+    /// lightpath carries one block.
+    pub(super) fn capacity_per_block(&self) -> f32 {
         (2 * self.channels()) as f32
     }
 
-    /// Returns the residue modulo g of a rank's position along a direction.
+    /// Returns the [position](Grouping::position) of `rank` modulo the number of ranks of a group.
     pub(super) fn residue(&self, rank: u32, clockwise: bool) -> u32 {
         self.position(rank, clockwise) % self.group
     }
 
-    /// Returns the position of a rank along a direction. Counter-clockwise positions are those of
-    /// the mirrored ring.
+    /// Returns the number of links from rank 0 to `rank` in the given direction.
     pub(super) fn position(&self, rank: u32, clockwise: bool) -> u32 {
         let rank = rank % self.ranks;
         match clockwise {
@@ -93,8 +89,8 @@ impl Grouping {
     }
 }
 
-/// Returns the lengths that lightpaths may have, in links: all lengths up to 21, then each about a
-/// tenth more than the one before.
+/// Returns the lengths of lightpaths that the search tries, in links, ascending: all lengths up to
+/// 21 links, then lengths that grow by about a tenth.
 pub(super) fn lengths(grouping: &Grouping) -> Vec<u32> {
     let widest = grouping.parts.iter().max().copied().unwrap_or(1);
     let longest = (widest * grouping.group)
@@ -106,7 +102,8 @@ pub(super) fn lengths(grouping: &Grouping) -> Vec<u32> {
     lengths.take_while(|length| *length <= longest).collect()
 }
 
-/// Returns the shorter route between two ranks: whether it is clockwise, and its length in links.
+/// Returns the direction (true if clockwise) and the number of links of the shorter route between
+/// two ranks.
 pub(super) fn shorter_route(ranks: u32, from: u32, to: u32) -> (bool, u32) {
     let clockwise = (to + ranks - from) % ranks;
     match 2 * clockwise <= ranks {

@@ -1,5 +1,5 @@
-//! Search for the fastest recipe that has a tree. Recipes are tried in the order of their times, so
-//! that the first one with a tree is the fastest.
+//! Search for the fastest recipe that has a tree. Recipes are tried in ascending order of time, so
+//! the first recipe with a tree is the fastest.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,43 +7,44 @@ use std::collections::BTreeMap;
 use super::Bundles;
 use super::cache::TimedRecipe;
 use super::grouping::Grouping;
-use super::price_limits::{PriceLimits, rooms};
+use super::price_limits::{PriceLimits, capacities};
 use super::root_choice::FirstSlot;
 use super::time_model::Volumes;
 use super::tree::{BundleTree, TreeSearch};
 use opticoll_base::interrupt;
 
-/// Shares of all links that trees must leave free, in the order of the rounds of the search: trees
-/// that leave many links free are easy to find. Without the rounds before the last, 12 of 49
-/// recipes take up to 19 % longer.
-const SPARE_SHARES: [f32; 8] = [0.5, 0.3, 0.15, 0.06, 0.03, 0.015, 0.007, 0.0];
+/// Minimum share (0 to 1) of all links that a tree must leave free, for each round of the search.
+/// (With only the last round, 12 of 49 plans took up to 19 % longer.)
+const MIN_FREE_SHARES: [f32; 8] = [0.5, 0.3, 0.15, 0.06, 0.03, 0.015, 0.007, 0.0];
 
-/// Maximum number of tree searches in one round, once a tree is known.
+/// Maximum number of tree searches in a round that starts after a recipe with a tree was found.
 const MAX_SEARCHES_PER_ROUND: usize = 24;
 
-/// Maximum work of all tree searches of one error, in ranks times slots times lengths of
-/// lightpaths.
+/// Maximum total work of all tree searches. The work of one search is the number of ranks times the
+/// number of slots times the number of lightpath lengths.
 const MAX_WORK: usize = 15_000_000;
 
-/// Maximum number of ranks in a group whose search takes no more work than that of single ranks.
+/// Divisor d: the work of a tree search is multiplied by ceil(ranks of a group / d).
 const RANKS_PER_WORK_UNIT: u32 = 8;
 
-/// Class of recipes that share the size of a group, the number of slots and the first slot.
+/// Recipes (parameters of plans) with the same group size, the same number of slots and the same
+/// first slots.
 pub(super) struct RecipeClass {
-    /// Index among all classes.
     pub(super) index: usize,
     pub(super) slots: usize,
     pub(super) grouping: Grouping,
     /// Lengths that lightpaths may have, in links, ascending.
     pub(super) lengths: Vec<u32>,
-    /// Blocks on a lightpath in the meeting; `None` if owners send to the roots first.
+    /// Number of blocks on a lightpath in the slot in which roots exchange sums. `None` if the
+    /// roots do not exchange sums.
     pub(super) meeting: Option<u32>,
     pub(super) first_slots: Vec<FirstSlot>,
-    /// Lower bound on the sum of the volumes after the first slot, in blocks.
+    /// Lower bound on the sum, over the slots after the first slot, of the number of blocks on a
+    /// lightpath.
     pub(super) min_volume_sum: f32,
 }
 
-/// Recipe that may have a tree.
+/// Recipe (parameters of a plan) for which it is not known yet whether a tree exists.
 pub(super) struct RecipeCandidate<'a> {
     /// Time of the plan in picoseconds.
     pub(super) time: u64,
@@ -53,35 +54,33 @@ pub(super) struct RecipeCandidate<'a> {
 }
 
 impl RecipeCandidate<'_> {
-    /// Returns the sort key of the search order: faster recipes first, then those of fewer slots,
-    /// of smaller groups, of more even volumes, and of smaller volumes in the first slots.
+    /// Returns the sort key of recipes: time, number of slots, group size, and the evenness and the
+    /// sizes of the volumes (numbers of pieces on a lightpath).
     pub(super) fn order(&self) -> impl Ord + use<> {
         let RecipeClass {
             slots, grouping, ..
         } = self.class;
-        let Volumes { few, many, last } = self.volumes;
-        let spread = self.volumes.spread().div_ceil(self.pieces);
-        let volumes = (few.0, Reverse(few.1), many.0, last);
-        (self.time, *slots, grouping.group, spread, volumes)
+        let Volumes { low, high, last } = self.volumes;
+        let volume_range = self.volumes.range().div_ceil(self.pieces);
+        let volumes = (low.0, Reverse(low.1), high.0, last);
+        (self.time, *slots, grouping.group, volume_range, volumes)
     }
 
     fn volumes(&self) -> Vec<u32> {
         self.volumes.slots().collect()
     }
 
-    /// Returns the key of the price limits that apply to the recipe.
     fn key(&self) -> (usize, u32) {
         (self.class.index, self.pieces)
     }
 
-    /// Returns whether the length of a tree allows that the share `spare` of all links is left
-    /// free.
-    fn may_spare(&self, spare: f32) -> bool {
+    /// Returns whether the shortest possible tree would leave at least the share `min_free_share`
+    /// of all links free.
+    fn may_leave_free(&self, min_free_share: f32) -> bool {
         let sum = self.volumes.sum() as f32;
-        self.class.min_volume_sum * self.pieces as f32 <= sum * (1.0 - spare)
+        self.class.min_volume_sum * self.pieces as f32 <= sum * (1.0 - min_free_share)
     }
 
-    /// Returns the work of the search for the tree, in the unit of [`MAX_WORK`].
     fn work(&self) -> usize {
         let Grouping { ranks, group, .. } = self.class.grouping;
         let lengths = self.class.lengths.len() * group.div_ceil(RANKS_PER_WORK_UNIT) as usize;
@@ -89,15 +88,15 @@ impl RecipeCandidate<'_> {
     }
 }
 
-/// Tree search of a recipe that no price limit refuses.
+/// Recipe whose tree is searched next.
 struct PendingSearch<'a> {
-    /// Index of the candidate in the search order.
     index: usize,
     candidate: &'a RecipeCandidate<'a>,
     grouping: Grouping,
     first_slots: Vec<FirstSlot>,
+    /// Number of pieces on a lightpath, indexed by slot, without the first slot.
     volumes: Vec<u32>,
-    spare: f32,
+    min_free_share: f32,
 }
 
 impl PendingSearch<'_> {
@@ -107,11 +106,10 @@ impl PendingSearch<'_> {
             lengths: &self.candidate.class.lengths,
             first_slots: &self.first_slots,
             volumes: &self.volumes,
-            spare: self.spare,
+            min_free_share: self.min_free_share,
         }
     }
 
-    /// Returns the recipe with the tree that was found, preceded by its time.
     fn timed_recipe(self, tree: BundleTree) -> TimedRecipe {
         let candidate = self.candidate;
         let meeting = candidate.class.meeting;
@@ -126,20 +124,19 @@ impl PendingSearch<'_> {
     }
 }
 
-/// Search through candidates in the order of their times.
 pub(super) struct RecipeSearch<'a> {
     candidates: &'a [RecipeCandidate<'a>],
-    /// Time limit in picoseconds: recipes that take as long or longer are not tried.
+    /// Time limit in picoseconds: only faster recipes are tried.
     time_limit: u64,
+    /// Conditions that exclude recipes, for each class index and number of pieces of a block.
     limits: BTreeMap<(usize, u32), PriceLimits>,
-    /// Work of all tree searches so far, in the unit of [`MAX_WORK`].
     work: usize,
-    /// Number of tree searches so far in this round.
     searches: usize,
 }
 
 impl<'a> RecipeSearch<'a> {
-    /// Creates the search. Only recipes that take less than `time_limit` picoseconds are tried.
+    /// Creates a search among `candidates`, which are in ascending order of time. Only recipes that
+    /// take less than `time_limit` picoseconds are tried.
     pub(super) fn new(candidates: &'a [RecipeCandidate<'a>], time_limit: u64) -> RecipeSearch<'a> {
         RecipeSearch {
             candidates,
@@ -150,12 +147,12 @@ impl<'a> RecipeSearch<'a> {
         }
     }
 
-    /// Returns the fastest recipe for which a tree was found.
+    /// Runs all rounds of the search and returns the fastest recipe that has a tree.
     pub(super) fn fastest(mut self) -> Option<TimedRecipe> {
         let mut fastest = None;
-        for spare in SPARE_SHARES {
+        for min_free_share in MIN_FREE_SHARES {
             self.searches = 0;
-            if let Some(faster) = self.first(spare) {
+            if let Some(faster) = self.first(min_free_share) {
                 self.time_limit = faster.0;
                 fastest = Some(faster);
             }
@@ -163,19 +160,19 @@ impl<'a> RecipeSearch<'a> {
         fastest
     }
 
-    /// Returns the first recipe for which a tree is found that leaves the share `spare` of all
+    /// Returns the first recipe that has a tree which leaves the share `min_free_share` of all
     /// links free.
-    fn first(&mut self, spare: f32) -> Option<TimedRecipe> {
-        let mut from = 0;
-        while let Some(pending) = self.next(from, spare) {
+    fn first(&mut self, min_free_share: f32) -> Option<TimedRecipe> {
+        let mut start = 0;
+        while let Some(pending) = self.next(start, min_free_share) {
             match pending.search().tree() {
                 Some(tree) => return Some(pending.timed_recipe(tree)),
                 None => {
-                    let failed = rooms(&pending.grouping, &pending.volumes);
+                    let failed = capacities(&pending.grouping, &pending.volumes);
                     self.limits(pending.candidate).add_failed(failed);
                 }
             }
-            from = pending.index + 1;
+            start = pending.index + 1;
         }
         None
     }
@@ -184,22 +181,23 @@ impl<'a> RecipeSearch<'a> {
         self.limits.entry(candidate.key()).or_default()
     }
 
-    /// Returns the tree search of the next recipe, from index `from` on, that no price limit
-    /// refuses. `None` at the end of the candidates or at a limit of time, searches or work.
-    fn next(&mut self, from: usize, spare: f32) -> Option<PendingSearch<'a>> {
-        for (index, candidate) in self.candidates.iter().enumerate().skip(from) {
+    /// Returns the next recipe, from index `start` on, for which a tree may exist. Returns `None`
+    /// at the end of the candidates, and at the limits of time, searches and work.
+    fn next(&mut self, start: usize, min_free_share: f32) -> Option<PendingSearch<'a>> {
+        for (index, candidate) in self.candidates.iter().enumerate().skip(start) {
             interrupt::check();
-            let is_enough = self.time_limit < u64::MAX && self.searches >= MAX_SEARCHES_PER_ROUND;
-            if candidate.time >= self.time_limit || is_enough || self.work > MAX_WORK {
+            let is_last = self.time_limit < u64::MAX && self.searches >= MAX_SEARCHES_PER_ROUND;
+            if candidate.time >= self.time_limit || is_last || self.work > MAX_WORK {
                 return None;
             }
-            if !candidate.may_spare(spare) {
+            if !candidate.may_leave_free(min_free_share) {
                 continue;
             }
             let pieces = candidate.pieces;
             let grouping = candidate.class.grouping.with_pieces(pieces);
             let volumes = candidate.volumes();
-            if !self.limits(candidate).allow(&grouping, &volumes, spare) {
+            let limits = self.limits(candidate);
+            if !limits.allow(&grouping, &volumes, min_free_share) {
                 continue;
             }
             let first_slots = candidate.class.first_slots.iter();
@@ -209,7 +207,7 @@ impl<'a> RecipeSearch<'a> {
                 grouping,
                 first_slots: first_slots.map(|first| first.with_pieces(pieces)).collect(),
                 volumes,
-                spare,
+                min_free_share,
             };
             if pending.search().may_fit(self.limits(candidate)) {
                 self.work += candidate.work();

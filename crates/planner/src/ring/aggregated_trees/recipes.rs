@@ -1,60 +1,63 @@
-//! Choice of the recipe: group size, first slot, pieces of a block, and the volume of every slot.
+//! Search for the group size, the first slot, the number of pieces of a block, and the number of
+//! pieces on a lightpath in each slot (the *volume* of the slot).
 //!
-//! The least length of a tree of S slots ([`super::root_choice`]) gives a lower bound on the sum of
-//! the volumes of all slots. Volumes are small first, when few ranks have the bundle and lightpaths
-//! are long, and larger later. A bundle that uses a whole number of lightpaths, or whole bundles on
-//! one lightpath, waste no room ([`Share`]). Therefore S - 2 slots have one or two such volumes in
-//! rising order, and the last slot has the remaining volume in eighths of a bundle. These recipes
-//! are tried in the order of their times; the first one that has a tree is the fastest.
+//! The minimum length of a tree of S slots ([`super::root_choice`]) implies a lower bound on the
+//! sum of the volumes of all slots. The first volumes are small, because few ranks have the blocks
+//! and lightpaths are long. Later volumes are larger. S - 2 slots have one or two volumes without
+//! wasted capacity ([`Share`]): the blocks of a group fill a whole number of lightpaths, or a
+//! lightpath carries all blocks of one or more groups. The volume of the last slot is a multiple of
+//! an eighth of a group's blocks. Recipes are tried in ascending order of time. The first recipe
+//! with a tree is the fastest.
 
 use std::collections::BTreeSet;
 
 use super::cache::{self, TimedRecipe};
 use super::grouping::{Grouping, lengths};
 use super::recipe_search::{RecipeCandidate, RecipeClass, RecipeSearch};
-use super::root_choice::{EvenRoots, RootSets, meetings};
+use super::root_choice::{EvenRoots, RootSets, root_exchanges};
 use super::time_model::{TimeModel, Volumes};
 use super::tree::{BundleTree, TreeLengths, TreeSearch};
 use super::{Bundles, Tree};
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
-/// Maximum number of ranks in a group: for larger groups no channels are found in the first slot.
+/// Maximum number of ranks in a group. (For larger groups, the first slot had too few channels.)
 const MAX_GROUP: u32 = 32;
 
-/// Volumes of the meeting that are tried, in quarters of a bundle.
-const MEETING_VOLUMES: [u32; 10] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64];
+/// Numbers of pieces on a lightpath that the search tries for the slot in which roots exchange
+/// sums. The unit is a quarter of the pieces of a group.
+const EXCHANGE_QUARTERS: [u32; 10] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64];
 
-/// Maximum number of meeting volumes that are searched for each number of slots: the fastest two by
-/// their times.
-const MAX_MEETING_VOLUMES: usize = 2;
+/// Maximum number of recipe classes per number of slots, for all_reduces whose roots exchange sums.
+const MAX_EXCHANGE_CLASSES: usize = 2;
 
-/// Maximum number of slots of a half: with more slots, trees have no shorter lightpaths.
+/// Maximum number of slots of a tree. (With more slots, lightpaths do not become shorter.)
 const MAX_SLOTS: usize = 32;
 
-/// Maximum ratio of the lower bound on the time of a class of recipes to the least of these bounds.
-/// If no class within this ratio has a tree, as with few channels, all classes are tried.
+/// Factor f: the search tries only classes of recipes whose lower bound on time is at most f times
+/// the smallest lower bound. If these classes have no tree, the search tries all classes.
 const MAX_CLASS_RATIO: f64 = 1.15;
 
-/// Maximum ratio of a recipe's time to the greatest bound of the admitted classes. Of 80 chosen
-/// recipes, none exceeded 1.17.
+/// Factor f: the search tries only recipes whose time is at most f times the largest lower bound on
+/// time of the searched classes. (The maximum factor of 80 plans was 1.17.)
 const MAX_RECIPE_RATIO: f64 = 1.3;
 
-/// Maximum ratio of two volumes of a recipe, and of a volume to the mean volume.
+/// Maximum ratio of the numbers of pieces on a lightpath of two slots, and of such a number and the
+/// mean number.
 const MAX_VOLUME_RATIO: f32 = 4.0;
 
-/// Maximum number of pieces of a block: without pieces, 4 of 49 recipes take up to 6 % longer.
+/// Maximum number of pieces of a block. (Without pieces, 4 of 49 plans took up to 6 % longer.)
 const MAX_PIECES: u32 = 6;
 
-/// Maximum number of lightpaths over which a bundle is divided.
+/// Maximum number of parallel lightpaths over which the blocks of a group are divided.
 const MAX_LIGHTPATHS: u32 = 64;
 
-/// Maximum number of bundles on a lightpath: with at most 2, all_reduces in 3 slots on 64 ranks
-/// take 11 % longer.
+/// Maximum number of groups whose blocks share a lightpath. (With a maximum of 2, an all_reduce in
+/// 3 slots on 64 ranks took 11 % longer.)
 const MAX_BUNDLES: u32 = 4;
 
-/// Returns the tree of a recipe: the one that the search found, or one that is searched for given
-/// options.
+/// Returns the tree of `recipe`. If the recipe does not contain a tree, searches for a tree.
+/// Returns `None` if the search fails.
 pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
     let grouping = Grouping::new(ring, recipe.group).with_pieces(recipe.pieces);
     let tree = match &recipe.tree {
@@ -68,18 +71,17 @@ pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
     })
 }
 
-/// Searches for the tree of a recipe.
 fn search_tree(grouping: &Grouping, recipe: &Bundles) -> Option<BundleTree> {
     let volumes = &recipe.volumes;
     let slots = volumes.len();
     let lengths = lengths(grouping);
     let tree_lengths = TreeLengths::new(grouping, &lengths, slots);
-    let later = tree_lengths.for_gaps(slots);
+    let later_lengths = tree_lengths.for_gaps(slots);
     let first_slots = match recipe.meeting {
-        None => RootSets::new(grouping).first_slots(later, MAX_FIRST_SLOTS),
+        None => RootSets::new(grouping).first_slots(later_lengths, MAX_FIRST_SLOTS),
         Some(volume) => {
-            let even = EvenRoots::all(grouping, later);
-            meetings(grouping, &even, volume, MAX_FIRST_SLOTS)
+            let even = EvenRoots::all(grouping, later_lengths);
+            root_exchanges(grouping, &even, volume, MAX_FIRST_SLOTS)
         }
     };
     let search = TreeSearch {
@@ -87,78 +89,78 @@ fn search_tree(grouping: &Grouping, recipe: &Bundles) -> Option<BundleTree> {
         lengths: &lengths,
         first_slots: &first_slots,
         volumes,
-        spare: 0.0,
+        min_free_share: 0.0,
     };
     search.tree()
 }
 
-/// Maximum number of first slots from which a tree is grown: with only one, 13 of 49 recipes take
-/// up to 6 % longer.
+/// Maximum number of first slots from which the search grows trees. (With a maximum of 1, 13 of 49
+/// plans took up to 6 % longer.)
 const MAX_FIRST_SLOTS: usize = 3;
 
-/// Returns a lower estimate of a plan's time, in picoseconds.
+/// Returns a lower estimate of the time of this planner's fastest plan, in picoseconds.
 pub(super) fn min_time(ring: &WdmRing, model: &TimeModel) -> f64 {
-    let group = groups(ring.ranks).last().unwrap_or(1);
+    let group = group_sizes(ring.ranks).last().unwrap_or(1);
     let grouping = Grouping::new(ring, group);
     let tree_lengths = TreeLengths::new(&grouping, &lengths(&grouping), MAX_SLOTS);
     let gathering_time = |slots| {
         let length = tree_lengths.for_gaps(slots)[ring.ranks as usize - 1];
-        model.halves as f64 * model.time_of_slots(slots, length / grouping.room_per_block())
+        model.passes as f64 * model.time_of_slots(slots, length / grouping.capacity_per_block())
     };
-    let meeting_time = |slots| {
-        let later = tree_lengths.for_gaps(slots - 1);
-        let times = EvenRoots::all(&grouping, later).into_iter().map(|even| {
-            let meeting_blocks = even.length as f32 / grouping.room_per_block();
-            let half_blocks = even.remaining_cost / grouping.room_per_block();
-            let halves = 2.0 * model.time_of_slots(slots - 1, half_blocks);
-            model.time_of_slots(1, meeting_blocks) + halves
-        });
+    let exchange_time = |slots| {
+        let later_lengths = tree_lengths.for_gaps(slots - 1);
+        let times = EvenRoots::all(&grouping, later_lengths)
+            .into_iter()
+            .map(|even| {
+                let exchange_blocks = even.length as f32 / grouping.capacity_per_block();
+                let pass_blocks = even.remaining_cost / grouping.capacity_per_block();
+                let both_passes = 2.0 * model.time_of_slots(slots - 1, pass_blocks);
+                model.time_of_slots(1, exchange_blocks) + both_passes
+            });
         times.fold(f64::INFINITY, f64::min)
     };
     let gathering_times = (3..MAX_SLOTS).map(gathering_time);
     let min_time = gathering_times.fold(f64::INFINITY, f64::min);
-    if model.halves == 2 {
-        return (2..MAX_SLOTS).map(meeting_time).fold(min_time, f64::min);
+    if model.passes == 2 {
+        return (2..MAX_SLOTS).map(exchange_time).fold(min_time, f64::min);
     }
     min_time
 }
 
-/// Returns the group sizes that are tried on a ring, ascending.
-fn groups(ranks: u32) -> impl Iterator<Item = u32> {
+/// Returns the numbers of ranks per group that the search tries, ascending.
+fn group_sizes(ranks: u32) -> impl Iterator<Item = u32> {
     (1..=MAX_GROUP.min(ranks / 2)).filter(move |group| ranks % group == 0)
 }
 
-/// Returns the fastest recipe for which a tree was found, from the cache if it is there.
+/// Returns the fastest recipe that has a tree, from the cache or by a search.
 pub(super) fn fastest(ring: &WdmRing, model: &TimeModel) -> Option<TimedRecipe> {
     cache::fastest(ring, model, || search(ring, model))
 }
 
-/// Searches for the fastest recipe among those with and without a meeting.
 fn search(ring: &WdmRing, model: &TimeModel) -> Option<TimedRecipe> {
-    // Without a meeting, an all_reduce is a reduce_scatter followed by an all_gather with the same
-    // tree.
-    let without_meeting = match model.halves {
+    // If the roots do not exchange sums, an all_reduce is a reduce_scatter followed by an
+    // all_gather with the same tree.
+    let without_exchange = match model.passes {
         1 => None,
-        halves => fastest(
+        passes => fastest(
             ring,
             &TimeModel {
-                halves: 1,
+                passes: 1,
                 ..model.clone()
             },
         )
-        .map(|(time, half)| (time.saturating_mul(halves), half)),
+        .map(|(time, recipe)| (time.saturating_mul(passes), recipe)),
     };
-    let best = fastest_within(ring, model, MAX_CLASS_RATIO, without_meeting.as_ref());
-    // With few channels, trees may need more slots than their lengths suggest.
-    match best.is_none() && without_meeting.is_none() {
+    let best = fastest_within(ring, model, MAX_CLASS_RATIO, without_exchange.as_ref());
+    match best.is_none() && without_exchange.is_none() {
         true => fastest_within(ring, model, f64::INFINITY, None),
-        false => best.or(without_meeting),
+        false => best.or(without_exchange),
     }
 }
 
-/// Returns the fastest recipe of the classes whose bounds exceed the least bound at most by the
-/// factor `max_ratio`. `None` if no tree is found, or if none of the recipes is faster than
-/// `incumbent`.
+/// Returns the fastest recipe of all classes whose lower bound on time is at most `max_ratio` times
+/// the smallest lower bound. Returns `None` if the search finds no recipe that has a tree and is
+/// faster than `incumbent`.
 fn fastest_within(
     ring: &WdmRing,
     model: &TimeModel,
@@ -169,36 +171,36 @@ fn fastest_within(
     let classes = model.classes(ring, max_ratio, time_limit as f64);
     let min_times = classes.iter().map(|class| model.min_time_of(class));
     let min_time = min_times.fold(f64::INFINITY, f64::min);
-    let longest = time_limit.min((MAX_RECIPE_RATIO * max_ratio * min_time) as u64);
+    let max_time = time_limit.min((MAX_RECIPE_RATIO * max_ratio * min_time) as u64);
     let candidates = classes
         .iter()
-        .flat_map(|class| candidates(model, class, longest));
+        .flat_map(|class| candidates(model, class, max_time));
     let mut candidates: Vec<RecipeCandidate<'_>> = candidates.collect();
     candidates.sort_by_cached_key(RecipeCandidate::order);
     RecipeSearch::new(&candidates, time_limit).fastest()
 }
 
 impl TimeModel {
-    /// Returns the lower bound on the time of the recipes of a class, in picoseconds.
     fn min_time_of(&self, class: &RecipeClass) -> f64 {
         self.min_time_of_class(class.slots, class.meeting, class.min_volume_sum)
     }
 
-    /// Returns the classes whose lower bounds on time, in picoseconds, exceed neither `longest` nor
-    /// the least bound times `max_ratio`. In the middle of an all_reduce, roots meet.
-    fn classes(&self, ring: &WdmRing, max_ratio: f64, longest: f64) -> Vec<RecipeClass> {
+    /// Returns the recipe classes whose lower bound on time is at most `max_time` picoseconds and
+    /// at most `max_ratio` times the smallest lower bound. In the classes of an all_reduce, the
+    /// roots exchange their sums in the first slot.
+    fn classes(&self, ring: &WdmRing, max_ratio: f64, max_time: f64) -> Vec<RecipeClass> {
         let mut classes: Vec<RecipeClass> = Vec::new();
-        let mut time_limit = longest;
-        for group in groups(ring.ranks) {
+        let mut time_limit = max_time;
+        for group in group_sizes(ring.ranks) {
             let grouping = Grouping::new(ring, group);
             let lengths = lengths(&grouping);
             let tree_lengths = TreeLengths::new(&grouping, &lengths, MAX_SLOTS);
-            let sets = (self.halves == 1).then(|| RootSets::new(&grouping));
+            let sets = (self.passes == 1).then(|| RootSets::new(&grouping));
             for slots in 2..MAX_SLOTS {
                 interrupt::check();
                 let lengths = (&lengths[..], &tree_lengths);
                 let classes_of_slots = match &sets {
-                    None => self.meeting_classes(&grouping, lengths, slots, time_limit),
+                    None => self.exchange_classes(&grouping, lengths, slots, time_limit),
                     Some(sets) => self.gathering_classes(sets, lengths, slots, time_limit),
                 };
                 for class in classes_of_slots {
@@ -214,8 +216,8 @@ impl TimeModel {
         classes
     }
 
-    /// Returns the class in which owners send to the roots in the first slot, unless its lower
-    /// bound exceeds `time_limit` picoseconds.
+    /// Returns the recipe class in which the ranks of a group send their blocks to the roots in the
+    /// first slot. Returns no class if the lower bound on time exceeds `time_limit` picoseconds.
     fn gathering_classes(
         &self,
         sets: &RootSets<'_>,
@@ -225,12 +227,12 @@ impl TimeModel {
     ) -> Vec<RecipeClass> {
         let grouping = sets.grouping;
         let length = tree_lengths.for_gaps(slots)[grouping.ranks as usize - 1];
-        let min_blocks = length / grouping.room_per_block();
+        let min_blocks = length / grouping.capacity_per_block();
         if slots == 2 || self.time_of_slots(slots, min_blocks) > time_limit {
             return Vec::new();
         }
         let first_slots = sets.first_slots(tree_lengths.for_gaps(slots - 1), MAX_FIRST_SLOTS);
-        let Some(best) = first_slots.first() else {
+        let Some(best_first_slot) = first_slots.first() else {
             return Vec::new();
         };
         vec![RecipeClass {
@@ -239,14 +241,15 @@ impl TimeModel {
             grouping: grouping.clone(),
             lengths: lengths.to_vec(),
             meeting: None,
-            min_volume_sum: best.remaining_cost / grouping.room_per_block(),
+            min_volume_sum: best_first_slot.remaining_cost / grouping.capacity_per_block(),
             first_slots,
         }]
     }
 
-    /// Returns the classes in which roots exchange sums in the first slot, with the meeting volumes
-    /// of the least lower bounds, without those above `time_limit` picoseconds.
-    fn meeting_classes(
+    /// Returns the recipe classes in which the roots exchange sums in the first slot, by ascending
+    /// lower bound on time. Classes whose lower bound exceeds `time_limit` picoseconds are left
+    /// out.
+    fn exchange_classes(
         &self,
         grouping: &Grouping,
         (lengths, tree_lengths): (&[u32], &TreeLengths),
@@ -255,15 +258,15 @@ impl TimeModel {
     ) -> Vec<RecipeClass> {
         let even = EvenRoots::all(grouping, tree_lengths.for_gaps(slots - 1));
         let group = grouping.group;
-        let quarters = MEETING_VOLUMES.map(|quarters| quarters * group);
+        let quarters = EXCHANGE_QUARTERS.map(|quarters| quarters * group);
         let volumes = quarters.into_iter().filter(|blocks| blocks % 4 == 0);
         let volumes = volumes.map(|blocks| blocks / 4);
         let mut timed: Vec<(f64, u32)> = Vec::new();
         for volume in volumes {
-            let room = grouping.room(volume);
-            let fitting = even.iter().find(|even| even.length as f32 <= room);
+            let capacity = grouping.capacity(volume);
+            let fitting = even.iter().find(|even| even.length as f32 <= capacity);
             timed.extend(fitting.map(|even| {
-                let min_blocks = even.remaining_cost / grouping.room_per_block();
+                let min_blocks = even.remaining_cost / grouping.capacity_per_block();
                 let time = self.min_time_of_class(slots, Some(volume), min_blocks);
                 (time, volume)
             }));
@@ -271,7 +274,7 @@ impl TimeModel {
         timed.retain(|(time, _)| *time <= time_limit);
         timed.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         let classes = timed.into_iter().filter_map(|(_, volume)| {
-            let first_slots = meetings(grouping, &even, volume, MAX_FIRST_SLOTS);
+            let first_slots = root_exchanges(grouping, &even, volume, MAX_FIRST_SLOTS);
             let remaining_cost = first_slots.first()?.remaining_cost;
             Some(RecipeClass {
                 index: 0,
@@ -280,15 +283,15 @@ impl TimeModel {
                 lengths: lengths.to_vec(),
                 meeting: Some(volume),
                 first_slots,
-                min_volume_sum: remaining_cost / grouping.room_per_block(),
+                min_volume_sum: remaining_cost / grouping.capacity_per_block(),
             })
         });
-        classes.take(MAX_MEETING_VOLUMES).collect()
+        classes.take(MAX_EXCHANGE_CLASSES).collect()
     }
 }
 
-/// Volume of a slot as a share of bundles: `bundles` bundles on `lightpaths` lightpaths. One of the
-/// two numbers is 1.
+/// Load of a lightpath as a fraction: the blocks of `aggregated_trees` groups are divided equally over
+/// `lightpaths` lightpaths. At least one of the two numbers is 1.
 #[derive(Debug, Clone, Copy)]
 struct Share {
     bundles: u32,
@@ -296,7 +299,7 @@ struct Share {
 }
 
 impl Share {
-    /// Returns all shares, the smallest first.
+    /// Returns all loads that the search tries, ascending.
     fn all() -> impl Iterator<Item = Share> {
         let parts = (1..=MAX_LIGHTPATHS).rev().map(|lightpaths| Share {
             bundles: 1,
@@ -309,25 +312,25 @@ impl Share {
         parts.chain(more)
     }
 
-    /// Returns the number of blocks on a lightpath.
+    /// Returns the number of blocks on a lightpath if a group has `group` ranks.
     fn blocks(self, group: u32) -> f32 {
         (self.bundles * group) as f32 / self.lightpaths as f32
     }
 
-    /// Returns the number of pieces on a lightpath, with `pieces` pieces per block; `None` if the
-    /// number is not whole.
+    /// Returns the number of pieces on a lightpath if a group has `group` ranks and a block has
+    /// `pieces` pieces. Returns `None` if the number is not an integer.
     fn volume(self, group: u32, pieces: u32) -> Option<u32> {
         let total = self.bundles * group * pieces;
         (total % self.lightpaths == 0).then_some(total / self.lightpaths)
     }
 }
 
-/// Returns the recipes of a class that take less than `longest` picoseconds and whose volumes have
-/// at least the least sum.
+/// Returns the recipes of `class` whose plans take less than `max_time` picoseconds. Leaves out
+/// recipes whose slots have less capacity than the shortest tree needs.
 fn candidates<'a>(
     model: &TimeModel,
     class: &'a RecipeClass,
-    longest: u64,
+    max_time: u64,
 ) -> Vec<RecipeCandidate<'a>> {
     let group = class.grouping.group;
     let middle = class.slots - 2;
@@ -336,20 +339,20 @@ fn candidates<'a>(
     let shares = Share::all().filter(|share| range.contains(&share.blocks(group)));
     let shares: Vec<Share> = shares.collect();
     let mut candidates: Vec<RecipeCandidate<'_>> = Vec::new();
-    for (index, many) in shares.iter().enumerate() {
-        for few in &shares[..=index] {
-            let volumes =
-                |pieces: u32| Some((few.volume(group, pieces)?, many.volume(group, pieces)?));
+    for (index, high_share) in shares.iter().enumerate() {
+        for low_share in &shares[..=index] {
+            let volumes = |pieces: u32| {
+                let low = low_share.volume(group, pieces)?;
+                Some((low, high_share.volume(group, pieces)?))
+            };
             let whole = (1..=MAX_PIECES).find_map(|pieces| Some((pieces, volumes(pieces)?)));
             let Some((pieces, (low, high))) =
                 whole.filter(|(_, (low, high))| *high as f32 <= MAX_VOLUME_RATIO * *low as f32)
             else {
                 continue;
             };
-            let bundle = class.grouping.with_pieces(pieces).pieces_of_bundle();
+            let bundle = class.grouping.with_pieces(pieces).pieces_of_group();
             let min_sum = (class.min_volume_sum * pieces as f32).ceil() as u32;
-            // Slots of the lower volume: all of them if both volumes are equal, otherwise some of
-            // each.
             let counts = if low < high {
                 1..middle
             } else {
@@ -360,8 +363,8 @@ fn candidates<'a>(
             for count in counts {
                 let recipes = lasts.iter().map(|&last| {
                     let volumes = Volumes {
-                        few: (low, count),
-                        many: (high, middle - count),
+                        low: (low, count),
+                        high: (high, middle - count),
                         last,
                     };
                     RecipeCandidate {
@@ -372,7 +375,7 @@ fn candidates<'a>(
                     }
                 });
                 let sufficient = recipes.skip_while(|recipe| recipe.volumes.sum() < min_sum);
-                candidates.extend(sufficient.take_while(|recipe| recipe.time < longest));
+                candidates.extend(sufficient.take_while(|recipe| recipe.time < max_time));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Choice of the roots: the ranks that have the complete bundle after the first slot.
+//! Choice of the roots: the ranks that have all blocks of their group after the first slot.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,31 @@ use super::grouping::{Grouping, shorter_route};
 use super::slot_filling::{BundleSlot, EdgeClass, slot_of_classes};
 use opticoll_base::interrupt;
 
-/// Maximum number of sets of roots, the best first, for whose first slot channels are searched.
+/// Maximum number of sets of roots that the search tries for a first slot in which the ranks of a
+/// group send their blocks to the roots.
 const MAX_GATHERING_SETS: usize = 400;
 
-/// Maximum number of sets of roots, the best first, for whose meeting channels are searched.
-const MAX_MEETING_SETS: usize = 40;
+/// Maximum number of sets of roots that the search tries for a first slot in which the roots
+/// exchange their sums.
+const MAX_EXCHANGE_SETS: usize = 40;
 
-/// Maximum number of roots that exchange sums: the links between all pairs grow with its square.
-const MAX_MEETING_ROOTS: u32 = 8;
+/// Maximum number of roots that exchange sums. (The number of lightpaths grows with the square of
+/// the number of roots.)
+const MAX_EXCHANGING_ROOTS: u32 = 8;
 
-/// First slot of a tree, with the roots that have the bundle after it.
+/// First slot of a plan, after which some ranks (the *roots*) have all blocks of their group.
 #[derive(Debug, Clone)]
 pub(super) struct FirstSlot {
-    /// Lower bound on the total length of the tree edges of later slots, in links.
+    /// Lower bound on the total length of the tree edges of all later slots, in links.
     pub(super) remaining_cost: f32,
+    /// Ranks that have all blocks of group 0 after the slot.
     pub(super) roots: Vec<u32>,
     pub(super) slot: BundleSlot,
 }
 
 impl FirstSlot {
-    /// Returns the same slot for blocks of `pieces` times as many pieces.
+    /// Returns the slot for blocks of `pieces` pieces: a lightpath carries `pieces` times as many
+    /// pieces.
     pub(super) fn with_pieces(&self, pieces: u32) -> FirstSlot {
         let mut first = self.clone();
         first.slot.volume *= pieces;
@@ -34,15 +39,16 @@ impl FirstSlot {
     }
 }
 
-/// Sets of roots, each with the sizes of the gaps between the roots.
+/// Sets of roots to which the ranks of a group can send their blocks in the first slot.
 pub(super) struct RootSets<'a> {
     pub(super) grouping: &'a Grouping,
+    /// Ranks of the roots, and the numbers of ranks in the gaps between neighbouring roots.
     sets: Vec<(Vec<u32>, Vec<u32>)>,
 }
 
 impl<'a> RootSets<'a> {
-    /// Returns the sets that the first slot may reach: the whole group, its middle, or none of its
-    /// ranks, each with up to two pairs of ranks outside the group.
+    /// Creates the sets of roots. A set contains all ranks of the group, its two middle ranks or
+    /// none of its ranks, and up to two pairs of ranks outside the group.
     pub(super) fn new(grouping: &'a Grouping) -> RootSets<'a> {
         let (ranks, group) = (grouping.ranks, grouping.group);
         // Pairs of ranks at equal distances from the middle of the group.
@@ -91,10 +97,11 @@ impl<'a> RootSets<'a> {
         RootSets { grouping, sets }
     }
 
-    /// Returns the first slots of up to `count` sets, the best first. `later` is the cost of a gap
-    /// in later slots by its size.
-    pub(super) fn first_slots(&self, later: &[f32], count: usize) -> Vec<FirstSlot> {
-        let cost = |gaps: &[u32]| gaps.iter().map(|gap| later[*gap as usize]).sum();
+    /// Returns the first slots of up to `count` sets of roots, by ascending cost of later slots.
+    /// `later_costs` is the minimum total length in links of the tree edges that reach n
+    /// consecutive ranks in later slots, indexed by n.
+    pub(super) fn first_slots(&self, later_costs: &[f32], count: usize) -> Vec<FirstSlot> {
+        let cost = |gaps: &[u32]| gaps.iter().map(|gap| later_costs[*gap as usize]).sum();
         let sets = self.sets.iter();
         let mut priced: Vec<(f32, &[u32])> =
             sets.map(|(roots, gaps)| (cost(gaps), &roots[..])).collect();
@@ -116,8 +123,8 @@ impl<'a> RootSets<'a> {
     }
 }
 
-/// Returns the slot in which owners send their blocks to the roots, or `None` if no channels are
-/// found.
+/// Returns the slot in which the ranks of a group send their blocks to `roots`. Returns `None` if
+/// the channel assignment fails.
 fn gathering_slot(grouping: &Grouping, roots: &[u32]) -> Option<BundleSlot> {
     let mut counted = Vec::new();
     for owner in 0..grouping.group {
@@ -129,19 +136,19 @@ fn gathering_slot(grouping: &Grouping, roots: &[u32]) -> Option<BundleSlot> {
     slot_of_classes(grouping, grouping.pieces, counted)
 }
 
-/// Returns the meetings with `volume` pieces on a lightpath of up to `count` sets of evenly spaced
-/// roots, in the order of `even`.
-pub(super) fn meetings(
+/// Returns the slots in which evenly spaced roots exchange their sums, for up to `count` entries of
+/// `even`, in the same order. A lightpath carries up to `volume` pieces.
+pub(super) fn root_exchanges(
     grouping: &Grouping,
     even: &[EvenRoots],
     volume: u32,
     count: usize,
 ) -> Vec<FirstSlot> {
-    let room = grouping.room(volume);
+    let room = grouping.capacity(volume);
     let fitting = even.iter().filter(|even| even.length as f32 <= room);
     let first_slot = |even: &EvenRoots| {
         let roots: Vec<u32> = (0..even.roots).map(|root| root * even.step).collect();
-        let slot = meeting_slot(grouping, &roots, volume)?;
+        let slot = root_exchange_slot(grouping, &roots, volume)?;
         Some(FirstSlot {
             remaining_cost: even.remaining_cost,
             roots,
@@ -149,32 +156,34 @@ pub(super) fn meetings(
         })
     };
     fitting
-        .take(MAX_MEETING_SETS)
+        .take(MAX_EXCHANGE_SETS)
         .filter_map(first_slot)
         .take(count)
         .collect()
 }
 
-/// Roots at equal distances, from rank 0 on.
+/// Evenly spaced roots: rank 0, rank `step`, rank 2 `step`, and so on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EvenRoots {
-    /// Lower bound on the total length of the tree edges in the gaps between the roots, in links.
+    /// Lower bound on the total length, in links, of the tree edges that reach the ranks between
+    /// the roots.
     pub(super) remaining_cost: f32,
     roots: u32,
-    /// Links from one root to the next.
+    /// Number of links from a root to the next root.
     step: u32,
     /// Total length of the lightpaths between all ordered pairs of roots, in links.
     pub(super) length: u64,
 }
 
 impl EvenRoots {
-    /// Returns all sets of evenly spaced roots, those of the least remaining cost first. `later` is
-    /// the cost of a gap in later slots by its size.
-    pub(super) fn all(grouping: &Grouping, later: &[f32]) -> Vec<EvenRoots> {
+    /// Returns all sets of evenly spaced roots, by ascending `remaining_cost`. `later_costs` is the
+    /// minimum total length in links of the tree edges that reach n consecutive ranks in later
+    /// slots, indexed by n.
+    pub(super) fn all(grouping: &Grouping, later_costs: &[f32]) -> Vec<EvenRoots> {
         let ranks = grouping.ranks;
         let farthest = (ranks / 2).min(grouping.longest);
         let mut even = Vec::new();
-        for roots in 2..=MAX_MEETING_ROOTS.min(ranks) {
+        for roots in 2..=MAX_EXCHANGING_ROOTS.min(ranks) {
             interrupt::check();
             for step in 1..=ranks / roots {
                 let distances = (1..roots).map(|apart| {
@@ -185,9 +194,9 @@ impl EvenRoots {
                     continue;
                 }
                 let around = ranks - (roots - 1) * step - 1;
-                let between = (roots - 1) as f32 * later[step as usize - 1];
+                let between = (roots - 1) as f32 * later_costs[step as usize - 1];
                 even.push(EvenRoots {
-                    remaining_cost: between + later[around as usize],
+                    remaining_cost: between + later_costs[around as usize],
                     roots,
                     step,
                     length: distances.map(|(_, length)| length).sum(),
@@ -199,15 +208,16 @@ impl EvenRoots {
     }
 }
 
-/// Returns the slot in which every root sends its sums of the bundle to all other roots, or `None`
-/// if no channels are found.
-fn meeting_slot(grouping: &Grouping, roots: &[u32], volume: u32) -> Option<BundleSlot> {
+/// Returns the slot in which every root sends its sums to all other roots. Returns `None` if the
+/// channel assignment fails.
+fn root_exchange_slot(grouping: &Grouping, roots: &[u32], volume: u32) -> Option<BundleSlot> {
     let ranks = grouping.ranks;
     let mut senders_by_class: BTreeMap<(bool, u32, u32), Vec<u32>> = BTreeMap::new();
     for &from in roots {
         for &to in roots.iter().filter(|&&to| to != from) {
             let (clockwise, length) = shorter_route(ranks, from, to);
-            // Two opposite roots send to each other over the same half of the ring.
+            // Two opposite roots send to each other over the same half of the ring, in opposite
+            // directions.
             let clockwise = if 2 * length == ranks {
                 from < to
             } else {
@@ -221,7 +231,7 @@ fn meeting_slot(grouping: &Grouping, roots: &[u32], volume: u32) -> Option<Bundl
     let counted = senders_by_class
         .into_iter()
         .map(|((clockwise, length, _), senders)| {
-            let count = (senders.len() as u32 * grouping.pieces_of_bundle()).div_ceil(volume);
+            let count = (senders.len() as u32 * grouping.pieces_of_group()).div_ceil(volume);
             (EdgeClass::new(clockwise, length, senders), count)
         });
     slot_of_classes(grouping, volume, counted.collect())

@@ -1,12 +1,14 @@
-//! Greedy filling of a slot with lightpaths.
+//! Greedy assignment of lightpaths to a slot.
 //!
-//! Each gap has a value V: the price of filling the gap in later slots. At a price of a link, each
-//! gap has a cheapest tree. The lightpaths of these trees in this slot are added first, the longest
-//! first, at the least price at which they fit into a share of the room. Then single lightpaths are
-//! added, each with as many tree edges as it has room for: always the lightpath that saves most of
-//! V for each of its links. Edges for which a lightpath has room already come first. (Lightpaths
-//! that are best one by one are not the best together: without the first part, slots lose about
-//! half a percent or more of the possible saving.)
+//! A *gap* is a run of consecutive ranks that do not have the blocks yet. Reaching the ranks of a
+//! gap in later slots has a price. The algorithm has two parts:
+//!
+//! 1. At a price of a link of this slot, each gap has a cheapest tree. The algorithm adds the
+//!    lightpaths of these trees to the slot, at the minimum price of a link at which the lightpaths
+//!    fit into a given share of the slot's capacity. (Without this part, the saving is at least
+//!    about 0.5 % lower.)
+//! 2. The algorithm adds lightpaths one by one. Each time, it adds the lightpath that saves the
+//!    most per link. Tree edges that fit on existing lightpaths come first.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -17,28 +19,31 @@ use super::grouping::Grouping;
 use crate::ring::relay_tree::prices::PricedSlot;
 use opticoll_base::interrupt;
 
-/// Share of its value that a lightpath loses if it passes a full link.
+/// Factor of the penalty for loaded links: the value of a lightpath is reduced by this factor times
+/// the relative load of the most loaded link on its route.
 const LOSS_AT_FULL_LINK: f32 = 0.2;
 
-/// Weights of the choice among lightpaths.
+/// Weights that decide which lightpaths are added to a slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChoiceWeights {
-    /// Relative increase of a lightpath's value for each unit of the natural logarithm of its
-    /// length.
+    /// Bonus b for long lightpaths: the value of a lightpath of l links is multiplied by
+    /// 1 + b ln(l).
     pub(super) length_bonus: f32,
-    /// Share of the room that cheapest trees may take before lightpaths are chosen one by one.
+    /// Share of the slot's capacity that the lightpaths of cheapest trees may occupy.
     pub(super) planned_share: f32,
 }
 
-/// Class of tree edges of one direction, residue and length, with the lightpaths that carry them.
+/// Class of equivalent tree edges: their directions and lengths are equal, and their senders are
+/// congruent modulo the number of ranks of a group. Equivalent edges can share lightpaths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EdgeClass {
     pub(super) clockwise: bool,
-    /// Links of each edge.
+    /// Number of links of each edge.
     pub(super) length: u32,
-    /// Senders of the edges in the tree of group 0.
+    /// Ranks that send over the edges, in the tree of group 0.
     pub(super) senders: Vec<u32>,
-    /// Lightpaths: the first channel of the part, and the position on a closed walk in that part.
+    /// Lightpaths that the edges share. The channel of a lightpath's rotation is the first number
+    /// plus the channel according to the [`WalkPosition`].
     pub(super) lightpaths: Vec<(u32, WalkPosition)>,
 }
 
@@ -53,7 +58,7 @@ impl EdgeClass {
     }
 }
 
-/// Slot of the tree.
+/// Slot of the tree: edges that are used at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BundleSlot {
     /// Maximum number of pieces on a lightpath.
@@ -61,13 +66,15 @@ pub(super) struct BundleSlot {
     pub(super) edge_classes: Vec<EdgeClass>,
 }
 
-/// Loads of the links in each part of the channels of both directions. A link is given by the
-/// residue at which it starts.
+/// Numbers of lightpaths on the links, for each part of the channels of each direction. Links whose
+/// start ranks are congruent modulo the number of ranks of a group have equal loads.
 #[derive(Clone)]
 struct Loads {
     group: u32,
-    /// Maximum load of a link in each part of each direction.
+    /// Maximum number of lightpaths on a link, indexed by direction and part.
     limits: [Vec<u32>; 2],
+    /// Number of lightpaths on a link, indexed by direction, part and the link's start rank modulo
+    /// `group`.
     loads: [Vec<Vec<u32>>; 2],
 }
 
@@ -81,8 +88,9 @@ impl Loads {
         }
     }
 
-    /// Returns the first part with room for a lightpath, and the relative load of the most loaded
-    /// link of the lightpath there.
+    /// Returns the first part of the channels that has capacity for another lightpath, and the
+    /// relative load (0 to 1) of the most loaded link on the lightpath's route. `residue` is the
+    /// lightpath's start rank modulo `group`; `length` is a number of links.
     fn first_fit(&self, direction: usize, residue: u32, length: u32) -> Option<(usize, f32)> {
         let parts = self.loads[direction].iter().zip(&self.limits[direction]);
         parts.enumerate().find_map(|(part, (loads, &limit))| {
@@ -104,8 +112,9 @@ impl Loads {
         }
     }
 
-    /// Adds `count` equal lightpaths to parts with room and returns the part of each. Returns
-    /// `None`, without a change, if a lightpath has no room.
+    /// Adds `count` equal lightpaths and returns the index of the part of the channels to which
+    /// each lightpath was added. If the capacity does not suffice, returns `None` and changes
+    /// nothing.
     fn try_add(
         &mut self,
         direction: usize,
@@ -126,56 +135,53 @@ impl Loads {
         parts
     }
 
-    /// Returns whether `count` equal lightpaths have room.
-    fn has_room(&mut self, direction: usize, residue: u32, length: u32, count: u32) -> bool {
+    fn has_capacity(&mut self, direction: usize, residue: u32, length: u32, count: u32) -> bool {
         let before = self.loads[direction].clone();
-        let has_room = self.try_add(direction, residue, length, count).is_some();
+        let has_capacity = self.try_add(direction, residue, length, count).is_some();
         self.loads[direction] = before;
-        has_room
+        has_capacity
     }
 }
 
-/// Edge class of a slot that is being filled.
+/// Class of equivalent tree edges, to which further edges may be added.
 #[derive(Debug, Clone, Default)]
 struct OpenClass {
     senders: Vec<u32>,
-    /// Part of the channels for each lightpath.
+    /// Index of the part of the channels to which each lightpath is assigned.
     parts: Vec<usize>,
 }
 
-/// Next extension of an edge class. The value is 0 if no gap would save by another edge.
+/// Further edges and lightpaths for a class of equivalent edges.
 #[derive(Debug, Clone, Copy, Default)]
 struct Extension {
-    /// Number of further lightpaths.
     lightpaths: u32,
-    /// Maximum number of tree edges that these lightpaths carry.
+    /// Maximum number of tree edges to add.
     edges: usize,
-    /// Saving for each link of the lightpaths.
+    /// Saved price of later slots per link of the added lightpaths; 0 if no edge saves anything.
     value: f32,
 }
 
-/// State of a slot that is being filled.
 struct Filling<'a> {
     grouping: &'a Grouping,
     /// Lengths that lightpaths may have, in links, ascending.
     lengths: &'a [u32],
-    /// Price of filling a gap in later slots, by its size.
-    later: &'a [f32],
+    /// Price of reaching n consecutive ranks in later slots, indexed by n.
+    later_prices: &'a [f32],
     /// Maximum number of pieces on a lightpath.
     volume: u32,
     weights: ChoiceWeights,
     gaps: Vec<OpenGap>,
     loads: Loads,
-    /// Edge classes, by direction, residue and length.
+    /// Classes of equivalent edges, in the order of direction, sender modulo group size, and
+    /// length.
     classes: Vec<OpenClass>,
-    /// Gaps that would save by an edge of a class, by class; each with its saving, the greatest
-    /// first.
+    /// Gaps of unreached ranks in which another edge would save a price in later slots, indexed by
+    /// the class of the edge. Each entry is the saved price and the index of the gap, in descending
+    /// order of the price.
     candidates: Vec<Vec<(f32, usize)>>,
-    /// Extension of each class.
     extensions: Vec<Extension>,
-    /// Classes whose extensions are out of date.
+    /// Indices of the classes whose entries in `extensions` must be recomputed.
     changed: Vec<usize>,
-    /// Flag for each class: true if the class is in `changed`.
     is_changed: Vec<bool>,
 }
 
@@ -183,7 +189,7 @@ impl<'a> Filling<'a> {
     fn new(
         grouping: &'a Grouping,
         lengths: &'a [u32],
-        later: &'a [f32],
+        later_prices: &'a [f32],
         volume: u32,
         weights: ChoiceWeights,
         gaps: &[OpenGap],
@@ -193,7 +199,7 @@ impl<'a> Filling<'a> {
         Filling {
             grouping,
             lengths,
-            later,
+            later_prices,
             volume,
             weights,
             gaps: gaps.to_vec(),
@@ -206,22 +212,24 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Returns the index of the first edge class of an end of a gap. The class of length index i
-    /// has this index plus i.
+    /// Returns the index of the class of edges of length `lengths[0]` that start at the near or far
+    /// end of gap number `gap`. The class of edges of length `lengths[i]` has this index plus i.
     fn first_class(&self, gap: usize, near: bool) -> usize {
         let residue = self.grouping.residue(self.gaps[gap].end(near), near);
         let direction = usize::from(!near);
         (direction * self.grouping.group as usize + residue as usize) * self.lengths.len()
     }
 
-    /// Returns direction, residue and length of an edge class.
+    /// Returns the direction, the sender modulo the group size, and the length of the edges of a
+    /// class.
     fn parameters(&self, class: usize) -> (usize, u32, u32) {
         let (row, length) = (class / self.lengths.len(), class % self.lengths.len());
         let group = self.grouping.group as usize;
         (row / group, (row % group) as u32, self.lengths[length])
     }
 
-    /// Adds a gap to the candidates of all edge classes by which the gap would save.
+    /// Adds gap number `gap` to `candidates`, for each class with an edge that would save a price
+    /// in this gap.
     fn add_candidate(&mut self, gap: usize) {
         for near in [true, false] {
             let first = self.first_class(gap, near);
@@ -229,7 +237,7 @@ impl<'a> Filling<'a> {
                 if length > self.gaps[gap].size {
                     break;
                 }
-                if let Some(saved) = self.gaps[gap].saved(near, length, self.later) {
+                if let Some(saved) = self.gaps[gap].saved(near, length, self.later_prices) {
                     let candidates = &mut self.candidates[first + index];
                     let at =
                         candidates.partition_point(|entry| compare(entry, &(saved, gap)).is_lt());
@@ -240,7 +248,6 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Removes a gap from the candidates of all edge classes.
     fn remove_candidate(&mut self, gap: usize) {
         for near in [true, false] {
             let first = self.first_class(gap, near);
@@ -257,8 +264,8 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Adds the lightpaths of the cheapest trees of all gaps, at the least price at which they fit
-    /// into a share of the room.
+    /// Adds the lightpaths of the cheapest trees of all gaps of unreached ranks to the slot.
+    /// `price` is the first guess for the price of a link.
     fn add_cheapest_trees(&mut self, price: f32) {
         let mut edges: Vec<(u32, usize, bool)> = Vec::new();
         for (gap, tree) in self.cheapest_trees(price).into_iter().enumerate() {
@@ -279,15 +286,15 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Returns, for each gap, the lengths of the lightpaths from its near end and from its far end
-    /// in this slot.
+    /// Returns the lengths in links of the lightpaths of each gap's cheapest tree, from the near
+    /// and the far end of the gap. `price` is the first guess for the price of a link.
     fn cheapest_trees(&self, price: f32) -> Vec<[Vec<u32>; 2]> {
-        let room = self.grouping.room(self.volume) * self.weights.planned_share;
-        if room == 0.0 {
+        let capacity = self.grouping.capacity(self.volume) * self.weights.planned_share;
+        if capacity == 0.0 {
             return Vec::new();
         }
         let at_price = |price: f32| -> Vec<[Vec<u32>; 2]> {
-            let slot = PricedSlot::new(self.lengths, price, self.later);
+            let slot = PricedSlot::new(self.lengths, price, self.later_prices);
             let mut depends_on_size: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
             let tree = |gap: &OpenGap| {
                 let tree = depends_on_size.entry(gap.size);
@@ -302,18 +309,17 @@ impl<'a> Filling<'a> {
         for _ in 0..10 {
             let middle = (low * high).sqrt();
             let trees = at_price(middle);
-            match links(&trees) as f32 <= room {
+            match links(&trees) as f32 <= capacity {
                 true => (fitting, high) = (trees, middle),
                 false => (too_long, low) = (trees, middle),
             }
         }
-        // Between the two prices, some gaps have the tree of one price and some that of the other.
-        let mut unused = (room as u32).saturating_sub(links(&fitting));
+        let mut unused = (capacity as u32).saturating_sub(links(&fitting));
         for (tree, longer_tree) in fitting.iter_mut().zip(too_long) {
-            let (now, then) = [&*tree, &longer_tree]
+            let (tree_links, longer_tree_links) = [&*tree, &longer_tree]
                 .map(|tree| tree.iter().flatten().sum::<u32>())
                 .into();
-            if let Some(still_unused) = (unused + now).checked_sub(then) {
+            if let Some(still_unused) = (unused + tree_links).checked_sub(longer_tree_links) {
                 unused = still_unused;
                 *tree = longer_tree;
             }
@@ -321,15 +327,16 @@ impl<'a> Filling<'a> {
         fitting
     }
 
-    /// Returns how many further lightpaths an edge class needs for one more edge.
+    /// Returns the number of lightpaths that must be added to a class for one more edge.
     fn lightpaths_for_next_edge(&self, class: usize) -> u32 {
         let class = &self.classes[class];
-        let pieces = (class.senders.len() as u32 + 1) * self.grouping.pieces_of_bundle();
+        let pieces = (class.senders.len() as u32 + 1) * self.grouping.pieces_of_group();
         let needed = pieces.div_ceil(self.volume);
         needed.saturating_sub(class.parts.len() as u32)
     }
 
-    /// Adds an edge of a class in a gap.
+    /// Adds an edge of `length` links to class number `class`. The edge starts at the near or far
+    /// end of gap number `gap`.
     fn add_edge(&mut self, class: usize, gap: usize, near: bool, length: u32) {
         let open = &mut self.gaps[gap];
         let sender = open.end(near);
@@ -341,7 +348,6 @@ impl<'a> Filling<'a> {
             .push(sender % self.grouping.ranks);
     }
 
-    /// Marks a class whose extension is out of date.
     fn mark_changed(&mut self, class: usize) {
         if !self.is_changed[class] {
             self.is_changed[class] = true;
@@ -349,17 +355,15 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Returns the next extension of a class.
     fn extension(&self, class: usize) -> Extension {
         let open = &self.classes[class];
         let lightpaths = self.lightpaths_for_next_edge(class);
         let pieces = (open.parts.len() as u32 + lightpaths) * self.volume;
-        let edges = (pieces / self.grouping.pieces_of_bundle()) as usize - open.senders.len();
+        let edges = (pieces / self.grouping.pieces_of_group()) as usize - open.senders.len();
         let candidates = self.candidates[class].iter().take(edges);
         let saved: f32 = candidates.map(|(saved, _)| saved).sum();
         let (_, _, length) = self.parameters(class);
         let bonus = 1.0 + self.weights.length_bonus * (length as f32).ln();
-        // Edges that need no further lightpath have an infinite value.
         let value = match saved > 0.0 {
             true => saved / (length * lightpaths) as f32 * bonus,
             false => 0.0,
@@ -371,8 +375,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Returns the class whose extension has the greatest value, with this extension.
-    fn best(&mut self) -> Option<(usize, Extension)> {
+    fn best_extension(&mut self) -> Option<(usize, Extension)> {
         while let Some(class) = self.changed.pop() {
             self.is_changed[class] = false;
             self.extensions[class] = self.extension(class);
@@ -396,19 +399,20 @@ impl<'a> Filling<'a> {
             let value = extension.value * (1.0 - LOSS_AT_FULL_LINK * fullness);
             let is_better = best.is_none_or(|(_, best)| value > best.value * 1.000_001);
             let count = extension.lightpaths;
-            if is_better && (count == 1 || self.loads.has_room(direction, residue, length, count)) {
+            if is_better
+                && (count == 1 || self.loads.has_capacity(direction, residue, length, count))
+            {
                 best = Some((class, Extension { value, ..extension }));
             }
         }
         best
     }
 
-    /// Adds lightpaths as long as a class has an extension of positive value.
     fn fill(&mut self) {
         for gap in 0..self.gaps.len() {
             self.add_candidate(gap);
         }
-        while let Some((class, extension)) = self.best() {
+        while let Some((class, extension)) = self.best_extension() {
             interrupt::check();
             let (direction, residue, length) = self.parameters(class);
             let count = extension.lightpaths;
@@ -426,8 +430,8 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Returns the edge classes with their channels. If a part of the channels of a direction has
-    /// no closed walks, returns the direction and the part as an error.
+    /// Assigns channels to all lightpaths and returns the classes of equivalent edges. If the
+    /// assignment fails, returns the direction and the part of the channels as an error.
     fn edge_classes(&self) -> Result<Vec<EdgeClass>, (usize, usize)> {
         let mut edge_classes: Vec<EdgeClass> = Vec::new();
         let mut lightpaths: Vec<ClassLightpath> = Vec::new();
@@ -452,23 +456,21 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// Orders candidates by their saving, the greatest first, then by their gap.
 fn compare(one: &(f32, usize), other: &(f32, usize)) -> Ordering {
     other.0.total_cmp(&one.0).then(one.1.cmp(&other.1))
 }
 
-/// Lightpath of an edge class in a part of a direction's channels.
 struct ClassLightpath {
     direction: usize,
     part: usize,
+    /// Start rank modulo the group size.
     residue: u32,
     length: u32,
-    /// Index of the edge class.
     edge_class: usize,
 }
 
-/// Assigns channels to all lightpaths. If a part has no closed walks, returns its direction and the
-/// part as an error.
+/// Assigns channels to all lightpaths and adds them to their edge classes. If the assignment fails,
+/// returns the direction and the part of the channels as an error.
 fn assign_channels(
     grouping: &Grouping,
     lightpaths: &[ClassLightpath],
@@ -498,8 +500,8 @@ fn assign_channels(
     Ok(())
 }
 
-/// Builds a slot of given edge classes, each with its number of lightpaths. `None` if channels for
-/// them are not found.
+/// Builds a slot from classes of equivalent edges, each with a number of lightpaths. `volume` is
+/// the maximum number of pieces on a lightpath. Returns `None` if the channel assignment fails.
 pub(super) fn slot_of_classes(
     grouping: &Grouping,
     volume: u32,
@@ -530,20 +532,28 @@ pub(super) fn slot_of_classes(
     })
 }
 
-/// Fills a slot for `gaps`, given the price of its links and the prices of gaps in later slots.
-/// Returns the slot and the gaps that remain. If a part of the channels has no closed walks, the
-/// search is repeated with one channel less in this part; returns `None` if no channel remains.
+/// Assigns lightpaths to a slot. Returns the slot and the gaps of unreached ranks that remain, or
+/// `None` if the channel assignment fails. `price` is the price of a link of the slot;
+/// `later_prices` is the price of reaching n consecutive ranks in later slots, indexed by n.
 pub(super) fn fill_slot(
     grouping: &Grouping,
     lengths: &[u32],
-    (price, later): (f32, &[f32]),
+    (price, later_prices): (f32, &[f32]),
     volume: u32,
     weights: ChoiceWeights,
     gaps: &[OpenGap],
 ) -> Option<(BundleSlot, Vec<OpenGap>)> {
     let mut limits = [grouping.parts.clone(), grouping.parts.clone()];
     loop {
-        let mut filling = Filling::new(grouping, lengths, later, volume, weights, gaps, &limits);
+        let mut filling = Filling::new(
+            grouping,
+            lengths,
+            later_prices,
+            volume,
+            weights,
+            gaps,
+            &limits,
+        );
         filling.add_cheapest_trees(price);
         filling.fill();
         match filling.edge_classes() {
@@ -556,6 +566,7 @@ pub(super) fn fill_slot(
                 return Some((slot, remaining.collect()));
             }
             Err((direction, part)) => {
+                // Repeat the search with one channel less in the part of the channels that failed.
                 let limit = &mut limits[direction][part];
                 *limit = limit.checked_sub(1)?;
             }

@@ -1,78 +1,73 @@
-//! Search of one tree for the blocks of g neighbouring ranks, grown slot by slot at prices of
-//! links.
+//! Search for the tree of a group of g neighbouring ranks. The search adds one slot after another.
 //!
-//! The tree is rotated by all multiples of g ranks, so that a tree edge of length l loads the links
-//! of its direction l / g times in the mean. The load of a link depends on its residue modulo g
-//! ([`super::closed_walks`]).
+//! In the first slot, every rank of the group sends its block to the roots, or the roots exchange
+//! sums ([`super::root_choice`]). In the later slots, the ranks that have all g blocks send these
+//! blocks to other ranks. The tree is rotated by all multiples of g ranks. Tree edges form an *edge
+//! class* if their direction and length are equal and their senders are congruent modulo g. Their
+//! rotations coincide. In a slot with up to v blocks on a lightpath, n edges of a class therefore
+//! need ceil(n g / v) lightpaths.
 //!
-//! In the first slot every owner sends its block to the roots, or the roots exchange sums
-//! ([`super::root_choice`]). In the later slots, the ranks that have the bundle send all g blocks.
-//! Tree edges of one direction, residue and length form an *edge class*: their rotations have the
-//! same ends, so that the n g blocks of n edges go over ceil(n g / v) lightpaths in a slot of
-//! volume v.
-//!
-//! Slots have prices as in [`crate::ring::relay_tree::prices`], which give the gaps that remain for
-//! later slots a value V ([`super::slot_filling`]).
+//! Each slot has a price per link ([`crate::ring::relay_tree::prices`]). The prices determine the
+//! cost of reaching the remaining ranks in later slots ([`super::slot_filling`]).
 
 use std::sync::Arc;
 
 use super::gaps::{OpenGap, gaps_between};
 use super::grouping::Grouping;
-use super::price_limits::{PRICE_TOLERANCE, PriceLimits, rooms, total_price};
+use super::price_limits::{PRICE_TOLERANCE, PriceLimits, capacities, total_price};
 use super::root_choice::FirstSlot;
 use super::slot_filling::{BundleSlot, ChoiceWeights, fill_slot};
 use crate::ring::relay_tree::prices::{PriceProblem, PriceTable, adjust, count_by_size};
 
-/// Tree of the blocks of ranks 0 to g - 1.
+/// Tree along which the blocks of group 0 (ranks 0 to g - 1) reach all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BundleTree {
-    /// Slots; in the first, owners send to the roots, or the roots to each other.
     pub(super) slots: Vec<BundleSlot>,
 }
 
-/// Price of a rank that the last slot leaves unreached, where links have a mean price of 1: more
-/// than any lightpath costs.
+/// Penalty for a rank that the tree does not reach. (The mean price of a link is 1. The penalty
+/// exceeds the price of any lightpath.)
 const UNREACHED_PRICE: f32 = 300.0;
 
-/// Maximum number of table entries that one price adjustment fills: about a hundredth of a second.
-/// The rounds stay between 10 and 60.
+/// Maximum number of table entries that one price adjustment computes. (The computation takes about
+/// 0.01 s.) The limit determines the number of rounds, which is always between 10 and 60.
 const MAX_TABLE_ENTRIES: usize = 40_000_000;
 
-/// Maximum ratio of the least price of trees with selected lengths of lightpaths to the slots'
-/// total price. Trees with lightpaths of all lengths cost up to 0.4 % less.
+/// Maximum ratio of the minimum price of a tree to the total price of the slots' links. The search
+/// uses only some lengths of lightpaths. With all lengths, trees would cost up to 0.4 % less.
 const MAX_PRICE_RATIO: f32 = 1.004;
 
-/// Divisor of the number of rounds if the adjustment begins with prices of another recipe of the
-/// same class.
+/// Divisor of the number of rounds of a price adjustment, if the adjustment starts from the prices
+/// of a similar recipe.
 const ROUNDS_DIVISOR_WITH_PRICES: usize = 4;
 
-/// Initial learning rate of the price adjustment, as in [`crate::ring::relay_tree::tree`].
 const LEARNING_RATE: f32 = 0.3;
 
-/// Least total lengths of trees: their least prices if every link of every slot has price 1.
+/// Table of the minimum total lengths of trees, in links. (The length of a tree equals its price if
+/// every link has price 1.)
 pub(super) struct TreeLengths {
-    slots: usize,
+    max_slots: usize,
     table: PriceTable,
 }
 
 impl TreeLengths {
-    /// Tabulates trees of up to `slots` slots.
-    pub(super) fn new(grouping: &Grouping, lengths: &[u32], slots: usize) -> TreeLengths {
-        let even = vec![1.0; slots];
-        let error = PriceProblem {
+    /// Computes the table for trees of up to `max_slots` slots.
+    pub(super) fn new(grouping: &Grouping, lengths: &[u32], max_slots: usize) -> TreeLengths {
+        let even = vec![1.0; max_slots];
+        let problem = PriceProblem {
             lengths,
             capacity: &even,
             unreached_price: UNREACHED_PRICE,
             max_ratio: f32::INFINITY,
         };
-        let table = PriceTable::new(&error, &even, grouping.ranks as usize - 1);
-        TreeLengths { slots, table }
+        let table = PriceTable::new(&problem, &even, grouping.ranks as usize - 1);
+        TreeLengths { max_slots, table }
     }
 
-    /// Returns the least total length of the lightpaths that fill a gap within `slots` slots, in
-    /// links, by the size of the gap.
+    /// Returns the minimum total length in links of the lightpaths that reach n consecutive ranks
+    /// within `slots` slots, indexed by n.
     pub(super) fn for_gaps(&self, slots: usize) -> &[f32] {
-        self.table.values(self.slots - slots)
+        self.table.values(self.max_slots - slots)
     }
 }
 
@@ -84,17 +79,19 @@ struct Partial {
 }
 
 impl Partial {
-    /// Returns the sizes of the gaps, ascending, each with its number of gaps.
-    fn sizes(&self) -> Vec<(usize, u32)> {
+    /// Returns the sizes (numbers of ranks) of the gaps of unreached ranks, ascending, and the
+    /// number of gaps of each size.
+    fn gap_sizes(&self) -> Vec<(usize, u32)> {
         count_by_size(self.gaps.iter().map(|gap| gap.size))
     }
 }
 
-/// Maximum number of partial trees that are kept after each slot (beam search). With 6, all_gathers
-/// on 60 and on 128 ranks take 0.4 % and 2 % less time, and the search takes twice as long.
+/// Number of partial trees that the beam search retains after each slot. (A width of 6 doubles the
+/// search time, and shortens all_gathers by 0.4 % on 60 ranks and by 2 % on 128 ranks.)
 const BEAM_WIDTH: usize = 3;
 
-/// Weights of the two ways to choose lightpaths: mostly by cheapest trees, or one by one.
+/// Weights of the two variants in which the search fills each slot. The first variant adds mostly
+/// the lightpaths of cheapest trees; the second variant adds lightpaths one by one.
 const WEIGHTS: [ChoiceWeights; 2] = [
     ChoiceWeights {
         planned_share: 0.97,
@@ -106,36 +103,34 @@ const WEIGHTS: [ChoiceWeights; 2] = [
     },
 ];
 
-/// Search for the tree of a recipe.
 pub(super) struct TreeSearch<'a> {
     pub(super) grouping: &'a Grouping,
+    /// Lengths that lightpaths may have, in links, ascending.
     pub(super) lengths: &'a [u32],
-    /// First slots to begin with.
     pub(super) first_slots: &'a [FirstSlot],
-    /// Maximum number of pieces on a lightpath in each slot after the first.
+    /// Maximum number of pieces on a lightpath, indexed by slot, without the first slot.
     pub(super) volumes: &'a [u32],
-    /// Minimum share of all links that the tree must leave free.
-    pub(super) spare: f32,
+    /// Minimum share (0 to 1) of all links of all slots that the tree must leave free.
+    pub(super) min_free_share: f32,
 }
 
 impl TreeSearch<'_> {
-    /// Returns the tree, or `None` if the search finds none.
+    /// Searches for a tree that reaches all ranks. Returns `None` if the search fails.
     pub(super) fn tree(&self) -> Option<BundleTree> {
         let mut partials = self.partials();
-        let rooms = rooms(self.grouping, self.volumes);
+        let capacities = capacities(self.grouping, self.volumes);
         let first = partials.first()?;
-        // Prices of other recipes are not used here: a recipe that is given by options has the same
-        // tree.
-        let mut prices = vec![1.0; rooms.len()];
-        self.adjust(first, &rooms, f32::INFINITY, &mut prices, 1);
-        let table = self.table(&partials, &rooms, &prices);
+        // Do not start from the prices of other recipes: a recipe that the user specifies by
+        // options must have the same tree.
+        let mut prices = vec![1.0; capacities.len()];
+        self.adjust(first, &capacities, f32::INFINITY, &mut prices, 1);
+        let table = self.table(&partials, &capacities, &prices);
         for (slot, &volume) in self.volumes.iter().enumerate() {
-            let (current, later) = (table.values(slot), table.values(slot + 1));
-            // Trees that cost more than the links of all slots do not fit at any prices.
-            let supply = MAX_PRICE_RATIO * total_price(&prices[slot..], &rooms[slot..]);
-            partials.retain(|partial| remaining_price(partial, current) <= supply);
-            let extended = self.extend(&partials, volume, (prices[slot], later));
-            partials = best(extended, later);
+            let (gap_prices, later_prices) = (table.values(slot), table.values(slot + 1));
+            let max_price = MAX_PRICE_RATIO * total_price(&prices[slot..], &capacities[slot..]);
+            partials.retain(|partial| remaining_price(partial, gap_prices) <= max_price);
+            let extended = self.extend(&partials, volume, (prices[slot], later_prices));
+            partials = select_beam(extended, later_prices);
         }
         let complete = partials
             .into_iter()
@@ -146,7 +141,6 @@ impl TreeSearch<'_> {
         })
     }
 
-    /// Returns the partial trees after the first slot.
     fn partials(&self) -> Vec<Partial> {
         let partial = |first: &FirstSlot| Partial {
             gaps: gaps_between(self.grouping.ranks, &first.roots),
@@ -155,20 +149,20 @@ impl TreeSearch<'_> {
         self.first_slots.iter().map(partial).collect()
     }
 
-    /// Returns whether no prices are known at which the least price of a tree exceeds the total
-    /// price of the slots' links. Adjusts prices for this problem and adds the result to `limits`.
+    /// Adjusts the prices of links, and adds the final prices and the minimum price of a tree to
+    /// `limits`. Returns false if these prices prove that no tree exists.
     pub(super) fn may_fit(&self, limits: &mut PriceLimits) -> bool {
-        let (partials, rooms) = (self.partials(), rooms(self.grouping, self.volumes));
+        let (partials, capacities) = (self.partials(), capacities(self.grouping, self.volumes));
         let (mut prices, rounds_divisor) = match limits.latest() {
             Some(prices) => (prices.to_vec(), ROUNDS_DIVISOR_WITH_PRICES),
-            None => (vec![1.0; rooms.len()], 1),
+            None => (vec![1.0; capacities.len()], 1),
         };
         let Some(first) = partials.first() else {
             return false;
         };
         let max_ratio = self.max_ratio();
-        let ratio = self.adjust(first, &rooms, max_ratio, &mut prices, rounds_divisor);
-        let table = self.table(&partials, &rooms, &prices);
+        let ratio = self.adjust(first, &capacities, max_ratio, &mut prices, rounds_divisor);
+        let table = self.table(&partials, &capacities, &prices);
         let costs = partials
             .iter()
             .map(|partial| remaining_price(partial, table.values(0)));
@@ -176,45 +170,52 @@ impl TreeSearch<'_> {
         ratio <= max_ratio
     }
 
-    /// Returns the maximum ratio of the price of a tree to the total price of the slots' links.
     fn max_ratio(&self) -> f32 {
-        PRICE_TOLERANCE * (1.0 - self.spare)
+        PRICE_TOLERANCE * (1.0 - self.min_free_share)
     }
 
-    /// Adjusts prices for the gaps of a partial tree, in the usual number of rounds divided by
-    /// `rounds_divisor`. Returns the greatest ratio of the least price of a tree to the total price
-    /// of the slots' links. Stops at a ratio above `max_ratio`.
+    /// Adjusts the prices of a link, which are indexed by slot, to the ranks that a partial tree
+    /// does not reach yet. Returns the greatest ratio of the minimum price of a tree to the total
+    /// price of the slots' links. Stops at a ratio above `max_ratio`.
     fn adjust(
         &self,
         partial: &Partial,
-        rooms: &[f32],
+        capacities: &[f32],
         max_ratio: f32,
         prices: &mut [f32],
         rounds_divisor: usize,
     ) -> f32 {
-        let table = 2 * self.grouping.ranks as usize * rooms.len() * self.lengths.len();
-        let rounds = (MAX_TABLE_ENTRIES / table.max(1)).clamp(10, 60) / rounds_divisor;
-        let error = self.error(rooms, max_ratio);
-        adjust(&error, &partial.sizes(), prices, rounds, LEARNING_RATE)
+        let entries = 2 * self.grouping.ranks as usize * capacities.len() * self.lengths.len();
+        let rounds = (MAX_TABLE_ENTRIES / entries.max(1)).clamp(10, 60) / rounds_divisor;
+        let problem = self.price_problem(capacities, max_ratio);
+        adjust(
+            &problem,
+            &partial.gap_sizes(),
+            prices,
+            rounds,
+            LEARNING_RATE,
+        )
     }
 
-    /// Returns the table of prices of the gaps of partial trees.
-    fn table(&self, partials: &[Partial], rooms: &[f32], prices: &[f32]) -> PriceTable {
+    fn table(&self, partials: &[Partial], capacities: &[f32], prices: &[f32]) -> PriceTable {
         let gaps = partials.iter().flat_map(|partial| &partial.gaps);
         let largest = gaps.map(|gap| gap.size).max().unwrap_or(0);
-        PriceTable::new(&self.error(rooms, f32::INFINITY), prices, largest as usize)
+        let problem = self.price_problem(capacities, f32::INFINITY);
+        PriceTable::new(&problem, prices, largest as usize)
     }
 
-    fn error<'a>(&'a self, rooms: &'a [f32], max_ratio: f32) -> PriceProblem<'a> {
+    fn price_problem<'a>(&'a self, capacities: &'a [f32], max_ratio: f32) -> PriceProblem<'a> {
         PriceProblem {
             lengths: self.lengths,
-            capacity: rooms,
+            capacity: capacities,
             unreached_price: UNREACHED_PRICE,
             max_ratio,
         }
     }
 
-    /// Returns the partial trees extended by a slot, each in both ways of [`WEIGHTS`].
+    /// Extends each partial tree by a slot, once with each entry of [`WEIGHTS`]. `prices` is the
+    /// price of a link of the slot, and the price of reaching n consecutive ranks in later slots,
+    /// indexed by n.
     fn extend(&self, partials: &[Partial], volume: u32, prices: (f32, &[f32])) -> Vec<Partial> {
         let extend_one = |partial: &Partial, weights| {
             let (grouping, gaps) = (self.grouping, &partial.gaps);
@@ -232,24 +233,25 @@ impl TreeSearch<'_> {
     }
 }
 
-/// Returns the price of the gaps of a partial tree, given the price of a gap by its size.
-fn remaining_price(partial: &Partial, prices: &[f32]) -> f32 {
+/// Returns the total price of reaching all ranks that a partial tree does not reach yet.
+/// `gap_prices` is the price of reaching n consecutive ranks, indexed by n.
+fn remaining_price(partial: &Partial, gap_prices: &[f32]) -> f32 {
     let gaps = partial.gaps.iter();
-    gaps.map(|gap| prices[gap.size as usize]).sum()
+    gaps.map(|gap| gap_prices[gap.size as usize]).sum()
 }
 
-/// Returns the partial trees of the least remaining price, at most [`BEAM_WIDTH`], of which no two
-/// have gaps of the same sizes.
-fn best(partials: Vec<Partial>, later: &[f32]) -> Vec<Partial> {
+/// Returns the [`BEAM_WIDTH`] partial trees with the lowest remaining prices, without duplicates.
+/// `gap_prices` is the price of reaching n consecutive ranks, indexed by n.
+fn select_beam(partials: Vec<Partial>, gap_prices: &[f32]) -> Vec<Partial> {
     let priced = partials.into_iter();
-    let priced = priced.map(|partial| (remaining_price(&partial, later), partial));
+    let priced = priced.map(|partial| (remaining_price(&partial, gap_prices), partial));
     let mut priced: Vec<(f32, Partial)> = priced.collect();
     priced.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut kept_sizes = Vec::new();
+    let mut retained_sizes = Vec::new();
     priced.retain(|(_, partial)| {
-        let sizes = partial.sizes();
-        let is_new = !kept_sizes.contains(&sizes);
-        kept_sizes.push(sizes);
+        let sizes = partial.gap_sizes();
+        let is_new = !retained_sizes.contains(&sizes);
+        retained_sizes.push(sizes);
         is_new
     });
     priced.truncate(BEAM_WIDTH);

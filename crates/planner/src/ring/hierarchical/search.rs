@@ -1,28 +1,29 @@
-//! Search for the groups, owners and stripes of the least time by the model of [`super`].
+//! Search for the group sizes, the gateways and the stripes of the fastest hierarchical plan.
 //!
-//! Levels are searched depth first. The best layout below a level depends only on the ring of
-//! owners (its ranks, its channels, the share of the vector), so that each such subproblem is
-//! solved once for every number of levels. Group sizes are all sizes up to 24, then each about 9 %
-//! larger than the one before.
+//! The search is a dynamic program over levels. The fastest layout of the inner levels depends only
+//! on three numbers: the ranks and channels of the ring of gateways, and the number of shares of
+//! the vector. For these three numbers and every number of levels, the search computes the fastest
+//! layout once. Group sizes are all sizes up to 24 ranks, and larger sizes that grow by about 9 %.
 
 use std::collections::BTreeMap;
 
 use super::{GroupLevel, HierarchicalLayout, groups, load};
 use crate::ring::recipe::Estimate;
-use crate::ring::slot_cost::{SlotCost, spread};
+use crate::ring::slot_cost::{SlotCost, sample_sizes};
 use opticoll_base::interrupt;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
-/// Maximum number of levels: up to 10^6 ranks, further levels cost more slots than they save.
+/// Maximum number of levels. Up to 10^6 ranks, more levels need more slots.
 const MAX_LEVELS: u32 = 3;
 
-/// Subproblem below some levels: the ring of owners.
+/// All_reduce of one share of the vector on a ring of gateways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Subproblem {
+    /// Number of gateways on the ring.
     ranks: u32,
     channels: u32,
-    /// Number of shares of the vector.
+    /// Number of shares into which the outer levels divide the vector.
     shares: u32,
     levels: u32,
 }
@@ -30,12 +31,12 @@ struct Subproblem {
 struct GroupedSearch<'a> {
     ring: &'a WdmRing,
     cost: SlotCost,
-    /// Bytes of the vector.
     size: Bytes,
     solved: BTreeMap<Subproblem, Option<Estimate<HierarchicalLayout>>>,
 }
 
-/// Returns the best layout for every number of levels, the fastest first.
+/// Returns the parameters of the fastest hierarchical plan for each number of levels, in ascending
+/// order of time. `size` is the number of bytes of the vector.
 pub(crate) fn layouts(
     ring: &WdmRing,
     cost: SlotCost,
@@ -62,7 +63,6 @@ pub(crate) fn layouts(
 }
 
 impl GroupedSearch<'_> {
-    /// Returns the best layout of exactly `subproblem.levels` levels.
     fn solve(&mut self, subproblem: Subproblem) -> Option<Estimate<HierarchicalLayout>> {
         if let Some(solution) = self.solved.get(&subproblem) {
             return solution.clone();
@@ -76,38 +76,37 @@ impl GroupedSearch<'_> {
         solution
     }
 
-    /// Returns the best layout that begins with a level of groups.
     fn level(&mut self, subproblem: Subproblem) -> Option<Estimate<HierarchicalLayout>> {
         let mut best: Option<Estimate<HierarchicalLayout>> = None;
         let widest = subproblem.ranks.min(4 * subproblem.channels + 1);
-        for group in spread(widest) {
-            for owners in owners(group) {
+        for group in sample_sizes(widest) {
+            for gateways in gateway_counts(group) {
                 interrupt::check();
-                let Some(count) = groups(subproblem.ranks, group, owners) else {
+                let Some(count) = groups(subproblem.ranks, group, gateways) else {
                     continue;
                 };
-                let below = Subproblem {
+                let inner_problem = Subproblem {
                     ranks: count,
-                    channels: subproblem.channels / owners,
-                    shares: subproblem.shares.saturating_mul(owners),
+                    channels: subproblem.channels / gateways,
+                    shares: subproblem.shares.saturating_mul(gateways),
                     levels: subproblem.levels - 1,
                 };
-                if below.channels == 0 || count == 1 && below.levels > 0 {
+                if inner_problem.channels == 0 || count == 1 && inner_problem.levels > 0 {
                     continue;
                 }
                 let size = subproblem.ranks.div_ceil(count);
-                let (time, slots, stripes) = self.stripes(subproblem, size, owners);
+                let (time, slots, stripes) = self.stripes(subproblem, size, gateways);
                 if best.as_ref().is_some_and(|best| best.time <= time) {
                     continue;
                 }
-                let Some(inner) = self.solve(below) else {
+                let Some(inner) = self.solve(inner_problem) else {
                     continue;
                 };
                 let time = time.saturating_add(inner.time);
                 if best.as_ref().is_none_or(|best| time < best.time) {
                     let level = GroupLevel {
                         group,
-                        owners,
+                        gateways,
                         stripes,
                     };
                     best = Some(Estimate {
@@ -124,10 +123,11 @@ impl GroupedSearch<'_> {
         best
     }
 
-    /// Returns the time in picoseconds and the slots of the ways up and down a level, with the best
+    /// Chooses the number of stripes of a level with groups of `size` ranks. Returns the total time
+    /// of the upward and the downward step in picoseconds, their total number of slots, and the
     /// number of stripes.
-    fn stripes(&self, subproblem: Subproblem, size: u32, owners: u32) -> (u64, u64, u32) {
-        let load = u64::from(load(size, owners)).max(1);
+    fn stripes(&self, subproblem: Subproblem, size: u32, gateways: u32) -> (u64, u64, u32) {
+        let load = u64::from(load(size, gateways)).max(1);
         let channels = u64::from(subproblem.channels);
         let ports = self.ring.ports.map(u64::from);
         let spacing = u64::from(self.ring.ranks / subproblem.ranks.max(1));
@@ -141,7 +141,7 @@ impl GroupedSearch<'_> {
             let slots = (stripes * load)
                 .div_ceil(channels)
                 .max(ports.map_or(1, |ports| (stripes * u64::from(size - 1)).div_ceil(ports)));
-            let parts = u64::from(subproblem.shares) * u64::from(owners) * stripes;
+            let parts = u64::from(subproblem.shares) * u64::from(gateways) * stripes;
             let bytes = Bytes::new(self.size.get().div_ceil(parts));
             let time = self.cost.slots(slots, bytes, hops).saturating_mul(2);
             if time < best.0 {
@@ -151,7 +151,8 @@ impl GroupedSearch<'_> {
         best
     }
 
-    /// Returns the exchange, with as many stripes as fit.
+    /// Returns the layout without levels: the gateways exchange their vectors directly. Uses as
+    /// many stripes as possible without additional slots.
     fn exchange(&self, subproblem: Subproblem) -> Estimate<HierarchicalLayout> {
         let estimate = |time, slots, stripes| Estimate {
             time,
@@ -178,11 +179,10 @@ impl GroupedSearch<'_> {
     }
 }
 
-/// Returns the numbers of owners that are tried for a group.
-fn owners(group: u32) -> Vec<u32> {
-    let mut owners = vec![1, 2, 3, 4, 6, 8, 12, 16, group / 2, group];
-    owners.retain(|&owners| (1..=group).contains(&owners));
-    owners.sort_unstable();
-    owners.dedup();
-    owners
+fn gateway_counts(group: u32) -> Vec<u32> {
+    let mut counts = vec![1, 2, 3, 4, 6, 8, 12, 16, group / 2, group];
+    counts.retain(|&gateways| (1..=group).contains(&gateways));
+    counts.sort_unstable();
+    counts.dedup();
+    counts
 }

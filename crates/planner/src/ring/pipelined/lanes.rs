@@ -1,21 +1,23 @@
-//! Lanes of a scatter: the assignment of the pieces of all ranks to channels and circuits.
+//! Assignment of the pieces of a scatter to channels and circuits.
 
 use super::sides::{RootSides, Side};
 use opticoll_fabric::family::wdm_ring::Direction;
 
-/// Pieces that a channel carries to one side of the root, and the circuits of the channel. Ranks
-/// are given by their distance from the root in links.
+/// Pieces and circuits of a channel that starts at the root. Ranks are identified by their distance
+/// from the root in links.
 pub(super) struct Lane {
     pub(super) direction: Direction,
     pub(super) channel: u32,
-    /// Ranks with their pieces, the nearest first.
+    /// Distance of each destination from the root in links, ascending, with the indices of the
+    /// pieces of its block that the channel carries.
     ranks: Vec<(u32, Vec<u32>)>,
-    /// Distances from the root at which the circuits end, the nearest first.
+    /// Distances from the root, in links, at which the circuits of the channel end, ascending.
     stops: Vec<u32>,
 }
 
 impl Lane {
-    /// Returns the ends of the circuits on the way to a rank.
+    /// Returns the distances from the root, in links, at which circuits end on the route to the
+    /// rank at `distance` links.
     pub(super) fn stops_to(&self, distance: u32) -> impl Iterator<Item = u32> + '_ {
         self.stops
             .iter()
@@ -23,9 +25,10 @@ impl Lane {
             .take_while(move |&stop| stop <= distance)
     }
 
-    /// Returns the pieces in the order in which they leave the root, those of the farthest rank
-    /// first: the rank, the piece, and the number of circuits on the way.
-    pub(super) fn leaving(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
+    /// Returns the pieces in the order in which the root sends them. Each entry is the distance of
+    /// the destination in links, the index of the piece in its block, and the number of circuits on
+    /// the route.
+    pub(super) fn sent_pieces(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         let ranks = self.ranks.iter().rev();
         ranks.flat_map(|(distance, pieces)| {
             let hops = self.stops_to(*distance).count() as u64;
@@ -33,19 +36,16 @@ impl Lane {
         })
     }
 
-    /// Returns the number of transfers.
     pub(super) fn transfers(&self) -> u64 {
-        self.leaving().map(|(.., hops)| hops).sum()
+        self.sent_pieces().map(|(.., hops)| hops).sum()
     }
 
-    /// Returns the number of slots until all pieces have arrived.
     pub(super) fn slots(&self) -> u64 {
-        let arriving = (0..).zip(self.leaving());
-        let arriving = arriving.map(|(leaves, (.., hops))| leaves + hops);
-        arriving.max().unwrap_or(0)
+        let sent = (0..).zip(self.sent_pieces());
+        let arrival_slots = sent.map(|(slot, (.., hops))| slot + hops);
+        arrival_slots.max().unwrap_or(0)
     }
 
-    /// Returns the number of links of the longest circuit.
     pub(super) fn longest(&self) -> u32 {
         let first = self.stops.first().copied();
         let others = self.stops.windows(2).map(|pair| pair[1] - pair[0]);
@@ -53,21 +53,21 @@ impl Lane {
     }
 }
 
-/// Returns the lanes of all channels of both sides, each with an equal part of the pieces of its
-/// side.
+/// Creates the lanes of all channels of both directions. The pieces of a direction are divided
+/// equally among its channels. A block has `pieces` pieces.
 pub(super) fn assign(root_sides: &RootSides, pieces: u32) -> impl Iterator<Item = Lane> + use<> {
     let reaches = root_sides.farthest() <= root_sides.reach;
     root_sides.sides.into_iter().flat_map(move |side| {
         (0..side.channels).map(move |channel| match reaches {
-            true => neighbouring(side, channel, pieces),
+            true => consecutive_ranks(side, channel, pieces),
             false => hop_by_hop(side, channel, pieces),
         })
     })
 }
 
-/// Returns the lane with the pieces of neighbouring ranks, and a circuit from the root to the first
-/// of them.
-fn neighbouring(side: Side, channel: u32, pieces: u32) -> Lane {
+/// Creates the lane of a channel with pieces of consecutive ranks. The first circuit leads from the
+/// root to the nearest of these ranks.
+fn consecutive_ranks(side: Side, channel: u32, pieces: u32) -> Lane {
     let (channels, pieces) = (u64::from(side.channels), u64::from(pieces));
     let total = u64::from(side.ranks) * pieces;
     let index = u64::from(channel);
@@ -87,8 +87,8 @@ fn neighbouring(side: Side, channel: u32, pieces: u32) -> Lane {
     }
 }
 
-/// Returns the lane with every piece whose number is congruent to the channel modulo the number of
-/// channels, and circuits between neighbours.
+/// Creates the lane of a channel with circuits between neighbouring ranks. In a direction with c
+/// channels, the channel carries every c-th piece.
 fn hop_by_hop(side: Side, channel: u32, pieces: u32) -> Lane {
     let pieces_of_rank = |distance: u32| {
         let number = |piece: &u32| u64::from(distance - 1) * u64::from(pieces) + u64::from(*piece);

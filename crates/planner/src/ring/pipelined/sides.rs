@@ -1,36 +1,36 @@
-//! Sides of the root on a ring: the channels and ranks that the chains of a collective use, also
-//! around cuts.
+//! Division of a ring's channels and ranks between the two directions from the root, also on rings
+//! with cuts.
 
 use crate::building::time_reversal::copying;
 use crate::ring::relay_tree::{irregular_ring, reachable};
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Side of the root.
+/// Ranks and channels in one direction from the root.
 #[derive(Clone, Copy)]
 pub(super) struct Side {
     pub(super) direction: Direction,
-    /// Number of channels that leave the root on this side.
     pub(super) channels: u32,
-    /// Number of ranks that are reached on this side.
+    /// Number of ranks that receive data in this direction.
     pub(super) ranks: u32,
-    /// Index of the part of the vector that the first of the channels carries.
+    /// Index of the first channel's stream. (The vector is divided into streams, one per channel.)
     pub(super) first_stream: u32,
 }
 
-/// Both sides of the root.
+/// Ranks and channels in both directions from the root.
 pub(super) struct RootSides {
-    /// Both sides of the root; for an all_reduce, the way of the sums and the way of the results.
+    /// Both directions. In an all_reduce, sums use the first direction and results use the second
+    /// direction.
     pub(super) sides: [Side; 2],
-    /// Rank at which the chains begin.
+    /// Rank at which the chains of circuits begin.
     pub(super) start: u32,
     /// Maximum number of links of a lightpath.
     pub(super) reach: u32,
 }
 
 impl RootSides {
-    /// Returns the sides of the root; `None` for a single rank, or if cuts or a lack of ports leave
-    /// no channels.
+    /// Divides the ranks and channels of the ring. Returns `None` on a ring of one rank, and if no
+    /// channels are available because of cuts or too few ports.
     pub(super) fn new(ring: &WdmRing, collective: Collective) -> Option<RootSides> {
         if ring.ranks < 2 {
             return None;
@@ -57,16 +57,17 @@ impl RootSides {
         })
     }
 
-    /// Returns the number of parts of the vector that travel in parallel.
+    /// Returns the number of streams: parts of the vector that are sent in parallel on separate
+    /// channels.
     pub(super) fn streams(&self) -> u32 {
         let ends = self.sides.iter().filter(|side| side.ranks > 0);
         let ends = ends.map(|side| side.first_stream + side.channels);
         ends.max().unwrap_or(0)
     }
 
-    /// Returns the number of channels of each side if the first chunk of the first channel can
-    /// represent all chunks of a broadcast: on a ring on which all channels are equal, with
-    /// channels that fill whole fibres or a part of one fibre. Otherwise `None`.
+    /// Returns the number of channels of each direction if the plan of a broadcast may store only
+    /// the first piece of the first channel; otherwise returns `None`. The ring must have no faults
+    /// and equally many channels in both directions, which fill part of one fibre or whole fibres.
     pub(super) fn stripes(&self, ring: &WdmRing, kind: CollectiveKind) -> Option<u32> {
         let used = self.sides.iter().filter(|side| side.channels > 0);
         let channels = used.clone().next()?.channels;
@@ -76,7 +77,6 @@ impl RootSides {
         (is_whole && is_alike && fills).then_some(channels)
     }
 
-    /// Returns the same sides with one channel each.
     pub(super) fn with_single_channels(&self) -> RootSides {
         let single = |side: Side| Side {
             channels: side.channels.min(1),
@@ -88,21 +88,22 @@ impl RootSides {
         }
     }
 
-    /// Returns the number of ranks of the larger side.
+    /// Returns the distance from the root to the farthest rank, in links.
     pub(super) fn farthest(&self) -> u32 {
         let ranks = self.sides.iter().map(|side| side.ranks);
         ranks.max().unwrap_or(0)
     }
 }
 
-/// Returns the number of lightpaths that a rank can send (and receive) at the same time.
+/// Returns the number of lightpaths that a rank can send and can receive at the same time, in both
+/// directions together.
 fn channels(ring: &WdmRing) -> u32 {
     let channels = 2 * ring.channels();
     ring.ports.map_or(channels, |ports| ports.min(channels))
 }
 
-/// Returns the sides on a ring without faults. A scatter divides the ranks among the sides; any
-/// other collective sends parts of the vector all the way around on both.
+/// Divides the channels of a ring without faults between the two directions. A scatter also divides
+/// the ranks; other collectives send to all ranks in both directions.
 fn whole_ring(ring: &WdmRing, kind: CollectiveKind) -> [Side; 2] {
     let (total, others) = (channels(ring), ring.ranks - 1);
     let clockwise = total.div_ceil(2);
@@ -128,7 +129,8 @@ fn whole_ring(ring: &WdmRing, kind: CollectiveKind) -> [Side; 2] {
     ]
 }
 
-/// Returns the sides up to the cuts, each with the whole vector; `None` if no channel remains.
+/// Divides the ranks of a ring with cuts: each direction ends before the first cut and carries the
+/// whole vector. Returns `None` if no channel is available.
 fn up_to_cuts(ring: &WdmRing, root: u32) -> Option<[Side; 2]> {
     let (clockwise, counter) = reachable::sides(ring, root)?;
     let directions = u32::from(clockwise > 0) + u32::from(counter > 0);
@@ -146,9 +148,8 @@ fn up_to_cuts(ring: &WdmRing, root: u32) -> Option<[Side; 2]> {
     (per_side > 0).then_some(sides)
 }
 
-/// Returns the way clockwise from one side of the cut to the other and the way back, with the rank
-/// at which the first begins; `None` if the ring is cut at several places, or if no channel
-/// remains.
+/// Returns both directions of the line of ranks between the two ends of the cut, and the first rank
+/// of the line. Returns `None` if there are several cuts, or if no channel is available.
 fn along_line(ring: &WdmRing) -> Option<([Side; 2], u32)> {
     let cut = ring
         .broken

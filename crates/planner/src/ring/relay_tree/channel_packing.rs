@@ -1,14 +1,14 @@
-//! Channels for the rotations of a relay tree.
+//! Channel assignment for the rotations of a relay tree.
 //!
-//! In its slot a lightpath of length l is needed N times, once from every rank. If l divides N,
-//! exactly l channels hold these lightpaths, and they are a representative of a rotation-symmetric
-//! plan. Other lengths are placed by list scheduling: each channel of a slot is filled along the
-//! ring, at every rank with the first waiting lightpath that still fits. A lightpath without room
-//! waits for a later slot, together with all that depend on it.
+//! A tree edge of l links has N rotations, one from every rank, in the same slot. If l divides N,
+//! the rotations need exactly l channels, and the edge is a representative of a rotation-symmetric
+//! plan. For other lengths, list scheduling fills each channel of a slot along the ring. At every
+//! rank, list scheduling adds the first waiting lightpath that fits into the channel. Lightpaths
+//! that do not fit, and all lightpaths that depend on them, wait for a later slot.
 //!
-//! [`Order::Longest`] fills a channel with lightpaths of one length as far as they join without a
-//! gap, which suits many channels. With few channels one remaining lightpath is a large part of a
-//! slot; [`Order::Earliest`] then loses one slot where the other order loses every third.
+//! With many channels, [`Order::Longest`] is better, because lightpaths of one length join without
+//! gaps. With few channels, [`Order::Earliest`] is better, because a single waiting lightpath
+//! delays a large part of a slot.
 
 use std::collections::BTreeSet;
 
@@ -17,51 +17,55 @@ use rustc_hash::FxHashMap;
 use super::tree::TreeEdge;
 use opticoll_base::interrupt;
 
-/// Lightpath: an edge of the tree, rotated to its owner.
+/// Lightpath with a channel: a rotation of a tree edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlacedLightpath {
-    /// Index of the edge in the tree.
     pub(crate) edge: u32,
     /// Rank whose block the lightpath carries.
     pub(crate) origin: u32,
-    /// Channel of the lightpath, numbered among the channels of its direction.
     pub(crate) channel: u32,
 }
 
 /// Order in which waiting lightpaths are placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The longest lightpaths first, none before its slot in the tree.
+    /// Descending length. A lightpath is not placed before the slot of its tree edge.
     Longest,
-    /// Lightpaths of the earliest slot in the tree first, of these the longest; each as soon as its
-    /// block is at its source.
+    /// Ascending slot of the tree edge, then descending length. A lightpath may be placed in any
+    /// slot after its source has received the block.
     Earliest,
 }
 
 impl Order {
-    /// All orders, in the sequence in which they are tried.
+    /// Both orders, in the sequence in which the planner tries them.
     pub(crate) const ALL: [Order; 2] = [Order::Longest, Order::Earliest];
 }
 
-/// Returns whether the length of every lightpath divides N, so that [`place_exactly`] applies.
+/// Returns whether the length of every edge divides the number of ranks, as [`place_exactly`]
+/// requires.
 pub(crate) fn all_lengths_divide(ranks: u32, tree: &[TreeEdge]) -> bool {
     tree.iter().all(|edge| ranks % edge.length == 0)
 }
 
-/// Calls `put` for each edge of a slot, with the first of the channels that its rotations occupy,
-/// if every length divides N. The edges of the tree are in the order of their slots.
-pub(crate) fn place_exactly(tree: &[TreeEdge], slot: u32, mut put: impl FnMut(&TreeEdge, u32)) {
+/// Assigns channels to the edges of slot number `slot`. The length of every edge must divide the
+/// number of ranks. Calls `add_edge` for each edge, with the index of the first channel that the
+/// rotations of the edge occupy. The edges of `tree` are in the order of their slots.
+pub(crate) fn place_exactly(
+    tree: &[TreeEdge],
+    slot: u32,
+    mut add_edge: impl FnMut(&TreeEdge, u32),
+) {
     let mut occupied = [0, 0];
     let before = tree.partition_point(|edge| edge.slot < slot);
     for edge in tree[before..].iter().take_while(|edge| edge.slot == slot) {
         interrupt::check();
         let occupied = &mut occupied[usize::from(edge.clockwise)];
-        put(edge, *occupied);
+        add_edge(edge, *occupied);
         *occupied += edge.length;
     }
 }
 
-/// Waiting lightpath. The first one in the order is the least.
+/// Lightpath that is not placed yet. Waiting lightpaths are placed in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     key: [u32; 2],
@@ -69,18 +73,18 @@ struct Waiting {
     origin: u32,
 }
 
-/// Waiting lightpaths of one direction, by the rank at which they start.
+/// Waiting lightpaths of one direction.
 struct WaitingRanks<'a> {
     tree: &'a [TreeEdge],
-    at: Vec<BTreeSet<Waiting>>,
+    by_source: Vec<BTreeSet<Waiting>>,
     clockwise: bool,
     order: Order,
 }
 
 impl WaitingRanks<'_> {
-    /// Returns the rank `links` links ahead of `rank`.
+    /// Returns the rank that is `links` links after `rank` in the direction of the lightpaths.
     fn ahead(&self, rank: u32, links: u32) -> u32 {
-        let ranks = self.at.len() as u32;
+        let ranks = self.by_source.len() as u32;
         match self.clockwise {
             true => (rank + links) % ranks,
             false => (rank + ranks - links % ranks) % ranks,
@@ -99,27 +103,28 @@ impl WaitingRanks<'_> {
             Order::Longest => [shortness, slot],
             Order::Earliest => [slot, shortness],
         };
-        let source = (origin + parent) as usize % self.at.len();
-        self.at[source].insert(Waiting { key, edge, origin });
+        let source = (origin + parent) as usize % self.by_source.len();
+        self.by_source[source].insert(Waiting { key, edge, origin });
     }
 
-    /// Fills one channel and calls `put` for each lightpath. Begins at the nearest rank from `from`
-    /// on at which a lightpath of the foremost key waits. Returns the rank at which the last
-    /// lightpath of this key ends, or `None` if nothing waits.
-    fn fill(&mut self, from: u32, mut put: impl FnMut(Waiting)) -> Option<u32> {
-        let ranks = self.at.len() as u32;
+    /// Fills one channel with waiting lightpaths, and calls `add_lightpath` for each lightpath. The
+    /// first lightpath has the smallest sort key and starts as near after `first_rank` as possible.
+    /// Returns the rank at which the last lightpath with this key ends. Returns `None` if no
+    /// lightpath waits.
+    fn fill(&mut self, first_rank: u32, mut add_lightpath: impl FnMut(Waiting)) -> Option<u32> {
+        let ranks = self.by_source.len() as u32;
         let firsts = (0..ranks).filter_map(|links| {
-            let first = self.at[self.ahead(from, links) as usize].first()?;
+            let first = self.by_source[self.ahead(first_rank, links) as usize].first()?;
             Some((first.key[0], links))
         });
         let (main_key, links) = firsts.min()?;
-        let (start, mut passed) = (self.ahead(from, links), 0);
+        let (start, mut passed) = (self.ahead(first_rank, links), 0);
         let mut end = start;
         while passed < ranks {
             interrupt::check();
-            let here = self.ahead(start, passed) as usize;
+            let rank = self.ahead(start, passed) as usize;
             let length = |waiting: &Waiting| self.tree[waiting.edge as usize].length;
-            let fitting = self.at[here]
+            let fitting = self.by_source[rank]
                 .iter()
                 .find(|waiting| length(waiting) <= ranks - passed);
             let Some(lightpath) = fitting.copied() else {
@@ -127,18 +132,19 @@ impl WaitingRanks<'_> {
                 continue;
             };
             passed += length(&lightpath);
-            self.at[here].remove(&lightpath);
+            self.by_source[rank].remove(&lightpath);
             if lightpath.key[0] == main_key {
                 end = self.ahead(start, passed);
             }
-            put(lightpath);
+            add_lightpath(lightpath);
         }
         Some(end)
     }
 }
 
-/// Places all lightpaths. Returns a list for each slot, in which each lightpath has the flag
-/// whether it goes clockwise; `None` if more than `max_slots` slots are needed.
+/// Assigns slots and channels to all rotations of all edges. Returns the lightpaths of each slot;
+/// each entry also says whether the lightpath is clockwise. Returns `None` if the lightpaths do not
+/// fit into `max_slots` slots.
 pub(crate) fn place(
     ranks: u32,
     channels: u32,
@@ -149,12 +155,12 @@ pub(crate) fn place(
     let children = children(ranks, tree);
     let mut waiting = [false, true].map(|clockwise| WaitingRanks {
         tree,
-        at: vec![BTreeSet::new(); ranks as usize],
+        by_source: vec![BTreeSet::new(); ranks as usize],
         clockwise,
         order,
     });
-    // Lightpaths whose block has arrived at their source, by the slot from which on they may be
-    // placed.
+    // Lightpaths (edge and origin) whose source has the block, indexed by the first slot in which
+    // the lightpath may be placed.
     let mut due: Vec<Vec<(u32, u32)>> = vec![Vec::new(); max_slots as usize + 1];
     let earliest_slot = |edge: u32, arrived: usize| match order {
         Order::Longest => arrived.max(tree[edge as usize].slot as usize),
@@ -203,7 +209,6 @@ pub(crate) fn place(
     Some(slots)
 }
 
-/// Returns, for each edge, the edges that start where it ends.
 fn children(ranks: u32, tree: &[TreeEdge]) -> Vec<Vec<u32>> {
     let mut from = FxHashMap::default();
     for (index, edge) in tree.iter().enumerate() {

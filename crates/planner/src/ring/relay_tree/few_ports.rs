@@ -1,24 +1,24 @@
 //! Relay trees for ranks with fewer ports than channels.
 //!
-//! Rotated to all ranks, every edge of a tree makes each rank send one lightpath and receive one in
-//! the slot of the edge. With p ports a slot holds at most p edges, in addition to the limit c on
-//! the sum of their lengths in each direction: S >= ceil((N - 1) / p).
+//! If a tree is rotated to all ranks, each edge makes every rank send one lightpath and receive one
+//! lightpath in the slot of the edge. With p ports, a slot can therefore have at most p edges. In
+//! addition, the total length of the edges of a slot is at most c links in each direction. The
+//! first limit implies S >= ceil((N - 1) / p) slots. There are two methods:
 //!
-//! **Leaps.** An end that sends one lightpath of length g, and leaves the g - 1 ranks between for
-//! lightpaths of length 1 in later slots, uses 2g - 1 channels per slot for g ranks. With g = p / 2
-//! at both ends and p <= c + 1, every port is busy except in the first slots.
-//!
-//! **Delay.** Otherwise a tree is built for the limit on lengths alone, and its edges get new
-//! slots. Each slot is filled, within its ports and channels, with edges whose parent has the
-//! block, those with the most ranks behind them first.
+//! - **Leaps.** The ranks that have the block form an interval. An end of the interval sends a
+//!   lightpath of g links (a *leap*). The g - 1 ranks on its route receive the block in later slots
+//!   over lightpaths of one link. The leap and these lightpaths use 2g - 1 channels for g ranks.
+//!   With g = p / 2 at both ends and p <= c + 1, every port is used except in the first slots.
+//! - **Delay.** The planner builds a tree for the limit on lengths alone, and then assigns new
+//!   slots to the edges. Each slot receives edges whose parents have the block, up to the limits of
+//!   ports and channels. Edges with the most descendants come first.
 
 use super::tree::{TreeEdge, TreeGap, apply};
 use opticoll_base::interrupt;
 
-/// Returns the tree of the fewest slots found whose slots have at most `ports` edges and total
-/// lengths of at most `channels` per direction. One interval of ranks with the block grows by leaps
-/// of one length at both ends; the skipped ranks are filled by the shortest edges. All lengths up
-/// to `reach` are tried.
+/// Builds trees with different lengths of leaps and returns the tree with the fewest slots. A leap
+/// is a lightpath of up to `reach` links from an end of the interval of ranks that have the block.
+/// A slot has at most `ports` edges, whose total length is at most `channels` links per direction.
 pub(crate) fn leaps(ranks: u32, channels: u32, ports: u32, reach: u32) -> Vec<TreeEdge> {
     let longest = channels.min(reach).min(ranks / 2).max(1);
     let trees = (1..=longest).map(|leap| leaping(ranks, channels, ports, leap, longest));
@@ -26,7 +26,6 @@ pub(crate) fn leaps(ranks: u32, channels: u32, ports: u32, reach: u32) -> Vec<Tr
     trees.min_by_key(last_slot).unwrap_or_default()
 }
 
-/// Returns the tree that grows by leaps of `leap` links.
 fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<TreeEdge> {
     let mut edges = Vec::new();
     let mut gaps = vec![TreeGap {
@@ -51,9 +50,9 @@ fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<
     edges
 }
 
-/// Returns the lengths that both ends of each gap send in one slot; the gaps are given by falling
-/// size. A wide first gap gets a leap from either end; then the shortest lengths follow, those of
-/// the largest gaps first.
+/// Chooses the lightpaths of one slot: leaps of `leap` links into the first gap if it is large
+/// enough, then the shortest lightpaths. Returns the lengths, in links, of the lightpaths from both
+/// ends of each gap of unreached ranks. `gaps` are in descending order of size.
 fn lengths(
     gaps: &[TreeGap],
     channels: u32,
@@ -63,11 +62,11 @@ fn lengths(
 ) -> Vec<[Vec<u32>; 2]> {
     let mut sent = vec![[Vec::new(), Vec::new()]; gaps.len()];
     let mut open: Vec<u32> = gaps.iter().map(|gap| gap.size).collect();
-    let (mut room, mut free_ports) = ([channels; 2], ports);
+    let (mut free_channels, mut free_ports) = ([channels; 2], ports);
     let has_leaps = leap > 1 && ports >= 2 && gaps[0].size > 2 * leap;
     if has_leaps {
         open[0] = 2 * (leap - 1);
-        room = room.map(|room| room - leap);
+        free_channels = free_channels.map(|channels| channels - leap);
         free_ports -= 2;
     }
     for length in 1..=reach {
@@ -75,12 +74,13 @@ fn lengths(
             interrupt::check();
             let is_skipped = has_leaps && number == 0 && length >= leap;
             for side in 0..2 {
-                // An end sends length l only together with lengths 1, ..., l - 1.
+                // An end sends a lightpath of l links only if it also sends lightpaths of 1, ...,
+                // l - 1 links.
                 let from_end = &mut sent[number][side];
                 let is_next = from_end.len() as u32 + 1 == length && !is_skipped;
-                if is_next && free_ports > 0 && *open > 0 && room[side] >= length {
+                if is_next && free_ports > 0 && *open > 0 && free_channels[side] >= length {
                     from_end.push(length);
-                    room[side] -= length;
+                    free_channels[side] -= length;
                     *open -= 1;
                     free_ports -= 1;
                 }
@@ -93,8 +93,9 @@ fn lengths(
     sent
 }
 
-/// Returns the edges of a tree with new slots that respect the limit on ports, in the order of the
-/// new slots.
+/// Assigns new slots to the edges of a tree such that each slot has at most `ports` edges and a
+/// total length of at most `channels` links per direction. Returns the edges in the order of their
+/// slots.
 pub(crate) fn delayed(ranks: u32, tree: &[TreeEdge], channels: u32, ports: u32) -> Vec<TreeEdge> {
     let pieces = tree.iter().map(|edge| edge.piece + 1).max().unwrap_or(0);
     let index_of = |piece: u32, rank: u32| (piece * ranks + rank) as usize;
@@ -104,14 +105,14 @@ pub(crate) fn delayed(ranks: u32, tree: &[TreeEdge], channels: u32, ports: u32) 
         into[index_of(edge.piece, edge.child(ranks))] = Some(index);
         out[index_of(edge.piece, edge.parent)].push(index);
     }
-    // Numbers of ranks behind each edge, including its child. A later slot is never above an
-    // earlier one.
+    // Number of ranks that receive the block through each edge. (Descendants of an edge have later
+    // slots.)
     let mut order: Vec<usize> = (0..tree.len()).collect();
     order.sort_by_key(|&index| tree[index].slot);
-    let mut behind = vec![1u32; tree.len()];
+    let mut descendants = vec![1u32; tree.len()];
     for &index in order.iter().rev() {
         if let Some(above) = into[index_of(tree[index].piece, tree[index].parent)] {
-            behind[above] += behind[index];
+            descendants[above] += descendants[index];
         }
     }
     let mut ready: Vec<usize> = (0..pieces)
@@ -120,20 +121,20 @@ pub(crate) fn delayed(ranks: u32, tree: &[TreeEdge], channels: u32, ports: u32) 
     let mut moved = Vec::with_capacity(tree.len());
     let mut slot = 0;
     while !ready.is_empty() {
-        ready.sort_by_key(|&index| (u32::MAX - behind[index], tree[index].length, index));
-        let (mut free_ports, mut room) = (ports, [channels; 2]);
+        ready.sort_by_key(|&index| (u32::MAX - descendants[index], tree[index].length, index));
+        let (mut free_ports, mut free_channels) = (ports, [channels; 2]);
         let mut waiting = Vec::new();
         let mut next = Vec::new();
         for &index in &ready {
             interrupt::check();
             let edge = tree[index];
-            let room = &mut room[usize::from(edge.clockwise)];
-            if free_ports == 0 || *room < edge.length {
+            let free_channels = &mut free_channels[usize::from(edge.clockwise)];
+            if free_ports == 0 || *free_channels < edge.length {
                 waiting.push(index);
                 continue;
             }
             free_ports -= 1;
-            *room -= edge.length;
+            *free_channels -= edge.length;
             moved.push(TreeEdge { slot, ..edge });
             next.extend(&out[index_of(edge.piece, edge.child(ranks))]);
         }

@@ -1,58 +1,61 @@
-//! Ways to split one gap in one slot, with their lengths in this slot and their prices in later
-//! slots.
+//! Possible splits of a gap in a slot. A gap is a run of consecutive ranks that do not have the
+//! block yet; lightpaths from its ends split the gap into smaller gaps.
 
 use super::prices::IMPOSSIBLE;
 use opticoll_base::interrupt;
 
-/// Way to split a gap.
+/// Lightpaths of a slot that split a gap of unreached ranks into smaller gaps. The *near* end of
+/// the gap is the rank before the gap, and the *far* end is the rank behind the gap.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Split {
     /// Total length of the lightpaths from the near end and from the far end, in links.
     pub(crate) cost: (u32, u32),
-    /// Price of the remaining gaps in later slots.
+    /// Price of reaching the ranks of the remaining gaps in later slots.
     pub(crate) value: f32,
-    /// Lengths of the lightpaths from the near end, ascending.
+    /// Lengths of the lightpaths from the near end, in links, ascending.
     pub(crate) near: Vec<u32>,
-    /// Lengths of the lightpaths from the far end, ascending.
+    /// Lengths of the lightpaths from the far end, in links, ascending.
     pub(crate) far: Vec<u32>,
 }
 
 impl Split {
-    /// Returns the total length of all lightpaths, in links.
     pub(crate) fn total(&self) -> u32 {
         self.cost.0 + self.cost.1
     }
 
-    /// Exchanges the near and the far end.
     pub(crate) fn mirror(&mut self) {
         std::mem::swap(&mut self.near, &mut self.far);
         self.cost = (self.cost.1, self.cost.0);
     }
 }
 
-/// Ways to send lightpaths from one end of a gap, the longest of which has a given length. Each way
-/// has a total length, a price in later slots and its lengths; the price falls as the total length
-/// rises.
-pub(crate) struct EndWays {
+/// Possible sets of lightpaths from one end of a gap of unreached ranks. The longest lightpaths of
+/// all sets have the same length.
+pub(crate) struct EndOptions {
     longest: u32,
-    ways: Vec<(u32, f32, Vec<u32>)>,
+    /// Sets of lightpaths. Each entry is the total length in links, the price of reaching the ranks
+    /// between the receivers in later slots, and the lengths in links. The order is by ascending
+    /// total length and descending price.
+    options: Vec<(u32, f32, Vec<u32>)>,
 }
 
-/// Number of ways above which only those are kept that are best at some price.
-const MAX_WAYS: usize = 24;
+/// Maximum number of options in an [`EndOptions`]. If there are more options, only the options on
+/// the lower convex hull are used.
+const MAX_OPTIONS: usize = 24;
 
-/// Returns the ways to send lightpaths from one end of a gap within `channels` channels, by the
-/// length of the longest lightpath.
-pub(crate) fn one_end(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<EndWays> {
-    let mut ends = vec![EndWays {
+/// Returns the possible sets of lightpaths from one end of a gap of unreached ranks, in ascending
+/// order of the longest lightpath. The total length of a set is at most `channels` links. `later`
+/// is the price of reaching n consecutive ranks in later slots, indexed by n.
+pub(crate) fn end_options(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<EndOptions> {
+    let mut ends = vec![EndOptions {
         longest: 0,
-        ways: vec![(0, 0.0, Vec::new())],
+        options: vec![(0, 0.0, Vec::new())],
     }];
     for &length in lengths {
         if length > channels {
             break;
         }
-        let mut ways = Vec::new();
+        let mut options = Vec::new();
         for end in &ends {
             interrupt::check();
             let Some(&fill) = later.get((length - end.longest - 1) as usize) else {
@@ -61,52 +64,53 @@ pub(crate) fn one_end(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<EndW
             if fill >= IMPOSSIBLE {
                 continue;
             }
-            for (cost, value, chain) in &end.ways {
+            for (cost, value, chain) in &end.options {
                 if cost + length <= channels {
                     let mut chain = chain.clone();
                     chain.push(length);
-                    ways.push((cost + length, value + fill, chain));
+                    options.push((cost + length, value + fill, chain));
                 }
             }
         }
-        ways.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
-        let mut kept: Vec<(u32, f32, Vec<u32>)> = Vec::new();
-        for way in ways {
-            if kept.last().is_none_or(|last| way.1 < last.1 - 1e-6) {
-                kept.push(way);
+        options.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        let mut efficient: Vec<(u32, f32, Vec<u32>)> = Vec::new();
+        for option in options {
+            if efficient.last().is_none_or(|last| option.1 < last.1 - 1e-6) {
+                efficient.push(option);
             }
         }
-        if kept.len() > MAX_WAYS {
-            kept = lower_hull(kept);
+        if efficient.len() > MAX_OPTIONS {
+            efficient = lower_hull(efficient);
         }
-        ends.push(EndWays {
+        ends.push(EndOptions {
             longest: length,
-            ways: kept,
+            options: efficient,
         });
     }
     ends
 }
 
-/// Returns the ways that are best at some price: the lower convex hull.
-fn lower_hull(ways: Vec<(u32, f32, Vec<u32>)>) -> Vec<(u32, f32, Vec<u32>)> {
+/// Returns the options on the lower convex hull of price over total length: the options that are
+/// cheapest for some price of a link.
+fn lower_hull(options: Vec<(u32, f32, Vec<u32>)>) -> Vec<(u32, f32, Vec<u32>)> {
     let mut hull: Vec<(u32, f32, Vec<u32>)> = Vec::new();
-    for way in ways {
+    for option in options {
         while let [.., a, b] = &hull[..] {
-            let (ab, aw) = ((b.0 - a.0) as f32, (way.0 - a.0) as f32);
-            if (b.1 - a.1) * aw < (way.1 - a.1) * ab {
+            let (ab, ac) = ((b.0 - a.0) as f32, (option.0 - a.0) as f32);
+            if (b.1 - a.1) * ac < (option.1 - a.1) * ab {
                 break;
             }
             hull.pop();
         }
-        hull.push(way);
+        hull.push(option);
     }
     hull
 }
 
-/// Returns the ways to split a gap of `size` ranks, by rising total length. The near end has the
-/// longer reach. A way is left out if another one is no longer in both directions and has no higher
-/// price.
-pub(crate) fn splits(channels: u32, ends: &[EndWays], later: &[f32], size: usize) -> Vec<Split> {
+/// Returns the useful splits of a gap of `size` unreached ranks, by ascending total length. The
+/// longest lightpath of a split starts at the near end; callers mirror splits. `later` is the price
+/// of reaching n consecutive ranks in later slots, indexed by n.
+pub(crate) fn splits(channels: u32, ends: &[EndOptions], later: &[f32], size: usize) -> Vec<Split> {
     let side = channels as usize + 1;
     let mut best: Vec<(f32, [u16; 4])> = vec![(f32::INFINITY, [0; 4]); side * side];
     let mut visited = Vec::new();
@@ -121,15 +125,16 @@ pub(crate) fn splits(channels: u32, ends: &[EndWays], later: &[f32], size: usize
             if remaining_price >= IMPOSSIBLE {
                 continue;
             }
-            for (near_way, (near_cost, near_value, _)) in near_end.ways.iter().enumerate() {
-                for (far_way, (far_cost, far_value, _)) in far_end.ways.iter().enumerate() {
+            for (near_option, (near_cost, near_value, _)) in near_end.options.iter().enumerate() {
+                for (far_option, (far_cost, far_value, _)) in far_end.options.iter().enumerate() {
                     let value = near_value + far_value + remaining_price;
                     let at = *near_cost as usize * side + *far_cost as usize;
                     if best[at].0 == f32::INFINITY {
                         visited.push((near_cost + far_cost, at));
                     }
                     if value < best[at].0 {
-                        let indices = [near, near_way, far, far_way].map(|index| index as u16);
+                        let indices =
+                            [near, near_option, far, far_option].map(|index| index as u16);
                         best[at] = (value, indices);
                     }
                 }
@@ -139,9 +144,10 @@ pub(crate) fn splits(channels: u32, ends: &[EndWays], later: &[f32], size: usize
     visited.sort_unstable();
     let mut splits: Vec<Split> = Vec::new();
     for (_, at) in visited {
-        let (value, from) = best[at];
-        let [near, near_way, far, far_way] = from.map(usize::from);
-        let (near, far) = (&ends[near].ways[near_way], &ends[far].ways[far_way]);
+        let (value, indices) = best[at];
+        let [near, near_option, far, far_option] = indices.map(usize::from);
+        let near = &ends[near].options[near_option];
+        let far = &ends[far].options[far_option];
         let cost = (near.0, far.0);
         let dominates = |split: &Split| {
             split.value <= value + 1e-6
@@ -160,16 +166,17 @@ pub(crate) fn splits(channels: u32, ends: &[EndWays], later: &[f32], size: usize
     splits
 }
 
-/// Returns those of splits by rising total length that have a lower price than all shorter ones.
+/// Retains only splits that are cheaper than all shorter splits. `splits` and the result are in
+/// ascending order of total length.
 pub(crate) fn best_by_total(splits: &[Split]) -> Vec<Split> {
-    let mut kept: Vec<Split> = Vec::new();
+    let mut efficient: Vec<Split> = Vec::new();
     for split in splits {
         interrupt::check();
-        match kept.last_mut() {
+        match efficient.last_mut() {
             Some(last) if split.value >= last.value => {}
             Some(last) if split.total() == last.total() => *last = split.clone(),
-            _ => kept.push(split.clone()),
+            _ => efficient.push(split.clone()),
         }
     }
-    kept
+    efficient
 }

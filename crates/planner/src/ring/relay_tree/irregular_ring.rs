@@ -1,19 +1,18 @@
-//! Plans for rings that do not look the same from every rank, or whose ranks cannot use every
-//! channel: rings with broken links or few ports.
+//! All_gathers on rings with broken links or few ports.
 //!
-//! **Broken links.** Take a relay tree for a ring without faults and with c' channels in each
-//! direction, rotated to all owners. In a slot at most c' lightpaths of each direction cross the
-//! place of a cut. Routed the other way around, they add at most c' to the load of the other
-//! direction. With one cut, c' = floor(c / 2) fits and needs the (N - 1) / (2c') slots of the ring
-//! without faults, nearly the bound (N - 1) / c. Light that crosses no cut forms intervals, which
-//! first fit by left ends colours without loss. Trees for other c' are tried as well, for odd c and
-//! several cuts, and so are blocks that travel from rank to rank, over lightpaths of 1, ..., q
-//! links.
+//! **Broken links.** Consider a relay tree for a ring without faults and with c' channels in each
+//! direction, rotated to all ranks. In a slot, at most c' lightpaths of each direction cross the
+//! position of a cut. Rerouted to the opposite direction, they increase the load of each link by at
+//! most c'. With one cut, c' = floor(c / 2) is sufficient. The plan then has (N - 1) / (2c') slots,
+//! nearly the bound (N - 1) / c. Lightpaths that cross no cut are intervals on a line: first fit in
+//! the order of their left ends needs as many channels as the maximum load.
 //!
-//! **Ports.** Blocks that travel from rank to rank with lightpaths of up to q links occupy q
-//! (q + 1) / 2 channels of a direction. With 2 q ports, these plans meet the bound if that number
-//! is at most c. See [`crate::ring::relay_tree::few_ports`]. **Light trees.** See
-//! [`crate::ring::relay_tree::light_trees`].
+//! The planner also tries trees for other values of c' (for odd c and several cuts), and
+//! *flooding*: the last rank that has a block sends the block to the next 1, ..., q ranks.
+//!
+//! **Ports.** Flooding with lightpaths of up to q links occupies q (q + 1) / 2 channels of a
+//! direction. If this number is at most c and ranks have 2 q ports, flooding meets the bound. See
+//! also [`crate::ring::relay_tree::few_ports`].
 
 use super::lightpath_requests::{self, LightpathRequest, PlacedRequest};
 use super::tree::{self, Reserve, TreeEdge};
@@ -26,8 +25,8 @@ use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 
-/// Returns whether a ring needs the plans of this module: it has broken links, light trees, or too
-/// few ports to use every channel.
+/// Returns whether the ring has broken links, light trees, or too few ports to use every channel.
+/// Such rings need the plans of this module.
 pub(crate) fn is_irregular(ring: &WdmRing) -> bool {
     !ring.broken.is_empty() || ring.multicast || has_few_ports(ring)
 }
@@ -37,10 +36,6 @@ pub(crate) fn has_few_ports(ring: &WdmRing) -> bool {
     ring.ports.is_some_and(|ports| ports < 2 * ring.channels())
 }
 
-/// Checks that every rank can reach every other rank.
-///
-/// # Errors
-/// [`PlannerError::CutOff`] if a rank cannot reach another one.
 pub(crate) fn check_connected(ring: &WdmRing) -> Result<(), PlannerError> {
     if ring.is_connected() {
         return Ok(());
@@ -48,11 +43,8 @@ pub(crate) fn check_connected(ring: &WdmRing) -> Result<(), PlannerError> {
     Err(PlannerError::CutOff)
 }
 
-/// Plans the all_gather of the fewest slots found on a ring without light trees for which
-/// [`is_irregular`] holds.
-///
-/// # Errors
-/// [`PlannerError::NotFound`] if no candidate has a placement.
+/// Plans an all_gather on an [irregular](is_irregular) ring without light trees. Tries several
+/// plans and returns the plan with the fewest slots.
 pub(crate) fn all_gather(
     ring: &WdmRing,
     collective: Collective,
@@ -80,8 +72,8 @@ pub(crate) fn all_gather(
     Ok(plan)
 }
 
-/// Returns requests that carry out an all_gather without light trees, in several ways, those that
-/// are cheapest to find first.
+/// Returns several alternative lists of lightpath requests, each of which is an all_gather. The
+/// lists that take the least computation come first.
 fn candidates(ring: &WdmRing, pieces: u32) -> impl Iterator<Item = Vec<LightpathRequest>> + '_ {
     let (ranks, channels) = (ring.ranks, ring.channels());
     let ports = ring.ports.unwrap_or(2 * channels).min(2 * channels);
@@ -105,7 +97,6 @@ fn candidates(ring: &WdmRing, pieces: u32) -> impl Iterator<Item = Vec<Lightpath
     flooded.chain(leaping).chain(trees)
 }
 
-/// Returns the numbers of channels per direction for which trees are built.
 fn budgets(ring: &WdmRing) -> Vec<u32> {
     let channels = ring.channels();
     let cuts = Direction::BOTH.map(|direction| {
@@ -122,8 +113,8 @@ fn budgets(ring: &WdmRing) -> Vec<u32> {
     budgets
 }
 
-/// Searches for a relay tree of few slots for a ring without faults with `channels` channels per
-/// direction.
+/// Searches for a relay tree with few slots for a ring without faults and with `channels` channels
+/// per direction. The tree has one edge per rank and piece.
 fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<TreeEdge>> {
     let longest = channels.min(ring.ranks / 2).min(ring.longest()).max(1);
     let mut lengths: Vec<u32> = (0..31)
@@ -149,8 +140,7 @@ fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<TreeEdge>> {
     };
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks).ok()?;
     let min_slots = wdm_ring::best(&whole, &collective.with_pieces(pieces).ok()?).steps as u32;
-    // Numbers of slots in growing strides until one works, then by bisection between it and the
-    // last that failed. The tree hop by hop in both directions always exists.
+    // Try numbers of slots in growing strides until a tree is found, then bisect.
     let (mut failed, mut stride) = (min_slots.max(1) - 1, 1);
     let mut best = loop {
         let slots = failed + stride;
@@ -172,9 +162,9 @@ fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<TreeEdge>> {
     Some(best.0)
 }
 
-/// Returns the requests of a tree rotated to all owners, in the order of the slots. Lightpaths that
-/// would cross a cut take the other direction; `None` if they cannot. If `is_timed`, no request
-/// gets a slot before its slot in the tree.
+/// Returns the lightpath requests of a tree rotated to all ranks. Lightpaths whose route is cut use
+/// the opposite direction. Returns `None` if a lightpath is cut in both directions or exceeds the
+/// reach. If `is_timed` is true, no request may be placed before its slot in the tree.
 fn rotated(
     ring: &WdmRing,
     pieces: u32,
@@ -211,7 +201,8 @@ fn rotated(
     Some(ordered(ring, requests, is_timed))
 }
 
-/// Returns the maximum lengths of lightpaths to try for blocks that travel from rank to rank.
+/// Returns the maximum lengths of lightpaths, in links, that the planner tries for
+/// [flooding](flooded).
 fn flood_lengths(ring: &WdmRing, pieces: u32, ports: u32) -> Vec<u32> {
     let share = (ring.channels() / pieces).max(1);
     let fitting = (1..=share).take_while(|q| q * (q + 1) / 2 <= share);
@@ -221,19 +212,18 @@ fn flood_lengths(ring: &WdmRing, pieces: u32, ports: u32) -> Vec<u32> {
     lengths
 }
 
-/// Returns the requests of blocks that travel from rank to rank to all ranks on both sides: the
-/// last rank that has a block sends it to the next 1, ..., `longest` ranks. `None` if cuts separate
-/// some rank.
+/// Returns the lightpath requests of flooding: in each direction, the last rank that has a block
+/// sends the block to the next 1, ..., `longest` ranks. Returns `None` if cuts separate some ranks.
 fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<LightpathRequest>> {
     let mut requests = Vec::new();
     for origin in 0..ring.ranks {
         let (clockwise, counter) = reachable::sides(ring, origin)?;
         let sides = Direction::BOTH.into_iter().zip([clockwise, counter]);
         for (direction, links) in sides {
-            for (slot, behind) in (0..links).step_by(longest as usize).enumerate() {
+            for (slot, offset) in (0..links).step_by(longest as usize).enumerate() {
                 interrupt::check();
-                let source = ring.rank_after(origin, direction, behind);
-                let lengths = 1..=longest.min(links - behind);
+                let source = ring.rank_after(origin, direction, offset);
+                let lengths = 1..=longest.min(links - offset);
                 requests.extend(lengths.flat_map(|length| {
                     (0..pieces).map(move |piece| LightpathRequest {
                         chunk: origin * pieces + piece,
@@ -252,9 +242,9 @@ fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<LightpathReq
     Some(ordered(ring, requests, false))
 }
 
-/// Sorts requests by their slot and, within a slot, by the left end along their direction from a
-/// cut on (on a ring without cuts by length, the longest first), and sets the request that brings
-/// the chunk of each to its source.
+/// Sorts requests by slot, and then by distance from a cut or, without cuts, by descending length.
+/// Sets the field `after` of each request, and sets the field `earliest` to 0 if `is_timed` is
+/// false.
 fn ordered(
     ring: &WdmRing,
     mut requests: Vec<LightpathRequest>,
@@ -295,9 +285,9 @@ fn ordered(
     requests
 }
 
-/// Returns the ring on which an all_gather is planned whose time reversal runs on `ring`: without
-/// light trees, which cannot combine data, and with every cut of one direction moved to the other
-/// direction.
+/// Returns the ring for which to plan an all_gather whose time reversal will run on `ring`. Cuts
+/// change their direction. The returned ring has no light trees, because light trees cannot add
+/// data.
 pub(crate) fn reversed(ring: &WdmRing) -> WdmRing {
     let opposite = |links: &[BrokenLink]| {
         let opposite = links.iter().map(|link| BrokenLink {

@@ -1,29 +1,29 @@
-//! Choice of a split for every gap: a knapsack with a budget of channels for each direction.
+//! Choice of a split for every gap of a relay tree: a knapsack problem in which the channels of
+//! each direction limit the total length of the lightpaths.
 
-use super::gap_splits::{Split, best_by_total, one_end, splits};
+use super::gap_splits::{Split, best_by_total, end_options, splits};
 use opticoll_base::interrupt;
 
-/// Returns a split for every gap, mirrored where necessary, within `channels` of each direction.
-/// `None` if the search finds none.
+/// Chooses the lightpaths of a slot: a split for every gap of unreached ranks, such that the total
+/// price of later slots is low. The lightpaths of each direction have a total length of at most
+/// `channels` links. Returns `None` if the search fails.
 ///
-/// With few gaps, the two directions are two budgets of one knapsack. With many gaps, one knapsack
-/// over the sum of both is enough, because small splits balance the directions.
-///
-/// `sizes` are the sizes of the gaps; `later[n]` is the price of filling a gap of n ranks in later
-/// slots.
+/// `sizes` is the number of ranks of each gap. `later` is the price of reaching n consecutive ranks
+/// in later slots, indexed by n. With many gaps, the knapsack problem has one capacity for both
+/// directions together, and mirroring splits balances the directions.
 pub(crate) fn choose(
     lengths: &[u32],
     channels: u32,
     sizes: &[u32],
     later: &[f32],
 ) -> Option<Vec<Split>> {
-    let one_end = one_end(lengths, channels, later);
+    let end_options = end_options(lengths, channels, later);
     let mut distinct = sizes.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
     let options: Vec<Vec<Split>> = distinct
         .iter()
-        .map(|&size| splits(channels, &one_end, later, size as usize))
+        .map(|&size| splits(channels, &end_options, later, size as usize))
         .collect();
     let options: Vec<&[Split]> = sizes
         .iter()
@@ -48,11 +48,12 @@ pub(crate) fn choose(
     })
 }
 
-/// Maximum number of table entries of the knapsack with two budgets in one slot.
+/// Maximum number of table entries of the knapsack problem with a capacity for each direction.
 const MAX_TABLE_ENTRIES: usize = 20_000_000;
 
-/// Returns one split per gap, with the least sum of values among those of total length up to
-/// `capacity`.
+/// Chooses one split per gap of unreached ranks, with the minimum total price of later slots. The
+/// lightpaths of both directions have a total length of at most `capacity` links. `options` is the
+/// possible splits of each gap.
 fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
     let capacity = capacity as usize;
     let mut best = vec![f32::INFINITY; capacity + 1];
@@ -95,8 +96,9 @@ fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
     Some(chosen)
 }
 
-/// Returns one split per gap, mirrored where necessary, with the least sum of values among those of
-/// length up to `side` - 1 in each direction.
+/// Chooses one split per gap of unreached ranks, with the minimum total price of later slots. The
+/// lightpaths of each direction have a total length of at most `side` - 1 links. `options` is the
+/// possible splits of each gap, which may be mirrored.
 fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
     let mut best = vec![f32::INFINITY; side * side];
     best[0] = 0.0;
@@ -155,7 +157,8 @@ fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
     Some(chosen)
 }
 
-/// Mirrors splits so that neither direction exceeds `channels`. Returns whether this succeeded.
+/// Exchanges the two directions of some splits, to balance the directions. Returns whether the
+/// lightpaths of each direction then have a total length of at most `channels` links.
 fn balance(chosen: &mut [Split], channels: u32) -> bool {
     let mut order: Vec<usize> = (0..chosen.len()).collect();
     let difference = |split: &Split| i64::from(split.cost.0) - i64::from(split.cost.1);

@@ -1,16 +1,20 @@
-//! Plans along light trees, for rings whose ranks can take a share of passing light.
+//! Plans along light trees, for rings with multicast: every rank on the route of a lightpath can
+//! receive a share of the light.
 //!
-//! **all_gather.** The block of every rank travels half-way around the ring in each direction,
-//! along one light tree of at most floor(N / 2) links each. The light trees of two ranks that are
-//! floor(N / 2) apart fit on one channel, in both directions. In a slot c channels carry 2c blocks,
-//! so that the plan needs ceil(N / (2c)) slots. This is the receive bound ceil((N - 1) / (2c)) for
-//! every even N, and for every odd N unless c divides (N - 1) / 2. On a line every block travels to
-//! both ends, and the last link carries c blocks in a slot: ceil((N - 1) / c) slots, the bound of a
-//! line. If light trees cannot span half the ring, the last receiver of each tree sends the block
-//! on.
+//! **all_gather.** The block of every rank is sent half-way around the ring in each direction,
+//! along one light tree of at most floor(N / 2) links per direction. The light trees of two ranks
+//! at a distance of floor(N / 2) links share a channel in each direction. In a slot, c channels per
+//! direction thus carry 2c blocks, and the plan needs ceil(N / (2c)) slots. The receive bound is
+//! ceil((N - 1) / (2c)). The plan meets the bound for every even N, and for every odd N for which c
+//! does not divide (N - 1) / 2.
 //!
-//! **broadcast.** Either one light tree in each direction, with c chunks in a slot; or all the way
-//! around in one direction for every chunk, with 2c chunks in a slot, if light reaches so far.
+//! On a line, every block is sent to both ends, and the last link carries c blocks in a slot. The
+//! plan has ceil((N - 1) / c) slots, which is the bound of a line. If light trees cannot span half
+//! the ring, the last receiver of each tree forwards the block.
+//!
+//! **broadcast.** Each chunk either uses one light tree in each direction (c chunks per slot), or
+//! one light tree around the whole ring in one direction (2c chunks per slot). The second variant
+//! needs a sufficient reach.
 
 use super::lightpath_requests::{self, LightpathRequest};
 use super::reachable;
@@ -19,12 +23,11 @@ use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::Plan;
 
-/// Plans the all_gather along light trees; `None` if cuts separate some rank.
+/// Plans an all_gather along light trees. Returns `None` if cuts separate some ranks.
 pub(crate) fn all_gather(ring: &WdmRing, collective: Collective, name: &str) -> Option<Plan> {
     let pieces = collective.pieces();
     let half = (ring.ranks / 2).max(1);
     let mut chains = Vec::new();
-    // Opposite ranks share channels, so that they follow one another.
     let facing = (0..half).flat_map(|rank| (rank..ring.ranks).step_by(half as usize));
     for origin in facing {
         let (clockwise, counter) = reachable::sides(ring, origin)?;
@@ -40,7 +43,7 @@ pub(crate) fn all_gather(ring: &WdmRing, collective: Collective, name: &str) -> 
     Some(plan)
 }
 
-/// Plans the broadcast along light trees; `None` if cuts separate some rank.
+/// Plans a broadcast along light trees. Returns `None` if cuts separate some rank from the root.
 pub(crate) fn broadcast(ring: &WdmRing, collective: Collective, name: &str) -> Option<Plan> {
     let (root, others) = (collective.root(), ring.ranks - 1);
     let (clockwise, counter) = reachable::sides(ring, root)?;
@@ -62,25 +65,26 @@ pub(crate) fn broadcast(ring: &WdmRing, collective: Collective, name: &str) -> O
     Some(plan)
 }
 
-/// Cuts chains, each given by chunk, origin, direction and links, into light trees as long as light
-/// reaches: first all first parts, then all second parts, and so on.
+/// Cuts chains into light trees that do not exceed the reach. Each chain is a chunk, an origin
+/// rank, a direction and a number of links. The first trees of all chains come first, then the
+/// second trees, and so on.
 fn light_trees(ring: &WdmRing, chains: &[(u32, u32, Direction, u32)]) -> Vec<LightpathRequest> {
     let reach = ring.longest_tree();
     let mut requests = Vec::new();
     let mut last: Vec<Option<u32>> = vec![None; chains.len()];
     let longest = chains.iter().map(|(.., links)| *links).max().unwrap_or(0);
-    for behind in (0..longest).step_by(reach as usize) {
+    for offset in (0..longest).step_by(reach as usize) {
         for (&(chunk, origin, direction, links), last) in chains.iter().zip(&mut last) {
             interrupt::check();
-            if links <= behind {
+            if links <= offset {
                 continue;
             }
             requests.push(LightpathRequest {
                 chunk,
                 count: 1,
-                source: ring.rank_after(origin, direction, behind),
+                source: ring.rank_after(origin, direction, offset),
                 direction,
-                length: reach.min(links - behind),
+                length: reach.min(links - offset),
                 shared: true,
                 earliest: 0,
                 after: *last,

@@ -1,10 +1,11 @@
-//! Placement of lightpaths one by one, for rings that do not look the same from every rank.
+//! Assignment of lightpaths to slots and channels, one lightpath at a time, on irregular rings.
 //!
-//! A *lightpath request* is a lightpath or a light tree that carries consecutive chunks, mostly
-//! one, from a rank to the last, or to all, of the ranks that it passes. Requests are given in
-//! order of importance, each after the request that brings its chunk to its source. Each request
-//! takes the earliest later slot in which a channel is free along its route and ports are free at
-//! all its ends: list scheduling (Graham, SIAM Journal on Applied Mathematics 1969).
+//! A *lightpath request* is a lightpath or a light tree without a slot and a channel. A lightpath
+//! delivers its chunks to the last rank of the route. A light tree delivers its chunks to all ranks
+//! of the route. Requests are in order of priority. A request comes after the request that delivers
+//! its chunk to its source. Each request is assigned to the first later slot in which a channel is
+//! free along the route and ports are free at the source and all receivers (list scheduling;
+//! Graham, SIAM Journal on Applied Mathematics 1969).
 
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Fabric;
@@ -15,29 +16,28 @@ use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// Request for a lightpath or a light tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LightpathRequest {
-    /// First chunk.
+    /// Index of the first chunk.
     pub(crate) chunk: u32,
-    /// Number of chunks.
     pub(crate) count: u32,
-    /// Rank at which the light starts.
     pub(crate) source: u32,
-    /// Direction around the ring.
     pub(crate) direction: Direction,
-    /// Links of the route.
+    /// Number of links of the route.
     pub(crate) length: u32,
-    /// True for a light tree: every rank on the route receives the chunks, not only the last.
+    /// True for a light tree (every rank on the route receives the chunks), false for a lightpath
+    /// (only the last rank receives the chunks).
     pub(crate) shared: bool,
-    /// Earliest slot, provided that the chunks are at the source by then.
+    /// First slot to which the request may be assigned.
     pub(crate) earliest: u32,
-    /// Index of the request that brings the chunks to the source; `None` at the owner.
+    /// Index of the request that delivers the chunks to the source. `None` if the source owns the
+    /// chunks.
     pub(crate) after: Option<u32>,
 }
 
 impl LightpathRequest {
-    /// Returns the rank `links` links from the source.
+    /// Returns the rank that is `links` links away from the source, in the direction of the
+    /// request.
     pub(crate) fn at(&self, ranks: u32, links: u32) -> u32 {
         match self.direction {
             Direction::Clockwise => (self.source + links) % ranks,
@@ -45,14 +45,13 @@ impl LightpathRequest {
         }
     }
 
-    /// Returns the ranks that receive the chunks.
     fn receivers(&self, ranks: u32) -> impl Iterator<Item = u32> + use<> {
         let request = *self;
         let first = if request.shared { 1 } else { request.length };
         (first..=request.length).map(move |links| request.at(ranks, links))
     }
 
-    /// Returns the links of the route, from the first one in clockwise order.
+    /// Returns the route as a range of links in clockwise order.
     pub(crate) fn arc(&self, ranks: u32) -> Arc {
         let first = match self.direction {
             Direction::Clockwise => self.source,
@@ -66,15 +65,15 @@ impl LightpathRequest {
     }
 }
 
-/// Slot and channel of a request.
+/// Slot and channel that are assigned to a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PlacedRequest {
     pub(crate) slot: u32,
     channel: u32,
 }
 
-/// Returns a slot and channel for every request; `None` if a request needs slot `max_slots` or a
-/// later one.
+/// Assigns a slot and a channel to every request. Returns `None` if the requests do not fit into
+/// `max_slots` slots.
 pub(crate) fn place(
     ring: &WdmRing,
     requests: &[LightpathRequest],
@@ -86,12 +85,12 @@ pub(crate) fn place(
         let available = request
             .after
             .map_or(0, |parent| placed[parent as usize].slot + 1);
-        placed.push(occupancy.take(request, request.earliest.max(available), max_slots)?);
+        placed.push(occupancy.place(request, request.earliest.max(available), max_slots)?);
     }
     Some(placed)
 }
 
-/// Channels and ports that requests occupy, in all slots.
+/// Channels and ports that are occupied in each slot.
 pub(crate) struct Occupancy {
     ranks: u32,
     grid: ChannelOccupancy,
@@ -99,7 +98,6 @@ pub(crate) struct Occupancy {
 }
 
 impl Occupancy {
-    /// Creates an occupancy in which all channels and ports are free.
     pub(crate) fn new(ring: &WdmRing) -> Occupancy {
         let without_ports = WdmRing {
             ports: None,
@@ -117,30 +115,30 @@ impl Occupancy {
         }
     }
 
-    /// Occupies the earliest slot from `from` on in which a channel and ports are free for a
-    /// request. `None` if there is no such slot before slot `max_slots`.
-    pub(crate) fn take(
+    /// Assigns a request to the first slot, from `first_slot` on, in which a channel and ports are
+    /// free, and marks them as occupied. Returns `None` if no slot before `max_slots` is free.
+    pub(crate) fn place(
         &mut self,
         request: &LightpathRequest,
-        from: u32,
+        first_slot: u32,
         max_slots: u32,
     ) -> Option<PlacedRequest> {
         let arc = request.arc(self.ranks);
-        let mut from = from;
+        let mut first_slot = first_slot;
         let (slot, channel) = loop {
             interrupt::check();
-            let (slot, channel) = self.grid.next_free(from, arc);
+            let (slot, channel) = self.grid.next_free(first_slot, arc);
             if slot >= max_slots {
                 return None;
             }
             let fits = self
                 .ports
                 .as_mut()
-                .is_none_or(|ports| ports.take(slot as usize, request));
+                .is_none_or(|ports| ports.try_occupy(slot as usize, request));
             if fits {
                 break (slot, channel);
             }
-            from = slot + 1;
+            first_slot = slot + 1;
         };
         self.grid
             .take(slot, channel, arc, (request.source, request.source));
@@ -148,18 +146,20 @@ impl Occupancy {
     }
 }
 
-/// Numbers of lightpaths that each rank sends and receives, as `[slot][rank]`.
+/// Numbers of lightpaths that each rank sends and receives in each slot.
 struct PortUse {
-    /// Ports of a rank.
     ports: u32,
     ranks: usize,
+    /// Number of lightpaths that rank r sends in slot s, at index s `ranks` + r.
     sent: Vec<u32>,
+    /// Number of lightpaths that rank r receives in slot s, at index s `ranks` + r.
     received: Vec<u32>,
 }
 
 impl PortUse {
-    /// Occupies the ports of a request in a slot. Returns whether all of them were free.
-    fn take(&mut self, slot: usize, request: &LightpathRequest) -> bool {
+    /// Marks the ports of a request as occupied in a slot. If a port is not free, returns false and
+    /// changes nothing.
+    fn try_occupy(&mut self, slot: usize, request: &LightpathRequest) -> bool {
         let row = slot * self.ranks;
         if self.sent.len() < row + self.ranks {
             self.sent.resize(row + self.ranks, 0);
@@ -182,7 +182,6 @@ impl PortUse {
     }
 }
 
-/// Returns the number of slots of placed requests.
 pub(crate) fn slot_count(placed: &[PlacedRequest]) -> u32 {
     placed
         .iter()
@@ -191,7 +190,8 @@ pub(crate) fn slot_count(placed: &[PlacedRequest]) -> u32 {
         .unwrap_or(0)
 }
 
-/// Returns the plan of placed requests, with one step for every slot.
+/// Builds the plan of the placed requests, with one step per slot. `placed` is indexed like
+/// `requests`.
 pub(crate) fn plan(
     ring: &WdmRing,
     collective: Collective,

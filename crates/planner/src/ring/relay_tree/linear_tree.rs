@@ -1,54 +1,55 @@
-//! Relay tree for very many ranks, built slot by slot in linear time, without a table of prices.
+//! Relay tree for very large rings, built slot by slot in linear time without a search.
 //!
-//! Two *fronts* leave the root, one in each direction, and advance in every slot by a lightpath of
-//! several links. A front that advances by l links leaves a gap of l - 1 ranks behind, which
-//! lightpaths of one link fill later, from both ends. An advance by l links thus uses 2 l - 1
-//! channels in total, over several slots. With c channels per direction, a front can advance by
-//! a = (c + 1) / 2 links in every slot; the greatest length up to a that divides N is the *usual*
-//! length. While too few gaps are open to keep all channels busy, the front advances by the longest
-//! possible lightpath: this costs hardly more, and the gap behind it fills the channels later. Once
-//! the fronts have met, unused channels split the gaps.
+//! A *front* is the farthest rank that has the block in a direction. In every slot, both fronts
+//! (clockwise and counter-clockwise) send a lightpath of several links, whose receiver is the next
+//! front. A lightpath of l links leaves a gap of l - 1 ranks without the block. Lightpaths of one
+//! link fill the gap later, from both ends. An advance by l links thus uses 2 l - 1 channels in
+//! total, over several slots. With c channels per direction, a front can advance by a = (c + 1) / 2
+//! links in every slot. The *usual* length is the greatest length up to a that divides N.
 //!
-//! At the end all ranks but the root have received the block over one lightpath each, whose sender
-//! had it before the slot. No slot has more than c channels in a direction. Time and memory are
-//! linear in N.
+//! If there are too few gaps to use all channels, a front advances by the longest possible
+//! lightpath, because the long gap uses free channels later. After the fronts have met, free
+//! channels are used for longer lightpaths that split the gaps.
+//!
+//! At the end, each rank except the root has received the block over one lightpath. The sender of
+//! the lightpath had the block before the slot. No slot uses more than c channels of a direction.
+//! Time and memory are linear in N.
 
 use super::tree::TreeEdge;
 use opticoll_base::interrupt;
 
-/// Gap behind a front, or between both fronts: `size` ranks without the block after the rank
-/// `start`, which has it.
+/// Gap: a run of consecutive ranks that do not have the block yet.
 #[derive(Debug, Clone, Copy)]
 struct OpenGap {
+    /// Rank before the gap, which has the block.
     start: u32,
     size: u32,
 }
 
-/// Tree that grows slot by slot.
+/// Tree that is built slot by slot. A *front* is the farthest rank that has the block in a
+/// direction.
 struct FrontTree<'a> {
     ranks: u32,
     channels: u32,
-    /// Lengths that lightpaths may have, in links, ascending from 1; each divides the number of
-    /// ranks.
+    /// Lengths that lightpaths may have, in links, ascending from 1. Each length divides `ranks`.
     lengths: &'a [u32],
-    /// Links by which a front advances in a slot if enough gaps are open.
-    usual: u32,
+    /// Length of a front's lightpath, in links, if there are enough gaps.
+    usual_length: u32,
     slot: u32,
-    /// Gap between the fronts.
+    /// Gap between the clockwise and the counter-clockwise front.
     ahead: OpenGap,
-    /// Gaps behind the fronts, in the order in which they were opened.
+    /// Gaps between the root and the fronts, in the order in which they were opened.
     behind: Vec<OpenGap>,
-    /// Unused channels of the slot, clockwise and counter-clockwise.
+    /// Number of free channels of the current slot, clockwise and counter-clockwise.
     unused: [u32; 2],
-    /// Number of open gaps that keeps all channels busy.
+    /// If there are fewer gaps than this number, the fronts' lightpaths exceed the usual length.
     sufficient_gaps: usize,
     edges: Vec<TreeEdge>,
 }
 
-/// Returns a tree and its number of slots. Edges are in the order of their slots. `lengths` are
-/// ascending, from 1.
+/// Builds a tree. Returns the edges in the order of their slots, and the number of slots. `lengths`
+/// are the possible lengths of lightpaths in links, ascending from 1.
 pub(crate) fn build(ranks: u32, channels: u32, lengths: &[u32]) -> (Vec<TreeEdge>, u32) {
-    // A gap uses a channel of each direction, and the fronts use some channels.
     let gaps = [channels, channels + channels / 2, 2 * channels];
     let [one, two, three] = gaps.map(|gaps| with_gaps(ranks, channels, lengths, gaps as usize));
     let shorter = |best: (Vec<TreeEdge>, u32), other: (Vec<TreeEdge>, u32)| {
@@ -57,8 +58,8 @@ pub(crate) fn build(ranks: u32, channels: u32, lengths: &[u32]) -> (Vec<TreeEdge
     shorter(shorter(one, two), three)
 }
 
-/// Returns the tree whose fronts advance by the longest lightpaths while fewer gaps than
-/// `sufficient_gaps` are open.
+/// Builds a tree. While there are fewer than `sufficient_gaps` gaps, the fronts advance by the
+/// longest possible lightpaths.
 fn with_gaps(
     ranks: u32,
     channels: u32,
@@ -70,7 +71,7 @@ fn with_gaps(
         ranks,
         channels,
         lengths,
-        usual: usual.copied().unwrap_or(1),
+        usual_length: usual.copied().unwrap_or(1),
         slot: 0,
         ahead: OpenGap {
             start: 0,
@@ -83,21 +84,20 @@ fn with_gaps(
     };
     while tree.ahead.size > 0 || !tree.behind.is_empty() {
         interrupt::check();
-        tree.grow();
+        tree.add_slot();
     }
     (tree.edges, tree.slot)
 }
 
 impl FrontTree<'_> {
-    /// Adds a slot.
-    fn grow(&mut self) {
+    fn add_slot(&mut self) {
         self.unused = [self.channels; 2];
         // Gaps that open in this slot are filled from the next slot on.
         let mut opened = Vec::with_capacity(2);
         for clockwise in [true, false] {
             opened.extend(self.advance(clockwise));
         }
-        let have_met = self.ahead.size < self.usual;
+        let have_met = self.ahead.size < self.usual_length;
         self.fill(have_met);
         if have_met && self.ahead.size > 0 {
             opened.push(self.ahead);
@@ -108,14 +108,15 @@ impl FrontTree<'_> {
         self.slot += 1;
     }
 
-    /// Advances the front of a direction, unless the fronts have met. Returns the gap behind it.
+    /// Advances the front of a direction and returns the new gap behind the front. Does nothing if
+    /// the fronts have met.
     fn advance(&mut self, clockwise: bool) -> Option<OpenGap> {
-        if self.ahead.size < self.usual {
+        if self.ahead.size < self.usual_length {
             return None;
         }
         let limit = match self.behind.len() < self.sufficient_gaps {
             true => self.ahead.size.min(self.channels),
-            false => self.usual,
+            false => self.usual_length,
         };
         let length = self.longest(limit);
         let OpenGap { start, size } = self.ahead;
@@ -135,12 +136,11 @@ impl FrontTree<'_> {
         })
     }
 
-    /// Sends lightpaths into the gaps from both ends, over the unused channels. If `splits`, spare
-    /// channels allow lightpaths of more than one link.
-    fn fill(&mut self, splits: bool) {
+    /// Adds lightpaths over free channels into the gaps, from both ends of each gap. The lightpaths
+    /// may have more than one link if `can_split` is true.
+    fn fill(&mut self, can_split: bool) {
         let mut gaps = std::mem::take(&mut self.behind);
         let mut parts = Vec::new();
-        // Channels that remain after one channel for each gap and direction.
         let open = u32::try_from(gaps.len()).unwrap_or(u32::MAX);
         let mut spare = self.unused.map(|unused| unused.saturating_sub(open));
         for gap in &mut gaps {
@@ -153,14 +153,14 @@ impl FrontTree<'_> {
                 if gap.size == 0 || self.unused[direction] == 0 {
                     continue;
                 }
-                let length = match splits {
+                let length = match can_split {
                     true => self.longest(gap.size.div_ceil(2).min(spare[direction] + 1)),
                     false => 1,
                 };
                 spare[direction] -= (length - 1).min(spare[direction]);
                 let end = gap.start + gap.size + 1;
                 self.send(if clockwise { gap.start } else { end }, length, clockwise);
-                // The longer part remains the gap into which the other end sends.
+                // The other end of the gap sends into the longer part.
                 parts.push(OpenGap {
                     start: if clockwise { gap.start } else { end - length },
                     size: length - 1,
@@ -176,7 +176,7 @@ impl FrontTree<'_> {
         self.behind = gaps;
     }
 
-    /// Returns the greatest possible length of a lightpath of at most `limit` links.
+    /// Returns the greatest length in `lengths` that is at most `limit` links.
     fn longest(&self, limit: u32) -> u32 {
         let longest = self.lengths.iter().rfind(|&&length| length <= limit);
         longest.copied().unwrap_or(1)
@@ -198,8 +198,6 @@ impl FrontTree<'_> {
 mod tests {
     use super::*;
 
-    /// Every rank is reached once, from a rank that had the block before, within the channels of
-    /// every slot.
     #[test]
     fn trees_reach_every_rank_within_the_channels() {
         for (ranks, channels) in [

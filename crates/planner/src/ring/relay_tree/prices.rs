@@ -1,57 +1,63 @@
-//! Prices of the slots of a relay tree, and the cheapest tree at given prices.
+//! Prices per link of the slots of a relay tree, and the cheapest tree at given prices.
 //!
-//! The ranks that a block has not reached yet form *gaps* between ranks that have it. V_t(n), the
-//! least price of filling a gap of n ranks in slots t, t + 1, ..., satisfies the recursion of
-//! theorem R8 (`docs/proofs.md`). Here lightpaths have lengths from a short list, so that a table
-//! takes O(slots * lengths * N) operations. The right prices depend on the gaps to be filled and on
-//! the capacity of each slot: the price of a slot rises if its load in the cheapest tree exceeds
-//! its capacity, and falls if there is room (multiplicative weights; Arora, Hazan and Kale, Theory
-//! of Computing 2012). The mean of the trees of all rounds approaches the best mixture of trees.
+//! A *gap* is a run of consecutive ranks that do not have the block yet. The minimum price V_t(n)
+//! of reaching the n ranks of a gap in slots t, t + 1, ... satisfies the recursion of theorem R8
+//! (`docs/proofs.md`). With a short list of lengths of lightpaths, the computation of V takes
+//! O(slots * lengths * N) operations.
+//!
+//! The prices are adjusted to the gaps and to the capacity of each slot, in several rounds: the
+//! price of a slot increases if the load of the slot in the cheapest tree exceeds the capacity, and
+//! decreases if the load is below the capacity (multiplicative weights; Arora, Hazan and Kale,
+//! Theory of Computing 2012). The mean of the trees of all rounds approaches the best mixture of
+//! trees.
 
 use multiversion::multiversion;
 
 use opticoll_base::interrupt;
 use opticoll_base::memory;
 
-/// Price of what is impossible; larger than any other price.
+/// Price that marks an impossible choice. (All other prices are lower.)
 pub(crate) const IMPOSSIBLE: f32 = 1e30;
 
-/// Problem whose prices are tabulated or adjusted.
+/// Parameters of the computation of link prices.
 pub(crate) struct PriceProblem<'a> {
     /// Lengths that lightpaths may have, in links, ascending.
     pub(crate) lengths: &'a [u32],
-    /// Maximum total length of the lightpaths of each slot over both directions, in links.
+    /// Capacity of each slot: the maximum total length of the lightpaths of both directions, in
+    /// links.
     pub(crate) capacity: &'a [f32],
-    /// Price of a rank that is not reached in the last slot; [`IMPOSSIBLE`] if all ranks must be
-    /// reached.
+    /// Price of a rank that does not receive the block in any slot. [`IMPOSSIBLE`] if all ranks
+    /// must receive the block.
     pub(crate) unreached_price: f32,
-    /// Maximum ratio of the least price of a tree to the total price of the slots' capacity. Above
-    /// this ratio no tree fits, and the adjustment of prices stops.
+    /// Maximum ratio of the minimum price of a tree to the total price of the capacity of all
+    /// slots. Above this ratio, no tree exists, and the adjustment of prices stops.
     pub(crate) max_ratio: f32,
 }
 
-/// Values V_t(n) of all slots t and gap sizes n, with the data of a backward search.
+/// Minimum prices of reaching n consecutive ranks, for all n and all slots, and data from which the
+/// cheapest trees are reconstructed.
 pub(crate) struct PriceTable {
-    /// `values[t][n]` for t from 0 to the number of slots.
+    /// `values[t][n]` is the minimum price of reaching n consecutive ranks in slots t, t + 1, ...
     values: Vec<Vec<f32>>,
-    /// `end_costs[t]`: L_t.
+    /// Cheapest lightpaths from one end of a gap of unreached ranks, indexed by slot.
     end_costs: Vec<EndCosts>,
 }
 
 impl PriceTable {
-    /// Tabulates gaps of up to `largest` ranks.
-    pub(crate) fn new(error: &PriceProblem<'_>, prices: &[f32], largest: usize) -> PriceTable {
+    /// Computes the table for up to `largest` consecutive ranks. `prices` are the prices of a link,
+    /// indexed by slot.
+    pub(crate) fn new(problem: &PriceProblem<'_>, prices: &[f32], largest: usize) -> PriceTable {
         let slots = prices.len();
-        let bytes = table_bytes(slots, largest, error.lengths.len());
+        let bytes = table_bytes(slots, largest, problem.lengths.len());
         memory::check_forecast("the search of a relay tree", bytes);
         let mut values = vec![Vec::new(); slots + 1];
         let mut end_costs = Vec::with_capacity(slots);
-        let unreached = (0..=largest).map(|ranks| ranks as f32 * error.unreached_price);
+        let unreached = (0..=largest).map(|ranks| ranks as f32 * problem.unreached_price);
         values[slots] = unreached.map(|price| price.min(IMPOSSIBLE)).collect();
         for slot in (0..slots).rev() {
             interrupt::check();
             let later = &values[slot + 1];
-            let end = EndCosts::new(error.lengths, prices[slot], later);
+            let end = EndCosts::new(problem.lengths, prices[slot], later);
             let with_one_end = end.min_plus(later);
             values[slot] = end.min_plus(&with_one_end);
             end_costs.push(end);
@@ -60,13 +66,15 @@ impl PriceTable {
         PriceTable { values, end_costs }
     }
 
-    /// Returns V_t by gap size: the least price of filling a gap from slot `slot` on.
+    /// Returns the minimum price of reaching n consecutive ranks in slot `slot` and later slots,
+    /// indexed by n.
     pub(crate) fn values(&self, slot: usize) -> &[f32] {
         &self.values[slot]
     }
 
-    /// Returns the load of each slot in links, and the total price, if `gaps` (sizes with their
-    /// numbers) are filled in the cheapest way from slot 0 on.
+    /// Computes the cheapest trees into all gaps. Returns the load of each slot in links, and the
+    /// total price. Each entry of `gaps` is a number of consecutive unreached ranks, and the number
+    /// of gaps of this size.
     pub(crate) fn loads(&self, gaps: &[(usize, u32)]) -> (Vec<f32>, f32) {
         let slots = self.end_costs.len();
         let sizes = self.values[0].len();
@@ -82,7 +90,7 @@ impl PriceTable {
             let (end, later) = (&self.end_costs[slot], &self.values[slot + 1]);
             let sizes = || (1..count.len()).filter(|&gap| count[gap] > 0);
             let (largest, distinct) = (sizes().next_back().unwrap_or(0), sizes().count());
-            // The table takes less time than a search through all pairs of ends.
+            // With many distinct sizes, this table is faster than a search over all pairs of ends.
             let from_one_end =
                 (distinct * end.lengths.len() > largest).then(|| end.min_plus(&later[..=largest]));
             next.fill(0);
@@ -109,7 +117,8 @@ impl PriceTable {
     }
 }
 
-/// Returns the size in bytes of a table of gaps of up to `largest` ranks.
+/// Returns the size in bytes of a [`PriceTable`] for up to `largest` consecutive ranks. `lengths`
+/// is the number of lightpath lengths.
 pub(crate) fn table_bytes(slots: usize, largest: usize, lengths: usize) -> u64 {
     let (slots, largest, lengths) = (slots as u64, largest as u64, lengths as u64);
     let value_bytes = (slots + 1) * (largest + 1) * size_of::<f32>() as u64;
@@ -117,13 +126,15 @@ pub(crate) fn table_bytes(slots: usize, largest: usize, lengths: usize) -> u64 {
     value_bytes + slots * (lengths + 1) * entry_bytes
 }
 
-/// Costs L_t of the lightpaths from one end of a gap in a slot, by the length of the longest one,
-/// including the price of the gaps between them.
+/// Cheapest lightpaths of a slot from one end of a gap of unreached ranks, for each length of the
+/// longest lightpath. Index i of each vector stands for the i-th of these lengths.
 struct EndCosts {
-    /// 0 and all lengths of lightpaths, ascending.
+    /// Length of the longest lightpath in links, ascending. Entry 0 has length 0 (no lightpath).
     lengths: Vec<usize>,
+    /// Price of the cheapest lightpaths from this end, plus the price of reaching the ranks between
+    /// their receivers in later slots.
     costs: Vec<f32>,
-    /// Index of the next shorter lightpath in the cheapest choice.
+    /// Index of the second-longest of the cheapest lightpaths.
     previous: Vec<usize>,
 }
 
@@ -134,7 +145,7 @@ impl EndCosts {
         let (mut costs, mut previous) = (vec![0.0], vec![0]);
         for (index, &length) in lengths.iter().enumerate().skip(1) {
             interrupt::check();
-            // Gaps are tabulated up to the size `later.len()` - 1.
+            // The prices of gaps are known up to the size `later.len()` - 1.
             let near = lengths[..index].partition_point(|from| length - from > later.len());
             let mut best = (IMPOSSIBLE, 0);
             let shorter = lengths[..index].iter().zip(&costs);
@@ -154,13 +165,16 @@ impl EndCosts {
         }
     }
 
-    /// Returns r with r(n) = min over lengths x, including 0, of L(x) + other(n - x).
+    /// Returns, indexed by n, the minimum of `costs[i] + other[n - lengths[i]]` over all i.
     fn min_plus(&self, other: &[f32]) -> Vec<f32> {
         min_plus(&self.lengths[1..], &self.costs[1..], other)
     }
 
-    /// Returns the indices of the longest lightpaths from both ends of a gap in the cheapest split,
-    /// and the size of the gap that remains between them.
+    /// Finds the cheapest lightpaths for a gap of `gap` unreached ranks. Returns the indices of the
+    /// longest lightpaths from both ends, and the number of ranks between their receivers.
+    ///
+    /// `later` is the price of reaching n consecutive ranks in later slots, indexed by n. The
+    /// search is faster with `from_one_end`: the minimum price with lightpaths from one end only.
     fn cheapest_split(
         &self,
         from_one_end: Option<&[f32]>,
@@ -171,8 +185,7 @@ impl EndCosts {
             let count = self.lengths.partition_point(|length| *length <= longest);
             self.lengths[..count].iter().zip(&self.costs).enumerate()
         };
-        // If the least prices with the other end are known, ends that cost more than the cheapest
-        // (up to rounding) are skipped.
+        // With the prices of one end, skip lightpaths that cannot be part of a cheapest choice.
         let min_total = |length: usize, cost: f32| {
             cost + from_one_end.map_or(0.0, |prices| prices[gap - length])
         };
@@ -187,9 +200,9 @@ impl EndCosts {
             if min_total(length, cost) > cheapest * 1.000_01 {
                 continue;
             }
-            let rest = gap - length;
-            for (right, (other, with_other)) in within(rest) {
-                let cost = cost + with_other + later[rest - other];
+            let remaining = gap - length;
+            for (right, (other, with_other)) in within(remaining) {
+                let cost = cost + with_other + later[remaining - other];
                 if cost < best {
                     (best, ends) = (cost, [left, right]);
                 }
@@ -200,14 +213,19 @@ impl EndCosts {
     }
 }
 
-/// Cheapest lightpaths of a slot at a price of a link, given the prices of gaps in later slots.
+/// Cheapest lightpaths of a slot into a gap of n unreached ranks, for every n.
 pub(crate) struct PricedSlot<'a> {
+    /// Price of reaching n consecutive ranks in later slots, indexed by n.
     later: &'a [f32],
     end: EndCosts,
+    /// Minimum price of reaching n consecutive ranks with lightpaths from one end only, indexed by
+    /// n.
     from_one_end: Vec<f32>,
 }
 
 impl<'a> PricedSlot<'a> {
+    /// Computes the cheapest lightpaths. `price` is the price of a link of the slot. `later` is the
+    /// price of reaching n consecutive ranks in later slots, indexed by n.
     pub(crate) fn new(lengths: &[u32], price: f32, later: &'a [f32]) -> PricedSlot<'a> {
         let end = EndCosts::new(lengths, price, later);
         PricedSlot {
@@ -217,7 +235,8 @@ impl<'a> PricedSlot<'a> {
         }
     }
 
-    /// Returns the lengths of the lightpaths from both ends of a gap, in links, descending.
+    /// Returns the lengths of the cheapest lightpaths from both ends of a gap of `gap` unreached
+    /// ranks, in links, descending.
     pub(crate) fn lengths(&self, gap: usize) -> [Vec<u32>; 2] {
         let from_one_end = Some(&self.from_one_end[..]);
         let (ends, _) = self.end.cheapest_split(from_one_end, self.later, gap);
@@ -230,15 +249,16 @@ impl<'a> PricedSlot<'a> {
     }
 }
 
-/// Number of values that [`min_plus`] keeps in registers while it visits all lengths: all that the
-/// widest registers hold.
+/// Number of results that [`min_plus`] computes at the same time. (They fit into the vector
+/// registers of processors with 512-bit registers.)
 const VALUES_PER_PASS: usize = 128;
 
-/// Returns r with r(n) = the least of other(n) and, over all lengths x, cost(x) + other(n - x).
+/// Returns, indexed by n, the minimum of `other[n]` and of `costs[i] + other[n - lengths[i]]` over
+/// all i.
 #[multiversion(targets("x86_64+avx+avx2+avx512f+avx512vl", "x86_64+avx+avx2"))]
 fn min_plus(lengths: &[usize], costs: &[f32], other: &[f32]) -> Vec<f32> {
     let longest = lengths.last().copied().unwrap_or(0);
-    // Values at negative n are impossible.
+    // Negative indices of `other` are impossible.
     let mut padded = vec![IMPOSSIBLE; longest];
     padded.extend_from_slice(other);
     padded.resize(
@@ -257,10 +277,10 @@ fn min_plus(lengths: &[usize], costs: &[f32], other: &[f32]) -> Vec<f32> {
             if *length >= first + VALUES_PER_PASS {
                 break;
             }
-            let rest = &padded[first + longest - length..][..VALUES_PER_PASS];
-            for (least, rest) in least.iter_mut().zip(rest) {
+            let shifted = &padded[first + longest - length..][..VALUES_PER_PASS];
+            for (least, shifted) in least.iter_mut().zip(shifted) {
                 // Compiles to one vector instruction, unlike `f32::min`.
-                let other = cost + rest;
+                let other = cost + shifted;
                 *least = if other < *least { other } else { *least };
             }
         }
@@ -269,7 +289,7 @@ fn min_plus(lengths: &[usize], costs: &[f32], other: &[f32]) -> Vec<f32> {
     result
 }
 
-/// Returns the distinct sizes of gaps, ascending, each with its number of gaps.
+/// Returns each distinct size, ascending, and the number of times that the size occurs.
 pub(crate) fn count_by_size(sizes: impl Iterator<Item = u32>) -> Vec<(usize, u32)> {
     let mut sizes: Vec<u32> = sizes.collect();
     sizes.sort_unstable();
@@ -278,12 +298,15 @@ pub(crate) fn count_by_size(sizes: impl Iterator<Item = u32>) -> Vec<(usize, u32
         .collect()
 }
 
-/// Adjusts `prices` for `gaps` (sizes with their numbers) in `rounds` rounds. `learning_rate` is
-/// the initial relative change of a price per relative overload. Returns the greatest ratio of the
-/// least price of a tree to the total price of the slots' capacity. No mixture of trees fits the
-/// slots if the ratio exceeds 1 by more than rounding errors.
+/// Adjusts the prices of a link (indexed by slot) in `rounds` rounds.
+///
+/// Returns the greatest ratio, over all rounds, of the minimum price of reaching all ranks to the
+/// total price of the capacity of all slots. If the ratio exceeds 1, no tree fits into the slots.
+///
+/// Each entry of `gaps` is a number of consecutive unreached ranks, and the number of gaps of this
+/// size. `learning_rate` is the initial relative change of a price per relative overload of a slot.
 pub(crate) fn adjust(
-    error: &PriceProblem<'_>,
+    problem: &PriceProblem<'_>,
     gaps: &[(usize, u32)],
     prices: &mut [f32],
     rounds: usize,
@@ -297,19 +320,19 @@ pub(crate) fn adjust(
     let mut mean = vec![0.0; prices.len()];
     let mut weight = 0.0;
     for round in 0..rounds {
-        let table = PriceTable::new(error, prices, largest);
+        let table = PriceTable::new(problem, prices, largest);
         let (loads, price) = table.loads(gaps);
         if price >= IMPOSSIBLE / 2.0 {
             return f32::INFINITY;
         }
-        let supplies = prices.iter().zip(error.capacity);
-        let supply: f32 = supplies.map(|(price, capacity)| price * capacity).sum();
-        ratio = ratio.max(price / supply);
-        if ratio > error.max_ratio {
+        let slots = prices.iter().zip(problem.capacity);
+        let capacity_price: f32 = slots.map(|(price, capacity)| price * capacity).sum();
+        ratio = ratio.max(price / capacity_price);
+        if ratio > problem.max_ratio {
             return ratio;
         }
         let rate = learning_rate / (1.0 + round as f32).sqrt();
-        for ((price, load), capacity) in prices.iter_mut().zip(&loads).zip(error.capacity) {
+        for ((price, load), capacity) in prices.iter_mut().zip(&loads).zip(problem.capacity) {
             let overload = (load / capacity - 1.0).clamp(-1.0, 2.0);
             *price = (*price * (rate * overload).exp()).clamp(1e-3, 1e3);
         }

@@ -1,17 +1,17 @@
-//! Numbers of ranks that a block reaches in each direction of a ring with broken links.
+//! Number of ranks to which a block is sent in each direction of a ring with broken links.
 //!
-//! A block must reach N - 1 ranks: a of them clockwise, the others counter-clockwise. Without cuts
-//! a = floor(N / 2). Light crosses no cut, so that a is at most the number of ranks before the
-//! first clockwise cut, and N - 1 - a at most that before the first counter-clockwise cut.
+//! A block must reach N - 1 ranks: a ranks clockwise and N - 1 - a ranks counter-clockwise. Without
+//! cuts, a = floor(N / 2). With cuts, a is at most the number of ranks before the first clockwise
+//! cut. N - 1 - a is at most the number of ranks before the first counter-clockwise cut.
 
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 
-/// Returns the numbers of ranks that a block of `origin` reaches clockwise and counter-clockwise,
-/// N - 1 in total. `None` if cuts separate some rank.
+/// Returns the numbers of ranks to which the block of rank `origin` is sent clockwise and
+/// counter-clockwise. Returns `None` if cuts separate some rank from `origin`.
 pub(crate) fn sides(ring: &WdmRing, origin: u32) -> Option<(u32, u32)> {
     let others = ring.ranks - 1;
-    let clockwise = room(ring, origin, Direction::Clockwise);
-    let counter = room(ring, origin, Direction::CounterClockwise);
+    let clockwise = ranks_before_cut(ring, origin, Direction::Clockwise);
+    let counter = ranks_before_cut(ring, origin, Direction::CounterClockwise);
     if clockwise + counter < others {
         return None;
     }
@@ -19,8 +19,8 @@ pub(crate) fn sides(ring: &WdmRing, origin: u32) -> Option<(u32, u32)> {
     Some((side, others - side))
 }
 
-/// Returns the number of ranks before the first cut in a direction from a rank, at most N - 1.
-pub(crate) fn room(ring: &WdmRing, rank: u32, direction: Direction) -> u32 {
+/// Returns the number of ranks between `rank` and the first cut in `direction`, at most N - 1.
+pub(crate) fn ranks_before_cut(ring: &WdmRing, rank: u32, direction: Direction) -> u32 {
     let ranks = ring.ranks;
     let cuts = ring
         .broken

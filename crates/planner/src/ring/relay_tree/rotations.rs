@@ -1,12 +1,13 @@
-//! Plans along relay trees.
+//! All_gathers along rotated relay trees.
 //!
-//! An all_gather on a ring looks the same from every rank. One tree of lightpaths that takes a
-//! block from its owner to all other ranks, rotated to all owners, is therefore a whole plan. A
-//! lightpath of length l, rotated to all ranks, occupies l channels of its direction in its slot if
-//! l divides N. The planner must find *one* tree of N - 1 lightpaths, each in a later slot than its
-//! parent, whose lengths add up to at most c channels in every slot and direction ([`tree`]), and
-//! must assign channels to the rotations ([`channel_packing`]). For very many ranks the tree is
-//! built without a search ([`linear_tree`]).
+//! A *relay tree* is a tree of lightpaths along which the block of one rank reaches all other
+//! ranks. The rotations of one relay tree to all ranks are a plan of an all_gather. If l divides N,
+//! the rotations of a lightpath of l links occupy l channels of its direction in its slot.
+//!
+//! The planner searches for *one* tree of N - 1 lightpaths ([`tree`]). Each lightpath must have a
+//! later slot than the lightpath to its sender. In every slot and direction, the sum of the lengths
+//! must be at most c. The planner then assigns channels to the rotations ([`channel_packing`]). For
+//! very large rings, it builds the tree without a search ([`linear_tree`]).
 
 use super::tree::{self, Reserve, TreeEdge};
 use super::{channel_packing, irregular_ring, light_trees, linear_tree, small_rings};
@@ -21,42 +22,40 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::Transfer;
 
-/// Name of the planner.
 pub(crate) const NAME: &str = "relay_tree";
 
-/// Maximum number of table entries (ranks times slots) of a tree search. Larger trees are built by
-/// [`linear_tree`].
+/// Maximum size of a tree search: the number of ranks times the number of slots. For larger trees,
+/// the planner uses [`linear_tree`].
 const MAX_TABLE_ENTRIES: u64 = 1 << 25;
 
-/// Number of transfers above which the tree of [`linear_tree`] is used if it needs hardly more
-/// slots than the lower bound: a search may find plans that are not rotation-symmetric, which take
-/// longer to prove and to simulate than to find.
+/// Number of transfers above which the planner prefers the tree of [`linear_tree`] if its number of
+/// slots is near the lower bound. (A search may find a plan that is not rotation-symmetric. Such a
+/// large plan takes long to verify and to simulate.)
 const MAX_SEARCHED_TRANSFERS: u64 = 1 << 22;
 
-/// Maximum relative excess of slots over the lower bound with which the tree of [`linear_tree`] is
-/// used above [`MAX_SEARCHED_TRANSFERS`], as a divisor: 1/50.
+/// Divisor d: a number of slots counts as near the lower bound if it exceeds the bound by at most
+/// 1/d of the bound.
 const EXCESS_DIVISOR: u32 = 50;
 
-/// Plans an all_gather along rotated relay trees in the fewest slots found, with one chunk per
-/// lightpath and slot.
+/// Plans an all_gather along rotated relay trees, with few slots. Each lightpath carries one chunk.
 ///
-/// With whole blocks the plan never needs more slots than the best named algorithm, unless the plan
-/// is too large to be written out; above 2^22 transfers it needs at most 1/50 more slots than the
-/// lower bound. Blocks in pieces have a tree for each piece. The plan is rotation-symmetric if all
-/// lengths divide the number of ranks. The result is deterministic.
+/// A plan of whole blocks has at most as many slots as the best named algorithm, if the plan is
+/// small enough to store all transfers. A plan with more than 2^22 transfers has at most 1/50 more
+/// slots than the lower bound. Blocks that are cut into pieces have a tree for each piece. The
+/// result is deterministic.
 ///
 /// # Errors
-/// Collectives other than an all_gather, or with another number of ranks than the fabric.
+/// Returns an error if the collective is not an all_gather, or if its number of ranks differs from
+/// the fabric's.
 pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
     on_ring(fabric.needed(NAME)?, collective)
 }
 
-/// Plans an all_gather as [`relay_tree`] does, on a ring.
 pub(crate) fn on_ring(ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
     within(ring, collective, MAX_TRANSFERS)
 }
 
-/// Plans an all_gather as [`relay_tree`] does, with at most `most` transfers or representatives.
+/// Plans an all_gather on a ring; see [`relay_tree`]. The plan stores at most `most` transfers.
 pub(crate) fn within(
     ring: &WdmRing,
     collective: Collective,
@@ -68,8 +67,8 @@ pub(crate) fn within(
     Ok(better.unwrap_or(plan))
 }
 
-/// Plans an all_gather by rotations of one tree, or by [`irregular_ring`] on a ring that does not
-/// look the same from every rank.
+/// Plans an all_gather by rotations of one tree. On irregular rings, uses [`irregular_ring`]
+/// instead. The plan stores at most `most` transfers.
 fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, PlannerError> {
     if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {
@@ -105,14 +104,14 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
         };
     }
     let min_slots = wdm_ring::best(ring, &collective).steps as u32;
-    // A plan hop by hop in both directions is always possible.
+    // A plan with lightpaths of one link in both directions is always possible.
     let slot_limit = pieces.saturating_mul(ring.ranks).saturating_add(1);
     if pieces > 1 && pieces <= ring.channels() && min_slots >= hops_in_both_directions(ring) {
         return Ok(Packed::hop_by_hop(ring, pieces).plan(ring, collective));
     }
     let form = Form::of(transfers, most);
     let attempts = attempts(ring, form);
-    // Pieces that follow one another hop by hop need fewer slots than trees one after the other.
+    // `linear_tree` builds a tree for a whole block only.
     if pieces == 1 && transfers > MAX_SEARCHED_TRANSFERS {
         let linear = Packed::linear(ring, &attempts[0].0);
         let entries = u64::from(min_slots) * u64::from(ring.ranks);
@@ -135,7 +134,6 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
     if let Some(packed) = search(ring, 1, &attempts, min_slots, named_slots) {
         return Ok(packed.plan(ring, collective));
     }
-    // The named algorithm may need more slots than its loads suggest.
     let fabric = Fabric::new(ring.clone());
     let named = named::plan(&Spec::new(name), &fabric, collective, AUTO)?;
     let min_slots = named_slots.max(min_slots);
@@ -145,8 +143,8 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
     })
 }
 
-/// Returns the better one of a plan along light trees and a plan without them, whose lightpaths
-/// reach farther because no rank taps their light.
+/// Plans an all_gather with light trees and without light trees, and returns the plan with fewer
+/// slots. (Lightpaths of one receiver have a longer reach than light trees.)
 fn with_light_trees(ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
     let pieces = collective.pieces();
     let shared = light_trees::all_gather(ring, collective, NAME);
@@ -164,17 +162,17 @@ fn with_light_trees(ring: &WdmRing, collective: Collective) -> Result<Plan, Plan
     Ok(if is_better { plan } else { shared })
 }
 
-/// Tree with the channels of its rotations.
+/// Tree with the slots and channels of all rotations of its edges.
 struct Packed {
     tree: Vec<TreeEdge>,
     slots: u32,
-    /// Placed lightpaths by slot; `None` if [`channel_packing::place_exactly`] gives the channels.
+    /// Lightpaths with channels, indexed by slot; each entry also says whether the lightpath is
+    /// clockwise. `None` if [`channel_packing::place_exactly`] assigns the channels.
     placed: Option<Vec<Vec<(bool, channel_packing::PlacedLightpath)>>>,
 }
 
-/// Searches for a tree that packs into the fewest slots, from `min_slots` on; `None` if none needs
-/// fewer than `limit`. Numbers of slots are tried in growing strides until one works, then by
-/// bisection between it and the last that failed.
+/// Searches for the tree with the fewest slots: at least `min_slots` and fewer than `limit` slots.
+/// Tries numbers of slots in growing strides until a tree is found, then bisects.
 fn search(
     ring: &WdmRing,
     pieces: u32,
@@ -185,7 +183,6 @@ fn search(
     let mut best: Option<Packed> = None;
     let (mut failed, mut sufficient) = (min_slots.max(1) - 1, limit);
     let mut stride = 1;
-    // With many slots, a difference below 1 % is not worth further attempts.
     while failed + 1 + sufficient / 100 < sufficient {
         let slots = match best {
             None => (failed + stride).min(sufficient - 1),
@@ -209,8 +206,9 @@ fn search(
     best
 }
 
-/// Returns the best of the trees of `slots` slots whose rotations have channels in fewer than
-/// `limit` slots, if there is one.
+/// Searches for trees of `slots` slots and assigns channels to their rotations, which may add
+/// slots. Returns the tree with the fewest slots in total, or `None` if no tree needs fewer than
+/// `limit` slots.
 fn attempt(
     ring: &WdmRing,
     pieces: u32,
@@ -227,7 +225,7 @@ fn attempt(
         let Some(tree) = tree::build(&request) else {
             continue;
         };
-        // With converters, only the number of lightpaths on each link counts.
+        // With converters, a lightpath can change its channel at every rank.
         if channel_packing::all_lengths_divide(ranks, &tree)
             || (ring.converters && ring.fibres == 1)
         {
@@ -256,10 +254,12 @@ fn attempt(
     best
 }
 
-/// Lengths of the lightpaths of a tree, with the reserved channels.
+/// Lengths that lightpaths may have, in links, ascending, and the channels that the search
+/// reserves.
 type Attempt = (Vec<u32>, Reserve);
 
-/// Returns the lengths and reserves to try. Rotation-symmetric plans need lengths that divide N.
+/// Returns the parameters of the tree searches that the planner tries. If the plan must be
+/// rotation-symmetric, all lengths divide the number of ranks.
 fn attempts(ring: &WdmRing, form: Form) -> Vec<Attempt> {
     let ranks = ring.ranks;
     let longest = ring.channels().min(ranks / 2).min(ring.longest()).max(1);
@@ -296,23 +296,24 @@ fn attempts(ring: &WdmRing, form: Form) -> Vec<Attempt> {
         attempts.push((powers.clone(), Reserve::EveryNthSlot(3)));
         attempts.push((powers, Reserve::EveryNthSlot(8)));
     }
-    let mut kept = Vec::new();
+    let mut retained = Vec::new();
     attempts.retain(|attempt| {
-        let is_new = !kept.contains(attempt);
-        kept.push(attempt.clone());
+        let is_new = !retained.contains(attempt);
+        retained.push(attempt.clone());
         is_new
     });
     attempts
 }
 
-/// Returns the number of slots in which a block reaches all ranks hop by hop in both directions.
+/// Returns the number of slots after which a block has reached all ranks, if lightpaths of one link
+/// forward the block in both directions.
 fn hops_in_both_directions(ring: &WdmRing) -> u32 {
     ring.ranks / 2
 }
 
 impl Packed {
-    /// Returns the tree in which every piece travels on a channel of its own, hop by hop in both
-    /// directions.
+    /// Builds the tree in which lightpaths of one link forward the block in both directions. Each
+    /// piece of the block uses a separate channel.
     fn hop_by_hop(ring: &WdmRing, pieces: u32) -> Packed {
         let (ranks, slots) = (ring.ranks, hops_in_both_directions(ring));
         let edge = |slot: u32, piece: u32, clockwise: bool| TreeEdge {
@@ -330,7 +331,7 @@ impl Packed {
         for slot in 0..slots {
             interrupt::check();
             tree.extend((0..pieces).map(|piece| edge(slot, piece, true)));
-            // The rank opposite the root needs the piece from one direction only.
+            // The rank opposite the root receives the piece from one direction only.
             if 2 * slot + 2 < ranks {
                 tree.extend((0..pieces).map(|piece| edge(slot, piece, false)));
             }
@@ -342,7 +343,6 @@ impl Packed {
         }
     }
 
-    /// Returns the tree of [`linear_tree`].
     fn linear(ring: &WdmRing, lengths: &[u32]) -> Packed {
         let (tree, slots) = linear_tree::build(ring.ranks, ring.channels(), lengths);
         Packed {
@@ -355,11 +355,10 @@ impl Packed {
     fn plan(self, ring: &WdmRing, collective: Collective) -> Plan {
         let fabric = Fabric::new(ring.clone());
         let mut plan = empty_plan(fabric, collective, NAME.into(), self.slots);
-        // Dead wavelengths leave gaps among the channels of a representative.
+        // On a ring with dead wavelengths, the channels of a representative may not be consecutive.
         let is_symmetric = self.placed.is_none() && ring.is_even();
         let ranks = if is_symmetric { 1 } else { ring.ranks };
         plan.reserve(self.tree.len() * ranks as usize);
-        // The lightpaths of a slot are freed once they are in the plan.
         let mut placed = self.placed.map(Vec::into_iter);
         for slot in 0..self.slots {
             plan.schedule.begin_step();
@@ -396,7 +395,6 @@ impl Packed {
     }
 }
 
-/// Returns the lightpath of an edge of the tree, rotated to its owner `origin`.
 fn lightpath(
     ring: &WdmRing,
     collective: Collective,

@@ -1,17 +1,16 @@
-//! Plans of all_gathers among few ranks on any ring, found by simulated annealing.
+//! Search for all_gathers on small rings by simulated annealing.
 //!
-//! Every rank receives the block of every other rank once. For each such delivery a state of the
-//! search gives the slot, the side from which the light comes, and the channel. The source is the
-//! nearest rank on that side that has the block in an earlier slot. With light trees, the
-//! deliveries of a slot from one rank and one side share the light of the farthest delivery. The
-//! cost of a state is 1 for every excess lightpath on a channel of a link and for every excess
-//! port, and [`UNLIT_COST`] for every delivery without light. A state of cost 0 is a plan.
+//! Every rank receives the block of every other rank once. A state of the search consists of these
+//! *deliveries*, each with a slot, a direction and a channel. The source of a delivery is the
+//! nearest rank against this direction that has the block before the slot. On rings with light
+//! trees, deliveries with the same slot, source and direction share the light tree to the farthest
+//! destination. The cost of a state is 1 for every excess lightpath on a channel of a link or at
+//! the ports of a rank, and [`UNLIT_COST`] for every delivery whose route is cut or exceeds the
+//! reach. A state of cost 0 is a plan.
 //!
-//! The search changes one delivery at a time. It accepts every change that does not raise the cost,
-//! and a share of the other changes that falls with the increase of cost and with time: simulated
-//! annealing (Kirkpatrick, Gelatt and Vecchi, Science 1983). It restarts a few times. Numbers of
-//! slots are tried from a lower bound on. The random numbers are seeded and the number of changes
-//! is fixed, so that the same ring always has the same plan.
+//! The search changes one delivery at a time. It accepts every change that does not increase the
+//! cost, and other changes with a probability that decreases with the increase of the cost and with
+//! time (Kirkpatrick, Gelatt and Vecchi, Science 1983). The result is deterministic.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -24,26 +23,28 @@ use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::Transfer;
 
-/// Maximum number of ranks of rings that are searched.
+/// Maximum number of ranks of a ring for which the search is used.
 const MAX_RANKS: u32 = 12;
 
-/// Number of restarts of a search.
+/// Number of attempts of the search, each with another random seed.
 const RESTARTS: u64 = 5;
 
-/// Number of changes that are tried after each restart; all restarts take about 50 ms.
+/// Number of changes that each attempt tries. (All attempts together take about 50 ms.)
 const CHANGES: u32 = 100_000;
 
-/// Initial share of accepted changes among those that raise the cost by 1.
+/// Initial probability that a change which increases the cost by 1 is accepted.
 const INITIAL_ACCEPTANCE: f64 = 0.2;
 
-/// Factor by which this share falls after each 64th of the changes, to 0.005 at the end.
+/// Factor by which the acceptance probability decreases each time that 1/64 of the changes have
+/// been tried. The final probability is 0.005.
 const ACCEPTANCE_FACTOR: f64 = 0.944;
 
-/// Cost of a delivery that no light reaches, where an excess lightpath costs 1.
+/// Cost of a delivery whose route is cut or exceeds the reach. (An excess lightpath on a channel
+/// costs 1.)
 const UNLIT_COST: i32 = 8;
 
-/// Searches for an all_gather of whole blocks in the fewest slots: at least `min_slots`, and fewer
-/// than `limit`.
+/// Searches for an all_gather of whole blocks with the fewest slots. The plan has at least
+/// `min_slots` slots and fewer than `limit` slots.
 pub(crate) fn all_gather(
     ring: &WdmRing,
     collective: Collective,
@@ -57,7 +58,7 @@ pub(crate) fn all_gather(
     } else {
         0..0
     };
-    // A search that fails near the lower bound seldom succeeds with more slots.
+    // Only two numbers of slots are tried: after two failures, more slots rarely help.
     slots.take(2).find_map(|slots| {
         (0..RESTARTS).find_map(|seed| {
             let mut search = DeliverySearch::new(ring, slots, seed);
@@ -75,29 +76,30 @@ struct Delivery {
     channel: u32,
 }
 
-/// Lightpath of a delivery.
 #[derive(Debug, Clone, Copy)]
 struct DeliveryLightpath {
     delivery: Delivery,
     source: u32,
     destination: u32,
     hops: u32,
-    /// True if the light of a farther delivery serves this delivery, too.
+    /// True if the delivery uses the light tree to a farther destination.
     shared: bool,
 }
 
-/// State of the search.
 struct DeliverySearch<'a> {
     ring: &'a WdmRing,
     slots: u32,
     channels: u32,
+    /// Number of ports of a rank; `i32::MAX` if unlimited.
     ports: i32,
+    /// Maximum number of links of a lightpath.
     reach: u32,
-    /// Deliveries, as `[block][rank]`. The entries of the blocks' owners are not used.
+    /// Delivery of each block to each rank, in the order of blocks and ranks. The entry of a block
+    /// and its owner is unused.
     deliveries: Vec<Delivery>,
-    /// Numbers of lightpaths on links, as `[slot][direction][channel][link]`.
+    /// Number of lightpaths on each link, in the order of slots, directions, channels and links.
     load: Vec<i32>,
-    /// Numbers of lightpaths that ranks send and receive, as `[slot][rank]`.
+    /// Number of lightpaths that each rank sends, in the order of slots and ranks.
     sent: Vec<i32>,
     received: Vec<i32>,
     cost: i32,
@@ -129,12 +131,12 @@ impl<'a> DeliverySearch<'a> {
             generator,
         };
         for block in 0..ranks {
-            search.put(block, 1);
+            search.count_block(block, 1);
         }
         search
     }
 
-    /// Runs the search. Returns whether the final state is a plan.
+    /// Runs one attempt of the search. Returns whether the final state is a plan.
     fn run(&mut self) -> bool {
         let ranks = self.ring.ranks;
         let mut acceptance = INITIAL_ACCEPTANCE;
@@ -154,11 +156,11 @@ impl<'a> DeliverySearch<'a> {
             self.lightpaths(block, &mut lightpaths);
             self.count(&lightpaths, -1);
             self.deliveries[at] = self.changed(old);
-            self.put(block, 1);
+            self.count_block(block, 1);
             let more = self.cost - before;
             let accepted = (0..more).all(|_| self.generator.random_range(0.0..1.0) < acceptance);
             if !accepted {
-                self.put(block, -1);
+                self.count_block(block, -1);
                 self.deliveries[at] = old;
                 self.count(&lightpaths, 1);
             }
@@ -166,8 +168,8 @@ impl<'a> DeliverySearch<'a> {
         self.cost == 0
     }
 
-    /// Returns a delivery with a random channel and, in two of three cases, a random slot or the
-    /// opposite direction.
+    /// Changes the channel of a delivery at random. With probability 1/3, also changes the slot;
+    /// with probability 1/3, also changes the direction.
     fn changed(&mut self, old: Delivery) -> Delivery {
         let generator = &mut self.generator;
         let mut new = Delivery {
@@ -182,14 +184,15 @@ impl<'a> DeliverySearch<'a> {
         new
     }
 
-    /// Adds the lightpaths of a block (`sign` = 1) or removes them (`sign` = -1).
-    fn put(&mut self, block: u32, sign: i32) {
+    /// Adds the lightpaths of all deliveries of a block to the loads and the cost (`sign` = 1), or
+    /// subtracts them (`sign` = -1).
+    fn count_block(&mut self, block: u32, sign: i32) {
         let mut lightpaths = Vec::with_capacity(self.ring.ranks as usize);
         self.lightpaths(block, &mut lightpaths);
         self.count(&lightpaths, sign);
     }
 
-    /// Writes the lightpaths of a block to `lightpaths`.
+    /// Replaces the contents of `lightpaths` by the lightpaths of all deliveries of a block.
     fn lightpaths(&self, block: u32, lightpaths: &mut Vec<DeliveryLightpath>) {
         let ranks = self.ring.ranks;
         let deliveries = &self.deliveries[(block * ranks) as usize..][..ranks as usize];
@@ -217,7 +220,8 @@ impl<'a> DeliverySearch<'a> {
         }
     }
 
-    /// Assigns to all deliveries of a slot from one rank and side the channel of the farthest one.
+    /// Combines deliveries to light trees: deliveries with the same slot, source and direction use
+    /// the channel of the farthest of these deliveries.
     fn share(&self, lightpaths: &mut [DeliveryLightpath]) {
         for at in 0..lightpaths.len() {
             let lightpath = lightpaths[at];
@@ -241,7 +245,7 @@ impl<'a> DeliverySearch<'a> {
         }
     }
 
-    /// Adds lightpaths to the loads and the cost (`sign` = 1) or removes them (`sign` = -1).
+    /// Adds lightpaths to the loads and the cost (`sign` = 1), or subtracts them (`sign` = -1).
     fn count(&mut self, lightpaths: &[DeliveryLightpath], sign: i32) {
         let ranks = self.ring.ranks;
         for lightpath in lightpaths {
@@ -277,7 +281,6 @@ impl<'a> DeliverySearch<'a> {
         }
     }
 
-    /// Returns the maximum number of links of a lightpath.
     fn farthest(&self) -> u32 {
         match self.ring.multicast {
             true => self.reach.min(self.ring.longest_tree()),
@@ -285,7 +288,6 @@ impl<'a> DeliverySearch<'a> {
         }
     }
 
-    /// Returns the plan of a state of cost 0.
     fn plan(&self, collective: Collective, name: &str) -> Plan {
         let mut by_block: Vec<(u32, DeliveryLightpath)> = Vec::new();
         let mut lightpaths = Vec::new();
@@ -314,7 +316,7 @@ impl<'a> DeliverySearch<'a> {
     }
 }
 
-/// Adds `sign` to a count and returns by how much its excess above `limit` grows.
+/// Adds `sign` to `count`. Returns the change of the excess of `count` above `limit`.
 fn change(count: &mut i32, sign: i32, limit: i32) -> i32 {
     let before = (*count - limit).max(0);
     *count += sign;

@@ -1,12 +1,15 @@
-//! Search of a relay tree whose lightpaths respect the capacity of every slot.
+//! Search for a relay tree whose lightpaths respect the capacity of every slot.
 //!
-//! Every owner uses the same tree, rotated. A lightpath of length l therefore loads every link of
-//! its direction l times, and a slot has room for lightpaths of total length c in each direction,
-//! with c channels. The tree is grown slot by slot. Each gap between ranks that have the block may
-//! stay, or be split by lightpaths from its ends: a split costs length in this slot and leaves a
-//! price for later slots ([`crate::ring::relay_tree::prices`]). A knapsack over all gaps picks the
-//! splits that leave the least price within a total length of 2c. Each split may then be mirrored,
-//! so that neither direction exceeds c. Prices are adjusted again after each slot.
+//! The blocks of all ranks use the same tree, rotated. The rotations of a lightpath of l links load
+//! every link of the lightpath's direction l times. With c channels per direction, the lightpaths
+//! of a slot may therefore have a total length of c links in each direction.
+//!
+//! The search adds one slot after another. A *gap* is a run of consecutive ranks that do not have
+//! the block yet. In each slot, lightpaths from the ends of a gap may split the gap into smaller
+//! gaps, which have a price in later slots ([`crate::ring::relay_tree::prices`]). A knapsack
+//! problem over all gaps chooses the splits with the least total price whose total length is at
+//! most 2c. Splits are mirrored such that neither direction exceeds c. Prices are adjusted again
+//! after each slot.
 
 use super::gap_splits::Split;
 use super::knapsack::choose;
@@ -14,28 +17,24 @@ use super::prices::{IMPOSSIBLE, PriceProblem, PriceTable, adjust, count_by_size}
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::Direction;
 
-/// Lightpath of the tree. Ranks are given by their clockwise offsets from the root.
+/// Lightpath of the tree of rank 0's block. Rotations of the tree serve the other ranks' blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TreeEdge {
-    /// Offset of the sender.
+    /// Rank that sends the block over this edge.
     pub(crate) parent: u32,
-    /// Links of the lightpath.
+    /// Number of links of the lightpath.
     pub(crate) length: u32,
-    /// True if the lightpath goes clockwise.
     pub(crate) clockwise: bool,
-    /// Slot, from 0.
     pub(crate) slot: u32,
-    /// Piece of the block that the lightpath carries.
     pub(crate) piece: u32,
 }
 
 impl TreeEdge {
-    /// Returns the direction of the lightpath.
     pub(crate) fn direction(&self) -> Direction {
         Direction::BOTH[usize::from(!self.clockwise)]
     }
 
-    /// Returns the offset of the receiver.
+    /// Returns the rank that receives the block over this edge.
     pub(crate) fn child(&self, ranks: u32) -> u32 {
         if self.clockwise {
             (self.parent + self.length) % ranks
@@ -45,38 +44,38 @@ impl TreeEdge {
     }
 }
 
-/// Problem of a tree search.
+/// Parameters of a tree search.
 #[derive(Debug, Clone)]
 pub(crate) struct TreeRequest {
     pub(crate) ranks: u32,
-    /// Number of trees: one for each piece of a block.
+    /// Number of pieces of a block. (The search builds a tree for each piece.)
     pub(crate) pieces: u32,
     /// Maximum total length of the lightpaths of a slot in each direction, in links.
     pub(crate) channels: u32,
     pub(crate) slots: u32,
     /// Lengths that lightpaths may have, in links, ascending from 1.
     pub(crate) lengths: Vec<u32>,
-    /// Rounds of price adjustment before the first slot, and after each slot.
+    /// Numbers of rounds of price adjustment before the first slot, and after each slot.
     pub(crate) rounds: (usize, usize),
-    /// Initial learning rate of the price adjustment.
     pub(crate) learning_rate: f32,
     pub(crate) reserve: Reserve,
 }
 
-/// Channels that are reserved because lengths do not divide the number of ranks.
+/// Channels that the search reserves, because some channels cannot be filled completely if lengths
+/// do not divide the number of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reserve {
-    /// No channel.
+    /// No channels.
     Nothing,
-    /// A channel of each direction and slot, for lightpaths of length 1. They fill the open ends of
-    /// channels.
+    /// A channel of each direction in every slot, for lightpaths of one link. (Lightpaths of one
+    /// link fit into short free ranges of channels.)
     Pad,
-    /// A channel of each direction in every n-th slot, for lightpaths that found no room.
+    /// A channel of each direction in every n-th slot, for lightpaths that had no free channel in
+    /// earlier slots.
     EveryNthSlot(u32),
 }
 
 impl Reserve {
-    /// Returns the number of reserved channels of each direction in a slot.
     fn channels(self, slot: usize, channels: u32) -> u32 {
         match self {
             Reserve::Nothing => 0,
@@ -88,27 +87,29 @@ impl Reserve {
     }
 }
 
-/// Gap of the tree: `size` ranks without the block after the rank at offset `start`, which has it.
+/// Gap: a run of consecutive ranks that do not have a piece of rank 0's block yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TreeGap {
+    /// Rank before the gap, which has the piece.
     pub(crate) start: u32,
     pub(crate) size: u32,
     pub(crate) piece: u32,
 }
 
-/// Maximum number of table entries that one price adjustment fills: about a tenth of a second.
+/// Maximum number of table entries that one price adjustment computes. (The computation takes about
+/// 0.1 s.)
 const MAX_TABLE_ENTRIES: usize = 400_000_000;
 
-/// Maximum ratio of the least price of a tree to the total price of the slots' capacity: above it
-/// no tree fits. The rounding errors of single-precision sums stay far below 0.001.
+/// Maximum ratio of the minimum price of a tree to the total price of the capacity of all slots.
+/// Above this ratio, no tree exists. (Rounding errors of the sums are far below 0.001.)
 const MAX_PRICE_RATIO: f32 = 1.002;
 
-/// Maximum number of slots after which prices are adjusted again.
+/// Maximum number of price adjustments after the first slot.
 const MAX_ADJUSTMENTS: usize = 48;
 
 impl TreeRequest {
-    /// Creates a error with as many rounds of price adjustment as fit into the limit of table
-    /// entries.
+    /// Creates the parameters of a search. [`MAX_TABLE_ENTRIES`] determines the numbers of rounds
+    /// of price adjustment. `(ranks, pieces)` are the numbers of ranks and of pieces of a block.
     pub(crate) fn new(
         (ranks, pieces): (u32, u32),
         channels: u32,
@@ -116,28 +117,28 @@ impl TreeRequest {
         lengths: Vec<u32>,
         reserve: Reserve,
     ) -> TreeRequest {
-        let table = 2 * ranks as usize * slots as usize * lengths.len();
-        // With many slots, neighbouring slots differ little, and prices hardly matter.
-        let affordable = match slots {
-            0..128 => MAX_TABLE_ENTRIES / table.max(1),
-            _ => MAX_TABLE_ENTRIES / 8 / table.max(1),
+        let entries = 2 * ranks as usize * slots as usize * lengths.len();
+        // With many slots, the prices of successive slots differ little, and few rounds suffice.
+        let rounds = match slots {
+            0..128 => MAX_TABLE_ENTRIES / entries.max(1),
+            _ => MAX_TABLE_ENTRIES / 8 / entries.max(1),
         };
-        let later = affordable / (slots as usize).min(MAX_ADJUSTMENTS);
+        let later_rounds = rounds / (slots as usize).min(MAX_ADJUSTMENTS);
         TreeRequest {
             ranks,
             pieces,
             channels,
             slots,
             lengths,
-            rounds: (affordable.clamp(10, 200), later.clamp(1, 20)),
+            rounds: (rounds.clamp(10, 200), later_rounds.clamp(1, 20)),
             learning_rate: 0.3,
             reserve,
         }
     }
 }
 
-/// Returns the tree, or `None` if the search finds none with this number of slots. The edges are in
-/// the order of their slots.
+/// Searches for a tree. Returns the edges in the order of their slots, or `None` if the search
+/// fails with this number of slots.
 pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
     let slots = request.slots as usize;
     let capacity = match request.reserve {
@@ -187,7 +188,6 @@ pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
                 later,
                 learning_rate,
             );
-            // Whatever is chosen now, some ranks remain unreached at the end.
             if ratio > MAX_PRICE_RATIO {
                 return None;
             }
@@ -220,7 +220,9 @@ pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
     gaps.is_empty().then_some(edges)
 }
 
-/// Fills the unused channels of both directions with lightpaths of length 1, where they save most.
+/// Adds lightpaths of one link to the splits of a slot until all channels of both directions are
+/// used. Each time, adds the lightpath that saves the most in later slots. `later` is the price of
+/// reaching n consecutive ranks in later slots, indexed by n.
 fn pad(gaps: &[TreeGap], chosen: &mut [Split], later: &[f32], channels: u32) {
     for direction in 0..2 {
         let cost = |split: &Split| [split.cost.0, split.cost.1][direction];
@@ -248,8 +250,8 @@ fn pad(gaps: &[TreeGap], chosen: &mut [Split], later: &[f32], channels: u32) {
     }
 }
 
-/// Returns the number of ranks without the block next to the near (0) or far (1) end of a gap after
-/// a split, or `None` if there are none.
+/// Returns the number of unreached ranks next to the near end (`end` is 0) or the far end (`end` is
+/// 1) of a gap after the lightpaths of `split`. Returns `None` if there are no unreached ranks.
 fn open_beside(gap: &TreeGap, split: &Split, end: usize) -> Option<u32> {
     let (same_end, other_end) = if end == 0 {
         (&split.near, &split.far)
@@ -263,13 +265,13 @@ fn open_beside(gap: &TreeGap, split: &Split, end: usize) -> Option<u32> {
     (open > 0).then_some(open)
 }
 
-/// Returns the distinct sizes of gaps, ascending, each with its number of gaps.
 fn sizes(gaps: &[TreeGap]) -> Vec<(usize, u32)> {
     count_by_size(gaps.iter().map(|gap| gap.size))
 }
 
-/// Adds the lightpaths of `lengths` from the near and the far end of a gap to `edges`, and the gaps
-/// that remain to `next`. The lengths of an end ascend.
+/// Splits a gap of unreached ranks by lightpaths from its two ends. Adds the lightpaths to `edges`
+/// and the remaining gaps to `next`. `near` and `far` are the lengths of the lightpaths from the
+/// two ends, in links, ascending.
 pub(crate) fn apply(
     ranks: u32,
     gap: TreeGap,
@@ -279,7 +281,7 @@ pub(crate) fn apply(
     next: &mut Vec<TreeGap>,
 ) {
     let end = gap.start + gap.size + 1;
-    let mut holders = vec![gap.start];
+    let mut reached = vec![gap.start];
     for &length in near {
         edges.push(TreeEdge {
             parent: gap.start % ranks,
@@ -288,7 +290,7 @@ pub(crate) fn apply(
             slot,
             piece: gap.piece,
         });
-        holders.push(gap.start + length);
+        reached.push(gap.start + length);
     }
     for &length in far.iter().rev() {
         edges.push(TreeEdge {
@@ -298,10 +300,10 @@ pub(crate) fn apply(
             slot,
             piece: gap.piece,
         });
-        holders.push(end - length);
+        reached.push(end - length);
     }
-    holders.push(end);
-    for pair in holders.windows(2) {
+    reached.push(end);
+    for pair in reached.windows(2) {
         if pair[1] > pair[0] + 1 {
             next.push(TreeGap {
                 start: pair[0],
