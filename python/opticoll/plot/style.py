@@ -181,7 +181,7 @@ def algorithm_name(spelled: str, collective: str | None = None) -> str:
     Four or more equal numbers in a row are written as a power, which keeps long names short:
 
     >>> algorithm_name("aggregated_trees:group=2,per_lightpath=2x3x3x3x3x4")
-    'Bundles (group=2,per_lightpath=2x3^4x4)'
+    'Aggregated trees (group=2,per_lightpath=2x3^4x4)'
     """
     name, _, options = spelled.partition(":")
     options = re.sub(

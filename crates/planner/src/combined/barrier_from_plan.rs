@@ -42,7 +42,7 @@ pub(crate) const PLANNER: Planner = Planner {
     depends_on_size: true,
     ..Planner::new(
         NAME,
-        "Signals",
+        "Barrier from plan",
         &[CollectiveKind::Barrier],
         "The lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast, with \
          signals instead of bytes",

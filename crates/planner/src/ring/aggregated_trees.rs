@@ -65,7 +65,7 @@ use tree::BundleTree;
 
 /// Parameters of a plan that sends the blocks of each group of neighbouring ranks together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bundles {
+pub(crate) struct AggregatedTrees {
     /// Number of ranks of a group.
     group: u32,
     pieces: u32,
@@ -105,8 +105,8 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     depends_on_size: true,
     ..Planner::new(
-        Bundles::NAME,
-        "Bundles",
+        AggregatedTrees::NAME,
+        "Aggregated trees",
         ALL_GATHER_KINDS,
         "Blocks of neighbouring ranks are sent together along one tree, which is rotated to all \
          groups",
@@ -142,7 +142,7 @@ const MAX_RANKS_OF_UNCONDITIONAL_SEARCH: u32 = 64;
 /// are at least f times this planner's lower estimate.
 const MIN_TIME_RATIO: f64 = 1.03;
 
-impl Recipe for Bundles {
+impl Recipe for AggregatedTrees {
     const NAME: &'static str = "aggregated_trees";
 
     fn longest(&self, ring: &WdmRing) -> u32 {
@@ -150,7 +150,7 @@ impl Recipe for Bundles {
     }
 
     fn spec(&self) -> Spec {
-        let spec = Spec::new(Bundles::NAME).with("group", self.group);
+        let spec = Spec::new(AggregatedTrees::NAME).with("group", self.group);
         let spec = match self.pieces {
             1 => spec,
             pieces => spec.with("pieces", pieces),
@@ -207,7 +207,7 @@ impl Recipe for Bundles {
         spec: &Spec,
         ring: &WdmRing,
         collective: Collective,
-    ) -> Result<Option<Bundles>, PlannerError> {
+    ) -> Result<Option<AggregatedTrees>, PlannerError> {
         if ring.ports.is_some() {
             return Err(refusal(
                 ring,
@@ -236,7 +236,7 @@ impl Recipe for Bundles {
             return Err(spec.refuse("group", error).into());
         }
         let pieces = spec.count("pieces", 1, MAX_PIECES)?.unwrap_or(1);
-        Ok(Some(Bundles {
+        Ok(Some(AggregatedTrees {
             group,
             pieces,
             meeting,
@@ -245,7 +245,7 @@ impl Recipe for Bundles {
         }))
     }
 
-    fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<Bundles>> {
+    fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<AggregatedTrees>> {
         if ring.ports.is_some() || ring.ranks < 4 {
             return Vec::new();
         }
@@ -293,7 +293,7 @@ fn candidates<'a>(
         ..time_model(ring, problem)
     };
     let min_time = recipes::min_time(ring, &without_propagation) as u64;
-    Ok(vec![recipe::deferred_candidate::<Bundles>(
+    Ok(vec![recipe::deferred_candidate::<AggregatedTrees>(
         problem, ring, min_time,
     )])
 }
@@ -323,7 +323,7 @@ fn named(
 ) -> Result<Planned, PlannerError> {
     let is_searched =
         spec.options().next().is_none() && ring.ports.is_none() && ring.broken.is_empty();
-    recipe::plan::<Bundles>(spec, problem, ring).map_err(|error| match error {
+    recipe::plan::<AggregatedTrees>(spec, problem, ring).map_err(|error| match error {
         PlannerError::NothingFits { .. }
         | PlannerError::Algorithm(AlgorithmError::Refused { .. })
             if is_searched =>
@@ -343,7 +343,7 @@ const NO_TREE: &str = "no tree was found; a ring with a prime number of ranks ha
 
 fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
     PlannerError::Algorithm(AlgorithmError::Refused {
-        name: Bundles::NAME,
+        name: AggregatedTrees::NAME,
         ranks: ring.ranks,
         reason: reason.into(),
     })

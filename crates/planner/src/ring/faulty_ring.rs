@@ -58,7 +58,7 @@ pub(crate) const PLANNER: Planner = Planner {
     depends_on_size: true,
     ..Planner::new(
         NAME,
-        "Detour",
+        "Faulty ring",
         &[
             CollectiveKind::AllGather,
             CollectiveKind::AllReduce,

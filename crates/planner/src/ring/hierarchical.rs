@@ -87,7 +87,7 @@ pub(crate) const PLANNER: Planner = Planner {
     depends_on_size: true,
     ..Planner::new(
         HierarchicalLayout::NAME,
-        "Grouped",
+        "Hierarchical",
         &[CollectiveKind::AllReduce],
         "Few slots: gateways add the vectors of their group, exchange the sums, and return the \
          results, all in stripes",

@@ -68,7 +68,7 @@ pub(crate) const PLANNER: Planner = Planner {
     takes_demands: true,
     ..Planner::new(
         NAME,
-        "Settings",
+        "Switch configurations",
         &CollectiveKind::ALL,
         "Steps of an algorithm over a circuit switch, which changes its configuration when a \
          change saves time, and otherwise relays messages over several circuits",

@@ -5,12 +5,12 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use super::Bundles;
+use super::AggregatedTrees;
 use super::time_model::TimeModel;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
 /// Time of a plan in picoseconds, and the recipe of the plan.
-pub(super) type TimedRecipe = (u64, Bundles);
+pub(super) type TimedRecipe = (u64, AggregatedTrees);
 
 /// Maximum number of cached searches: an all_reduce and an all_gather, each for two block sizes.
 const MAX_CACHED: usize = 4;

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::Bundles;
+use super::AggregatedTrees;
 use super::cache::TimedRecipe;
 use super::grouping::Grouping;
 use super::price_limits::{PriceLimits, capacities};
@@ -113,7 +113,7 @@ impl PendingSearch<'_> {
     fn timed_recipe(self, tree: BundleTree) -> TimedRecipe {
         let candidate = self.candidate;
         let meeting = candidate.class.meeting;
-        let recipe = Bundles {
+        let recipe = AggregatedTrees {
             group: self.grouping.group,
             pieces: candidate.pieces,
             meeting: meeting.map(|volume| volume * candidate.pieces),

@@ -17,7 +17,7 @@ use super::recipe_search::{RecipeCandidate, RecipeClass, RecipeSearch};
 use super::root_choice::{EvenRoots, RootSets, root_exchanges};
 use super::time_model::{TimeModel, Volumes};
 use super::tree::{BundleTree, TreeLengths, TreeSearch};
-use super::{Bundles, Tree};
+use super::{AggregatedTrees, Tree};
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
@@ -58,7 +58,7 @@ const MAX_BUNDLES: u32 = 4;
 
 /// Returns the tree of `recipe`. If the recipe does not contain a tree, searches for a tree.
 /// Returns `None` if the search fails.
-pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
+pub(super) fn tree(ring: &WdmRing, recipe: &AggregatedTrees) -> Option<Tree> {
     let grouping = Grouping::new(ring, recipe.group).with_pieces(recipe.pieces);
     let tree = match &recipe.tree {
         Some(tree) => tree.clone(),
@@ -71,7 +71,7 @@ pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
     })
 }
 
-fn search_tree(grouping: &Grouping, recipe: &Bundles) -> Option<BundleTree> {
+fn search_tree(grouping: &Grouping, recipe: &AggregatedTrees) -> Option<BundleTree> {
     let volumes = &recipe.volumes;
     let slots = volumes.len();
     let lengths = lengths(grouping);
