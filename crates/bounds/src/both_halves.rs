@@ -1,27 +1,26 @@
-//! Lower bound on the time of an all_reduce in S slots: every sum that is gathered must be spread.
+//! Lower bound on the time of an all_reduce in S slots: every gathered sum must be distributed.
 //!
-//! N ranks have k ports each; q = 1 + k; times as in [`super::pieces`]. Let A be the least number
-//! of transfers of a byte in any all_reduce of S slots. Then T >= m A / N, since N ranks receive.
+//! N ranks have k ports each, q = 1 + k, and [`super::pieces`] defines the times. Let A be the
+//! least number of transfers of a byte in any all_reduce of S slots. Then T >= m A / N, because N
+//! ranks receive at the same time.
 //!
 //! **Both halves** (theorem A1). A >= 2 (N - 1).
 //!
-//! **Passing** (theorem A7). Cut the slots after slot s. For e transfers of a rank let g(e) be the
-//! greatest h r, with h, r <= N, h <= 1 + the sum of q^(j - 1) over the transfers that the rank
-//! receives in slots j <= s, and r <= 1 + the sum of q^(S - j) over those that it sends in slots
-//! j > s. Then A / N is at least the least mean of numbers e with which the mean of g(e) is N; a
-//! mixture of two numbers gives it. The bound is the maximum over s.
+//! **Passing** (theorem A7). Consider the slots up to s, and the slots after s. If a rank takes
+//! part in e transfers, let g(e) be the greatest product h r with h, r <= N. h is at most 1 plus
+//! the sum of q^(j - 1) over the transfers that the rank receives in slots j <= s. r is at most 1
+//! plus the sum of q^(S - j) over the transfers that the rank sends in slots j > s. Each rank has
+//! its number e. A / N is at least the least mean of these numbers for which the mean of g(e) is N.
+//! Two different numbers e are enough to reach this minimum. The bound is the maximum over s.
 
 use super::VectorInSlots;
 use opticoll_base::units::{Time, UnitError};
 
-/// Maximum number of ports per rank for the bound "passing". With more ports few slots are enough,
-/// and the numbers of transfers to try are too many.
+/// Maximum number of ports per rank for the bound "passing". With more ports, few slots are enough,
+/// and there are too many numbers of transfers to try.
 const MAX_PORTS: u64 = 16;
 
-/// Returns the minimum time of an all_reduce of a vector.
-///
-/// # Errors
-/// A time beyond 64 bits.
+/// Returns the minimum time of an all_reduce of `vector`, over all numbers of slots.
 pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
     let (ranks, ports) = (vector.ranks, vector.ports);
     let both_halves = 2.0 * (ranks - 1) as f64 / ranks as f64;
@@ -30,7 +29,7 @@ pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
         if slots < growth {
             return None;
         }
-        // A plan of twice the least number of slots may gather first and spread afterwards.
+        // A plan of twice the least number of slots may gather first and distribute afterwards.
         Some(match ports > MAX_PORTS || slots >= 2 * growth {
             true => both_halves,
             false => both_halves.max(passing(ranks, ports, slots)),
@@ -38,7 +37,7 @@ pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
     })
 }
 
-/// Returns the greatest bound "passing" on A / N over all cuts.
+/// Returns the bound "passing" (theorem A7) on the mean number of transfers of a byte per rank.
 fn passing(ranks: u64, ports: u64, slots: u64) -> f64 {
     let rank_count = ranks as f64;
     let cuts = (0..=slots).map(|cut| {
@@ -57,9 +56,8 @@ fn passing(ranks: u64, ports: u64, slots: u64) -> f64 {
     cuts.fold(0.0, f64::max)
 }
 
-/// Returns, for e = 0, 1, 2, ... transfers that a rank receives in `slots` slots, the maximum
-/// number of ranks whose contributions it then has. The list ends with the first e that reaches all
-/// ranks.
+/// Returns the maximum number of ranks whose contributions a rank has after e transfers in `slots`
+/// slots, indexed by e. The list ends with the first e that reaches all ranks.
 fn reached(ranks: u64, ports: u64, slots: u64) -> Vec<f64> {
     let rank_count = ranks as f64;
     let mut reached = vec![1.0];
@@ -77,8 +75,8 @@ fn reached(ranks: u64, ports: u64, slots: u64) -> Vec<f64> {
     reached
 }
 
-/// Returns the least mean of indices e, one for each rank, for which the mean of `gains[e]` is at
-/// least `wanted`; 0 if every gain is less than `wanted`.
+/// Returns the least mean of indices e, one index per rank, for which the mean of `gains[e]` is at
+/// least `wanted`. Returns 0 if every gain is less than `wanted`.
 fn least_mean(gains: &[f64], wanted: f64) -> f64 {
     let mut least = f64::INFINITY;
     for (few, low) in gains.iter().enumerate() {
@@ -97,7 +95,7 @@ fn least_mean(gains: &[f64], wanted: f64) -> f64 {
     }
     match least.is_finite() {
         true => least,
-        // No plan has so few slots. The caller takes the maximum with the bound "both halves".
+        // No plan has so few slots. The caller uses the bound "both halves" instead.
         false => 0.0,
     }
 }
@@ -107,8 +105,9 @@ mod tests {
     use super::{passing, reached};
 
     #[test]
-    fn who_hears_of_most_receives_last() {
-        // Three slots of two ports: one contribution at first, then 9 twice, 3 twice, 1 twice.
+    fn transfers_of_the_last_slot_bring_most_contributions() {
+        // Three slots of two ports: the rank's own contribution, then 9 per transfer, 3 per
+        // transfer, and 1 per transfer.
         let expected = [1.0, 10.0, 19.0, 22.0, 25.0, 26.0, 27.0];
         assert_eq!(reached(1000, 2, 3), expected);
         assert_eq!(reached(20, 2, 3), [1.0, 10.0, 19.0, 20.0]);
@@ -124,8 +123,7 @@ mod tests {
                 "{dimensions}: {least}"
             );
         }
-        // With one more slot 2 + (d - 3) / 2 transfers per rank are enough, by one halving: 3.5 for
-        // 64 ranks.
+        // With one more slot, 2 + (d - 3) / 2 transfers per rank are enough: 3.5 for 64 ranks.
         let least = passing(64, 1, 7);
         assert!((2.7..=3.5).contains(&least), "{least}");
     }

@@ -1,37 +1,37 @@
 //! Lower bounds for circuit switches, in the cost model of the simulator `circuit`.
 //!
-//! n >= 2 ranks have d ports of rate B each; alpha is the start-up, delta the latency, R the
-//! reconfiguration. A hop is a message on a circuit in a slot; a rank forwards only data that
-//! arrived in an earlier slot. If ports are dead or slower, n d B is the sum of the rates of the
-//! working ports, and the rank with the least rate bounds the bytes that each rank must send or
-//! receive.
+//! n >= 2 ranks have d ports of rate B each. alpha is the start-up time, delta the latency, and R
+//! the reconfiguration time. A hop is a message on a circuit in a slot. A rank forwards only data
+//! that arrived in an earlier slot. If ports are dead or slower, n d B is the sum of the rates of
+//! all working ports. The rank with the least rate then bounds the bytes that each rank sends or
+//! receives.
 //!
 //! - **settings** (theorem C1). If the whole switch changes at once, T >= min over P of c(P) +
-//!   alpha + S(P) delta + m / (d B). P settings cost c(P) = (P - 1) R, or P R if the first setting
-//!   is charged, and need S(P) slots (`phases`). With cut-through alpha + max(S(P) delta, P delta +
-//!   m / (d B)) follows c(P). In an all_to_all m counts every hop of the blocks (`hop_counts`), and
-//!   the bound is the minimum over P and the number of slots.
-//! - **Ports, or planes, that change one by one** (theorem C2): T >= min over P of max(c(P),
-//!   alpha + D(P) delta, alpha + delta + m / (d B)), with D(P) the least h with 1 + P d + ... + (P
-//!   d)^h >= n.
-//! - **A demand** (theorem C4), see [`demanded`]: n becomes the number of ranks that a rank
-//!   reaches, itself included, and m the bytes of all hops of its blocks, where the largest blocks
-//!   take the fewest hops.
-//! - **A network beside the switch** (theorem C3), of rate b and latency L: T >= min(alpha + delta,
-//!   L) + m / (d B + b), and R more if each slot is charged.
+//!   alpha + S(P) delta + m / (d B). P configurations need S(P) slots (`phases`). They cost c(P) =
+//!   (P - 1) R, or P R if the first configuration is charged. With cut-through forwarding, alpha +
+//!   max(S(P) delta, P delta + m / (d B)) follows c(P). In an all_to_all, m counts every hop of the
+//!   blocks (`hop_counts`), and the bound is the minimum over P and the number of slots.
+//! - **Ports, or planes, that change one by one** (theorem C2). T >= min over P of max(c(P), alpha
+//!   + D(P) delta, alpha + delta + m / (d B)). D(P) is the least h with 1 + P d + ... + (P d)^h >=
+//!   n.
+//! - **A demand** (theorem C4), see [`demanded`]. n is then the number of ranks that a rank
+//!   reaches, including itself. m is the bytes of all hops of a rank's blocks, where the largest
+//!   blocks make the fewest hops.
+//! - **A network beside the switch** (theorem C3), of rate b and latency L. T >= min(alpha + delta,
+//!   L) + m / (d B + b), plus R if each slot is charged.
 
 pub mod demanded;
 
 use crate::circuit_switch::demanded::DemandLines;
 use crate::hop_counts::power;
 pub use crate::hop_counts::{fewest_hops, hop_orders, least_hops};
-use crate::{Bound, TimeBound, crossing_bytes, growth, over, phases};
+use crate::{Bound, TimeBound, crossing_bytes, growth, phases, transmission_time};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstConfiguration, Forwarding};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Returns the bound on slots: in a slot a rank informs at most d others.
+/// Returns the bound on slots: in a slot, a rank informs at most as many ranks as it has ports.
 pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
     let reached = match collective.demand() {
         Some(_) => DemandLines::of(collective, Bytes::new(0)).reached(),
@@ -60,10 +60,8 @@ pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
     }
 }
 
-/// Returns the greatest bound on the time of a collective of a size.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest bound on the time of `collective` at the size `size`. Fails if a time
+/// exceeds 64 bits of picoseconds.
 pub fn best(
     switch: &CircuitSwitch,
     collective: &Collective,
@@ -101,20 +99,20 @@ pub fn best(
     let mut least: Option<Time> = None;
     let mut most = 0;
     while most < ranks {
-        let settings = [most + 1, ranks.min(end_of_run(most))];
-        most = settings[1];
-        let (charged, time) = problem.with_settings(settings, charge)?;
+        let configurations = [most + 1, ranks.min(end_of_range(most))];
+        most = configurations[1];
+        let (charged, time) = problem.with_configurations(configurations, charge)?;
         least = Some(least.map_or(time, |least| least.min(time)));
-        // The search ends if the number of settings does not matter, or if more settings cost more
-        // than the best bound.
-        let is_all = match charge {
+        // The search ends if the number of configurations does not matter, or if more
+        // configurations alone cost more than the least bound so far.
+        let is_last_range = match charge {
             ReconfigurationCharge::Never => true,
             ReconfigurationCharge::EverySlot => {
                 switch.forwarding == Forwarding::Store && problem.demanded.is_none()
             }
             _ => false,
         };
-        if is_all || Some(charged) >= least {
+        if is_last_range || Some(charged) >= least {
             break;
         }
     }
@@ -126,28 +124,27 @@ pub fn best(
     })
 }
 
-/// Planning problem whose time is bounded.
 struct Problem<'a> {
     switch: &'a CircuitSwitch,
     collective: &'a Collective,
     size: Bytes,
     demanded: Option<DemandLines>,
     ranks: u64,
-    /// Number of ranks that something of a rank must reach, itself included.
+    /// Number of ranks that data of one rank must reach, including the rank itself.
     reached: u64,
     ports: u64,
     rates: PortRates,
 }
 
 impl Problem<'_> {
-    /// Returns the cost of the fewest of a run of settings, and a lower bound on the time of plans
-    /// whose number of settings is in the run `[fewest, most]`.
-    fn with_settings(
+    /// Returns two times for plans with `fewest` to `most` configurations: the cost of `fewest`
+    /// configurations, and a lower bound on the time of these plans.
+    fn with_configurations(
         &self,
-        settings: [u64; 2],
+        configurations: [u64; 2],
         charge: ReconfigurationCharge,
     ) -> Result<(Time, Time), UnitError> {
-        let [fewest, most] = settings;
+        let [fewest, most] = configurations;
         let change = self.switch.reconfiguration.time()?;
         let paid = match self.switch.first_configuration {
             FirstConfiguration::Free => change.times(fewest - 1)?,
@@ -157,7 +154,7 @@ impl Problem<'_> {
         let stores = self.switch.forwarding == Forwarding::Store;
         let in_order = |hops: u64| hop_orders(hops, most).saturating_mul(power(self.ports, hops));
         match charge {
-            // Each slot has a setting of its own.
+            // Each slot has a configuration of its own.
             ReconfigurationCharge::Never if stores => {
                 Ok((Time::ZERO, self.over_slot_counts(growth, None, Time::ZERO)?))
             }
@@ -176,14 +173,14 @@ impl Problem<'_> {
             }
             ReconfigurationCharge::EverySlot => {
                 let paid = change.times(fewest)?;
-                let hops = self.hops(settings).unwrap_or(growth);
+                let hops = self.least_slots(configurations).unwrap_or(growth);
                 Ok((paid, paid.plus(self.cut_through(fewest, hops, in_order)?)?))
             }
             ReconfigurationCharge::ChangedPort | ReconfigurationCharge::ChangedPlane => {
                 Ok((paid, paid.max(self.one_by_one(most)?)))
             }
             _ => {
-                let hops = self.hops(settings).unwrap_or(growth);
+                let hops = self.least_slots(configurations).unwrap_or(growth);
                 let time = match stores {
                     true => self.over_slot_counts(hops.max(fewest), Some(most), Time::ZERO)?,
                     false => self.cut_through(fewest, hops, in_order)?,
@@ -193,7 +190,7 @@ impl Problem<'_> {
         }
     }
 
-    /// Returns the bound with a network beside the switch.
+    /// Returns the bound of theorem C3, for a switch with a network beside it.
     fn with_network(&self, charge: ReconfigurationCharge) -> Result<Time, UnitError> {
         let change = match charge {
             ReconfigurationCharge::EverySlot => self.switch.reconfiguration.time()?,
@@ -205,16 +202,18 @@ impl Problem<'_> {
         change.plus(first)?.plus(sent)
     }
 
-    /// Returns the fewest slots in which plans of `[fewest, most]` settings use all settings and
-    /// reach the farthest rank: the slots that reach it with the most settings, or the fewest
-    /// settings, if these are enough. `None` if no number of slots is enough.
-    fn hops(&self, [fewest, most]: [u64; 2]) -> Option<u64> {
+    /// Returns a lower bound on the number of slots of plans with `fewest` to `most`
+    /// configurations. With `most` configurations, data need some number of slots to reach the
+    /// farthest rank. If this number does not exceed `most`, the bound is `fewest`, because each
+    /// configuration has at least one slot. `None` if no number of slots is enough.
+    fn least_slots(&self, [fewest, most]: [u64; 2]) -> Option<u64> {
         let hops = phases::least_slots(self.reached, most, |hops| within(self.ports, hops))?;
         Some(if hops > most { hops } else { fewest })
     }
 
-    /// Returns the start-up and the greater of the latency of `hops` hops and of `slots` latencies
-    /// with the bytes. `routes(h)` is the maximum number of ranks that are h hops from a rank.
+    /// Returns the bound for cut-through forwarding. The start-up time precedes the longer of two
+    /// times: `hops` latencies, or `slots` latencies and the transmission of the bytes. `routes(h)`
+    /// is the maximum number of ranks that are h hops away from a rank.
     fn cut_through(
         &self,
         slots: u64,
@@ -227,19 +226,21 @@ impl Problem<'_> {
         self.switch.startup.plus(far.max(near))
     }
 
-    /// Returns the start-up, the latencies and charges of the slots and the time of the bytes: the
-    /// minimum over all numbers of slots from `fewest` on, with at most `settings` settings, or a
-    /// setting per slot if `None`.
+    /// Returns the minimum over all numbers of slots from `fewest` on: start-up, slots, and
+    /// transmission of the bytes. Each slot costs the latency and `charged`. Plans have at most
+    /// `configurations` configurations; `None` stands for a configuration per slot.
     fn over_slot_counts(
         &self,
         fewest: u64,
-        settings: Option<u64>,
+        configurations: Option<u64>,
         charged: Time,
     ) -> Result<Time, UnitError> {
         let of_slot = self.switch.latency.plus(charged)?;
         let before = |slots| self.switch.startup.plus(of_slot.times(slots)?);
-        let routes = |hops: u64| match settings {
-            Some(settings) => hop_orders(hops, settings).saturating_mul(power(self.ports, hops)),
+        let routes = |hops: u64| match configurations {
+            Some(configurations) => {
+                hop_orders(hops, configurations).saturating_mul(power(self.ports, hops))
+            }
             None => u128::from(self.ranks),
         };
         if self.collective.kind() != CollectiveKind::AllToAll || self.demanded.is_some() {
@@ -250,12 +251,12 @@ impl Problem<'_> {
         let mut least: Option<Time> = None;
         let mut slots = fewest;
         loop {
-            let last = end_of_run(slots - 1).max(slots);
+            let last = end_of_range(slots - 1).max(slots);
             let started = before(slots)?;
-            // Without a cost per slot the number of slots is unlimited.
+            // If a slot costs nothing, the number of slots is unlimited.
             let reached = match of_slot {
                 Time::ZERO => Some(enough),
-                _ => fewest_hops(others, self.ports, settings.unwrap_or(last), last),
+                _ => fewest_hops(others, self.ports, configurations.unwrap_or(last), last),
             };
             if let Some(reached) = reached {
                 let time = started.plus(self.sending_over(reached)?)?;
@@ -268,10 +269,10 @@ impl Problem<'_> {
         }
     }
 
-    /// Returns the bound of theorem C2 without c(P): ports change one by one, none has more than
-    /// `settings` settings.
-    fn one_by_one(&self, settings: u64) -> Result<Time, UnitError> {
-        let routes = |hops: u64| power(self.ports.saturating_mul(settings), hops);
+    /// Returns the bound of theorem C2 without the cost of reconfigurations, if no port has more
+    /// than `configurations` configurations.
+    fn one_by_one(&self, configurations: u64) -> Result<Time, UnitError> {
+        let routes = |hops: u64| power(self.ports.saturating_mul(configurations), hops);
         let (mut hops, mut reached) = (0, 1u128);
         while reached < self.reached.into() {
             hops += 1;
@@ -285,8 +286,8 @@ impl Problem<'_> {
         Ok(far.max(near))
     }
 
-    /// Returns the time of the bytes of the busiest rank over its ports; `routes(h)` is the maximum
-    /// number of ranks that are h hops from a rank.
+    /// Returns the transmission time of the busiest rank over its ports. `routes(h)` is the maximum
+    /// number of ranks that are h hops away from a rank.
     fn sending(&self, routes: impl Fn(u64) -> u128) -> Result<Time, UnitError> {
         let Some(demanded) = &self.demanded else {
             return self.sending_over(least_hops(u128::from(self.ranks) - 1, routes));
@@ -294,10 +295,11 @@ impl Problem<'_> {
         let beside = self.switch.bits_beside();
         let total_rate = self.rates.total_rate + u128::from(self.ranks) * beside;
         let of_rank = demanded.slowest(self.switch)?;
-        Ok(of_rank.max(over(demanded.hops(&routes), total_rate)?))
+        Ok(of_rank.max(transmission_time(demanded.hops(&routes), total_rate)?))
     }
 
-    /// Returns the same for equal blocks; the blocks of a rank make `hops` hops in an all_to_all.
+    /// Returns the transmission time of the busiest rank for equal blocks. In an all_to_all, the
+    /// blocks of a rank make `hops` hops in total.
     fn sending_over(&self, hops: u128) -> Result<Time, UnitError> {
         let (collective, size) = (self.collective, self.size);
         let ranks = u128::from(self.ranks);
@@ -306,16 +308,16 @@ impl Problem<'_> {
         let together = match collective.kind() {
             CollectiveKind::AllToAll => {
                 let block = u128::from(size.get()) / ranks;
-                over(ranks * block * hops, total_rate)?
+                transmission_time(ranks * block * hops, total_rate)?
             }
             CollectiveKind::AllReduce => {
-                over(2 * (ranks - 1) * u128::from(size.get()), total_rate)?
+                transmission_time(2 * (ranks - 1) * u128::from(size.get()), total_rate)?
             }
             _ => Time::ZERO,
         };
         let of_rank = |is_root: bool| {
             let rate = self.rates.of_rank[usize::from(is_root)];
-            over(
+            transmission_time(
                 crossing_bytes(collective, size, 1, is_root),
                 rate.saturating_add(beside),
             )
@@ -324,11 +326,11 @@ impl Problem<'_> {
     }
 }
 
-/// Rates of the working ports in bit/s.
+/// Rates of the working ports, in bit/s.
 struct PortRates {
-    /// Rate of all ranks together.
+    /// Sum of the rates of all ranks.
     total_rate: u128,
-    /// Least rate of a rank other than the root, and rate of the root.
+    /// Least rate of the ranks other than the root, and rate of the root.
     of_rank: [u128; 2],
 }
 
@@ -350,7 +352,7 @@ impl PortRates {
     }
 }
 
-/// Returns the maximum number of ranks within `circuits` circuits of a rank, itself included.
+/// Returns the maximum number of ranks within `circuits` circuits of a rank, including itself.
 fn within(ports: u64, circuits: u64) -> u128 {
     if ports == 1 {
         return 1 + u128::from(circuits);
@@ -363,11 +365,11 @@ fn within(ports: u64, circuits: u64) -> u128 {
     reached
 }
 
-/// Returns the last number of the run that begins after `number`. A bound for a run has the cost of
-/// its least number and the reach of its greatest.
-fn end_of_run(number: u64) -> u64 {
-    number + 1 + number / MAX_SINGLE_RUN
+/// Returns the last number of the range that begins after `number`. The bound of a range combines
+/// the cost of its least number with the reach of its greatest number.
+fn end_of_range(number: u64) -> u64 {
+    number + 1 + number / MAX_SINGLE_RANGE
 }
 
-/// Numbers of settings and of slots up to this one are runs of their own.
-const MAX_SINGLE_RUN: u64 = 256;
+/// Numbers of configurations, and of slots, up to this number are ranges of their own.
+const MAX_SINGLE_RANGE: u64 = 256;

@@ -1,35 +1,37 @@
-//! Maximum concurrent flow: a block for each of some pairs of ranks at the same time, over the best
-//! routes (theorem E10).
+//! Maximum concurrent flow: the least time in which a block of each of some pairs of ranks can
+//! cross the links at the same time, over the best routes (theorem E10).
 //!
-//! Links e have rates c_e, and T is the least time in which all blocks can cross. f_P is the part
-//! of a pair's block that takes route P, so that the f_P of each pair sum up to 1; lengths y_e >= 0
-//! are multipliers of the links, and d_y is the length of a shortest route.
+//! Links e have rates c_e, and T is the least time in which all blocks can cross. f_P is the share
+//! of a pair's block that uses route P; the shares of each pair sum up to 1. The multipliers y_e >=
+//! 0 of the links are called *lengths*, and d_y is the length of a pair's shortest route.
 //!
 //! ```text
 //! T = min of max over e of (sum of f_P over routes P with e) / c_e
 //!   = max over y of (sum over pairs of d_y(pair)) / (sum of c_e y_e)
 //! ```
 //!
-//! So *any* lengths give a lower bound, and any routes an upper bound. If both are the same
-//! fraction, it is the optimum, and the lengths are its proof. Both are computed with whole
-//! numbers.
+//! Any lengths therefore give a lower bound, and any routes give an upper bound. If both bounds are
+//! the same fraction, this fraction is the optimum, and the lengths prove it. Both bounds are
+//! computed with whole numbers.
 //!
-//! **Routes.** A block is cut into K chunks with a route each. The search begins with the routes of
-//! the network. It takes one chunk at a time and puts it on the route with the least increase of
+//! **Routes.** A block is cut into K chunks, and each chunk has its own route. The search begins
+//! with the routes of the network. It then moves one chunk at a time to the route that increases
+//! the following sum least:
 //!
 //! ```text
 //! sum over e of (load_e / (K T' c_e))^p
 //! ```
 //!
-//! where T' is a lower bound and p is 8, then 32, then 64. At 64 the sum is little more than its
-//! greatest term (the exponential potentials of Garg and Koenemann, FOCS 1998, and Fleischer, SIAM
-//! Journal on Discrete Mathematics 13, 2000, for whole chunks). From the second p on, the search
-//! examines only chunks on links near the greatest load, and also moves a chunk at equal cost.
-//! Powers are products, so that all machines compute the same numbers.
+//! T' is a lower bound on T. The power p is 8, then 32, then 64. For p = 64, the sum is little more
+//! than its greatest term (the exponential potentials of Garg and Koenemann, FOCS 1998, and
+//! Fleischer, SIAM Journal on Discrete Mathematics 13, 2000, for whole chunks). The search also
+//! moves a chunk to another route of equal cost. From p = 32 on, it examines only chunks on links
+//! near the greatest load. Powers are products, so that all machines compute the same numbers.
 //!
-//! **Lengths.** The search tries equal lengths and lengths of one over the rates. Given the use of
-//! the links by routes found, or by blocks divided evenly among the routes of the fewest links, it
-//! also tries lengths on the full links alone and the derivatives of the sum.
+//! **Lengths.** The search tries equal lengths, and lengths proportional to 1 / c_e. If the loads
+//! of good routes are known, it also tries lengths on the most loaded links alone, and the
+//! derivatives of the sum. These routes are the routes of the search, or divide each block evenly
+//! among all routes with the fewest links.
 
 mod packing;
 mod search;
@@ -41,11 +43,11 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use packing::{Packing, power};
 use search::Search;
 
-/// Pair of ranks: source and destination.
+/// Source rank and destination rank of a block.
 pub type Pair = (u32, u32);
 
-/// Returns the pairs of ranks whose blocks must move, ordered by source; `None` for a collective
-/// whose blocks have several sources or destinations each.
+/// Returns the pairs of ranks whose blocks must move, ordered by source. `None` for a collective
+/// whose blocks have several sources or several destinations.
 pub fn pairs(collective: &Collective) -> Option<Vec<Pair>> {
     let (ranks, root) = (collective.ranks(), collective.root());
     let others = move |own: u32| (0..ranks).filter(move |rank| *rank != own);
@@ -60,17 +62,18 @@ pub fn pairs(collective: &Collective) -> Option<Vec<Pair>> {
     }
 }
 
-/// Number of blocks over a rate: the seconds that blocks of one bit take.
+/// Time as a number of blocks over a rate in bit/s: in seconds if each block has one bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockTime {
-    /// Blocks, or their sum over links with lengths.
+    /// Number of blocks. In a bound by lengths of links: the sum of the lengths of all shortest
+    /// routes.
     pub blocks: u128,
-    /// Rate in bit/s, or its sum over links with lengths.
+    /// Rate in bit/s. In a bound by lengths of links: the sum of rate times length over all links.
     pub rate: u128,
 }
 
 impl BlockTime {
-    /// Returns whether this time is less than another.
+    /// Returns whether this time is less than `other`.
     pub fn is_below(self, other: BlockTime) -> bool {
         match (
             self.blocks.checked_mul(other.rate),
@@ -87,44 +90,44 @@ impl BlockTime {
     }
 }
 
-/// Links that blocks cross.
+/// Links of a network over which blocks flow at the same time.
 pub struct ConcurrentFlow<'a> {
     network: &'a dyn Network,
     rates: Vec<u64>,
-    /// Number and other end of each link that leads away from a vertex; a half-duplex link is in
-    /// the lists of both of its ends.
+    /// Links that lead away from each vertex, indexed by vertex: number of the link, and vertex at
+    /// the other end. A half-duplex link is in the lists of both of its ends.
     away: Vec<Vec<(u32, u32)>>,
 }
 
 /// Route of each chunk of each pair.
 pub struct ChunkRoutes {
-    /// Chunks of a block.
+    /// Number of chunks of a block.
     pub chunks: u32,
-    /// Links of chunk k of pair p, at `p * chunks + k`.
+    /// Links of each route. The route of chunk k of pair p has the index `p * chunks + k`.
     pub routes: Vec<Box<[u32]>>,
-    /// Number of chunks on each link.
+    /// Number of chunks on each link, indexed by link.
     pub loads: Vec<u64>,
-    /// Greatest load over the rate of its link.
+    /// Greatest quotient of load and rate over all links: the time in which all blocks cross.
     pub time: BlockTime,
 }
 
-/// Potentials in their order: log2 of the power p, passes over all chunks, and the part of the
-/// greatest load from which a link counts as full.
+/// Parameters of the potentials, in the order of their use: log2 of the power, maximum number of
+/// passes over all chunks, and the share of the greatest load from which on a link counts as full.
 const POTENTIALS: [(u32, u32, f64); 3] = [(3, 2, 0.0), (5, 6, 0.9), (6, 24, 1.0)];
 
-/// Number of passes over all chunks that the limit of work must permit. On large graphs one search
-/// then serves several chunks.
+/// Number of passes over all chunks that the limit of work must permit. On large graphs, one search
+/// of shortest routes therefore serves several chunks.
 const MIN_PASSES: u64 = 8;
 
 /// Number of passes without a gain after which the next power is used.
 const MAX_IDLE_PASSES: u32 = 4;
 
-/// Greatest length of a link; lengths are whole numbers.
+/// Greatest length of a link. Lengths are whole numbers.
 const MAX_LENGTH: f64 = (1u64 << 32) as f64;
 
 impl<'a> ConcurrentFlow<'a> {
-    /// Returns the links of a network; `None` if it does not know where they lead, or flows do not
-    /// share them.
+    /// Returns the links of `network`. `None` if the network does not know where its links lead, or
+    /// if flows do not share a link.
     pub fn of(network: &'a dyn Network) -> Option<ConcurrentFlow<'a>> {
         let mut away = vec![Vec::new(); network.ranks() as usize];
         let mut rates = Vec::new();
@@ -148,11 +151,11 @@ impl<'a> ConcurrentFlow<'a> {
         })
     }
 
-    /// Returns the lower bound that lengths of the links prove. `None` if a pair is not joined, or
-    /// numbers exceed 128 bits.
+    /// Returns the lower bound on the time that `lengths` prove; `lengths` is indexed by link.
+    /// `None` if no route joins some pair, or if a number is too great to be exact.
     pub fn bound(&self, pairs: &[Pair], lengths: &[u64]) -> Option<BlockTime> {
         let longest = lengths.iter().copied().max()?;
-        // Sums along routes are exact up to 2^53.
+        // Sums of lengths along routes are floating-point numbers, which are exact up to 2^53.
         if longest.checked_mul(self.away.len() as u64)? > 1 << 53 {
             return None;
         }
@@ -182,9 +185,9 @@ impl<'a> ConcurrentFlow<'a> {
         (rate > 0).then_some(BlockTime { blocks, rate })
     }
 
-    /// Returns the greatest bound of a few lengths, with the lengths. `uses` holds the use of each
-    /// link on good routes, relative to the greatest use, and adds more lengths to try. `None` if a
-    /// pair is not joined.
+    /// Tries several lengths of the links, and returns the greatest lower bound with its lengths.
+    /// `uses` has the load over rate of each link on good routes, relative to the greatest of all
+    /// links, and suggests further lengths to try. `None` if no route joins some pair.
     pub fn best_bound(
         &self,
         pairs: &[Pair],
@@ -222,10 +225,10 @@ impl<'a> ConcurrentFlow<'a> {
         best
     }
 
-    /// Divides the block of each pair evenly among all routes of the fewest links. Returns, in
-    /// floating point, the seconds for blocks of one bit, and the use of each link relative to the
-    /// greatest use. On graphs that look the same from every vertex, such as tori, often no routes
-    /// are better.
+    /// Divides the block of each pair evenly among all routes with the fewest links. Returns the
+    /// time in seconds for blocks of one bit, and the load over rate of each link, relative to the
+    /// greatest of all links. On graphs that look the same from every vertex, such as tori, often
+    /// no routes are better. `None` if no route joins some pair.
     pub fn evenly_divided(&self, pairs: &[Pair]) -> Option<(f64, Vec<f64>)> {
         let vertices = self.away.len();
         let mut loads = vec![0.0; self.rates.len()];
@@ -240,7 +243,8 @@ impl<'a> ConcurrentFlow<'a> {
             let nearer = |from: u32, to: u32| {
                 search.distance(from).map(|hops| hops + 1.0) == search.distance(to)
             };
-            // Number of routes to each vertex, and the blocks that end there or pass through it.
+            // Number of shortest routes to each vertex; number of blocks that end at or pass each
+            // vertex.
             let mut routes = vec![0.0; vertices];
             let mut passing = vec![0.0; vertices];
             routes[source as usize] = 1.0;
@@ -274,29 +278,29 @@ impl<'a> ConcurrentFlow<'a> {
         Some((most, loads))
     }
 
-    /// Searches routes for the pairs, with `chunks` chunks per block. The search ends at the time
-    /// `least`, a known lower bound, or after about `most_work` steps over links. `None` if a pair
-    /// is not joined.
+    /// Searches routes for `pairs`, with `chunks` chunks per block. The search stops when the time
+    /// reaches `least`, a known lower bound, or after about `max_work` steps over links. `None` if
+    /// no route joins some pair.
     pub fn routes(
         &self,
         pairs: &[Pair],
         chunks: u32,
         least: BlockTime,
-        most_work: u64,
+        max_work: u64,
     ) -> Option<ChunkRoutes> {
         let mut packing = Packing::new(self, pairs, chunks, least)?;
         let work_per_pass = (packing.routes.len() as u64).saturating_mul(self.rates.len() as u64);
-        let batch = (work_per_pass / (most_work / MIN_PASSES).max(1)).max(1) as usize;
+        let batch = (work_per_pass / (max_work / MIN_PASSES).max(1)).max(1) as usize;
         let mut search = Search::new(self.away.len());
         for (squarings, passes, full) in POTENTIALS {
             packing.set_power(squarings);
             let mut since = 0;
             for _ in 0..passes {
                 let time = packing.time();
-                if !least.is_below(time) || search.work > most_work {
+                if !least.is_below(time) || search.work > max_work {
                     break;
                 }
-                let moved = packing.pass(&mut search, full, batch, most_work);
+                let moved = packing.pass(&mut search, full, batch, max_work);
                 since = if packing.time().is_below(time) {
                     0
                 } else {
@@ -310,7 +314,7 @@ impl<'a> ConcurrentFlow<'a> {
         Some(packing.best())
     }
 
-    /// Returns the use of each link relative to the greatest use.
+    /// Returns the load over rate of each link under `routes`, relative to the greatest.
     pub fn uses(&self, routes: &ChunkRoutes) -> Vec<f64> {
         let times = routes.loads.iter().zip(&self.rates);
         let times = times.map(|(&load, &rate)| BlockTime {
@@ -322,7 +326,7 @@ impl<'a> ConcurrentFlow<'a> {
             .collect()
     }
 
-    /// Returns the vertex at the other end of a link; `None` if `from` is no end of it.
+    /// Returns the vertex at the other end of `link`; `None` if `from` is not an end of `link`.
     fn other_end(&self, link: u32, from: u32) -> Option<u32> {
         let (first, second) = self.network.ends(link)?;
         match from == first {
@@ -331,7 +335,7 @@ impl<'a> ConcurrentFlow<'a> {
         }
     }
 
-    /// Returns whether a list of links joins a pair.
+    /// Returns whether the consecutive `links` form a route from `source` to `destination`.
     fn joins(&self, (source, destination): Pair, links: &[u32]) -> bool {
         let mut at = source;
         for &link in links {

@@ -1,31 +1,32 @@
 //! Lower bounds on the time of any plan on an electrical fabric.
 //!
-//! A message waits for the latencies of its links, then its bytes move. A rank may send any number
-//! of messages at the same time, and a message costs nothing: something of one rank can reach all
-//! ranks in one round, so that log2 N rounds are no bound here.
+//! The bytes of a message move after the latencies of its links. A rank may send any number of
+//! messages at the same time, and messages have no overhead. Data of one rank can therefore reach
+//! all ranks in one round, so that log2 N rounds are no bound on these fabrics.
 //!
 //! | name | what bounds the time | theorem | module |
 //! |---|---|---|---|
-//! | `bandwidth` | bytes that a rank takes in, or sends, over its cables | E2 | `links`, `cuts` |
-//! | `latency` | data of another rank take the latencies of a shortest route | E4 | `distances` |
-//! | `relays` | data that do not come from their owner take two messages | E6 | `relays` |
-//! | `rounds` | broadcast, reduce, all_reduce: a rank forwards only received data | E5 | here |
-//! | `cut` | as `bandwidth`, for parts of the ranks | E2, E3 | `cuts` |
+//! | `bandwidth` | bytes that a rank receives, or sends, over its cables | E2 | `links`, `cuts` |
+//! | `latency` | latencies of a shortest route from another rank | E4 | `distances` |
+//! | `relays` | two messages for data that do not come from their owner | E6 | `relays` |
+//! | `rounds` | broadcast, reduce, all_reduce: a rank forwards only received data | E5 | this |
+//! | `cut` | as `bandwidth`, for sets of ranks | E2, E3 | `cuts` |
 //! | `throughput` | as `cut`, for the tightest of all cuts | E8, E9 | `tightest` |
-//! | `quickest_flow` | broadcast, reduce: data reach each link after a latency | E7 | `quickest` |
-//! | `concurrent_flow` | all_to_all: load of all pairs on all links together | E10 | `concurrent` |
+//! | `quickest_flow` | broadcast, reduce: latencies before data reach a link | E7 | `quickest` |
+//! | `concurrent_flow` | all_to_all: load of all pairs on all links | E10 | `concurrent` |
 //!
-//! There is no bound if a cable of a rank gives each flow its whole rate, or if the network does
-//! not know where its links lead.
+//! There is no bound if a cable of a rank gives each flow the whole rate of the cable, or if the
+//! network does not know where its links lead.
 //!
-//! **Placement of ranks.** Rank r of the collective is rank r of the network. A bound depends on
-//! the placement only through the root. If the ranks are placed otherwise, [`best`] needs the
-//! collective whose root is the place of the root; without a root a bound holds for every
-//! placement. A bound on a demand depends on the whole placement, so that other placements have no
-//! bound.
+//! **Placement of ranks.** By default, rank r of the collective is rank r of the network. Only the
+//! root makes a bound depend on the placement. With another placement, [`best`] needs the
+//! collective whose root is the network rank of the root ([`collective_as_placed`]). Without a
+//! root, a bound holds for every placement. A bound of a demand depends on the placement of all
+//! ranks, so that there is no such bound for another placement.
 //!
-//! **Rounding.** Bounds are rounded down to picoseconds. Times of the flow simulator may be below
-//! the exact times by a relative 1e-12 (its `ROUNDING`), and so below a bound that a plan meets.
+//! **Rounding.** Bounds are rounded down to picoseconds. The flow simulator's times may be below
+//! the exact times by a relative 1e-12 (its `ROUNDING`). A simulated plan that meets a bound may
+//! therefore appear faster than the bound by this difference.
 
 mod concurrent;
 mod cuts;
@@ -38,7 +39,7 @@ mod ratio;
 mod relays;
 mod tightest;
 
-use super::{TimeBound, bits_ps, over, quotient, too_long};
+use super::{TimeBound, bits_ps, quotient, too_long, transmission_time};
 pub use concurrent::time_from_lengths;
 use cuts::{CutPart, Side};
 use links::{Links, NONE, UNBOUNDED};
@@ -48,44 +49,41 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 pub use optimum::optimum;
 pub use ratio::{Optimum, Ratio};
 
-/// Maximum number of steps over links in the search for the tightest cut when a planner asks, for
-/// which this bound is one of several.
+/// Maximum number of steps over links in the search for the tightest cut if a planner needs the
+/// bound, as one of several bounds.
 const MAX_SEARCH_STEPS: u64 = 1 << 24;
 
-/// Maximum number of steps over links in the search for the tightest cut when a user asks for the
-/// bound.
+/// Maximum number of steps over links in the search for the tightest cut for a user.
 pub const MAX_THOROUGH_STEPS: u64 = 1 << 28;
 
-/// Lower bound with a witness.
+/// Lower bound on the time with the witness that proves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WitnessedBound {
-    /// Bound.
+    /// Lower bound on the time.
     pub bound: TimeBound,
-    /// Witness of the bound: the bottleneck cut or lengths of links; `None` for bounds without one.
+    /// Witness of the bound: the bottleneck cut, or lengths of links; `None` if there is none.
     pub witness: Option<Witness>,
 }
 
-/// Cut: the ranks on one side, which need data of the others or have data for them, and the links
-/// between the sides. Or lengths of links, the multipliers of a linear program.
+/// Proof of a bound: a cut, or lengths of links. A cut is a set of ranks and the links that lead
+/// into the set, or out of it. The lengths are the multipliers of a linear program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
-    /// Ranks on one side of the cut.
+    /// Ranks inside the cut; empty for lengths.
     pub ranks: Vec<u32>,
-    /// Number of parts that these ranks form; above 1 if the data that all these parts need cross
-    /// their links together; 0 for lengths.
+    /// Number of parts that these ranks form. If it exceeds 1, the bound adds the data that all
+    /// parts need, and the links of all parts. 0 for lengths.
     pub parts: u32,
-    /// Links that lead into that side, or out of it; for lengths the links with a length.
+    /// Numbers of the links that lead into the cut, or out of it. For lengths: numbers of the links
+    /// with a positive length.
     pub links: Vec<u32>,
-    /// Length of each link in `links`; empty for a cut.
+    /// Length of each link, in the order of `links`; empty for a cut.
     pub lengths: Vec<u64>,
 }
 
-/// Returns the greatest lower bound on the time of any plan; `None` if a cable of a rank is not
-/// shared, or the network does not know where its links lead. Of equal bounds the first one, which
-/// assumes least, is returned.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest lower bound on the time of any plan. Of equal bounds, returns the first,
+/// which has the weakest assumption. `None` if flows do not share a cable of a rank, or if the
+/// network does not know where its links lead. Fails if a time exceeds 64 bits of picoseconds.
 pub fn best(
     network: &dyn Network,
     collective: &Collective,
@@ -99,19 +97,17 @@ pub fn best(
     )?))
 }
 
-/// Returns the greatest of some bounds; of equal bounds the first.
+/// Returns the bound with the greatest time. Of equal bounds, returns the first.
 pub fn greatest(bounds: Vec<WitnessedBound>) -> Option<TimeBound> {
     let bounds = bounds.into_iter().map(|one| one.bound);
     bounds.reduce(|best, next| if next.time > best.time { next } else { best })
 }
 
-/// Returns all lower bounds on the time of any plan, those that assume least first. The list is
-/// empty if a cable of a rank is not shared, or the network does not know where its links lead. The
-/// search for the tightest cut ends with the best cut so far, and the search for the tightest
-/// partition without a bound, after `max_steps` steps over links.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns all lower bounds on the time of any plan, bounds with weaker assumptions first. The list
+/// is empty if flows do not share a cable of a rank, or if the network does not know where its
+/// links lead. Each search ends after `max_steps` steps over links: the search for the tightest cut
+/// then returns the best cut so far, and the search for the tightest partition returns no bound.
+/// Fails if a time exceeds 64 bits of picoseconds.
 pub fn bounds(
     network: &dyn Network,
     collective: &Collective,
@@ -140,14 +136,14 @@ pub fn bounds(
     };
     let alone = cuts::parts(&links, rank_of, collective.root());
     let firsts = alone.iter().filter_map(|rank| rank.inwards.first());
-    let least = Time::from_ps(firsts.min().unwrap_or(0));
+    let least_latency = Time::from_ps(firsts.min().unwrap_or(0));
     if collective.demand().is_some() {
         let demanded = demanded::bounds(&links, &alone, collective, size)?;
         return Ok(demanded.into_iter().map(bare).collect());
     }
-    let (bandwidth, side) = cuts::partition_time(&alone, collective, size, least)?;
-    let (rounds_time, bottleneck) = rounds(&alone, collective, size, least)?;
-    let (cut_time, cut) = cuts::best(&links, collective, size, least)?;
+    let (bandwidth, side) = cuts::partition_time(&alone, collective, size, least_latency)?;
+    let (rounds_time, bottleneck) = rounds(&alone, collective, size, least_latency)?;
+    let (cut_time, cut) = cuts::best(&links, collective, size, least_latency)?;
     let mut bounds: Vec<WitnessedBound> = [
         (
             TimeBound {
@@ -210,7 +206,13 @@ pub fn bounds(
         size,
         max_steps > MAX_SEARCH_STEPS,
     )?);
-    bounds.extend(tightest::best(&links, collective, size, least, max_steps)?);
+    bounds.extend(tightest::best(
+        &links,
+        collective,
+        size,
+        least_latency,
+        max_steps,
+    )?);
     let known = bounds.iter().map(|one| one.bound.time).max();
     let quickest = quickest::best(&links, collective, size, known.unwrap_or(Time::ZERO))?;
     if let Some((time, witness)) = quickest {
@@ -226,9 +228,9 @@ pub fn bounds(
     Ok(bounds)
 }
 
-/// Returns the collective that [`best`] needs if `places` holds the place of each rank (`None`:
-/// rank r is at place r). Returns `None` if the root has no place, and for a demand under any
-/// `places`.
+/// Returns the collective to pass to [`best`] if rank r of the collective is at rank `places[r]` of
+/// the network. `places` is `None` if rank r is at rank r. Returns `None` if the root has no place,
+/// and for a demand with any `places`.
 pub fn collective_as_placed(
     collective: &Collective,
     places: &Option<Vec<u32>>,
@@ -243,8 +245,7 @@ pub fn collective_as_placed(
     collective.with_root(*place).ok()
 }
 
-/// Returns the rate, in bit/s, at which all ranks together can send and receive, and the links that
-/// limit the rate.
+/// Returns the rate in bit/s at which all ranks together send and receive, and the limiting links.
 fn exchange_rate(ranks: &[CutPart]) -> (u128, Side) {
     let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();
     let [inwards, outwards, both] = Side::all(None);
@@ -259,11 +260,11 @@ fn exchange_rate(ranks: &[CutPart]) -> (u128, Side) {
         .unwrap_or((0, both))
 }
 
-/// Links that limit the bound `rounds`: true if those of the root do not count, and their side.
+/// Links that limit the bound `rounds`; the first value is true if the root's links do not count.
 type Bottleneck = (bool, Side);
 
-/// Returns the bound of theorem E5, and the links that limit it if they count more than latencies.
-/// `latency` is the least latency of any message.
+/// Returns the bound `rounds` (theorem E5), and the links that limit it, unless latencies alone
+/// give the bound. `latency` is the least latency of any message.
 fn rounds(
     ranks: &[CutPart],
     collective: &Collective,
@@ -301,11 +302,18 @@ fn rounds(
     ))
 }
 
-/// Returns the time of `bytes` bytes that leave the root at rate `root` in one round, or that reach
-/// the other ranks at rate `others` in two rounds.
-fn one_or_two(root: u128, others: u128, bytes: u128, latency: Time) -> Result<Time, UnitError> {
-    // A time of two rounds may fit into 64 bits even if the time of one round does not.
-    let one_round = over(bytes, root).and_then(|one_round| one_round.plus(latency));
+/// Returns the least time in which `bytes` bytes can reach other ranks than the root. Until two
+/// latencies have passed, only bytes from the root arrive, at the rate `root_rate`. From then on,
+/// bytes arrive at the rate `others_rate`. Rates are in bit/s.
+fn one_or_two(
+    root_rate: u128,
+    others_rate: u128,
+    bytes: u128,
+    latency: Time,
+) -> Result<Time, UnitError> {
+    // The time of two rounds may fit into 64 bits even if the time of one round does not.
+    let one_round =
+        transmission_time(bytes, root_rate).and_then(|one_round| one_round.plus(latency));
     let two_rounds = latency.times(2)?;
     if one_round
         .as_ref()
@@ -313,29 +321,31 @@ fn one_or_two(root: u128, others: u128, bytes: u128, latency: Time) -> Result<Ti
     {
         return one_round;
     }
-    let first = root.checked_mul(u128::from(latency.ps()));
-    let rest = bits_ps(bytes)?.saturating_sub(first.ok_or_else(too_long)?);
-    two_rounds.plus(quotient(rest, others)?)
+    let first = root_rate.checked_mul(u128::from(latency.ps()));
+    let remaining_bits = bits_ps(bytes)?.saturating_sub(first.ok_or_else(too_long)?);
+    two_rounds.plus(quotient(remaining_bits, others_rate)?)
 }
 
-/// Returns the bound of an all_reduce by theorem E5.
+/// Returns the bound `rounds` (theorem E5) of an all_reduce.
 fn all_reduce_rounds(cables: &[CutPart], size: Bytes, latency: Time) -> Result<Time, UnitError> {
     let (ranks, size) = (cables.len() as u128, u128::from(size.get()));
     let (total_rate, _) = exchange_rate(cables);
-    let direct =
-        over(ranks * (ranks - 1) * size, total_rate).and_then(|direct| direct.plus(latency));
-    let least = over(2 * (ranks - 1) * size, total_rate)?.plus(latency)?;
-    // Rounded up, since it is subtracted.
-    let earlier = Time::from_ps(latency.ps().div_ceil(cables.len() as u64 - 1));
-    let meet = over(ranks * size, total_rate)?.plus(latency.times(2)?)?;
-    let meet = Time::from_ps(meet.ps().saturating_sub(earlier.ps()));
-    // The time of both ways may fit into 64 bits even if the time of direct sending does not.
-    Ok(direct.map_or(meet.max(least), |direct| direct.min(meet.max(least))))
+    let direct = transmission_time(ranks * (ranks - 1) * size, total_rate)
+        .and_then(|direct| direct.plus(latency));
+    let both_halves = transmission_time(2 * (ranks - 1) * size, total_rate)?.plus(latency)?;
+    // Rounded up, because the bound subtracts this time.
+    let subtracted = Time::from_ps(latency.ps().div_ceil(cables.len() as u64 - 1));
+    let over_sums = transmission_time(ranks * size, total_rate)?.plus(latency.times(2)?)?;
+    let over_sums = Time::from_ps(over_sums.ps().saturating_sub(subtracted.ps()));
+    // The time over sums may fit into 64 bits even if the time of direct sending does not.
+    Ok(direct.map_or(over_sums.max(both_halves), |direct| {
+        direct.min(over_sums.max(both_halves))
+    }))
 }
 
-/// Returns the bytes that a set of `inside` ranks must take in and those that it must send. `root`
-/// says whether the root is in the set.
-fn bytes(collective: &Collective, size: Bytes, inside: u32, root: bool) -> (u128, u128) {
+/// Returns two numbers of bytes: those that a set of `inside` ranks must receive from other ranks,
+/// and those that the set must send. `has_root` says whether the root is in the set.
+fn bytes(collective: &Collective, size: Bytes, inside: u32, has_root: bool) -> (u128, u128) {
     let (own, all) = (u128::from(inside), u128::from(collective.ranks()));
     let others = all - own;
     let size = u128::from(size.get());
@@ -348,10 +358,10 @@ fn bytes(collective: &Collective, size: Bytes, inside: u32, root: bool) -> (u128
         CollectiveKind::ReduceScatter => (own * part, others * part),
         CollectiveKind::AllReduce => (size, size),
         CollectiveKind::AllToAll => (own * others * part, own * others * part),
-        CollectiveKind::Gather if root => (others * size, 0),
-        CollectiveKind::Scatter if root => (0, others * size),
-        CollectiveKind::Broadcast if root => (0, size),
-        CollectiveKind::Reduce if root => (size, 0),
+        CollectiveKind::Gather if has_root => (others * size, 0),
+        CollectiveKind::Scatter if has_root => (0, others * size),
+        CollectiveKind::Broadcast if has_root => (0, size),
+        CollectiveKind::Reduce if has_root => (size, 0),
         CollectiveKind::Gather => (0, own * size),
         CollectiveKind::Reduce => (0, size),
         CollectiveKind::Scatter => (own * size, 0),

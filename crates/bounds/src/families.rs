@@ -1,4 +1,4 @@
-//! Dispatch of the lower bounds over all families with circuits.
+//! Lower bounds of any fabric with circuits: calls the module of the fabric's family.
 
 use opticoll_base::units::{Bytes, UnitError};
 use opticoll_fabric::fabric::circuits::Paths;
@@ -11,21 +11,21 @@ use opticoll_plan::collective::Collective;
 use crate::{Bound, TimeBound};
 use crate::{circuit_switch, lightpath_grid, passive_star, wdm_ring, wss_grid};
 
-/// Question that a bound on the time answers: a collective, its size and the cost of circuits.
+/// Collective whose time is bounded, with its size and the cost of its circuits.
 pub struct CircuitProblem<'a> {
     /// Collective.
     pub collective: &'a Collective,
-    /// Size of the collective.
+    /// Size of a block or of the vector, as the collective defines its size.
     pub size: Bytes,
-    /// Charge of the policy for changes of circuits.
+    /// Rule by which the policy charges reconfigurations.
     pub charge: circuits::ReconfigurationCharge,
-    /// Circuits that stay up after their slots.
+    /// Lifetime of the lightpaths of a group of slots.
     pub paths: Paths,
 }
 
-/// Returns the greatest lower bound on the slots of a collective; `None` if no bound is known or
-/// the fabric has no slots. With `single` the bound holds for plans whose circuits carry one chunk
-/// per slot, otherwise for any plan.
+/// Returns the greatest known lower bound on the number of slots. `None` if no bound is known or
+/// the fabric has no slots. If `single` is true, the bound assumes that each circuit carries at
+/// most one chunk per slot; otherwise the bound holds for every plan.
 pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
     match fabric.circuit_machine()? {
         CircuitSwitch(switch) => Some(circuit_switch::slots(switch, collective)),
@@ -39,11 +39,9 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
     }
 }
 
-/// Returns the greatest lower bound on the time of an all_to_all with a demand, over plans in which
-/// no rank relays; `None` if no bound is known.
-///
-/// # Errors
-/// A time beyond 64 bits.
+/// Returns the greatest known lower bound on the time of an all_to_all with a demand, over plans in
+/// which no rank relays. `None` if no bound is known. Fails if a time exceeds 64 bits of
+/// picoseconds.
 pub fn direct_bound(
     fabric: &Fabric,
     problem: &CircuitProblem<'_>,
@@ -62,11 +60,8 @@ pub fn direct_bound(
     }
 }
 
-/// Returns the greatest lower bound on the time of any plan on a fabric with circuits; `None` if no
-/// bound is known.
-///
-/// # Errors
-/// A time beyond 64 bits.
+/// Returns the greatest known lower bound on the time of every plan on a fabric with circuits.
+/// `None` if no bound is known. Fails if a time exceeds 64 bits of picoseconds.
 pub fn time_bound(
     fabric: &Fabric,
     problem: &CircuitProblem<'_>,

@@ -1,27 +1,29 @@
-//! Maximum number of ranks that are h hops away over a sequence of switch settings (theorem A4).
+//! Maximum number of ranks h hops away from a rank, over some configurations (theorem A4).
 //!
-//! Over P settings there are at most C(h + P - 1, h) d^h routes of h hops from a rank with d ports.
-//! If the settings have S slots in all, there are at most d^h times the coefficient of x^h in the
-//! product over j of (1 + x + ... + x^k_j), where the k_j sum up to S and differ by at most 1.
+//! A rank has d ports. Over P configurations, at most C(h + P - 1, h) d^h routes of h hops begin at
+//! a rank. If the configurations have S slots in all, the number of routes is at most d^h times the
+//! coefficient of x^h in the product over j of (1 + x + ... + x^k_j). The numbers k_j sum up to S
+//! and differ by at most 1.
 
-/// Returns the least sum of hops from a rank to `ranks` other ranks, of which at most `routes(h)`
-/// are h hops away.
+/// Returns the least total number of hops from one rank to `ranks` other ranks, if at most
+/// `routes(h)` of them are h hops away.
 pub fn least_hops(ranks: u128, routes: impl Fn(u64) -> u128) -> u128 {
     let (mut remaining, mut total, mut hops) = (ranks, 0, 0);
     while remaining > 0 {
         hops += 1;
-        let here = routes(hops).clamp(1, remaining);
-        total += here * u128::from(hops);
-        remaining -= here;
+        let count = routes(hops).clamp(1, remaining);
+        total += count * u128::from(hops);
+        remaining -= count;
     }
     total
 }
 
-/// Returns C(h + p - 1, h), the number of ways to assign `hops` hops in order to `settings`
-/// settings in order; `u128::MAX` if the number exceeds 128 bits.
-pub fn hop_orders(hops: u64, settings: u64) -> u128 {
-    let fewer = hops.min(settings - 1);
-    let total = u128::from(hops) + u128::from(settings) - 1;
+/// Returns the number of ways to assign the `hops` consecutive hops of a route to `configurations`
+/// consecutive configurations: the binomial coefficient C(`hops` + `configurations` - 1, `hops`).
+/// `u128::MAX` if the number exceeds 128 bits.
+pub fn hop_orders(hops: u64, configurations: u64) -> u128 {
+    let fewer = hops.min(configurations - 1);
+    let total = u128::from(hops) + u128::from(configurations) - 1;
     let mut routes = 1u128;
     for factor in 1..=u128::from(fewer) {
         let Some(product) = routes.checked_mul(total - u128::from(fewer) + factor) else {
@@ -32,29 +34,31 @@ pub fn hop_orders(hops: u64, settings: u64) -> u128 {
     routes
 }
 
-/// Returns the least sum of hops from a rank to `ranks` other ranks in `slots` slots with at most
-/// `settings` settings; `None` if the slots are too few to reach all ranks.
-pub fn fewest_hops(ranks: u64, ports: u64, settings: u64, slots: u64) -> Option<u128> {
-    let settings = settings.min(slots).max(1);
-    let (each, longer) = (slots / settings, slots % settings);
-    let mut short = Power::new(each, settings - longer);
+/// Returns the least total number of hops from one rank to `ranks` other ranks. Plans have `slots`
+/// slots with at most `configurations` configurations. `None` if the slots are too few to reach all
+/// ranks.
+pub fn fewest_hops(ranks: u64, ports: u64, configurations: u64, slots: u64) -> Option<u128> {
+    let configurations = configurations.min(slots).max(1);
+    let (each, longer) = (slots / configurations, slots % configurations);
+    let mut short = Power::new(each, configurations - longer);
     let mut long = Power::new(each + 1, longer);
     let (mut remaining, mut total) = (u128::from(ranks), 0);
     for hops in 1..=slots {
         if remaining == 0 {
             break;
         }
-        let routes = (0..=hops).fold(0u128, |routes, here| {
-            routes.saturating_add(short.coefficient(here) * long.coefficient(hops - here))
+        let routes = (0..=hops).fold(0u128, |routes, count| {
+            routes.saturating_add(short.coefficient(count) * long.coefficient(hops - count))
         });
-        let here = routes.saturating_mul(power(ports, hops)).min(remaining);
-        total += here * u128::from(hops);
-        remaining -= here;
+        let count = routes.saturating_mul(power(ports, hops)).min(remaining);
+        total += count * u128::from(hops);
+        remaining -= count;
     }
     (remaining == 0).then_some(total)
 }
 
-/// Coefficients of (1 + x + ... + x^k)^a with k = `highest` and a = `exponent`, from the lowest on.
+/// Coefficients of (1 + x + ... + x^k)^a, where k is `highest` and a is `exponent`; indexed by
+/// degree and computed on demand.
 struct Power {
     highest: u64,
     exponent: u64,
@@ -96,7 +100,7 @@ impl Power {
     }
 }
 
-/// Returns base^exponent, or `u128::MAX` if the power exceeds 128 bits.
+/// Returns `base`^`exponent`; `u128::MAX` if the power exceeds 128 bits.
 pub(crate) fn power(base: impl Into<u128>, exponent: u64) -> u128 {
     base.into()
         .saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))

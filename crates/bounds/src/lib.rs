@@ -1,6 +1,6 @@
 //! Lower bounds: numbers of slots and times that no plan can be below. Each bound states the
-//! assumption under which the bound holds. `docs/proofs.md` proves the bounds; comments cite its
-//! theorems by number ("theorem R5").
+//! assumption under which the bound holds. `docs/proofs.md` proves the bounds, and comments cite
+//! the theorems of that page by number ("theorem R5").
 #![forbid(unsafe_code)]
 
 pub(crate) mod both_halves;
@@ -23,10 +23,10 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 
 use opticoll_base::units::{Bytes, Time, UnitError};
 
-/// Lower bound on the number of slots of any plan.
+/// Lower bound on the number of slots of every plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
-    /// Number of slots. The output and the papers call it steps.
+    /// Number of slots. The output and the papers call slots steps.
     pub steps: u64,
     /// Name of the bound, such as `relay_tree`.
     pub name: &'static str,
@@ -37,21 +37,20 @@ pub struct Bound {
 /// Minimum number of reconfigurations that a policy charges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReconfigurationCost {
-    /// A reconfiguration in every slot: policy `every_step`.
+    /// A reconfiguration in every slot, as under the policy `every_step`.
     EverySlot,
-    /// A single reconfiguration, for the first circuits; slots run one after the other:
-    /// `on_change`.
+    /// A single reconfiguration before the first slot, as under `on_change`; slots run in sequence.
     Once,
-    /// No reconfiguration; slots run one after the other: `free`.
+    /// No reconfiguration, as under `free`. Slots run one after the other.
     Never,
-    /// A single reconfiguration, and no port waits for another port: `per_port`.
+    /// A single reconfiguration, and no port waits for another port, as under `per_port`.
     OncePerPort,
 }
 
-/// Lower bound on the time of any plan.
+/// Lower bound on the time of every plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeBound {
-    /// Time of the bound.
+    /// Minimum time.
     pub time: Time,
     /// Name of the bound, such as `bandwidth`.
     pub name: &'static str,
@@ -60,7 +59,7 @@ pub struct TimeBound {
 }
 
 impl TimeBound {
-    /// Bound of a collective of one rank: 0 s.
+    /// Bound of a collective on a single rank: 0 s.
     pub const SINGLE_RANK: TimeBound = TimeBound {
         time: Time::ZERO,
         name: "bandwidth",
@@ -69,8 +68,8 @@ impl TimeBound {
 }
 
 impl From<circuits::ReconfigurationCharge> for ReconfigurationCost {
-    /// Returns the minimum that a charge costs. `Groups` (lightpaths in groups) maps to `Never`:
-    /// `lightpath_grid::Setups` states its costs.
+    /// Returns the least cost of the rule `charge` of a policy. `Groups` maps to `Never`, because
+    /// `lightpath_grid::Setups` has the costs of groups.
     fn from(charge: circuits::ReconfigurationCharge) -> ReconfigurationCost {
         match charge {
             circuits::ReconfigurationCharge::EverySlot
@@ -85,7 +84,8 @@ impl From<circuits::ReconfigurationCharge> for ReconfigurationCost {
     }
 }
 
-/// Returns the least S with (1 + intake)^S >= ranks (theorem A2).
+/// Returns the least number of slots S with (1 + `intake`)^S >= `ranks` (theorem A2). In a slot,
+/// the number of ranks that have data of one block grows at most by the factor 1 + `intake`.
 pub fn growth(ranks: u64, intake: u64) -> u64 {
     let (mut steps, mut informed) = (0, 1u64);
     while informed < ranks {
@@ -95,23 +95,24 @@ pub fn growth(ranks: u64, intake: u64) -> u64 {
     steps
 }
 
-/// Returns the transmission time of `bytes` at `rate` bit/s, rounded down.
-pub(crate) fn over(bytes: u128, rate: u128) -> Result<Time, UnitError> {
+/// Returns the time in which `bytes` bytes pass at `rate` bit/s, rounded down to picoseconds.
+pub(crate) fn transmission_time(bytes: u128, rate: u128) -> Result<Time, UnitError> {
     quotient(bits_ps(bytes)?, rate)
 }
 
-/// Returns 8e12 times `bytes`: bits times the picoseconds of a second.
+/// Returns 8e12 times `bytes`, which is the number of bits times the picoseconds of a second.
 pub(crate) fn bits_ps(bytes: u128) -> Result<u128, UnitError> {
     bytes.checked_mul(8_000_000_000_000).ok_or_else(too_long)
 }
 
-/// Divides bits times picoseconds per second by a rate in bit/s; 0 if the rate is 0.
+/// Returns `bit_ps` / `rate` as a time in picoseconds, or 0 if `rate` is 0. `bit_ps` is a number of
+/// bits times the picoseconds of a second, and `rate` is in bit/s.
 pub(crate) fn quotient(bit_ps: u128, rate: u128) -> Result<Time, UnitError> {
     let ps = bit_ps.checked_div(rate).unwrap_or(0);
     u64::try_from(ps).map(Time::from_ps).map_err(|_| too_long())
 }
 
-/// Returns the error of a bound beyond 64 bits of picoseconds.
+/// Returns the error for a time bound that exceeds 64 bits of picoseconds.
 pub(crate) fn too_long() -> UnitError {
     UnitError::Overflow {
         what: "a bound on the time".into(),
@@ -119,12 +120,10 @@ pub(crate) fn too_long() -> UnitError {
     }
 }
 
-/// Returns the minimum of a bound over all numbers of slots S >= `fewest`. `bounds_with(S)` returns
-/// a bound on plans of S slots and a bound on plans of S or more slots; `None` if no plan has S
-/// slots. The result is `None` if no number of slots is possible.
-///
-/// # Errors
-/// Those of `bounds_with`.
+/// Returns the minimum of a time bound over all numbers of slots S >= `fewest`; `None` if no number
+/// of slots is possible. For each S, `bounds_with(S)` returns two bounds: the first for plans of
+/// exactly S slots, the second for plans of S or more slots. `bounds_with(S)` returns `None` if no
+/// plan has S slots. Fails if `bounds_with` fails.
 pub(crate) fn least_over_slots(
     fewest: u64,
     bounds_with: impl Fn(u64) -> Result<Option<(Time, Time)>, UnitError>,
@@ -144,33 +143,29 @@ pub(crate) fn least_over_slots(
     Ok(least)
 }
 
-/// Vector that is sent in slots one after the other, from one of `ranks` ranks, or by all of them.
+/// Vector that is sent slot by slot: from one rank, to one rank, or between all ranks.
 pub(crate) struct VectorInSlots {
     pub(crate) ranks: u64,
-    /// Ports of each rank.
+    /// Number of ports of each rank.
     pub(crate) ports: u64,
-    /// Minimum number of slots.
+    /// Minimum number of slots of any plan.
     pub(crate) fewest: u64,
-    /// Time that a slot takes in addition to its bytes.
+    /// Time that each slot costs in addition to the transmission of bytes.
     pub(crate) per_slot: Time,
-    /// Transmission time of the vector over all ports of a rank.
+    /// Time to send the whole vector over all ports of a rank.
     pub(crate) sending: Time,
 }
 
 impl VectorInSlots {
-    /// Returns the transmission time of `factor` vectors over all ports of a rank. The factors are
-    /// sums and quotients of a few dozen floating-point numbers, so that a relative 1e-9 is
-    /// subtracted, more than their rounding error.
+    /// Returns `factor` times `sending`, reduced by a relative 1e-9. The reduction exceeds the
+    /// rounding error of `factor`, which is a sum of a few dozen floating-point numbers.
     pub(crate) fn stretched(&self, factor: f64) -> Time {
         Time::from_ps((self.sending.ps() as f64 * factor * (1.0 - 1e-9)) as u64)
     }
 
-    /// Returns the minimum time over all numbers of slots S. In S slots the transmissions take at
-    /// least `factor(S)` times the time of the vector (`None` if S slots are too few), and at least
-    /// `optimum_lower_bound` in any number of slots.
-    ///
-    /// # Errors
-    /// A time beyond 64 bits.
+    /// Returns the minimum time over all numbers of slots S >= `fewest`. With S slots, the
+    /// transmissions take at least `factor(S)` times `sending`; `factor(S)` is `None` if S slots
+    /// are too few. With any number of slots, the transmissions take at least `optimum_lower_bound`.
     pub(crate) fn least(
         &self,
         at_least: Time,
@@ -187,15 +182,14 @@ impl VectorInSlots {
     }
 }
 
-/// Function that returns the minimum time of a vector over all numbers of slots.
+/// Function that returns the minimum time of a vector over all numbers of slots; `None` if no
+/// number of slots is possible.
 pub(crate) type VectorBound = fn(&VectorInSlots) -> Result<Option<Time>, UnitError>;
 
-/// Returns the greater of the bound `rounds` and of the bound of theorems A5 to A7 and A4 on plans
-/// whose slots run one after the other. `of_vector` applies a [`VectorBound`] to the vector of a
-/// broadcast, reduce or all_reduce; `hops` returns the least time of an all_to_all.
-///
-/// # Errors
-/// A time beyond 64 bits.
+/// Returns the greater of two bounds on plans whose slots run one after the other: `rounds`, and
+/// the bound of theorems A4 to A7 for collectives of this `kind`. `of_vector` applies a
+/// [`VectorBound`] to the vector of a broadcast, reduce or all_reduce. `hops` returns the minimum
+/// time of an all_to_all.
 pub(crate) fn max_with_slot_bounds(
     rounds: TimeBound,
     kind: CollectiveKind,
@@ -231,12 +225,11 @@ pub(crate) fn max_with_slot_bounds(
     }))
 }
 
-/// Number of slot counts that [`least_over_slots`] tries one by one. All greater counts share the
-/// bound that holds for any number of slots.
+/// Number of slot counts that [`least_over_slots`] examines one by one; others share one bound.
 const MAX_SLOT_COUNTS: u64 = 1 << 12;
 
-/// Returns the bytes that must enter, or leave, a set of `inside` ranks, by the table of theorem
-/// G1. `has_root` says whether the set contains the root.
+/// Returns a number of bytes that must enter a set of `inside` ranks, or must leave the set, by the
+/// table of theorem G1. `has_root` says whether the set contains the root.
 pub(crate) fn crossing_bytes(
     collective: &Collective,
     size: Bytes,

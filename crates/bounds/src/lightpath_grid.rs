@@ -1,61 +1,62 @@
 //! Lower bounds for grids of lightpaths, in the cost model of the simulator `circuit`.
 //!
-//! N >= 2 ranks have k ports each. Slots follow one another; a slot takes the latency a and its
-//! longest message, one message per path and direction at rate B. A path takes E to set up and R to
-//! release, in both directions; a rank has at most k paths at a time, of which several may lead to
-//! the same rank. A rank forwards only data that arrived in an earlier slot.
+//! N >= 2 ranks have k ports each. Slots run one after the other. A slot takes the latency a and
+//! the time of its longest message; a lightpath carries one message per direction at rate B.
+//! Setting up a lightpath takes E, and tearing it down takes R, for both directions together. A
+//! rank has at most k lightpaths at a time, and several of them may lead to the same rank. A rank
+//! forwards only data that arrived in an earlier slot.
 //!
-//! - **rounds** (theorem L1). A *phase* is the time between two instants at which paths are set up.
-//!   In a phase of s slots something of one rank comes to at most n(s) ranks (Moore's bound,
-//!   `within`). With S(P) slots in P phases (`phases`) that cost c(P): T >= min over P of c(P) +
-//!   S(P) a + m / (k B):
+//! - **rounds** (theorem L1). A *phase* is the time between two instants at which lightpaths are
+//!   set up. In a phase of s slots, data of one rank reach at most n(s) ranks (Moore's bound,
+//!   `within`). P phases cost c(P) and need S(P) slots (`phases`). T >= min over P of c(P) + S(P) a
+//!   + m / (k B):
 //!
 //!   | paths | c(P) |
 //!   |---|---|
-//!   | released after their group | P (E + R) |
-//!   | kept | P E |
-//!   | kept, and there at first | (P - 1) E |
-//!   | set up for every slot | (E + R) for each, so that each is a phase |
+//!   | torn down after their group of slots | P (E + R) |
+//!   | stay up | P E |
+//!   | stay up, and the first ones are up at the start | (P - 1) E |
+//!   | set up for every slot | (E + R) per slot, so that each slot is a phase |
 //!   | known in advance | (P - 1) (E + R) |
 //!   | free | 0; phases of one slot |
 //!
 //! - **per_port** (theorem L2). T >= E + max(a + (S - 1) (a + \[k = 1\] (R + E)), a + m / (k B)),
-//!   with (1 + k)^S >= N.
-//! - **hops** (theorem L3). In an all_to_all m counts every hop of the blocks
+//!   where S is the least number with (1 + k)^S >= N.
+//! - **hops** (theorem L3). In an all_to_all, m counts every hop of the blocks
 //!   ([`crate::hop_counts`]).
-//! - **both_halves**, **pieces** (theorem L3). In few slots an all_reduce sends more bytes
-//!   (`crate::both_halves`), and the vector of one rank waits longer (`crate::pieces`).
+//! - **both_halves**, **pieces** (theorem L3). With few slots, an all_reduce sends more bytes
+//!   (`crate::both_halves`), and ranks wait longer for the vector of one rank (`crate::pieces`).
 
 use crate::{
     TimeBound, VectorBound, VectorInSlots, crossing_bytes, growth, hop_counts, least_over_slots,
-    max_with_slot_bounds, over, phases,
+    max_with_slot_bounds, phases, transmission_time,
 };
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::circuits::{Paths, ReconfigurationCharge};
 use opticoll_fabric::family::lightpath_grid::LightpathGrid;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Cost of setting up and releasing lightpaths.
+/// Rule by which setups and teardowns of lightpaths cost time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setups {
-    /// Set-up and release, in every phase.
+    /// Setup and teardown in every phase.
     Released,
-    /// Set-up, in every phase.
+    /// Setup in every phase.
     Kept,
-    /// Set-up, in every phase but the first.
+    /// Setup in every phase except the first.
     Warm,
-    /// Set-up and release, in every phase but the first.
+    /// Setup and teardown in every phase except the first.
     Predicted,
-    /// Set-up and release, in every slot.
+    /// Setup and teardown in every slot.
     EverySlot,
-    /// Set-up and release, for every change of a port, while other ports send.
+    /// Setup and teardown for every change of a port, while other ports send.
     PerPort,
     /// No cost.
     Never,
 }
 
 impl From<(ReconfigurationCharge, Paths)> for Setups {
-    /// Returns the cost of lightpaths under a charge; charges of other fabrics cost nothing here.
+    /// Returns the costs of lightpaths under a charging rule. Rules of other fabrics cost nothing.
     fn from((charge, paths): (ReconfigurationCharge, Paths)) -> Setups {
         match (charge, paths) {
             (ReconfigurationCharge::Groups { each_slot: true }, _) => Setups::EverySlot,
@@ -69,10 +70,8 @@ impl From<(ReconfigurationCharge, Paths)> for Setups {
     }
 }
 
-/// Returns the greatest bound on the time of a collective of a size.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest bound on the time of `collective` at the size `size`. Fails if a time
+/// exceeds 64 bits of picoseconds.
 pub fn best(
     grid: &LightpathGrid,
     collective: &Collective,
@@ -90,7 +89,7 @@ pub fn best(
         ranks,
         ports: u64::from(grid.ports).clamp(1, ranks - 1),
     };
-    // Several paths between two ranks add bandwidth, but no partners.
+    // Several lightpaths between two ranks add bandwidth, but no partners.
     let sending = sending(grid, collective, size)?;
     if setups == Setups::PerPort {
         return problem.per_port(sending);
@@ -102,23 +101,22 @@ pub fn best(
                      forwards data only in a later slot than the one in which it received them",
     };
     let rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
-    let vector = over(size.get().into(), rate)?;
+    let vector = transmission_time(size.get().into(), rate)?;
     let of_vector = |bound| problem.over_slots(vector, bound);
     max_with_slot_bounds(rounds, collective.kind(), of_vector, || problem.hops())
 }
 
-/// Planning problem whose time is bounded.
 struct Problem<'a> {
     grid: &'a LightpathGrid,
     size: Bytes,
     setups: Setups,
     ranks: u64,
-    /// Maximum number of ranks that a rank is connected to at a time.
+    /// Maximum number of ranks to which a rank is connected at a time.
     ports: u64,
 }
 
 impl Problem<'_> {
-    /// Returns the cost c(P) of P phases.
+    /// Returns the cost of setups and teardowns in `phases` phases.
     fn paid(&self, phases: u64) -> Result<Time, UnitError> {
         let set_up_and_release = self.grid.setup.plus(self.grid.teardown)?;
         match self.setups {
@@ -130,8 +128,8 @@ impl Problem<'_> {
         }
     }
 
-    /// Returns the bound of theorem L2, for ports that change independently. `sending` is the time
-    /// of the bytes of the collective over all ports.
+    /// Returns the bound `per_port` (theorem L2), for ports that change independently. `sending` is
+    /// the time to send the bytes of a rank over all its ports.
     fn per_port(&self, sending: Time) -> Result<TimeBound, UnitError> {
         let LightpathGrid {
             latency,
@@ -152,13 +150,14 @@ impl Problem<'_> {
         })
     }
 
-    /// Returns whether each slot is a phase: every slot is charged, none is, or a phase of several
-    /// slots reaches no more ranks than a phase of one slot.
+    /// Returns whether each slot is a phase. This holds if every slot is charged, if no slot is
+    /// charged, or if a phase of several slots reaches no more ranks than a phase of one slot.
     fn is_slot_a_phase(&self) -> bool {
         matches!(self.setups, Setups::EverySlot | Setups::Never) || self.ports == 1
     }
 
-    /// Returns the minimum over P of c(P) + S(P) a.
+    /// Returns the least time in which data of one rank can be at all ranks, without the
+    /// transmission of bytes: the minimum over all numbers of phases.
     fn rounds(&self) -> Result<Time, UnitError> {
         let most = growth(self.ranks, self.ports);
         let phases = match self.setups {
@@ -176,8 +175,8 @@ impl Problem<'_> {
         Ok(least.unwrap_or(Time::ZERO))
     }
 
-    /// Returns the minimum time of a vector, by a bound that counts slots. `sending` is the time of
-    /// the vector over all ports.
+    /// Returns the minimum time of a vector by `bound`, which counts slots. `sending` is the time
+    /// to send the vector over all ports of a rank.
     fn over_slots(&self, sending: Time, bound: VectorBound) -> Result<Option<Time>, UnitError> {
         let (ranks, ports, latency) = (self.ranks, self.ports, self.grid.latency);
         let most = growth(ranks, ports);
@@ -208,7 +207,7 @@ impl Problem<'_> {
         Ok(least)
     }
 
-    /// Returns the minimum time of an all_to_all.
+    /// Returns the minimum time of an all_to_all over all numbers of phases.
     fn hops(&self) -> Result<Option<Time>, UnitError> {
         let (ranks, ports) = (self.ranks, self.ports);
         let block = u128::from(self.size.get()) / u128::from(ranks);
@@ -236,22 +235,22 @@ impl Problem<'_> {
             let time = self
                 .paid(phases)?
                 .plus(latency)?
-                .plus(over(hops * block, rate)?)?;
+                .plus(transmission_time(hops * block, rate)?)?;
             let each = self.grid.latency.times(phases.min(slots))?;
-            let direct = over(u128::from(ranks - 1) * block, rate)?;
+            let direct = transmission_time(u128::from(ranks - 1) * block, rate)?;
             Ok(Some((time, self.paid(phases)?.plus(each)?.plus(direct)?)))
         })
     }
 }
 
-/// Returns S(P): the least number of slots in P phases after which all ranks may have something of
-/// one rank; `None` if no number is enough.
+/// Returns the minimum number of slots, in `phases` phases, after which data of one rank can be at
+/// all ranks. `None` if no number of slots is enough.
 pub fn least_slots(ranks: u64, ports: u64, phases: u64) -> Option<u64> {
     phases::least_slots(ranks, phases, |slots| within(ports, slots))
 }
 
-/// Returns n(s): the maximum number of ranks within s edges of a rank, itself included; `u128::MAX`
-/// if the number exceeds 128 bits.
+/// Returns the maximum number of ranks within `edges` lightpaths of a rank, including the rank
+/// itself. `u128::MAX` if the number exceeds 128 bits.
 fn within(ports: u64, edges: u64) -> u128 {
     let (mut total, mut outermost) = (1u128, u128::from(ports));
     match ports {
@@ -267,15 +266,17 @@ fn within(ports: u64, edges: u64) -> u128 {
     }
 }
 
-/// Returns m / (k B), the time of the bytes of a rank; in an all_reduce at least that of all ranks.
+/// Returns the time to send the bytes of a rank over all its ports. For an all_reduce, the time is
+/// at least that of the bytes of all ranks over all ports.
 fn sending(grid: &LightpathGrid, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
     let rank_rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
-    let rank_time = |is_root| over(crossing_bytes(collective, size, 1, is_root), rank_rate);
+    let rank_time =
+        |is_root| transmission_time(crossing_bytes(collective, size, 1, is_root), rank_rate);
     let time = rank_time(true)?.max(rank_time(false)?);
     if collective.kind() != CollectiveKind::AllReduce {
         return Ok(time);
     }
     let ranks = u128::from(collective.ranks());
-    let together = over(2 * (ranks - 1) * u128::from(size.get()), rank_rate * ranks)?;
+    let together = transmission_time(2 * (ranks - 1) * u128::from(size.get()), rank_rate * ranks)?;
     Ok(time.max(together))
 }

@@ -1,38 +1,40 @@
 //! Lower bounds for passive stars.
 //!
-//! N ranks have t transmitters and r receivers each; the star has w wavelengths; a block (or
-//! vector) has P chunks. A slot has at most L = min(w, N t) lights. A rank sends at most s = min(t,
-//! w) of them and hears at most h = min(r, w). A light that only one rank needs takes a receiver of
-//! its own, so that a slot has at most K = min(w, N t, N r) such lights.
+//! N ranks have t transmitters and r receivers each, and the star has w wavelengths. A block, or
+//! the vector, has P chunks. A *light* is one wavelength that one rank sends in one slot; any
+//! number of ranks may receive the light. A slot has at most L = min(w, N t) lights. In a slot, a
+//! rank sends at most s = min(t, w) lights and receives at most h = min(r, w) lights. A light that
+//! only one rank needs occupies a receiver of its own, so that a slot has at most K = min(w, N t, N
+//! r) such lights.
 //!
-//! - **lights** (theorem S1). One chunk per light and slot: the chunks that a rank must hear over
-//!   h, those that a rank, or all ranks, must send over s, or L, and those that only one rank needs
-//!   over K.
-//! - **growth**, **senders** (theorem S2). ceil(log_(1+h) N) if something of all ranks must come to
-//!   one rank; ceil(N / L) if all ranks have something to send. Both hold for any number of chunks
-//!   in a light.
-//! - **bandwidth**. The counts of S1 in bytes, divided by h, s, L or K times the rate of a
-//!   wavelength, plus one latency, plus one tuning if the policy charges any. **rounds**: the slots
-//!   of growth or senders, each with its latency, and with its tuning if every slot is charged,
-//!   plus the bytes.
+//! - **lights** (theorem S1). If each light carries one chunk, the number of slots is at least the
+//!   number of chunks divided by the lights per slot. The bound counts the chunks that a rank must
+//!   receive (h lights), that a rank must send (s), that all ranks must send (L), and that only one
+//!   rank needs (K).
+//! - **growth**, **senders** (theorem S2). ceil(log_(1+h) N) slots if data of all ranks must reach
+//!   one rank; ceil(N / L) slots if all ranks have data to send. Both bounds hold for any number of
+//!   chunks per light.
+//! - **bandwidth**. The amounts of `lights` in bytes, divided by h, s, L or K times the rate of a
+//!   wavelength, plus one latency, plus one tuning if the policy charges any. **rounds**: the
+//!   bytes, plus the slots of `growth` or `senders`, each with its latency, and with its tuning if
+//!   every slot is charged.
 
-use crate::{Bound, ReconfigurationCost, TimeBound, growth, over};
+use crate::{Bound, ReconfigurationCost, TimeBound, growth, transmission_time};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::family::passive_star::PassiveStar;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
 /// Maximum numbers of lights in a slot.
 struct Capacities {
-    /// Number of ranks N.
     ranks: u128,
-    /// Lights of the whole star, L.
+    /// Maximum number of lights of the whole star, L.
     lights: u128,
-    /// Lights that only one rank needs, K.
+    /// Maximum number of lights that only one rank needs, K.
     private: u128,
-    /// Lights that a rank sends, s.
+    /// Maximum number of lights that a rank sends, s.
     sent: u128,
-    /// Lights that a rank hears, h.
-    heard: u128,
+    /// Maximum number of lights that a rank receives, h.
+    received: u128,
 }
 
 impl Capacities {
@@ -49,37 +51,38 @@ impl Capacities {
             lights: wavelengths.min(ranks * transmitters),
             private: wavelengths.min(ranks * transmitters.min(receivers)),
             sent: transmitters.min(wavelengths),
-            heard: receivers.min(wavelengths),
+            received: receivers.min(wavelengths),
         }
     }
 
-    /// Returns pairs of an amount that must pass and the amount that passes in a slot. `unit` is
-    /// the amount of a block, a pair of ranks or the vector, in chunks or bytes.
+    /// Returns pairs of numbers: an amount that the star must transmit, and the number of lights
+    /// per slot that share this amount. `unit` is the amount of a block, of a pair of ranks or of
+    /// the vector, in chunks or bytes.
     fn demands(&self, kind: CollectiveKind, unit: u128) -> Vec<(u128, u128)> {
         let others = self.ranks - 1;
         match kind {
             CollectiveKind::AllGather => {
                 vec![
-                    (unit * others, self.heard),
+                    (unit * others, self.received),
                     (unit * self.ranks, self.lights),
                 ]
             }
-            CollectiveKind::Broadcast => vec![(unit, self.sent.min(self.heard))],
+            CollectiveKind::Broadcast => vec![(unit, self.sent.min(self.received))],
             CollectiveKind::Scatter => vec![(unit * others, self.sent)],
-            CollectiveKind::Gather => vec![(unit * others, self.heard)],
+            CollectiveKind::Gather => vec![(unit * others, self.received)],
             CollectiveKind::AllToAll | CollectiveKind::ReduceScatter => {
                 vec![(unit * self.ranks * others, self.private)]
             }
             CollectiveKind::Reduce => vec![(unit * others, self.private)],
             CollectiveKind::AllReduce | CollectiveKind::Barrier => vec![
                 (unit * self.ranks, self.lights),
-                (2 * unit * others, self.ranks * self.heard),
+                (2 * unit * others, self.ranks * self.received),
             ],
         }
     }
 }
 
-/// Returns the greatest bound on slots, for one chunk per light and slot.
+/// Returns the greatest bound on the number of slots if each light carries one chunk.
 pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
     let grown = slots_for_any_load(star, collective);
     if star.ranks < 2 {
@@ -91,7 +94,7 @@ pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
         .into_iter()
         .map(|(all, at_once)| all.div_ceil(at_once));
     let steps = needed.max().unwrap_or(0) as u64;
-    // Of equal bounds the one with the weaker assumption is returned.
+    // Of equal bounds, the bound with the weaker assumption is returned.
     if grown.steps >= steps {
         return grown;
     }
@@ -102,16 +105,16 @@ pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
     }
 }
 
-/// Returns the bound on slots for any number of chunks in a light.
+/// Returns the greatest bound on the number of slots if a light may carry any number of chunks.
 pub fn slots_for_any_load(star: &PassiveStar, collective: &Collective) -> Bound {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
     let ranks = u64::from(star.ranks);
-    let heard = u64::from(star.receivers.min(star.wavelengths));
+    let received = u64::from(star.receivers.min(star.wavelengths));
     let (grown, senders) = match collective.kind() {
         Broadcast | Scatter => (u64::from(ranks > 1), 0),
-        Gather | Reduce => (growth(ranks, heard), ranks - 1),
+        Gather | Reduce => (growth(ranks, received), ranks - 1),
         _ if ranks < 2 => (0, 0),
-        _ => (growth(ranks, heard), ranks),
+        _ => (growth(ranks, received), ranks),
     };
     let lights = u64::from(star.wavelengths).min(ranks * u64::from(star.transmitters));
     let sent = senders.div_ceil(lights);
@@ -123,10 +126,8 @@ pub fn slots_for_any_load(star: &PassiveStar, collective: &Collective) -> Bound 
     }
 }
 
-/// Returns the greatest bound on the time of a collective of a size.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest bound on the time of `collective` at the size `size`. Fails if a time
+/// exceeds 64 bits of picoseconds.
 pub fn best(
     star: &PassiveStar,
     collective: &Collective,
@@ -139,14 +140,14 @@ pub fn best(
     }
     let unit = match collective.kind() {
         Barrier => 0,
-        // Blocks of a size that N does not divide have at least this number of bytes.
+        // If N does not divide the size, each block has at least this number of bytes.
         AllToAll | ReduceScatter => u128::from(size.get()) / u128::from(star.ranks),
         _ => size.get().into(),
     };
     let rate = u128::from(star.rate.bits_per_second());
     let mut sending = Time::ZERO;
     for (bytes, at_once) in Capacities::of(star).demands(collective.kind(), unit) {
-        sending = sending.max(over(bytes, at_once * rate)?);
+        sending = sending.max(transmission_time(bytes, at_once * rate)?);
     }
     let tuning = star.reconfiguration;
     let rounds = match charge {

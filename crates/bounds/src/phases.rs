@@ -1,15 +1,16 @@
-//! Number of slots between changes of circuits.
+//! Minimum number of slots if circuits change a limited number of times.
 //!
-//! In a *phase* of s slots no circuit changes, and something of one rank comes to at most n(s)
-//! ranks, counted from each rank that had it before. After phases of s_1, ..., s_P slots it is at
-//! most at n(s_1) ... n(s_P) ranks. If n(s + 1) / n(s) falls with s, this product is greatest if
-//! the s_i differ by at most 1 (theorem A3).
+//! A *phase* is a sequence of s slots in which no circuit changes. In a phase, data of one block
+//! reach at most n(s) ranks from each rank that had some of these data before the phase. After
+//! phases of s_1, ..., s_P slots, the data are at most at n(s_1) ... n(s_P) ranks. If n(s + 1) /
+//! n(s) falls with s, this product is greatest if the s_i differ by at most 1 (theorem A3).
 
 use crate::hop_counts::power;
 
-/// Returns the least number of slots, in `phases` phases of at least one slot, after which all
-/// ranks may have something of one rank; `within` is n. `None` if no number of slots is enough, as
-/// with n = 2 and few phases.
+/// Returns the minimum number of slots, divided into `phases` phases of at least one slot each,
+/// after which data of one rank can be at all `ranks` ranks. `within(s)` is n(s), the maximum
+/// number of ranks that data reach in a phase of s slots. `None` if no number of slots is enough,
+/// for example if n(s) is always 2 and `phases` is small.
 pub(crate) fn least_slots(ranks: u64, phases: u64, within: impl Fn(u64) -> u128) -> Option<u64> {
     let phases = phases.max(1);
     let reached = |slots: u64| {

@@ -1,37 +1,36 @@
-//! Lower bound on the time in which a vector of one rank reaches all ranks in S slots. Backwards:
-//! the time in which the sum of all vectors reaches one rank.
+//! Lower bound on the time in which a vector of one rank reaches all ranks in S slots. By time
+//! reversal, the bound also holds for the sum of all vectors, which reaches one rank.
 //!
-//! N ranks have k ports each; q = 1 + k. t_s is the time of slot s without the costs of the slot,
-//! in which all ports of a rank may send, and receive. All ports of a rank together send the vector
-//! in the time m. G is the least number with q^G >= N, and T is the sum of all t_s.
+//! N ranks have k ports each, and q = 1 + k. All ports of a rank together send the vector in the
+//! time m. t_s is the length of slot s without the fixed costs of a slot; during t_s, all ports of
+//! a rank may send and receive. T is the sum of all t_s. G is the least integer with q^G >= N.
 //!
-//! **Waiting** (theorem A5). Let f(h) = min(1, (q^(h + 1) - 1) / (N - 1)), and F(i) the sum of 1 -
-//! f(h) over h = 0, ..., G - 1 - i. Then T >= m (1 + F(i) / (S - i)) for i = 1, ..., G - 1.
+//! **Waiting** (theorem A5). Let f(h) = min(1, (q^(h + 1) - 1) / (N - 1)), and let F(i) be the sum
+//! of 1 - f(h) over h = 0, ..., G - 1 - i. Then T >= m (1 + F(i) / (S - i)) for i = 1, ..., G - 1.
 //!
-//! **Prices** (theorem A6). For prices p_s, r_s >= 0 with c_s p_s + r_s <= 1 and c_s = min(N - 1,
-//! q^(s - 1)): T >= m min over j <= S - G + 1 of (r_j + V_j), where V_j = W_j(1) follows from
+//! **Prices** (theorem A6). Choose prices p_s, r_s >= 0 with c_s p_s + r_s <= 1, where
+//! c_s = min(N - 1, q^(s - 1)). Then T >= m min over j <= S - G + 1 of (r_j + V_j). V_j is W_j(1)
+//! of the recursion
 //!
 //! W_s(N / q^i) = min(W_(s+1)(N / q^i), p_s k N / q^i + W_(s+1)(N / q^(i-1))), W_s(N) = 0.
 //!
-//! Any prices give a bound. The search sets r_s = 0 in the last G - 1 slots. For a wanted T / m it
-//! chooses the other r_s from the last slot to the first, each as small as possible: a smaller r_s
-//! permits a greater p_s, which lowers no earlier V_j. Bisection finds the greatest T / m for which
-//! such r_s exist.
+//! Any prices give a bound. The search sets r_s = 0 in the last G - 1 slots. For a target value of
+//! T / m, the search chooses the other r_s from the last slot to the first, each as small as
+//! possible. A smaller r_s permits a greater p_s, which lowers no V_j of an earlier slot j.
+//! Bisection finds the greatest target for which such r_s exist.
 
 use super::VectorInSlots;
 use opticoll_base::units::{Time, UnitError};
 
-/// Returns the minimum time of a broadcast or a reduce of a vector.
-///
-/// # Errors
-/// A time beyond 64 bits.
+/// Returns the minimum time of a broadcast or reduce of `vector`, over all numbers of slots.
 pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
     vector.least(vector.sending, |slots| {
         least(vector.ranks, vector.ports, slots)
     })
 }
 
-/// Returns a lower bound on T / m with `slots` slots; `None` if they are too few.
+/// Returns a lower bound on the time of a plan of `slots` slots, divided by the time of the vector.
+/// `None` if the slots are too few to reach all ranks.
 fn least(ranks: u64, ports: u64, slots: u64) -> Option<f64> {
     let growth = super::growth(ranks, ports);
     if slots < growth {
@@ -43,7 +42,8 @@ fn least(ranks: u64, ports: u64, slots: u64) -> Option<f64> {
     })
 }
 
-/// Returns the bound "waiting" on T / m.
+/// Returns the bound "waiting" on the time of a plan of `slots` slots, divided by the time of the
+/// vector. `growth` is the minimum number of slots.
 fn waiting(ranks: u64, ports: u64, growth: u64, slots: u64) -> f64 {
     let others = (ranks - 1) as f64;
     let mut informed = 1.0;
@@ -59,19 +59,17 @@ fn waiting(ranks: u64, ports: u64, growth: u64, slots: u64) -> f64 {
     windows.fold(1.0, f64::max)
 }
 
-/// Maximum number of slots for which prices are searched. For more slots, the bound "waiting" is
-/// used.
+/// Maximum number of slots for which prices are searched. For more slots, [`waiting`] is used.
 const MAX_PRICED_SLOTS: u64 = 64;
 
-/// Search for the prices of a given number of slots.
+/// Search for the prices of plans with a given number of slots.
 struct Prices {
-    /// Numbers N / q^i for i = 0, ..., G.
+    /// Number of ranks divided by (1 + ports)^i, indexed by i.
     shares: Vec<f64>,
-    /// Ports k of a rank.
     ports: f64,
-    /// Numbers c_s for each slot.
+    /// Maximum number of ranks that can send to a new rank in each slot (c_s), indexed by slot.
     senders: Vec<f64>,
-    /// Weight x with x N / q^(G-1) + (1 - x) N / q^G = 1, which interpolates W_j(1).
+    /// Weight of the last but one of `shares` in the interpolation between the last two.
     upper: f64,
 }
 
@@ -92,21 +90,21 @@ impl Prices {
         }
     }
 
-    /// Returns the greatest T / m for which prices were found.
+    /// Returns the greatest bound for which prices are found, divided by the time of the vector.
     fn greatest(&self) -> f64 {
-        // Sending the whole vector over each port in each slot is enough.
-        let (mut found, mut too_much) = (0.0, self.ports * self.senders.len() as f64 + 1.0);
+        // No bound is greater: every port sends the whole vector in every slot.
+        let (mut greatest, mut too_much) = (0.0, self.ports * self.senders.len() as f64 + 1.0);
         for _ in 0..40 {
-            let wanted = (found + too_much) / 2.0;
+            let wanted = (greatest + too_much) / 2.0;
             match self.has_prices(wanted) {
-                true => found = wanted,
+                true => greatest = wanted,
                 false => too_much = wanted,
             }
         }
-        found
+        greatest
     }
 
-    /// Returns whether some prices make every byte pay at least `wanted`.
+    /// Returns whether prices exist at which every byte pays at least `wanted`.
     fn has_prices(&self, wanted: f64) -> bool {
         let growth = self.shares.len() - 1;
         let mut missing = vec![f64::INFINITY; growth + 1];
@@ -127,7 +125,7 @@ impl Prices {
         true
     }
 
-    /// Returns W_s(N / q^i), given W_(s+1) in `missing` and the price p_s.
+    /// Returns W_s(N / q^i) from the price p_s and the values of W_(s+1) in `missing`.
     fn missing_before(&self, missing: &[f64], i: usize, price: f64) -> f64 {
         match i {
             0 => 0.0,
@@ -135,7 +133,7 @@ impl Prices {
         }
     }
 
-    /// Returns the greatest p_s with which a byte that leaves the root in this slot pays `wanted`.
+    /// Returns the greatest price of this slot at which a byte that leaves the root pays `wanted`.
     fn price(&self, missing: &[f64], senders: f64, wanted: f64) -> Option<f64> {
         let growth = self.shares.len() - 1;
         let paid = |price: f64| {
@@ -181,8 +179,7 @@ mod tests {
 
     #[test]
     fn prices_are_those_of_the_linear_program() {
-        // Values of a linear-programming solver (HiGHS): the least T / m, with holders, transfers
-        // and first slots as variables.
+        // Values of T / m from the linear-programming solver HiGHS.
         for (ranks, ports, growth, slots, least) in [
             (64, 1, 6, 6, 6.0),
             (64, 1, 6, 7, 3.341_269_841),
@@ -193,14 +190,14 @@ mod tests {
             (64, 2, 4, 11, 1.339_161_055),
             (256, 1, 8, 14, 1.913_977_725),
         ] {
-            let found = Prices::new(ranks, ports, growth, slots).greatest();
+            let greatest = Prices::new(ranks, ports, growth, slots).greatest();
             assert!(
-                (found - least).abs() < 1e-6,
-                "{ranks} {ports} {slots}: {found} {least}"
+                (greatest - least).abs() < 1e-6,
+                "{ranks} {ports} {slots}: {greatest} {least}"
             );
         }
-        // Fewer ranks than one slot reaches: each port sends to one rank, so that N - 1 copies take
-        // (N - 1) / k of the time of the vector over all ports.
+        // One slot reaches all ranks: each port sends to one rank. N - 1 copies take (N - 1) / k of
+        // the time in which all ports together send the vector.
         assert!((Prices::new(3, 4, 1, 1).greatest() - 2.0).abs() < 1e-6);
     }
 }

@@ -11,10 +11,13 @@
 //! 1 / x* = max over X with a rank but not the root of 1 / in(X)      broadcast
 //! ```
 //!
-//! if no switch has more rate out than in. Otherwise the right-hand sides are lower bounds.
-//! reduce_scatter, scatter and reduce are the same over reversed links. A half-duplex link counts
-//! with its full rate in each direction, which gives a lower bound that perhaps no plan reaches.
-//! Maximum flows find the cuts, starting at the greatest ratio p / q known (search of theorem E8).
+//! These equations hold if no switch has more rate out than in; otherwise the right-hand sides are
+//! lower bounds. reduce_scatter, scatter and reduce are the same over reversed links. A half-duplex
+//! link counts with its full rate in each direction. The result is then a lower bound, which
+//! perhaps no plan reaches.
+//!
+//! The search of theorem E8 finds the tightest cut by maximum flows. It starts with the tightest of
+//! the cuts around single ranks.
 
 pub mod flow;
 pub mod spanning;
@@ -22,44 +25,44 @@ pub mod spanning;
 use flow::{Flow, UNLIMITED};
 use opticoll_base::units::gcd;
 
-/// Link between two vertices, (from, to, rate); the rate is `None` if every flow has the whole
-/// rate.
+/// Link from one vertex to another: (from, to, rate in bit/s). The rate is `None` if flows do not
+/// share the link, so that each flow has the whole rate.
 pub type RatedLink = (u32, u32, Option<u64>);
 
-/// Tightest cut of a collective.
+/// Tightest cut of a collective: the set of vertices whose incoming links need the longest time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TightestCut {
     /// Number of blocks that must cross into the cut; 1 for a broadcast.
     pub blocks: u128,
-    /// Rate of the links into the cut.
+    /// Sum of the rates of the links into the cut.
     pub rate: u128,
     /// Vertices of the cut, in ascending order.
     pub vertices: Vec<u32>,
-    /// True if no cut is tighter; false if the search ended at its limit.
+    /// True if no cut is tighter; false if the search reached its limit of steps.
     pub is_tightest: bool,
 }
 
 impl TightestCut {
-    /// Returns whether the blocks take longer to cross this cut than the other.
     fn is_tighter(&self, other: &TightestCut) -> bool {
         self.blocks * other.rate > other.blocks * self.rate
     }
 }
 
-/// Cuts among which the tightest is searched.
+/// Sets of vertices among which the tightest cut is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cuts {
-    /// All sets with a rank, which need the blocks of the ranks outside.
+    /// All sets that contain a rank. The blocks of all ranks outside a set must enter the set.
     EachRank,
-    /// All sets with this rank, which need the blocks of the ranks outside.
+    /// All sets that contain this rank. The blocks of all ranks outside a set must enter the set.
     Into(u32),
-    /// All sets with a rank but not this rank, which need one block.
+    /// All sets that contain a rank, but not this root. One block must enter each set.
     From(u32),
 }
 
-/// Returns the tightest cut, with rate 0 if some ranks cannot be reached. The search ends at the
-/// best cut so far after `max_steps` steps over links. `None` for a single rank, or if links of
-/// unlimited rate cross every cut.
+/// Returns the tightest of the cuts `cuts`; its rate is 0 if no link leads into it. Vertices below
+/// `ranks` are ranks, all other vertices are switches. After about `max_steps` steps over links,
+/// the search returns the tightest cut so far. `None` for a single rank, or if a link of unlimited
+/// rate crosses every cut.
 pub fn tightest(
     ranks: u32,
     vertices: usize,
@@ -105,7 +108,8 @@ struct Graph<'a> {
 }
 
 impl Graph<'_> {
-    /// Returns the ranks in the order of a breadth-first search over links in either direction.
+    /// Returns all ranks in the order of a breadth-first search from `first` that ignores the
+    /// directions of links. Ranks that the search does not reach follow at the end.
     fn order(&self, first: u32) -> Vec<u32> {
         let mut neighbours = vec![Vec::new(); self.vertices];
         for &(from, to, _) in self.links {
@@ -129,14 +133,14 @@ impl Graph<'_> {
         order
     }
 
-    /// Returns the rate of the links into a set.
+    /// Returns the sum of the rates of the links into the set of all vertices v with `inside(v)`.
     fn rate_into(&self, inside: impl Fn(u32) -> bool) -> u128 {
         let links = self.links.iter();
         let crossing = links.filter(|(from, to, _)| !inside(*from) && inside(*to));
         crossing.fold(0, |sum, link| (sum + link.2).min(UNLIMITED))
     }
 
-    /// Returns the cut of a set of vertices.
+    /// Returns the cut of a set of vertices; its blocks are those of the ranks outside the set.
     fn cut(&self, mut vertices: Vec<u32>) -> TightestCut {
         vertices.sort_unstable();
         let mut inside = vec![false; self.vertices];
@@ -152,7 +156,7 @@ impl Graph<'_> {
         }
     }
 
-    /// Returns the tightest of the cuts around single ranks.
+    /// Returns the tightest of the cuts around a single rank of `ranks`, other than `except`.
     fn single_vertex_cut(&self, ranks: &[u32], except: Option<u32>) -> Option<TightestCut> {
         let mut rates = vec![0u128; self.vertices];
         for (_, to, rate) in self.links {
@@ -164,7 +168,7 @@ impl Graph<'_> {
         Some(self.cut(vec![*tightest]))
     }
 
-    /// Returns the tightest cut of a collective that gathers at each of `sinks`.
+    /// Returns the tightest of all cuts that contain at least one of `sinks`.
     fn gathering_cut(&self, sinks: &[u32]) -> Option<TightestCut> {
         if self.ranks < 2 {
             return None;
@@ -207,7 +211,6 @@ impl Graph<'_> {
         Some(best)
     }
 
-    /// Returns the tightest cut of a broadcast.
     fn broadcast_cut(&self, root: u32) -> Option<TightestCut> {
         let order = self.order(root);
         let with_one_block = |cut| TightestCut { blocks: 1, ..cut };

@@ -1,23 +1,23 @@
-//! Lower bounds on the slots of a plan on a ring. Module [`time`] has the bounds on time.
+//! Lower bounds on the number of slots of a plan on a ring. Module [`time`] has the bounds on time.
 //!
-//! N ranks are on a ring with c channels per direction (fibres times wavelengths), hence 2cN
-//! link-channels in a slot; a lightpath of length l takes l of them. A rank receives at most r =
-//! min(2c, ports) lightpaths in a slot. A lightpath carries one chunk per slot; a block (or vector)
-//! has P chunks.
+//! N ranks are on a ring with c channels per direction (fibres times wavelengths). A slot therefore
+//! has 2cN channels of links in total, and a lightpath of l links occupies l of them. A rank
+//! receives at most r = min(2c, ports) lightpaths in a slot. A lightpath carries one chunk per
+//! slot. A block, or the vector, has P chunks.
 //!
 //! | name | bound on the slots S | theorem |
 //! |---|---|---|
-//! | `receive` | ceil(m / r), for m chunks that a rank must receive | R1 |
-//! | `growth` | ceil(log_(1+r) N); a recursion next to broken links | A2 |
+//! | `receive` | ceil(m / r) for m chunks that a rank must receive | R1 |
+//! | `growth` | ceil(log_(1+r) N); for broken links a recursion | A2 |
 //! | `spread` | see [`multi_block`] | R9 |
-//! | `reach` | ceil(D / L), for D links to cross by lightpaths of at most L links | R2 |
-//! | `cut` | the chunks that cross between parts of the ring, over their channels | R3 |
-//! | `first_slot` | the deliveries of an all_gather in its first slot, if ports limit r | R4 |
+//! | `reach` | ceil(D / L) for data that must cross D links by lightpaths of at most L links | R2 |
+//! | `cut` | chunks that cross between two parts of the ring, over the channels between them | R3 |
+//! | `first_slot` | for an all_gather with few ports: the deliveries possible in slot 1 | R4 |
 //! | `relay_tree` | P C_S(N) <= 2 c S, see [`relay_tree`] | R5 |
 //!
 //! `growth`, `spread` and `reach` hold for any number of chunks per lightpath
-//! ([`slots_for_any_load`]). Light trees (`multicast`) void growth from one rank and the
-//! `relay_tree` of an all_gather, so that neither is returned for them.
+//! ([`slots_for_any_load`]). With light trees (`multicast`), two bounds do not hold and are not
+//! returned: growth from one rank, and the `relay_tree` of an all_gather.
 //!
 //! ```
 //! use opticoll_fabric::family::wdm_ring::WdmRing;
@@ -62,7 +62,7 @@ const RELAYED: &str = "one chunk per lightpath and slot, delivered only at the e
                        lightpath; a rank forwards data only in a later slot than the one in which \
                        it received them";
 
-/// Returns all lower bounds on the slots of a collective on a ring.
+/// Returns all lower bounds on the number of slots of `collective` on `ring`.
 pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
@@ -119,15 +119,15 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
         CollectiveKind::Scatter | CollectiveKind::Gather => {}
         _ => bounds.push(slots_for_any_load(ring, collective)),
     }
-    let few_ports = intake < 2 * channels && !ring.multicast && pieces == 1;
-    if few_ports && collective.kind() == CollectiveKind::AllGather {
+    let has_few_ports = intake < 2 * channels && !ring.multicast && pieces == 1;
+    if has_few_ports && collective.kind() == CollectiveKind::AllGather {
         bounds.push(Bound {
             steps: first_slot(ranks, channels, intake),
             name: "first_slot",
             assumption: RELAYED,
         });
     }
-    // At most one copy of a contribution that a light tree makes reaches the rank that needs it.
+    // A light tree copies a contribution, but at most one copy reaches the rank that needs it.
     let relayed = match collective.kind() {
         CollectiveKind::AllGather => !ring.multicast,
         CollectiveKind::ReduceScatter => true,
@@ -151,14 +151,14 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
     bounds
 }
 
-/// Returns the greatest bound; of equal bounds the first, which assumes least.
+/// Returns the greatest bound; of equal bounds the first, which has the weakest assumption.
 fn greatest(bounds: &[Bound]) -> Bound {
     let first = |best: Bound, next: &Bound| if next.steps > best.steps { *next } else { best };
     bounds[1..].iter().fold(bounds[0], first)
 }
 
-/// Returns the bound on slots that holds for any number of chunks per lightpath: the greatest of
-/// growth, spread and reach.
+/// Returns the greatest bound on slots that holds for any number of chunks per lightpath: the
+/// greatest of `growth`, `spread` and `reach`.
 pub fn slots_for_any_load(ring: &WdmRing, collective: &Collective) -> Bound {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
     let growth_slots = growth_slots(ring, collective);
@@ -188,20 +188,20 @@ pub fn slots_for_any_load(ring: &WdmRing, collective: &Collective) -> Bound {
     }
 }
 
-/// Returns the greatest bound; of equal bounds the first of [`slots`], which assumes least.
+/// Returns the greatest bound of [`slots`]; of equal bounds the one with the weakest assumption.
 pub fn best(ring: &WdmRing, collective: &Collective) -> Bound {
     greatest(&slots(ring, collective))
 }
 
-/// Returns the maximum number of lightpaths that a rank receives, or sends, in a slot.
+/// Returns the maximum number of lightpaths that a rank can receive, or send, in a slot.
 fn intake(ring: &WdmRing) -> u64 {
     let channels = 2 * u64::from(ring.channels());
     ring.ports
         .map_or(channels, |ports| channels.min(u64::from(ports)))
 }
 
-/// Returns the least of the ranks' maximum numbers of lightpaths in a slot, received or sent, over
-/// the ranks and the direction that the bound `receive` counts.
+/// Returns the maximum number of lightpaths per slot at the rank with the fewest. Considers only
+/// the ranks, and the direction (sending or receiving), that limit the bound `receive`.
 fn narrowest(ring: &WdmRing, collective: &Collective) -> u64 {
     use CollectiveKind::{
         AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
@@ -227,8 +227,8 @@ fn narrowest(ring: &WdmRing, collective: &Collective) -> u64 {
     least.unwrap_or_else(|| intake(ring)).max(1)
 }
 
-/// Returns the maximum number of lightpaths that a rank receives, or sends, in a slot, given the
-/// broken links next to the rank.
+/// Returns the maximum number of lightpaths that `rank` receives in a slot, or sends if `incoming`
+/// is false, given the broken links next to the rank.
 fn width(ring: &WdmRing, rank: u32, incoming: bool) -> u64 {
     let below = (rank + ring.ranks - 1) % ring.ranks;
     let broken = ring.broken.iter().filter(|link| {
@@ -239,7 +239,7 @@ fn width(ring: &WdmRing, rank: u32, incoming: bool) -> u64 {
     intake(ring).min(directions * u64::from(ring.channels()))
 }
 
-/// Returns the maximum number of lightpaths that all ranks together receive in a slot.
+/// Returns the maximum number of lightpaths that all ranks together can receive in a slot.
 fn total_intake(ring: &WdmRing) -> u64 {
     match ring.broken.is_empty() {
         true => u64::from(ring.ranks) * intake(ring),
@@ -247,14 +247,14 @@ fn total_intake(ring: &WdmRing) -> u64 {
     }
 }
 
-/// Returns the bound `growth`: the least number of slots after which something of one rank can be
-/// at all ranks, or something of all ranks at one, as the collective requires. With multicast a
-/// rank informs any number of others at the same time, but hears at most as many as it has
-/// channels.
+/// Returns the bound `growth`: the minimum number of slots after which data of one rank can be at
+/// all ranks, or data of all ranks can be at one rank, as the collective requires. With light
+/// trees, a rank informs any number of ranks in a slot, but receives at most as many lightpaths as
+/// it has channels.
 fn growth_slots(ring: &WdmRing, collective: &Collective) -> u64 {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
-    let is_told = matches!(collective.kind(), Broadcast | Scatter);
-    if ring.multicast && is_told {
+    let informs_from_root = matches!(collective.kind(), Broadcast | Scatter);
+    if ring.multicast && informs_from_root {
         return 1;
     }
     if ring.broken.is_empty() {
@@ -273,9 +273,10 @@ fn growth_slots(ring: &WdmRing, collective: &Collective) -> u64 {
     }
 }
 
-/// Returns the least number of slots that inform all ranks if rank i informs `widths[i]` others in
-/// a slot, starting at `first`, or at the rank that informs fewest. Returns 0 if a rank is cut off,
-/// so that no plan exists.
+/// Returns the minimum number of slots in which all ranks are informed, if rank i informs at most
+/// `widths[i]` other ranks in a slot. The first informed rank is `first`, or the rank with the
+/// least width if `first` is `None`. Returns 0 if no link leads to or from a rank, so that no plan
+/// exists.
 fn slots_to_inform(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
     let narrowest = || (0..widths.len()).min_by_key(|&rank| widths[rank]);
     let Some(first) = first.or_else(narrowest) else {
@@ -284,13 +285,13 @@ fn slots_to_inform(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
     let ranks = widths.len() as u64;
     let first_width = widths.swap_remove(first);
     widths.sort_unstable_by(|one, other| other.cmp(one));
-    let (mut slots, mut informed, mut told) = (0, 1u64, first_width);
+    let (mut slots, mut informed, mut informed_next) = (0, 1u64, first_width);
     while informed < ranks {
-        if told == 0 {
+        if informed_next == 0 {
             return 0;
         }
-        let next = (informed + told).min(ranks);
-        told += widths[informed as usize - 1..next as usize - 1]
+        let next = (informed + informed_next).min(ranks);
+        informed_next += widths[informed as usize - 1..next as usize - 1]
             .iter()
             .sum::<u64>();
         (slots, informed) = (slots + 1, next);
@@ -298,21 +299,21 @@ fn slots_to_inform(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
     slots
 }
 
-/// Returns the number of channels from one half of the ring to the other. If a link is broken, the
-/// halves meet at it.
+/// Returns the number of channels from one half of the ring to the other half. If a link is broken,
+/// the halves are chosen so that they meet at this link.
 fn channels_between_halves(ring: &WdmRing) -> u64 {
     let links = if ring.broken.is_empty() { 2 } else { 1 };
     links * u64::from(ring.channels())
 }
 
-/// Returns the bound `reach`; `None` if the reach of light does not limit lightpaths.
+/// Returns the bound `reach`; `None` if the fabric does not limit the length of lightpaths.
 fn reach_slots(ring: &WdmRing, collective: &Collective) -> Option<u64> {
     let reach = u64::from(ring.longest_from_best_start());
     let is_short = reach + 1 < u64::from(ring.ranks);
     is_short.then(|| farthest(ring, collective).div_ceil(reach))
 }
 
-/// Returns the greatest distance in links that data must cover (D of theorem R2).
+/// Returns the greatest distance, in links, over which data must travel (D of theorem R2).
 fn farthest(ring: &WdmRing, collective: &Collective) -> u64 {
     let ranks = ring.ranks;
     if ring.broken.is_empty() {
@@ -339,8 +340,7 @@ fn farthest(ring: &WdmRing, collective: &Collective) -> u64 {
     links.unwrap_or(0).into()
 }
 
-/// Returns the bound of theorem R4: 1 + ceil((N (N - 1) - K) / (N r)), with K the maximum number of
-/// deliveries in the first slot.
+/// Returns the bound `first_slot` (theorem R4), by the deliveries possible in the first slot.
 fn first_slot(ranks: u64, channels: u64, intake: u64) -> u64 {
     let cost = |q: u64| q * (q + 1) / 2;
     let evenly = (1..=channels).take_while(|q| cost(*q) <= channels).count() as u64;

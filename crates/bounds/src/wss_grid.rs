@@ -1,31 +1,34 @@
 //! Lower bounds for grids of tunable circuits.
 //!
-//! A transceiver is usable if it works and another working transceiver is on its switch. Each of
-//! N >= 2 ranks has u_r <= g <= 2 usable transceivers. A transceiver sends at rate B to one rank of
-//! its switch at a time, and receives from one rank at a time, on any wavelength. A circuit that
-//! the transmitter does not have already costs c = 2 control + tuning + lock; a central controller
-//! adds its handling time once. Light is in flight for L. Where transceivers have different rates,
-//! u_r B and w B are sums of their rates, and g B is g times the full rate.
+//! A transceiver is *usable* if it works and another working transceiver is on its switch. N >= 2
+//! ranks have u_r usable transceivers each, with a maximum of g <= 2. A transceiver sends at rate B
+//! to one rank of its switch at a time, and receives from one rank at a time, on any wavelength. A
+//! circuit that its transmitter does not have already costs c = 2 control + tuning + lock; a
+//! central controller adds its handling time once. The propagation latency is L. If transceivers
+//! have different rates, w B stands for the sum of the rates of w transceivers, and g B for g times
+//! the full rate.
 //!
-//! - **growth** (theorem A2). ceil(log_(1+g) N) slots.
-//! - **bandwidth**, **cut** (theorem G1). T >= c + L + m / (w B) for m bytes that cross w usable
-//!   transceivers: those of a rank, a row or a column, and in an all_reduce or an all_to_all those
-//!   of all ranks.
-//! - **rounds** (theorem G2). T >= c + P(N), where P(N) is the least time in which N ranks are
-//!   informed if every rank informs g others as soon as it is informed, g more after another c, and
-//!   so on, each L later. In a broadcast and a scatter the root informs the first g ranks after c +
-//!   L, and the last informed rank then receives its m bytes: T >= P'(N) + m / (g B).
-//! - **Slot by slot** (theorem G3). If every slot is charged, or none is, the G slots of growth
-//!   take G (c + L), or G L, plus the greatest m / (w B). More slots carry fewer bytes each:
-//!   **pieces** of a broadcast or reduce (`crate::pieces`), **both_halves** of an all_reduce
-//!   (`crate::both_halves`), **hops** of an all_to_all, whose blocks take more hops in few slots.
+//! - **growth** (theorem A2). At least ceil(log_(1+g) N) slots.
+//! - **bandwidth**, **cut** (theorem G1). T >= c + L + m / (w B) if m bytes must cross w usable
+//!   transceivers. These are the transceivers of a rank, of a row or of a column. In an all_reduce
+//!   or an all_to_all, they are also the transceivers of all ranks.
+//! - **rounds** (theorem G2). T >= c + P(N), where P(N) is the least time after which N ranks can
+//!   be informed. A rank informs g others a time L after it was informed itself, and g more after
+//!   every further time c. In a broadcast or scatter, a rank has no circuits before it is informed,
+//!   so that it informs the first g others only after c + L. If P'(N) is the least time with this
+//!   rule, T >= P'(N) + m / (g B), because the last informed rank then receives its m bytes.
+//! - **Slot by slot** (theorem G3). If every slot is charged, or no slot is charged, the G slots of
+//!   `growth` take G (c + L), or G L, plus the greatest m / (w B). Three bounds count more bytes
+//!   for plans with few slots: **pieces** of a broadcast or reduce (`crate::pieces`),
+//!   **both_halves** of an all_reduce (`crate::both_halves`), and **hops** of an all_to_all, whose
+//!   blocks make more hops in few slots.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::{
     Bound, ReconfigurationCost, TimeBound, VectorInSlots, crossing_bytes, growth, hop_counts,
-    least_over_slots, max_with_slot_bounds, over,
+    least_over_slots, max_with_slot_bounds, transmission_time,
 };
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
@@ -33,7 +36,7 @@ use opticoll_fabric::fabric::Plane;
 use opticoll_fabric::family::wss_grid::WssGrid;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Returns the greatest bound on the slots of a collective.
+/// Returns the greatest bound on the number of slots of `collective`.
 pub fn slots(grid: &WssGrid, collective: &Collective) -> Bound {
     let ranks = u64::from(collective.ranks());
     Bound {
@@ -44,11 +47,8 @@ pub fn slots(grid: &WssGrid, collective: &Collective) -> Bound {
     }
 }
 
-/// Returns the greatest bound on the time of a collective of a size. The slow switches cost nothing
-/// here.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest bound on the time of `collective` at the size `size`. The bound does not
+/// count the slow switches. Fails if a time exceeds 64 bits of picoseconds.
 pub fn best(
     grid: &WssGrid,
     collective: &Collective,
@@ -60,11 +60,11 @@ pub fn best(
         return Ok(TimeBound::SINGLE_RANK);
     }
     let ports = UsableTransceivers::of(grid);
-    let fresh = grid.setup_time()?;
+    let setup_time = grid.setup_time()?;
     let (sending, name) = ports.sending(grid, collective, size)?;
     let slots = growth(ranks, ports.max_usable().max(1));
     let per_slot = match charge {
-        ReconfigurationCost::EverySlot => Some(fresh.plus(grid.latency)?),
+        ReconfigurationCost::EverySlot => Some(setup_time.plus(grid.latency)?),
         ReconfigurationCost::Never => Some(grid.latency),
         ReconfigurationCost::Once | ReconfigurationCost::OncePerPort => None,
     };
@@ -80,19 +80,25 @@ pub fn best(
             ports: max_usable,
             fewest: slots,
             per_slot,
-            sending: over(size.get().into(), rate(grid, max_usable))?,
+            sending: transmission_time(size.get().into(), rate(grid, max_usable))?,
         };
         let hops = || ports.forwarding(size, slots, per_slot);
         return max_with_slot_bounds(rounds, collective.kind(), |bound| bound(&vector), hops);
     }
     let sent = TimeBound {
-        time: fresh.plus(grid.latency)?.plus(sending)?,
+        time: setup_time.plus(grid.latency)?.plus(sending)?,
         name,
         assumption: "no transceiver sends or receives faster than its rate; a circuit is tuned \
                      before the first burst",
     };
     let informing_time = TimeBound {
-        time: rounds(grid, collective, size, ports.max_usable().max(1), fresh)?,
+        time: rounds(
+            grid,
+            collective,
+            size,
+            ports.max_usable().max(1),
+            setup_time,
+        )?,
         name: "rounds",
         assumption: "a transmitter tunes anew for every further rank that it sends to, and a rank \
                      forwards only data that have arrived",
@@ -104,27 +110,34 @@ pub fn best(
     })
 }
 
-/// Returns c + P(N); for a broadcast and a scatter P'(N) and the time of the bytes of the last
-/// rank.
+/// Returns the bound `rounds`: the time to inform all ranks. For a broadcast or a scatter, adds the
+/// time of the bytes of the last rank. `setup_time` is the time to set up a circuit.
 fn rounds(
     grid: &WssGrid,
     collective: &Collective,
     size: Bytes,
     max_usable: u64,
-    fresh: Time,
+    setup_time: Time,
 ) -> Result<Time, UnitError> {
     let ranks = u64::from(collective.ranks());
     match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Scatter => {
-            let last = over(size.get().into(), rate(grid, max_usable))?;
-            informing_time(ranks, max_usable, grid.latency.plus(fresh)?, fresh)?.plus(last)
+            let last = transmission_time(size.get().into(), rate(grid, max_usable))?;
+            informing_time(
+                ranks,
+                max_usable,
+                grid.latency.plus(setup_time)?,
+                setup_time,
+            )?
+            .plus(last)
         }
-        _ => informing_time(ranks, max_usable, grid.latency, fresh)?.plus(fresh),
+        _ => informing_time(ranks, max_usable, grid.latency, setup_time)?.plus(setup_time),
     }
 }
 
-/// Returns the time in which `ranks` ranks are informed if each informs `max_usable` others `first`
-/// after it was informed, and `max_usable` more after every further `next`.
+/// Returns the time after which `ranks` ranks can be informed. A rank informs `max_usable` other
+/// ranks after the time `first` since it was informed, and `max_usable` more after every further
+/// time `next`.
 fn informing_time(ranks: u64, max_usable: u64, first: Time, next: Time) -> Result<Time, UnitError> {
     if next == Time::ZERO {
         return Ok(if ranks > 1 { first } else { Time::ZERO });
@@ -137,7 +150,7 @@ fn informing_time(ranks: u64, max_usable: u64, first: Time, next: Time) -> Resul
         };
         (now, informed) = (at, informed + max_usable);
         arrivals.push(Reverse(at.plus(next)?));
-        // Ranks that are informed at the same time inform the next ones at the same time.
+        // Ranks that are informed at the same time inform their next ranks at the same time.
         for _ in 0..max_usable {
             arrivals.push(Reverse(at.plus(first)?));
         }
@@ -145,14 +158,14 @@ fn informing_time(ranks: u64, max_usable: u64, first: Time, next: Time) -> Resul
     Ok(now)
 }
 
-/// Usable transceivers of a grid.
 struct UsableTransceivers {
-    /// Rate in bit/s of the row and column transceiver of each rank; 0 if it is not usable.
+    /// Rates in bit/s of the row transceiver and the column transceiver of each rank, indexed by
+    /// rank; 0 if the transceiver is not usable.
     rates: Vec<[u128; 2]>,
-    /// Number of ordered pairs of ranks that share a switch by working transceivers.
+    /// Number of ordered pairs of ranks with working transceivers on a common switch.
     direct: u128,
-    /// Numbers of ranks by the numbers of other ranks on their row and column switch (by working
-    /// transceivers).
+    /// Number of ranks for each pair of (other ranks on the row switch, other ranks on the column
+    /// switch), counting only working transceivers.
     partners: BTreeMap<[u128; 2], u128>,
 }
 
@@ -189,7 +202,8 @@ impl UsableTransceivers {
         }
     }
 
-    /// Returns the minimum time of an all_to_all over all numbers of slots.
+    /// Returns the minimum time of an all_to_all over all numbers of slots from `fewest` on. Each
+    /// slot costs `per_slot` in addition to its bytes.
     fn forwarding(
         &self,
         size: Bytes,
@@ -197,7 +211,7 @@ impl UsableTransceivers {
         per_slot: Time,
     ) -> Result<Option<Time>, UnitError> {
         let ranks = self.rates.len() as u128;
-        let everywhere = self.rates.iter().flatten().sum();
+        let total_rate = self.rates.iter().flatten().sum();
         let block = u128::from(size.get()) / ranks;
         let shortest = 2 * ranks * (ranks - 1) - self.direct;
         least_over_slots(fewest, |slots| {
@@ -205,13 +219,13 @@ impl UsableTransceivers {
             let hops = partner_counts
                 .map(|(others, count)| count * fewest_hops(ranks - 1, *others, slots));
             let paid = per_slot.times(slots)?;
-            let sending = over(hops.sum::<u128>() * block, everywhere)?;
-            let at_least = over(shortest * block, everywhere)?;
+            let sending = transmission_time(hops.sum::<u128>() * block, total_rate)?;
+            let at_least = transmission_time(shortest * block, total_rate)?;
             Ok(Some((paid.plus(sending)?, paid.plus(at_least)?)))
         })
     }
 
-    /// Returns g, the greatest number of usable transceivers of a rank.
+    /// Returns the greatest number of usable transceivers of a rank.
     fn max_usable(&self) -> u64 {
         let usable = self
             .rates
@@ -220,7 +234,8 @@ impl UsableTransceivers {
         usable.map(|own| own.count() as u64).max().unwrap_or(0)
     }
 
-    /// Returns the greatest m / (w B), and the name of its bound: `bandwidth` or `cut`.
+    /// Returns the greatest time of bytes over the transceivers that they must cross, and the name
+    /// of this bound: `bandwidth` or `cut`.
     fn sending(
         &self,
         grid: &WssGrid,
@@ -232,7 +247,7 @@ impl UsableTransceivers {
         let mut greatest = (Time::ZERO, "bandwidth");
         let mut enter = |bytes: u128, across: u128, name: &'static str| {
             if across > 0 {
-                let time = over(bytes, across)?;
+                let time = transmission_time(bytes, across)?;
                 greatest = if time > greatest.0 {
                     (time, name)
                 } else {
@@ -245,26 +260,26 @@ impl UsableTransceivers {
             let bytes = crossing_bytes(collective, size, 1, rank == root);
             enter(bytes, own.iter().sum(), "bandwidth")?;
         }
-        let everywhere = self.rates.iter().flatten().sum();
+        let total_rate = self.rates.iter().flatten().sum();
         let block = u128::from(size.get()) / ranks;
         match collective.kind() {
             CollectiveKind::AllReduce => {
                 enter(
                     2 * (ranks - 1) * u128::from(size.get()),
-                    everywhere,
+                    total_rate,
                     "bandwidth",
                 )?;
             }
             CollectiveKind::AllToAll => {
                 let hops = 2 * ranks * (ranks - 1) - self.direct;
-                enter(hops * block, everywhere, "bandwidth")?;
+                enter(hops * block, total_rate, "bandwidth")?;
             }
             _ => {}
         }
         for plane in Plane::BOTH {
             let switches = grid.rows * grid.columns / grid.ports_in_use(plane).max(1);
-            // Number of ranks of each switch, bit/s to other switches, and whether the root is
-            // among the ranks.
+            // For each switch: number of its ranks, their rate to other switches in bit/s, and
+            // whether the root is one of these ranks.
             let mut sets = vec![(0u128, 0u128, false); switches as usize];
             for (rank, own) in (0..).zip(&self.rates) {
                 interrupt::check();
@@ -287,24 +302,25 @@ impl UsableTransceivers {
     }
 }
 
-/// Returns the least sum of hops of the blocks of a rank to `others` ranks, of which `on_switches`
-/// are on its switches, in `slots` slots.
+/// Returns the least total number of hops of a rank's blocks to `others` other ranks in `slots`
+/// slots. `on_switches` has the numbers of these ranks on the row switch and on the column switch
+/// of the rank.
 fn fewest_hops(others: u128, on_switches: [u128; 2], slots: u64) -> u128 {
-    // C(S, h) is the number of ways to make h hops in different slots, one circuit in each.
-    let routes = |far: u64| match far > slots {
+    // C(S, h) is the number of ways to choose different slots for h hops.
+    let routes = |hops: u64| match hops > slots {
         true => 0,
-        false => hop_counts::hop_orders(far, slots - far + 1),
+        false => hop_counts::hop_orders(hops, slots - hops + 1),
     };
     let along = on_switches.map(|ranks| {
-        hop_counts::least_hops(ranks, |far| if far > 2 { ranks } else { routes(far) })
+        hop_counts::least_hops(ranks, |hops| if hops > 2 { ranks } else { routes(hops) })
     });
-    let beyond = others - on_switches[0] - on_switches[1];
-    // The function counts hops from one on; these ranks are at least two hops away.
-    let far = hop_counts::least_hops(beyond, |far| {
-        let turns = hop_counts::power(2u64, far + 1).saturating_sub(2);
-        routes(far + 1).saturating_mul(turns)
+    let off_switch = others - on_switches[0] - on_switches[1];
+    // `least_hops` counts from one hop on, but these ranks are at least two hops away.
+    let hops = hop_counts::least_hops(off_switch, |hops| {
+        let turns = hop_counts::power(2u64, hops + 1).saturating_sub(2);
+        routes(hops + 1).saturating_mul(turns)
     });
-    along[0] + along[1] + beyond + far
+    along[0] + along[1] + off_switch + hops
 }
 
 /// Returns the rate of `transceivers` transceivers in bit/s.
@@ -312,7 +328,6 @@ fn rate(grid: &WssGrid, transceivers: u64) -> u128 {
     u128::from(grid.rate.bits_per_second()) * u128::from(transceivers)
 }
 
-/// Returns all transceivers, by rank and plane.
 fn transceivers(grid: &WssGrid) -> impl Iterator<Item = (u32, Plane)> {
     (0..grid.ranks()).flat_map(|rank| Plane::BOTH.map(|plane| (rank, plane)))
 }

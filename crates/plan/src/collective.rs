@@ -1,5 +1,5 @@
-//! Demands of collectives, chunk by chunk: the ranks that hold a chunk before and after, and
-//! whether contributions combine.
+//! Demands of collectives, chunk by chunk: which ranks have a chunk before and after the
+//! collective, and whether contributions are combined.
 //!
 //! | collective | chunks | before | after | combines |
 //! |---|---|---|---|---|
@@ -13,16 +13,16 @@
 //! | `all_to_all` | one block per ordered pair | its source | its destination | no |
 //! | `barrier` | a signal of no bytes | all contribute | all | yes, as often as you like |
 //!
-//! A barrier is an all_reduce of no data: each rank must hear, directly or through others, from
-//! every rank. Hearing twice from a rank does no harm, so that contributions of a barrier may
-//! overlap, as in a dissemination among N ranks if N is no power of two. In all other collectives
-//! each contribution is combined exactly once.
+//! A barrier is an all_reduce of no data: each rank must hear from every rank, directly or through
+//! other ranks. A rank may hear from another rank twice, so that contributions of a barrier may
+//! overlap, for example in a dissemination among N ranks if N is not a power of two. In all other
+//! collectives, each contribution is combined exactly once.
 //!
-//! Each block (or the vector) may be cut into `pieces` chunks with consecutive numbers: chunk =
-//! block * pieces + piece. Sizes need not divide evenly: pieces differ by at most one byte.
+//! Each block, or the vector, may be cut into `pieces` chunks with consecutive numbers: chunk =
+//! block * pieces + piece. If the size is not a multiple of the number of pieces, pieces differ by
+//! at most one byte.
 //!
-//! The blocks of an all_to_all may differ: a [`DemandMatrix`] holds the bytes of each block and its
-//! chunks.
+//! The blocks of an all_to_all may differ in size: a [`DemandMatrix`] has their bytes and chunks.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
@@ -44,96 +44,96 @@ pub use demand::{DemandError, DemandMatrix};
 use opticoll_base::names::{same_name, suggest, terminal_text};
 use opticoll_base::units::{Bytes, UnitError, gcd};
 
-/// Reason why a collective was refused.
+/// Reason why a collective was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CollectiveError {
-    /// The name is not known.
+    /// No collective has this name.
     #[error("unknown collective `{}`{hint}", terminal_text(name))]
     Unknown {
-        /// Name as given.
+        /// Name that was given.
         name: String,
-        /// Nearest known name, or all known names.
+        /// Most similar collective name, or all collective names.
         hint: String,
     },
-    /// There are no ranks.
+    /// The number of ranks is 0.
     #[error("a collective needs at least one rank, got {ranks}")]
     NoRanks {
-        /// Number of ranks as given.
+        /// Number of ranks that was given.
         ranks: u32,
     },
-    /// The root is not a rank.
+    /// The root is not a rank of the collective.
     #[error("root {root} does not exist: ranks are 0 to {}", ranks.saturating_sub(1))]
     Root {
-        /// Root as given.
+        /// Root that was given.
         root: u32,
-        /// Number of ranks.
+        /// Number of ranks of the collective.
         ranks: u32,
     },
-    /// There are no pieces.
+    /// The number of pieces is 0.
     #[error("a block is cut into 1 piece or more, not 0")]
     NoPieces,
     /// The number of chunks exceeds 32 bits.
     #[error("{kind} on {ranks} ranks would have {chunks} chunks: the maximum is {MAX_CHUNKS}")]
     TooManyChunks {
-        /// Collective.
+        /// Kind of the collective.
         kind: CollectiveKind,
-        /// Number of ranks.
+        /// Number of ranks of the collective.
         ranks: u32,
         /// Number of chunks that the collective would have.
         chunks: u128,
     },
-    /// The demand is among another number of ranks.
+    /// The demand and the collective have different numbers of ranks.
     #[error("the demand is among {demand} ranks, the collective among {ranks}")]
     DemandRanks {
-        /// Ranks of the demand.
+        /// Number of ranks of the demand.
         demand: u32,
-        /// Ranks of the collective.
+        /// Number of ranks of the collective.
         ranks: u32,
     },
-    /// The collective takes no demand.
+    /// The collective is not an all_to_all, and therefore cannot have a demand.
     #[error("only all_to_all takes a demand, not {kind}: leave the demand out")]
     NoDemand {
-        /// Collective.
+        /// Kind of the collective.
         kind: CollectiveKind,
     },
-    /// A collective with a demand was cut into pieces; the demand defines its chunks.
+    /// A collective with a demand was to be cut into pieces, but its demand defines its chunks.
     #[error("an all_to_all with a demand is not cut into {pieces} pieces: ask for 1")]
     CutDemand {
-        /// Number of pieces as given.
+        /// Number of pieces that was given.
         pieces: u32,
     },
-    /// The demand was refused.
+    /// The demand was rejected.
     #[error(transparent)]
     Demand(#[from] DemandError),
 }
 
 opticoll_base::named_enum! {
-    /// Collectives, by their MPI names.
+    /// Kinds of collectives, by their MPI names.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum CollectiveKind {
-        /// Every rank ends with every rank's block.
+        /// Every rank ends with the blocks of all ranks.
         AllGather = "all_gather",
-        /// Rank i ends with the combination of block i of all ranks.
+        /// Rank i ends with the sum of block i of all ranks.
         ReduceScatter = "reduce_scatter",
-        /// Every rank ends with the combination of all ranks' vectors.
+        /// Every rank ends with the sum of the vectors of all ranks.
         AllReduce = "all_reduce",
-        /// Every rank ends with the root's vector.
+        /// Every rank ends with the vector of the root.
         Broadcast = "broadcast",
-        /// The root ends with the combination of all ranks' vectors.
+        /// The root ends with the sum of the vectors of all ranks.
         Reduce = "reduce",
-        /// The root ends with every rank's block.
+        /// The root ends with the blocks of all ranks.
         Gather = "gather",
-        /// Rank i ends with the root's block i.
+        /// Rank i ends with block i of the root.
         Scatter = "scatter",
         /// Rank j ends with block j of every rank.
         AllToAll = "all_to_all",
-        /// Every rank ends knowing that all other ranks have entered the barrier.
+        /// No rank leaves the barrier before all ranks have entered it.
         Barrier = "barrier",
     }
 }
 
 impl CollectiveKind {
-    /// Returns what `size` counts for this collective, in words.
+    /// Returns, in words, the bytes that the size of this collective counts.
     pub const fn size_convention(self) -> &'static str {
         match self {
             CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => {
@@ -153,7 +153,7 @@ impl CollectiveKind {
 impl FromStr for CollectiveKind {
     type Err = CollectiveError;
 
-    /// Parses a name, such as `all_gather`, `all-gather` or `allgather`.
+    /// Parses a name such as `all_gather`, `all-gather` or `allgather`.
     fn from_str(name: &str) -> Result<CollectiveKind, CollectiveError> {
         CollectiveKind::ALL
             .into_iter()
@@ -165,10 +165,10 @@ impl FromStr for CollectiveKind {
     }
 }
 
-/// Maximum number of chunks: chunks and their number have 32 bits.
+/// Maximum number of chunks, because numbers of chunks have 32 bits.
 const MAX_CHUNKS: u128 = u32::MAX as u128;
 
-/// Ranks that hold (or contribute to, or must hold) a chunk.
+/// Ranks that have (or contribute to) a chunk before a collective, or must have it afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holders {
     /// A single rank.
@@ -177,7 +177,8 @@ pub enum Holders {
     All,
 }
 
-/// Collective on a number of ranks, with its root and the pieces of each block.
+/// Kind of collective with its number of ranks, its root, the number of pieces per block, and the
+/// demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Collective {
     kind: CollectiveKind,
@@ -203,7 +204,7 @@ impl Collective {
         .with_pieces(1)
     }
 
-    /// Returns the same collective with root `root`.
+    /// Returns the collective with another root.
     pub fn with_root(self, root: u32) -> Result<Collective, CollectiveError> {
         if root >= self.ranks {
             return Err(CollectiveError::Root {
@@ -214,7 +215,7 @@ impl Collective {
         Ok(Collective { root, ..self })
     }
 
-    /// Returns the same collective with each block (or the vector) cut into `pieces` chunks.
+    /// Returns the collective with each block, or the vector, cut into `pieces` chunks.
     pub fn with_pieces(self, pieces: u32) -> Result<Collective, CollectiveError> {
         if self.demand.is_some() && pieces != 1 {
             return Err(CollectiveError::CutDemand { pieces });
@@ -230,8 +231,8 @@ impl Collective {
         }
     }
 
-    /// Returns the same all_to_all with the blocks of a demand. If all blocks of the demand are
-    /// equal, the result has no demand, because it means the same.
+    /// Returns the all_to_all with the blocks of `demand`. If all blocks of `demand` are equal, the
+    /// result has no demand, because the meaning is the same.
     pub fn with_demand(self, demand: DemandMatrix) -> Result<Collective, CollectiveError> {
         if self.kind != CollectiveKind::AllToAll {
             return Err(CollectiveError::NoDemand { kind: self.kind });
@@ -254,7 +255,7 @@ impl Collective {
         })
     }
 
-    /// Returns the same collective with equal blocks.
+    /// Returns the collective with equal blocks.
     pub fn without_demand(self) -> Collective {
         Collective {
             demand: None,
@@ -262,13 +263,13 @@ impl Collective {
         }
     }
 
-    /// Returns the demand of an all_to_all whose blocks differ; `None` if its blocks are equal.
+    /// Returns the demand of an all_to_all whose blocks differ; `None` if all blocks are equal.
     pub fn demand(&self) -> Option<&'static DemandMatrix> {
         self.demand.map(demand::StoredDemand::get)
     }
 
-    /// Returns source, destination and bytes of each block with bytes, at a size; nothing without a
-    /// demand.
+    /// Returns (source, destination, bytes) of each block that has bytes, for a collective of size
+    /// `size`. Empty without a demand.
     pub fn demanded(&self, size: Bytes) -> impl Iterator<Item = (u32, u32, u128)> + use<> {
         let demand = self.demand();
         let pairs = demand.into_iter().flat_map(DemandMatrix::pairs);
@@ -280,7 +281,7 @@ impl Collective {
             })
     }
 
-    /// Returns the chunks of a range of blocks.
+    /// Returns the chunks of the blocks `blocks`.
     pub fn chunks_of_blocks(&self, blocks: Range<u32>) -> Range<u32> {
         match self.demand() {
             Some(demand) => demand.chunks_of(blocks),
@@ -288,7 +289,6 @@ impl Collective {
         }
     }
 
-    /// Returns the block of a chunk.
     fn block(&self, chunk: u32) -> u32 {
         match self.demand() {
             Some(demand) => demand.block(chunk),
@@ -311,12 +311,12 @@ impl Collective {
         self.root
     }
 
-    /// Returns the number of chunks of each block (or of the vector).
+    /// Returns the number of chunks of each block, or of the vector.
     pub fn pieces(&self) -> u32 {
         self.pieces
     }
 
-    /// Returns the number of chunks; chunks are numbered from 0.
+    /// Returns the number of chunks. Chunks are numbered from 0.
     pub fn chunks(&self) -> u32 {
         match self.demand() {
             Some(demand) => demand.len(),
@@ -324,8 +324,8 @@ impl Collective {
         }
     }
 
-    /// Returns whether contributions combine (each exactly once, but see [`Collective::overlaps`]).
-    /// If not, chunks are only copied.
+    /// Returns whether ranks combine contributions. If not, chunks are only copied. Each
+    /// contribution is combined exactly once, except in a barrier ([`Collective::overlaps`]).
     pub fn combines(&self) -> bool {
         matches!(
             self.kind,
@@ -336,13 +336,12 @@ impl Collective {
         )
     }
 
-    /// Returns whether a contribution may be combined into a chunk that already has it, as in a
-    /// barrier.
+    /// Returns whether a contribution may be added to a chunk that contains it, as in a barrier.
     pub fn overlaps(&self) -> bool {
         self.kind == CollectiveKind::Barrier
     }
 
-    /// Returns the ranks that hold (or contribute to) a chunk before the collective.
+    /// Returns the ranks that have `chunk`, or contribute to it, before the collective.
     pub fn before(&self, chunk: u32) -> Holders {
         let block = self.block(chunk);
         match self.kind {
@@ -353,7 +352,7 @@ impl Collective {
         }
     }
 
-    /// Returns the ranks that must hold a chunk, with every contribution, after the collective.
+    /// Returns the ranks that must have `chunk`, with every contribution, after the collective.
     pub fn after(&self, chunk: u32) -> Holders {
         let block = self.block(chunk);
         match self.kind {
@@ -364,8 +363,9 @@ impl Collective {
         }
     }
 
-    /// Returns the bytes of a chunk if the collective has size `size` (see
-    /// [`CollectiveKind::size_convention`]). Chunks without a demand differ by at most one byte.
+    /// Returns the bytes of `chunk` in a collective of size `size` (see
+    /// [`CollectiveKind::size_convention`]). Without a demand, the bytes of two chunks differ by at
+    /// most one.
     pub fn chunk_bytes(&self, size: Bytes, chunk: u32) -> Bytes {
         if let Some(demand) = self.demand() {
             let edge = |chunk| demand.bytes_before(size, chunk);
@@ -377,7 +377,7 @@ impl Collective {
         Bytes::new((edge(part + 1) - edge(part)) as u64)
     }
 
-    /// Returns the bytes of the smallest chunk.
+    /// Returns the bytes of the smallest chunk in a collective of size `size`.
     pub fn min_chunk_bytes(&self, size: Bytes) -> Bytes {
         match self.demand() {
             Some(demand) => demand.least_bytes(size),
@@ -385,7 +385,8 @@ impl Collective {
         }
     }
 
-    /// Returns the bytes of every chunk, if all chunks have the same size.
+    /// Returns the bytes of every chunk if all chunks have the same number of bytes; otherwise
+    /// `None`.
     pub fn uniform_chunk_bytes(&self, size: Bytes) -> Option<Bytes> {
         if self.demand.is_some() {
             return None;
@@ -394,15 +395,13 @@ impl Collective {
         (size.get() % parts == 0).then(|| Bytes::new(size.get() / parts))
     }
 
-    /// Returns the bytes of `count` chunks from `chunk` on.
-    ///
-    /// # Errors
-    /// A number of bytes beyond 64 bits.
+    /// Returns the bytes of the `count` chunks from `chunk` on, in a collective of size `size`.
+    /// Fails if the number of bytes exceeds 64 bits.
     pub fn range_bytes(&self, size: Bytes, chunk: u32, count: u32) -> Result<Bytes, UnitError> {
         let parts = u128::from(self.parts());
         let size = self.payload(size);
         let demand = self.demand();
-        // Bytes of all chunks before a chunk: whole multiples of the size, and a part of one size.
+        // Bytes of all chunks before `chunk`. `parts` chunks together have the bytes of the size.
         let before = |chunk: u128| {
             if let Some(demand) = demand {
                 return demand.bytes_before(size, chunk as u32);
@@ -420,15 +419,13 @@ impl Collective {
             })
     }
 
-    /// Returns the maximum number of bytes of `count` chunks, over all ranges that start a multiple
-    /// of `step` chunks after `chunk`, counted modulo all chunks.
+    /// Returns the maximum number of bytes of `count` consecutive chunks. The range may start any
+    /// multiple of `step` chunks after `chunk`, modulo the number of chunks.
     ///
     /// With P parts and size S, `count` chunks have floor(S count / P) bytes, and one more if (S
-    /// chunk mod P) + (S count mod P) reaches P. The first term takes every value that is congruent
-    /// to S chunk modulo g = gcd(S step, P); the largest of these is P - g + (S chunk mod g).
-    ///
-    /// # Errors
-    /// A number of bytes beyond 64 bits.
+    /// chunk mod P) + (S count mod P) >= P. Over all starts, (S chunk mod P) takes every value that
+    /// is congruent to S chunk modulo g = gcd(S step, P). The greatest of these values is P - g +
+    /// (S chunk mod g). Fails if the number of bytes exceeds 64 bits.
     pub fn max_range_bytes(
         &self,
         size: Bytes,
@@ -442,16 +439,16 @@ impl Collective {
         let parts = u128::from(self.parts());
         let scaled =
             |chunks: u32| u128::from(self.payload(size).get()) * u128::from(chunks) % parts;
-        let apart = gcd(scaled(step), parts);
-        let most = parts - apart + scaled(chunk) % apart;
-        let less = (scaled(chunk) + scaled(count)) / parts;
-        let more = (most + scaled(count)) / parts - less;
+        let stride = gcd(scaled(step), parts);
+        let greatest = parts - stride + scaled(chunk) % stride;
+        let carry_at_start = (scaled(chunk) + scaled(count)) / parts;
+        let extra = (greatest + scaled(count)) / parts - carry_at_start;
         self.range_bytes(size, chunk, count)?
-            .plus(Bytes::new(more as u64))
+            .plus(Bytes::new(extra as u64))
     }
 
-    /// Returns [`Collective::max_range_bytes`] of a demand by examining each range. Ranges end with
-    /// the last chunk.
+    /// Returns [`Collective::max_range_bytes`] for a collective with a demand, by examining each
+    /// range. Ranges that would go over the last chunk end there.
     fn max_demanded_bytes(
         &self,
         size: Bytes,
@@ -459,17 +456,17 @@ impl Collective {
         step: u32,
     ) -> Result<Bytes, UnitError> {
         let chunks = u64::from(self.chunks());
-        let apart = gcd(step.into(), chunks.into()) as u64;
-        let mut most = Bytes::new(0);
-        for turn in 0..chunks / apart {
-            let first = (u64::from(chunk) + turn * apart) % chunks;
-            let left = (chunks - first).min(count.into()) as u32;
-            most = most.max(self.range_bytes(size, first as u32, left)?);
+        let stride = gcd(step.into(), chunks.into()) as u64;
+        let mut greatest = Bytes::new(0);
+        for start in 0..chunks / stride {
+            let first = (u64::from(chunk) + start * stride) % chunks;
+            let chunks_left = (chunks - first).min(count.into()) as u32;
+            greatest = greatest.max(self.range_bytes(size, first as u32, chunks_left)?);
         }
-        Ok(most)
+        Ok(greatest)
     }
 
-    /// Returns the bytes that move if the size is `size`: none in a barrier.
+    /// Returns the size of the data that move in a collective of size `size`: 0 in a barrier.
     pub fn payload(&self, size: Bytes) -> Bytes {
         match self.kind {
             CollectiveKind::Barrier => Bytes::new(0),
@@ -477,7 +474,7 @@ impl Collective {
         }
     }
 
-    /// Returns the number of chunks into which the bytes of `size` are cut.
+    /// Returns the number of chunks into which the bytes counted by the size are divided.
     pub fn parts(&self) -> u64 {
         let pieces = u64::from(self.pieces);
         match self.kind {
@@ -487,8 +484,7 @@ impl Collective {
         }
     }
 
-    /// Returns the number of blocks: one per rank, one per ordered pair of ranks, or one for the
-    /// vector.
+    /// Returns the number of blocks: 1 for a vector, or one per rank or ordered pair of ranks.
     pub fn blocks(&self) -> u64 {
         let ranks = u64::from(self.ranks);
         match self.kind {

@@ -1,20 +1,20 @@
-//! Plans: schedules with a route, a wavelength and a slot for every transfer. This module has only
-//! types, so that the verifier and the simulators read plans without knowing how they were made.
+//! Plans: schedules with a route, a wavelength and a slot for every transfer. This module defines
+//! only types, so that the verifier and the simulators do not depend on the code that makes plans.
 //!
-//! A *slot* is a time slot in which lightpaths are up side by side; the papers count slots as
-//! communication steps. A step of the schedule that needs more wavelengths than exist takes several
-//! slots. Every transfer is one lightpath: one wavelength of one fibre, along its direction from
-//! source to destination.
+//! A *slot* is an interval of time with the same lightpaths; papers call slots communication steps.
+//! If a step of the schedule needs more wavelengths than the fabric has, the step has several
+//! slots. Every transfer is one lightpath: one wavelength of one fibre, on the route from source to
+//! destination.
 //!
-//! The light of a transfer is one word, [`Light`], whose fields the fabric's kind of circuit names
-//! ([`Machine::light`](opticoll_fabric::fabric::Machine::light)). Families have typed views of the
-//! word, such as [`opticoll_fabric::family::wdm_ring::WdmLight`]. On a grid of tunable circuits
-//! [`Relay`]s forward a transfer between ranks that share no switch. On a grid of lightpaths
-//! transfers over one path in one slot and direction are one message.
+//! The light of a transfer is one word, [`Light`]. The fabric's kind of light names the fields of
+//! this word ([`Machine::light`](opticoll_fabric::fabric::Machine::light)), and each family has a
+//! typed view of it, such as [`opticoll_fabric::family::wdm_ring::WdmLight`]. On a grid of tunable
+//! circuits, [`Relay`]s forward a transfer between ranks that share no switch. On a grid of
+//! lightpaths, all transfers over one lightpath in one slot and direction are one message.
 //!
-//! A plan on an electrical fabric has no light: that column is empty, its slots are the steps of
-//! the schedule, and a transfer may carry a range of chunks. A transfer takes the fabric's route
-//! from source to destination unless the plan names another route ([`NamedRoutes`]).
+//! A plan on an electrical fabric has no light: its column of light is empty, its slots are the
+//! steps of the schedule, and a transfer may carry a range of chunks. A transfer uses the fabric's
+//! route from source to destination, unless the plan names another route ([`NamedRoutes`]).
 
 mod messages;
 pub mod repetition;
@@ -31,10 +31,10 @@ use opticoll_fabric::fabric::{Fabric, Hop, Light};
 pub use repetition::{Repetition, fold};
 pub use routes::NamedRoutes;
 
-/// Transfer with its light and slot.
+/// Transfer with its light and its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lightpath {
-    /// Time slot, 0..slots.
+    /// Slot, counted from 0.
     pub slot: u32,
     /// Light; [`Light::NONE`] on an electrical fabric.
     pub light: Light,
@@ -42,53 +42,52 @@ pub struct Lightpath {
     pub transfer: Transfer,
 }
 
-/// Schedule with routes, wavelengths and slots. A row stands for a transfer, or for all transfers
-/// that are its copies ([`Repetition`]).
+/// Schedule with light, slots and routes. A row of the plan is a transfer with its light and slot,
+/// and stands for this transfer or for several copies of it ([`Repetition`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Machine on which the plan runs.
+    /// Fabric on which the plan runs.
     pub fabric: Fabric,
     /// Transfers in steps.
     pub schedule: Schedule,
     /// Name of the algorithm that made the plan.
     pub algorithm: String,
-    /// Size for which the plan was made, the default of simulations.
+    /// Size for which the plan was made. Simulations use this size by default.
     pub size: Option<Bytes>,
-    /// Light of each transfer; empty on an electrical fabric.
+    /// Light of each transfer, indexed by transfer; empty on an electrical fabric.
     pub light: Vec<Light>,
-    /// Slot of each transfer.
+    /// Slot of each transfer, indexed by transfer.
     pub slot: Vec<u32>,
-    /// Slots of each step of the schedule, as a range.
+    /// Range of slots of each step, indexed by step.
     pub step_slots: Vec<Range<u32>>,
-    /// Relays by transfer and then in the order of the route. Only on fabrics whose kind of light
-    /// has relays.
+    /// Relays, sorted by transfer and position on the route. Only if the kind of light has relays.
     pub relays: Vec<Relay>,
-    /// Routes other than the fabric's. Only on fabrics with links.
+    /// Named routes of transfers that do not use the fabric's route. Only on fabrics with links.
     pub routes: NamedRoutes,
-    /// Repetition of the rows.
+    /// Numbers of copies that each row stands for.
     pub repetition: Repetition,
 }
 
-/// Rank on the route of a transfer that receives it, stores it and sends it on with light of its
-/// own in a later slot. The rank does not keep the data.
+/// Rank on the route of a transfer that receives and stores the data, and sends them in a later
+/// slot with light of its own. The rank does not keep the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Relay {
     /// Index of the transfer in the plan.
     pub transfer: u32,
-    /// Rank that sends the transfer on.
+    /// Rank that relays the transfer.
     pub rank: u32,
-    /// Light with which the rank sends.
+    /// Light with which this rank sends.
     pub light: Light,
-    /// Slot in which the rank sends, later than the slot in which it received.
+    /// Slot in which this rank sends, later than the slot in which it received the data.
     pub slot: u32,
 }
 
-// A plan of 10^8 transfers fits into memory, because a transfer takes eight bytes in addition to
-// its schedule.
+// In addition to its schedule, a transfer needs eight bytes, so that 10^8 transfers fit into
+// memory.
 const _: () = assert!(size_of::<Light>() + size_of::<u32>() == 8 && size_of::<Relay>() == 16);
 
 impl Plan {
-    /// Returns the plan of a schedule on an electrical fabric: a slot for each step, and no light.
+    /// Returns the plan of `schedule` on an electrical fabric: one slot per step, no light.
     pub fn without_light(fabric: &Fabric, schedule: Schedule, algorithm: String) -> Plan {
         let steps = schedule.steps();
         let slot = (0..steps).flat_map(|step| schedule.step(step).map(move |_| step as u32));
@@ -106,12 +105,12 @@ impl Plan {
         }
     }
 
-    /// Returns whether each transfer has light.
+    /// Returns whether the transfers of this plan have light.
     pub fn has_light(&self) -> bool {
         self.fabric.has_light()
     }
 
-    /// Returns the relays of a transfer, in the order of its route.
+    /// Returns the relays of `transfer`, in the order of its route.
     pub fn relays_of(&self, transfer: usize) -> &[Relay] {
         let transfer = transfer as u32;
         let start = self.relays.partition_point(|one| one.transfer < transfer);
@@ -119,14 +118,14 @@ impl Plan {
         &self.relays[start..start + count]
     }
 
-    /// Returns the hops of a transfer in order; a single hop if no rank relays the transfer.
+    /// Returns the hops of `transfer` in order. Without relays there is a single hop.
     pub fn hops_of(&self, transfer: usize) -> impl Iterator<Item = Hop> + '_ {
         let relays = self.relays_of(transfer);
         let (source, destination) = self.schedule.ends(transfer);
         let light = self.light_of(transfer);
-        (0..=relays.len()).map(move |place| {
-            let to = relays.get(place).map_or(destination, |relay| relay.rank);
-            match place.checked_sub(1).map(|before| relays[before]) {
+        (0..=relays.len()).map(move |hop| {
+            let to = relays.get(hop).map_or(destination, |relay| relay.rank);
+            match hop.checked_sub(1).map(|before| relays[before]) {
                 None => Hop {
                     from: source,
                     to,
@@ -143,23 +142,23 @@ impl Plan {
         })
     }
 
-    /// Returns the number of time slots, which the papers call communication steps.
+    /// Returns the number of slots, which papers call communication steps.
     pub fn slots(&self) -> u32 {
         self.step_slots.last().map_or(0, |slots| slots.end)
     }
 
-    /// Returns the number of rows, which is the number of lightpaths if the rows do not repeat.
+    /// Returns the number of rows. Without repetition, this is the number of lightpaths.
     pub fn len(&self) -> usize {
         self.schedule.len()
     }
 
-    /// Returns whether every lightpath carries one chunk in its slot: no transfer has several
+    /// Returns whether every lightpath carries a single chunk in its slot: no transfer has several
     /// chunks, and no two transfers share a lightpath.
     pub fn has_one_chunk_per_lightpath(&self) -> bool {
         self.schedule.has_single_chunks() && !(self.has_light() && self.shares_lightpaths())
     }
 
-    /// Returns whether two transfers of a slot have the same ends and light.
+    /// Returns whether two transfers of one slot have the same source, destination and light.
     fn shares_lightpaths(&self) -> bool {
         let mut lightpaths = Vec::new();
         (0..self.schedule.steps()).any(|step| {
@@ -181,8 +180,8 @@ impl Plan {
         self.schedule.is_empty()
     }
 
-    /// Returns a plan with the same fabric, collective, claims and slots, but without steps,
-    /// lightpaths and repetition.
+    /// Returns a plan with the same fabric, collective, claims, algorithm, size and slots, but
+    /// without steps, lightpaths and repetition.
     pub fn without_lightpaths(&self) -> Plan {
         let mut schedule = Schedule::new(self.schedule.collective);
         schedule.claims = self.schedule.claims.clone();
@@ -200,7 +199,7 @@ impl Plan {
         }
     }
 
-    /// Reserves memory for `lightpaths` more lightpaths.
+    /// Reserves memory for `lightpaths` more rows.
     pub fn reserve(&mut self, lightpaths: usize) {
         self.schedule.reserve(lightpaths);
         self.slot.reserve_exact(lightpaths);
@@ -209,8 +208,7 @@ impl Plan {
         }
     }
 
-    /// Adds a lightpath to the open step of the schedule; on an electrical fabric without its
-    /// light.
+    /// Adds a row to the last step of the schedule. Ignores the light on an electrical fabric.
     pub fn push(&mut self, lightpath: Lightpath) {
         self.schedule.push(lightpath.transfer);
         self.slot.push(lightpath.slot);
@@ -219,7 +217,7 @@ impl Plan {
         }
     }
 
-    /// Returns the light of a transfer; [`Light::NONE`] on an electrical fabric.
+    /// Returns the light of the row `index`; [`Light::NONE`] on an electrical fabric.
     pub fn light_of(&self, index: usize) -> Light {
         match self.has_light() {
             true => self.light[index],
@@ -227,7 +225,7 @@ impl Plan {
         }
     }
 
-    /// Returns the lightpath of a row.
+    /// Returns the transfer, light and slot of the row `index`.
     pub fn lightpath(&self, index: usize) -> Lightpath {
         Lightpath {
             slot: self.slot[index],
@@ -236,7 +234,7 @@ impl Plan {
         }
     }
 
-    /// Returns the lightpaths of all rows, in the order of the schedule.
+    /// Returns all rows in the order of the schedule.
     pub fn lightpaths(&self) -> impl Iterator<Item = Lightpath> + '_ {
         (0..self.len()).map(|index| self.lightpath(index))
     }

@@ -1,28 +1,29 @@
-//! Schedules: transfers in steps. The transfers of a step run side by side; a later step may use
-//! what an earlier step delivered.
+//! Schedules: transfers in steps. The transfers of a step do not depend on each other; a later step
+//! may send data that an earlier step delivered.
 //!
-//! A schedule is stored in columns, one entry per transfer, so that millions of transfers take
-//! little memory. It has no routes, wavelengths or times.
+//! A schedule is stored in columns with one entry per transfer, so that millions of transfers need
+//! little memory. A schedule has no routes, wavelengths or times.
 //!
 //! # Repeated steps
 //!
-//! In many algorithms a step equals an earlier step with other chunks: on a ring every rank sends
-//! to the same neighbour in every step, each time the block before. Let C be the number of chunks.
-//! Step t *repeats* step p if both have the same number of transfers, the i-th transfers agree in
-//! source, destination, count and action, and there is a *shift* s with
+//! In many algorithms, a step equals an earlier step with other chunks. On a ring, for example,
+//! every rank sends to the same neighbour in every step, each time the previous block. Let C be the
+//! number of chunks. Step t *repeats* step p if both have the same number of transfers, if the i-th
+//! transfers agree in source, destination, count and action, and if there is a *shift* s with
 //!
 //! ```text
 //! chunk of t's i-th transfer = (chunk of p's i-th transfer + s) mod C        for every i.
 //! ```
 //!
-//! Such a step is stored as p and s alone. When the next step begins, the schedule looks for p
-//! among the last few steps that are stored in full, and compares every transfer. Code that adds or
-//! reads transfers does not notice. The stored form depends only on the transfers and their order,
-//! so that equal schedules are stored equally. A ring of N ranks thus stores O(N) of its N(N - 1)
-//! transfers. A schedule without repeated steps is plain columns.
+//! Such a step is stored as p and s alone. When the next step begins, the schedule compares the
+//! last step, transfer by transfer, with the last few steps that are stored in full. Code that adds
+//! or reads transfers does not notice this compression. The stored form depends only on the
+//! transfers and their order, so that equal schedules are stored equally. A ring of N ranks thus
+//! stores O(N) of its N(N - 1) transfers. A schedule without repeated steps consists of plain
+//! columns.
 //!
-//! [`Schedule::columns`] is the fastest way to read whole steps. The functions that take the index
-//! of a transfer first search its step if steps repeat.
+//! [`Schedule::columns`] is the fastest way to read whole steps. If steps repeat, functions with
+//! the index of a transfer must first search the step of this transfer.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -45,33 +46,33 @@ use opticoll_base::{interrupt, memory};
 pub use columns::StepColumns;
 use columns::Stored;
 
-/// Effect of a chunk that arrives at its destination.
+/// Effect of a chunk on the chunk with the same number at the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Action {
-    /// Keeps the chunk in place of the destination's.
+    /// Replaces the chunk of the destination.
     Copy,
-    /// Combines the chunk with the destination's.
+    /// Combines the chunk with the chunk of the destination.
     Reduce,
 }
 
-/// Chunks `chunk .. chunk + count`, sent from one rank to another.
+/// Transmission of the chunks `chunk .. chunk + count` from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transfer {
-    /// First chunk.
+    /// Number of the first chunk.
     pub chunk: u32,
     /// Number of chunks, at least 1.
     pub count: u32,
-    /// Sending rank.
+    /// Rank that sends.
     pub source: u32,
-    /// Receiving rank.
+    /// Rank that receives.
     pub destination: u32,
-    /// Effect at the receiving rank.
+    /// Effect at the destination.
     pub action: Action,
 }
 
 impl Transfer {
-    /// Returns the transfer of one chunk that is copied.
+    /// Returns a transfer that copies a single chunk.
     pub const fn copy(chunk: u32, source: u32, destination: u32) -> Transfer {
         Transfer {
             chunk,
@@ -82,7 +83,7 @@ impl Transfer {
         }
     }
 
-    /// Returns the transfer of one chunk that is combined at its destination.
+    /// Returns a transfer that combines a single chunk with the chunk of its destination.
     pub const fn reduce(chunk: u32, source: u32, destination: u32) -> Transfer {
         Transfer {
             chunk,
@@ -93,9 +94,9 @@ impl Transfer {
         }
     }
 
-    /// Returns the transfer between two ranks of which each keeps a range of chunks: `kept(rank)`
-    /// is the first chunk and their number. A reduction carries the chunks that the destination
-    /// keeps, a copy those that the source keeps.
+    /// Returns a transfer between two ranks, each of which is responsible for a range of chunks:
+    /// `kept(rank)` is (first chunk, number of chunks). A reduction carries the range of the
+    /// destination, and a copy carries the range of the source.
     pub fn for_kept_chunks(
         action: Action,
         source: u32,
@@ -116,43 +117,42 @@ impl Transfer {
     }
 }
 
-/// Claims of the algorithm's author about a schedule.
+/// Claims about a schedule by the author of its algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Claims {
-    /// Number of steps that the paper prints or its formula gives. Printed beside the number of
-    /// slots of the plan, but not enforced.
+    /// Number of steps that a paper prints or that its formula gives. Printed next to the number of
+    /// slots, but not checked.
     pub paper_steps: Option<u64>,
-    /// True if every transfer goes to a neighbour on the ring. Enforced by the verifier.
+    /// True if every transfer leads to a neighbour on the ring. Checked by the verifier.
     pub neighbours_only: bool,
-    /// Number of steps of the schedule. Enforced by the verifier.
+    /// Number of steps of the schedule. Checked by the verifier.
     pub schedule_steps: Option<u32>,
-    /// Maximum number of chunks that a rank sends. Enforced by the verifier.
+    /// Number of chunks that the rank that sends most chunks sends. Checked by the verifier.
     pub chunks_sent_per_rank: Option<u64>,
 }
 
-/// Transfers in steps, for one collective.
+/// Transfers of one collective, in steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// Collective that the transfers carry out.
+    /// Collective that the transfers execute.
     pub collective: Collective,
     /// Claims about the schedule.
     pub claims: Claims,
-    /// Number of chunks when the schedule was created; shifts are modulo this number.
+    /// Number of chunks when the schedule was created. Shifts are modulo this number.
     chunks: u32,
-    /// Transfers of all steps that do not repeat another.
+    /// Transfers of all steps that are stored in full.
     stored: Stored,
-    /// Index of the first transfer of each step.
+    /// Index of the first transfer of each step, indexed by step.
     step_starts: Vec<usize>,
-    /// Place of the stored transfers of each step. Empty while no step repeats another, because
-    /// each step is then stored at its indices.
+    /// Place of the stored transfers of each step, indexed by step. Empty as long as no step
+    /// repeats another, because each transfer is then stored at its own index.
     places: Vec<StoredStep>,
-    /// Last steps that are stored in full, which the next step may repeat; at most
-    /// [`MAX_PATTERNS`].
+    /// Last steps that are stored in full, which the next step may repeat.
     patterns: Vec<usize>,
-    /// Number of transfers that are not stored.
+    /// Number of transfers that are not stored, because their step repeats another.
     repeated: usize,
-    /// Steps per transfer up to the last step, times 2^64; gives the step of a transfer if steps
-    /// have equal lengths. 0 while no step repeats another.
+    /// Number of steps per transfer, times 2^64. Predicts the step of a transfer if steps have
+    /// equal lengths. 0 as long as no step repeats another.
     steps_per_transfer: u64,
 }
 
@@ -160,23 +160,23 @@ pub struct Schedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StoredStep {
     start: usize,
-    /// Number added to their chunks, modulo all chunks.
+    /// Number that is added to the stored chunks, modulo the number of chunks.
     shift: u32,
 }
 
-/// Maximum memory of a transfer until it is in a plan, in bytes: in the schedule, in a second
-/// schedule that is cut into single chunks or reversed, and its light.
+/// Maximum memory of a transfer, in bytes, until it is in a plan. Counts its entry in the schedule,
+/// an entry in a second schedule (reversed, or with single chunks), and its light.
 const BYTES_PER_TRANSFER: u64 = 44;
 
-/// Maximum number of stored steps that are compared with the last step.
+/// Maximum number of stored steps with which the last step is compared.
 const MAX_PATTERNS: usize = 8;
 
-/// Minimum number of transfers of a step that is stored as a repetition, so that the entry takes
-/// less memory than the transfers.
+/// Minimum number of transfers of a step that is stored as a repetition. A shorter step needs less
+/// memory than the entry of a repetition.
 const MIN_REPEATED: usize = 2;
 
 impl Schedule {
-    /// Returns a schedule without steps.
+    /// Returns a schedule of `collective` without steps.
     pub fn new(collective: Collective) -> Schedule {
         Schedule {
             collective,
@@ -198,7 +198,7 @@ impl Schedule {
         self.stored.reserve(transfers);
     }
 
-    /// Opens the next step, to which the following transfers belong.
+    /// Begins the next step, to which the following transfers are added.
     pub fn begin_step(&mut self) {
         self.compress_last_step();
         if self.repeated > 0 {
@@ -218,7 +218,7 @@ impl Schedule {
         if last_range.len() < MIN_REPEATED {
             return;
         }
-        let found = self.patterns.iter().rev().find_map(|&pattern| {
+        let repetition = self.patterns.iter().rev().find_map(|&pattern| {
             let pattern_range = self.stored_range(pattern);
             let shift =
                 self.stored
@@ -228,7 +228,7 @@ impl Schedule {
                 shift,
             })
         });
-        let Some(place) = found else {
+        let Some(stored_step) = repetition else {
             if self.patterns.len() == MAX_PATTERNS {
                 self.patterns.remove(0);
             }
@@ -241,12 +241,12 @@ impl Schedule {
                 .map(|&start| StoredStep { start, shift: 0 })
                 .collect();
         }
-        self.places[step] = place;
+        self.places[step] = stored_step;
         self.repeated += last_range.len();
         self.stored.truncate(last_range);
     }
 
-    /// Adds a transfer to the open step; the first transfer opens step 0.
+    /// Adds a transfer to the last step. Begins step 0 if there are no steps.
     pub fn push(&mut self, transfer: Transfer) {
         if self.step_starts.is_empty() {
             self.begin_step();
@@ -260,13 +260,12 @@ impl Schedule {
         self.stored.len() + self.repeated
     }
 
-    /// Returns whether there are no transfers.
+    /// Returns whether the schedule has no transfers.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the number of stored transfers, without those of repeated steps. The last step is
-    /// always stored.
+    /// Returns the number of stored transfers, without repeated steps. The last step is stored.
     pub fn stored(&self) -> usize {
         self.stored.len()
     }
@@ -276,7 +275,7 @@ impl Schedule {
         self.step_starts.len()
     }
 
-    /// Returns the transfers of a step, as a range of indices.
+    /// Returns the transfers of `step` as a range of indices.
     pub fn step(&self, step: usize) -> Range<usize> {
         let end = self
             .step_starts
@@ -286,29 +285,32 @@ impl Schedule {
         self.step_starts[step]..end
     }
 
-    /// Returns the transfers of a step, in columns.
+    /// Returns the transfers of `step` in columns.
     pub fn columns(&self, step: usize) -> StepColumns<'_> {
         interrupt::check();
-        let shift = self.places.get(step).map_or(0, |place| place.shift);
+        let shift = self
+            .places
+            .get(step)
+            .map_or(0, |stored_step| stored_step.shift);
         self.stored
             .columns(self.stored_range(step), shift, self.chunks)
     }
 
-    /// Returns the range in which the transfers of a step are stored.
+    /// Returns the range of indices at which the transfers of `step` are stored.
     fn stored_range(&self, step: usize) -> Range<usize> {
         let indices = self.step(step);
         let start = self
             .places
             .get(step)
-            .map_or(indices.start, |place| place.start);
+            .map_or(indices.start, |stored_step| stored_step.start);
         start..start + indices.len()
     }
 
-    /// Returns the step of the transfer with an index; the last step for an index beyond the last.
+    /// Returns the step of the transfer `index`, or the last step if there is no such transfer.
     #[inline]
     fn step_of(&self, index: usize) -> usize {
-        let place = u128::from(self.steps_per_transfer) * u128::from(2 * index as u64 + 1);
-        let guess = (place >> 65) as usize;
+        let steps = u128::from(self.steps_per_transfer) * u128::from(2 * index as u64 + 1);
+        let guess = (steps >> 65) as usize;
         if let [start, end, ..] = self.step_starts[guess.min(self.steps() - 1)..]
             && (start..end).contains(&index)
         {
@@ -317,7 +319,7 @@ impl Schedule {
         self.step_starts.partition_point(|&start| start <= index) - 1
     }
 
-    /// Returns the place where the transfer with an index is stored, and the shift of its chunk.
+    /// Returns the place at which the transfer `index` is stored, and the shift of its chunk.
     #[inline]
     fn place_of(&self, index: usize) -> StoredStep {
         if self.repeated == 0 {
@@ -338,7 +340,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the transfer with an index.
+    /// Returns the transfer `index`.
     #[inline]
     pub fn transfer(&self, index: usize) -> Transfer {
         interrupt::check();
@@ -346,12 +348,12 @@ impl Schedule {
         self.stored.transfer(start, shift, self.chunks)
     }
 
-    /// Returns all transfers in order.
+    /// Returns all transfers in the order of the schedule.
     pub fn transfers(&self) -> impl Iterator<Item = Transfer> + '_ {
         (0..self.steps()).flat_map(|step| self.columns(step).transfers())
     }
 
-    /// Returns the sending and the receiving rank of the transfer with an index.
+    /// Returns the source and the destination of the transfer `index`.
     #[inline]
     pub fn ends(&self, index: usize) -> (u32, u32) {
         let StoredStep { start, .. } = self.place_of(index);
@@ -363,18 +365,18 @@ impl Schedule {
         self.stored.count.iter().all(|&count| count == 1)
     }
 
-    /// Returns the number of chunks that all transfers carry together, at most 2^64 - 1.
+    /// Returns the sum of the numbers of chunks of all transfers, at most 2^64 - 1.
     pub fn deliveries(&self) -> u64 {
         (0..self.steps())
             .flat_map(|step| self.columns(step).count())
             .fold(0u64, |sum, &count| sum.saturating_add(count.into()))
     }
 
-    /// Returns the same transfers backwards: steps in reverse order, source and destination
-    /// exchanged. `collective` is the collective of the result, and decides whether arrivals
-    /// combine. An all_gather becomes a reduce_scatter: the copies of a block form a tree with its
-    /// owner as the root, and backwards the tree gathers the contribution of every rank exactly
-    /// once. Claims about steps and neighbours are kept.
+    /// Returns the time-reversed schedule: steps in reverse order, with source and destination
+    /// exchanged. `collective` is the collective of the result, and decides whether transfers copy
+    /// or reduce. An all_gather, for example, becomes a reduce_scatter. The copies of a block form
+    /// a tree whose root is the owner of the block. In reverse, this tree gathers the contribution
+    /// of every rank exactly once. Claims about steps and neighbours are kept.
     pub fn reversed(&self, collective: Collective) -> Schedule {
         let action = if collective.combines() {
             Action::Reduce
@@ -402,7 +404,7 @@ impl Schedule {
         reversed
     }
 
-    /// Returns the same deliveries with a transfer for each chunk, in the order of chunks.
+    /// Returns the schedule with a transfer for each chunk, in the order of chunks.
     pub fn into_single_chunks(self) -> Schedule {
         if self.has_single_chunks() {
             return self;
@@ -427,8 +429,9 @@ impl Schedule {
         }
     }
 
-    /// Returns the transfers of a schedule for equal blocks with the chunks that each block has
-    /// under the demand of `collective`. Transfers and steps without chunks are left out.
+    /// Returns a schedule for equal blocks, adapted to the demand of `collective`: each transfer
+    /// carries the chunks that its blocks have under the demand. Omits transfers and steps without
+    /// chunks.
     pub fn with_demand_of(&self, collective: Collective) -> Schedule {
         let mut demanded = Schedule::new(collective);
         for step in 0..self.steps() {
@@ -457,8 +460,7 @@ impl Schedule {
         demanded
     }
 
-    /// Appends the steps of another schedule, each of whose chunks is `factor` chunks of this
-    /// schedule.
+    /// Appends the steps of `other`. One chunk of `other` is `factor` chunks of this schedule.
     pub fn append(&mut self, other: &Schedule, factor: u32) {
         self.reserve(other.len());
         for step in 0..other.steps() {

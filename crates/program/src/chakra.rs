@@ -1,10 +1,9 @@
-//! Files of Chakra execution traces: a header and the nodes of one rank. Each is a message of
-//! Protocol Buffers, preceded by its length.
+//! Files of Chakra execution traces: a header and the nodes of one rank. Header and nodes are
+//! messages of Protocol Buffers, each preceded by its length.
 //!
-//! Unused fields and attributes, such as lists among the attributes, are ignored. An integer
-//! attribute may have any integer type. A header may be empty, and a message without bytes is a
-//! node with default values. Lengths that exceed the file are refused before any memory is
-//! allocated for them.
+//! Unused fields and attributes, such as lists, are ignored. An integer attribute may have any
+//! integer type. The header may be empty, and a message without bytes is a node with default
+//! values. A length that exceeds the file is rejected before memory is allocated for it.
 //!
 //! Source: `et_def.proto` of MLCommons Chakra.
 //!
@@ -31,17 +30,17 @@ use opticoll_base::interrupt;
 use opticoll_base::names::terminal_text;
 use wire::{Input, Output};
 
-/// Reason why bytes are no trace.
+/// Reason why bytes do not form a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {}", terminal_text(problem))]
 pub struct ChakraError {
-    /// Offset of the problem in the file of the rank, in bytes.
+    /// Offset of the problem in the file, in bytes.
     pub offset: usize,
-    /// Problem.
+    /// Description of the problem.
     pub problem: String,
 }
 
-/// Maximum number of bytes of a file; the largest public files have about 100 MB.
+/// Maximum number of bytes of a file. The largest public files have about 100 MB.
 pub const MAX_BYTES: usize = 2 << 30;
 
 /// Kind of a node.
@@ -50,24 +49,24 @@ pub enum NodeKind {
     /// Unknown kind.
     #[default]
     Invalid,
-    /// States metadata, such as groups of ranks.
+    /// Node with metadata, such as groups of ranks.
     Metadata,
-    /// Loads from memory.
+    /// Node that loads from memory.
     MemoryLoad,
-    /// Stores to memory.
+    /// Node that stores to memory.
     MemoryStore,
-    /// Computes.
+    /// Node that computes.
     Compute,
-    /// Sends a message.
+    /// Node that sends a message.
     Send,
-    /// Receives a message.
+    /// Node that receives a message.
     Receive,
-    /// Takes part in a collective.
+    /// Node that takes part in a collective.
     Collective,
 }
 
 impl NodeKind {
-    /// Kinds in the order of their numbers.
+    /// All kinds, indexed by their number in the format.
     pub const ALL: [NodeKind; 8] = [
         NodeKind::Invalid,
         NodeKind::Metadata,
@@ -80,7 +79,7 @@ impl NodeKind {
     ];
 }
 
-/// Value of an attribute. Whole numbers of any type are read as `Int64` or `Uint64`.
+/// Value of an attribute. Integers of any type are read as `Int64` or `Uint64`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// Signed integer of 32 bits.
@@ -93,21 +92,21 @@ pub enum Value {
     Bool(bool),
     /// Text.
     Text(String),
-    /// Real number, list, bytes, or no value.
+    /// Real number, list, bytes, or no value at all.
     Other,
 }
 
-/// Named value.
+/// Attribute: a name with a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribute {
-    /// Name.
+    /// Name of the attribute.
     pub name: String,
-    /// Value.
+    /// Value of the attribute.
     pub value: Value,
 }
 
 impl Attribute {
-    /// Creates an attribute.
+    /// Returns an attribute with a name and a value.
     pub fn new(name: &str, value: Value) -> Attribute {
         Attribute {
             name: name.to_owned(),
@@ -116,30 +115,30 @@ impl Attribute {
     }
 }
 
-/// Node of a rank.
+/// Node of the trace of a rank.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChakraNode {
-    /// Number, which is unique among the nodes of the rank.
+    /// Number of the node, which is unique among the nodes of the rank.
     pub id: u64,
-    /// Name.
+    /// Name of the node.
     pub name: String,
-    /// Kind.
+    /// Kind of the node.
     pub kind: NodeKind,
-    /// Nodes that must be complete before because of control dependencies; they may be missing from
-    /// the file.
+    /// Numbers of the nodes that must be complete before this node because of control dependencies.
+    /// The file may lack some of these nodes.
     pub control: Vec<u64>,
-    /// Nodes that must be complete before because of data dependencies; they may be missing from
-    /// the file.
+    /// Numbers of the nodes that must be complete before this node because of data dependencies.
+    /// The file may lack some of these nodes.
     pub data: Vec<u64>,
     /// Duration in microseconds.
     pub duration_us: u64,
-    /// Values of its inputs, as text.
+    /// Values of the inputs of the node, as text.
     pub inputs: String,
-    /// Further attributes.
+    /// Further attributes of the node.
     pub attributes: Vec<Attribute>,
-    /// Index of its message in the file, from 1, without the header.
+    /// Index of the node in the file, counted from 1.
     pub record: u32,
-    /// Offset of its message in the file, in bytes.
+    /// Offset in the file of the message with this node, in bytes.
     pub offset: usize,
 }
 
@@ -148,13 +147,13 @@ pub struct ChakraNode {
 pub struct ChakraFile {
     /// Version of the format; often empty.
     pub version: String,
-    /// Attributes of the whole trace.
+    /// Attributes in the header, which apply to the whole trace.
     pub attributes: Vec<Attribute>,
     /// Nodes in the order of the file.
     pub nodes: Vec<ChakraNode>,
 }
 
-/// Returns the last attribute of a name.
+/// Returns the value of the last attribute with this name.
 fn last_value<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Value> {
     let mut found = attributes
         .iter()
@@ -164,25 +163,23 @@ fn last_value<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Value> 
 }
 
 impl ChakraNode {
-    /// Returns the value of an attribute.
+    /// Returns the value of the attribute `name`; `None` if the node does not have it.
     pub fn attribute(&self, name: &str) -> Option<&Value> {
         last_value(&self.attributes, name)
     }
 
-    /// Returns the value of a whole-number attribute.
-    ///
-    /// # Errors
-    /// The attribute is not a whole number.
+    /// Returns the value of the integer attribute `name`; `None` if the node does not have it.
+    /// Fails if the attribute is not an integer.
     pub fn whole(&self, name: &str) -> Result<Option<i128>, ChakraError> {
         whole(&self.attributes, name).map_err(|problem| self.error(problem))
     }
 
-    /// Returns the value of a text attribute.
+    /// Returns the value of the text attribute `name`; `None` if the node does not have it.
     pub fn text(&self, name: &str) -> Option<&str> {
         text(&self.attributes, name)
     }
 
-    /// Returns the error of a problem with this node.
+    /// Returns the error for a problem with this node.
     pub fn error(&self, problem: impl std::fmt::Display) -> ChakraError {
         ChakraError {
             offset: self.offset,
@@ -210,10 +207,8 @@ fn text<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a str> {
 }
 
 impl ChakraFile {
-    /// Reads the trace of one rank.
-    ///
-    /// # Errors
-    /// The first offset at which the bytes are no trace.
+    /// Reads the trace of one rank. Fails with the first offset at which the bytes do not form a
+    /// trace.
     pub fn read(bytes: &[u8]) -> Result<ChakraFile, ChakraError> {
         if bytes.len() > MAX_BYTES {
             return Err(ChakraError {
@@ -274,16 +269,14 @@ impl ChakraFile {
         bytes.bytes
     }
 
-    /// Returns the value of a whole-number attribute of the header.
-    ///
-    /// # Errors
-    /// The attribute is not a whole number.
+    /// Returns the value of the integer attribute `name` of the header; `None` if there is none.
+    /// Fails if the attribute is not an integer.
     pub fn whole(&self, name: &str) -> Result<Option<i128>, ChakraError> {
         let offset = 0;
         whole(&self.attributes, name).map_err(|problem| ChakraError { offset, problem })
     }
 
-    /// Returns the value of a text attribute of the header.
+    /// Returns the value of the text attribute `name` of the header; `None` if there is none.
     pub fn text(&self, name: &str) -> Option<&str> {
         text(&self.attributes, name)
     }

@@ -1,17 +1,18 @@
-//! Collectives as programs of their ranks, as runtimes such as MSCCL execute them.
+//! Collectives as programs that each rank executes, in the form that runtimes such as MSCCL use.
 //!
-//! A schedule defines which chunks move from rank to rank in each step. A program defines what each
-//! rank *does*. A rank has an input, an output and a scratch buffer of chunks, and **thread
-//! blocks** that run in parallel. Each thread block executes its instructions in order. An
-//! instruction receives, sends, copies or reduces `count` consecutive chunks; fused instructions do
-//! several of these at once. There are no global steps. Instructions are ordered by
+//! A schedule defines which chunks move from rank to rank in each step. A program defines the
+//! instructions of each rank. A rank has an input, an output and a scratch buffer, which consist of
+//! chunks. It also has **thread blocks**, which run in parallel, and each of which executes its
+//! instructions in order. An instruction receives, sends, copies or reduces `count` consecutive
+//! chunks; a fused instruction does several of these. There are no global steps. Three rules order
+//! instructions:
 //!
-//! - the order within a thread block,
-//! - `waits_for`: another instruction of the same rank, which must be complete before,
-//! - messages: the k-th send from a rank to another on a channel is received by the k-th receive
-//!   there.
+//! - the order of a thread block,
+//! - `waits_for`: another instruction of the same rank that must be complete before,
+//! - messages: the k-th receive from a rank on a channel receives the message of this rank's k-th
+//!   send to the receiver on the channel.
 //!
-//! In calls in place, input and output share memory, as the collective libraries define it (see
+//! If a call is in place, input and output share memory, as the collective libraries define it (see
 //! `opticoll_verify::program`).
 //!
 //! ```
@@ -49,10 +50,10 @@ use opticoll_base::units::Bytes;
 use opticoll_plan::collective::{Collective, CollectiveError};
 use opticoll_plan::schedule::Schedule;
 
-/// Reason why there is no program, or no program of some form.
+/// Reason why there is no program, or no program in some format.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProgramError {
-    /// Problem and its place: the line of a file, or the rank.
+    /// Problem, with the line of the file or the rank where it occurs.
     #[error("{0}")]
     Refused(String),
     /// The collective is invalid.
@@ -61,12 +62,10 @@ pub enum ProgramError {
 }
 
 impl ProgramError {
-    /// Returns the error of a line of a file, counted from 1.
     fn line(line: u32, problem: &str) -> ProgramError {
         ProgramError::Refused(format!("line {line}: {}", terminal_text(problem)))
     }
 
-    /// Returns the error of a rank.
     fn rank(rank: u32, problem: impl fmt::Display) -> ProgramError {
         ProgramError::Refused(format!("rank {rank}: {problem}"))
     }
@@ -81,47 +80,49 @@ opticoll_base::named_enum! {
     pub enum ChunkBuffer {
         /// Data that the rank contributes.
         Input = "input",
-        /// Result of the rank.
+        /// Result of the collective at the rank.
         Output = "output",
         /// Memory for intermediate values.
         Scratch = "scratch",
     }
 }
 
-/// First chunk of an operand. Unused operands of an instruction may have any offset.
+/// Location of the first chunk of an operand. If an instruction does not use the operand, the
+/// offset has no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operand {
-    /// Buffer.
+    /// Buffer that contains the chunk.
     pub buffer: ChunkBuffer,
-    /// Index of the chunk in the buffer, from 0.
+    /// Index of the chunk in the buffer, counted from 0.
     pub offset: i32,
 }
 
 /// Operation of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Sends the source.
+    /// Sends the source operand.
     Send,
-    /// Receives into the destination.
+    /// Receives into the destination operand.
     Receive,
-    /// Receives into the destination and forwards the data.
+    /// Receives into the destination operand and sends the received data.
     ReceiveCopySend,
-    /// Receives, adds the source and stores the sum in the destination.
+    /// Receives, adds the source operand, and stores the sum in the destination operand.
     ReceiveReduceCopy,
-    /// Receives, adds the source and sends the sum.
+    /// Receives, adds the source operand, and sends the sum.
     ReceiveReduceSend,
-    /// Receives, adds the source, stores the sum in the destination and sends it.
+    /// Receives, adds the source operand, stores the sum in the destination operand, and sends the
+    /// sum.
     ReceiveReduceCopySend,
-    /// Copies the source to the destination.
+    /// Copies the source operand to the destination operand.
     Copy,
-    /// Adds the source to the destination.
+    /// Adds the source operand to the destination operand.
     Reduce,
-    /// Only waits.
+    /// Waits for another instruction and does nothing else.
     Nop,
 }
 
 impl Operation {
-    /// Operations with their names in MSCCL files.
+    /// All operations with their names in MSCCL files.
     pub const ALL: [(Operation, &'static str); 9] = [
         (Operation::Send, "s"),
         (Operation::Receive, "r"),
@@ -135,93 +136,90 @@ impl Operation {
     ];
 }
 
-/// Reference to an instruction of the same rank.
+/// Reference to another instruction of the same rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dependency {
-    /// Index of its thread block.
+    /// Index of the thread block of this instruction.
     pub thread_block: u32,
-    /// Index of the instruction in the thread block, from 0.
+    /// Index of the instruction in its thread block.
     pub step: u32,
 }
 
 /// Instruction of a thread block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// Operation.
+    /// Operation that is executed.
     pub operation: Operation,
     /// Operand that is read.
     pub source: Operand,
     /// Operand that is written.
     pub destination: Operand,
-    /// Number of consecutive chunks.
+    /// Number of consecutive chunks of each operand.
     pub count: u32,
-    /// Instruction that must be complete before.
+    /// Instruction that must be complete before this instruction starts.
     pub waits_for: Option<Dependency>,
-    /// True if other instructions may wait for this one.
+    /// True if other instructions may wait for this instruction.
     pub signals: bool,
-    /// Step of a schedule in which the instruction sends, if it is recorded.
+    /// Step of the schedule in which the instruction sends; `None` if the program does not record
+    /// it.
     pub sent_in: Option<u32>,
-    /// Line of the file, from 1, or the node of its rank's trace; 0 for a program that was not read
-    /// from a file.
+    /// Line of the instruction in the file, or index of its node in the trace of the rank, counted
+    /// from 1. 0 if the program was not read from a file.
     pub line: u32,
 }
 
-/// Instructions that run one after another.
+/// Instructions that run one after another, and the two ranks with which they exchange messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadBlock {
-    /// Rank that it sends to.
+    /// Rank to which the thread block sends.
     pub sends_to: Option<u32>,
-    /// Rank that it receives from.
+    /// Rank from which the thread block receives.
     pub receives_from: Option<u32>,
-    /// Channel of its messages.
+    /// Channel of the messages of the thread block.
     pub channel: u32,
     /// Instructions in order.
     pub instructions: Vec<Instruction>,
 }
 
-/// Buffers and thread blocks of a rank. Sizes are in chunks, as the file states them.
+/// Thread blocks and buffer sizes of a rank. Sizes are in chunks, as the file states them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankProgram {
-    /// Number of chunks of the input buffer; 0 if the file leaves it to the collective.
+    /// Number of chunks of the input buffer; 0 if the file does not state it.
     pub input: u32,
-    /// Number of chunks of the output buffer; 0 if the file leaves it to the collective.
+    /// Number of chunks of the output buffer; 0 if the file does not state it.
     pub output: u32,
     /// Number of chunks of the scratch buffer.
     pub scratch: u32,
-    /// Thread blocks, which run in parallel.
+    /// Thread blocks of the rank, which run in parallel.
     pub thread_blocks: Vec<ThreadBlock>,
 }
 
-/// Programs of all ranks for a collective.
+/// Programs of all ranks for one collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectiveProgram {
-    /// Name, for information.
+    /// Name of the program, for information only.
     pub name: String,
-    /// Collective that the program carries out.
+    /// Collective that the program executes.
     pub collective: Collective,
-    /// Protocol that it requests from the runtime, such as `Simple`.
+    /// Protocol that the program requests from the runtime, such as `Simple`.
     pub protocol: String,
-    /// True if it supports calls in place.
+    /// True if the program supports calls in place.
     pub in_place: bool,
-    /// True if it supports calls with separate buffers.
+    /// True if the program supports calls with separate buffers.
     pub out_of_place: bool,
-    /// Program of each rank.
+    /// Program of each rank, indexed by rank.
     pub ranks: Vec<RankProgram>,
 }
 
 impl CollectiveProgram {
-    /// Reads a program from MSCCL XML.
-    ///
-    /// # Errors
-    /// Malformed XML, or an invalid element or number; the message contains the line.
+    /// Reads a program from the text of an MSCCL XML file. Fails for malformed XML, or an invalid
+    /// element or number. The message contains the line.
     pub fn from_msccl(text: &str) -> Result<CollectiveProgram, ProgramError> {
         msccl::read(text)
     }
 
-    /// Creates the program that carries out a schedule. The schedule's claims are omitted.
-    ///
-    /// # Errors
-    /// A barrier, which moves no chunks, or an all_to_all whose blocks differ.
+    /// Creates a program that executes `schedule`. Omits the claims of the schedule. Fails for a
+    /// barrier, which moves no chunks, and for an all_to_all whose blocks differ.
     pub fn from_schedule(
         schedule: &Schedule,
         name: String,
@@ -229,49 +227,40 @@ impl CollectiveProgram {
         lowering::lower(schedule, name)
     }
 
-    /// Returns the program as MSCCL XML.
-    ///
-    /// # Errors
-    /// A program that exceeds a limit of the runtimes.
+    /// Returns the program as the text of an MSCCL XML file. Fails if the program exceeds a limit
+    /// of the MSCCL runtimes.
     pub fn to_msccl(&self) -> Result<String, ProgramError> {
         msccl::write(self)
     }
 
-    /// Reads a program from Chakra traces, which are in the order of the ranks.
-    ///
-    /// # Errors
-    /// A malformed trace, or a trace that does not define which chunks it moves; the message
-    /// contains the rank and the byte.
+    /// Reads a program from the Chakra traces of all ranks, indexed by rank. Fails if a trace is
+    /// malformed, or if it does not define which chunks it moves. The message contains the rank and
+    /// the byte.
     pub fn from_chakra(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> {
         chakra::read(traces)
     }
 
-    /// Returns the program as Chakra traces in the order of the ranks, for a collective of some
-    /// size.
-    ///
-    /// # Errors
-    /// A size that cannot be divided into equal chunks of whole bytes.
+    /// Returns the program as the Chakra traces of all ranks, indexed by rank, for a collective of
+    /// size `size`. Fails if the size cannot be divided into equal chunks of whole bytes.
     pub fn to_chakra(&self, size: Bytes) -> Result<Vec<Vec<u8>>, ProgramError> {
         chakra::write(self, size)
     }
 
-    /// Returns the schedule of a proved program, with steps by dependence, and the number of
-    /// redundant chunks: chunks that the program sends to ranks that already have them, which the
-    /// schedule omits.
-    ///
-    /// # Errors
-    /// A program that keeps several values of a chunk at a rank, or that is not proved.
+    /// Returns the schedule of a proved program, with steps that follow from dependences, and the
+    /// number of redundant chunks. Redundant chunks are sent to ranks that already have them; the
+    /// schedule omits them. Fails if the program has several values of a chunk at a rank, or if it
+    /// is not proved.
     pub fn schedule(&self, in_place: bool) -> Result<(Schedule, u64), ProgramError> {
         lifting::lift(self, in_place)
     }
 
-    /// Returns the number of instructions of all ranks.
+    /// Returns the sum of the numbers of instructions of all ranks.
     pub fn instructions(&self) -> usize {
         let blocks = self.ranks.iter().flat_map(|rank| &rank.thread_blocks);
         blocks.map(|block| block.instructions.len()).sum()
     }
 
-    /// Returns the number of thread blocks of all ranks.
+    /// Returns the sum of the numbers of thread blocks of all ranks.
     pub fn thread_blocks(&self) -> usize {
         self.ranks.iter().map(|rank| rank.thread_blocks.len()).sum()
     }

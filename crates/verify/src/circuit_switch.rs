@@ -1,16 +1,16 @@
-//! Rules of circuit switches: a switch joins each port to one other port, and no transfer uses a
-//! port whose circuit changes.
+//! Rules of circuit switches: a switch connects each port with one other port, and no transfer uses
+//! a port while its circuit changes.
 //!
-//! A circuit joins an output port of a rank with an input port of another rank, on one plane. In a
-//! slot every output port and every input port is in at most one circuit. No circuit uses a dead
-//! port. If a switch has too few ports for all ranks, a plane consists of several switches, each of
-//! which joins the ranks whose numbers differ in one digit only. Circuits change only between
-//! slots, and a transfer ends with its slot, so that no transfer uses a port that changes.
-//! Transfers beside the switch, over a network that joins all ranks, use no port.
+//! A circuit connects an output port of a rank with an input port of another rank, on one plane. In
+//! a slot, every output port and every input port has at most one circuit. No circuit uses a dead
+//! port. If a switch has too few ports for all ranks, a plane consists of several switches. Each of
+//! them connects the ranks whose numbers differ in only one digit. Circuits change only between
+//! slots, and transfers end with their slots, so that no transfer uses a port while it changes.
+//! Transfers over the network beside the switch, which connects all ranks, use no port.
 //!
-//! A transfer may take several circuits from rank to rank. Each hop is in a later slot of the
-//! transfer's step than the hop before. With cut-through it may be in the same slot, in which the
-//! transfer must not reach a rank twice.
+//! A transfer may use several circuits from rank to rank. Each hop is in a later slot of the
+//! transfer's step than the previous hop. With cut-through forwarding, it may be in the same slot,
+//! but the transfer must not reach a rank twice in that slot.
 
 use rustc_hash::FxHashMap;
 
@@ -27,10 +27,9 @@ use opticoll_plan::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Ports;
 
-/// Port of a rank: `out` or `in`, the rank and the number.
+/// Port of a rank: direction (`out` or `in`), rank, and number of the port.
 type SwitchPort = (&'static str, u32, u16);
 
-/// Rules of circuit switches.
 pub(super) const RULES: Rules = Rules {
     family: CircuitSwitch::NAME,
     wrong_light: |fabric| match fabric.downcast() {
@@ -41,7 +40,7 @@ pub(super) const RULES: Rules = Rules {
     bytes_per_transfer: 120,
 };
 
-/// Returns the faults of light whose ports do not exist or are not joined by a switch.
+/// Returns the faults of `light`: ports that do not exist, or that no switch connects.
 fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
     if light == SwitchedLight::PACKET {
         let problem = "is sent beside the switch, but the fabric has no network there (option \
@@ -75,36 +74,36 @@ fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
     vec![(ViolationKind::Path, problem)]
 }
 
-/// Ranks that each switch joins.
+/// Ranks that each switch connects.
 struct Switches<'a> {
     switch: &'a CircuitSwitch,
     ports_per_plane: u32,
-    /// Number of ranks of a switch, and the number of digits of rank numbers to that base; `None`
-    /// if a switch joins all ranks.
+    /// Number of ranks that a switch connects, and number of digits of rank numbers in this base.
+    /// `None` if a switch connects all ranks.
     base: Option<(u64, u32)>,
 }
 
 impl Switches<'_> {
     fn new(switch: &CircuitSwitch) -> Switches<'_> {
         let ports_per_plane = switch.ports / switch.planes;
-        let joined = u64::from(switch.switch_ports / ports_per_plane);
+        let connected = u64::from(switch.switch_ports / ports_per_plane);
         let mut digits = 0;
-        let mut rest = u64::from(switch.ranks.saturating_sub(1));
-        while rest > 0 && joined > 1 {
+        let mut remaining = u64::from(switch.ranks.saturating_sub(1));
+        while remaining > 0 && connected > 1 {
             digits += 1;
-            rest /= joined;
+            remaining /= connected;
         }
         let ranks = u64::from(switch.ranks);
         Switches {
             switch,
             ports_per_plane,
-            base: (joined < ranks).then_some((joined, digits.max(1))),
+            base: (connected < ranks).then_some((connected, digits.max(1))),
         }
     }
 
-    /// Returns a fault if a port of the circuit is dead, or if the two ranks are on different
-    /// switches of the plane. Requires that the ports exist.
-    fn wrong_ends(&self, hop: Hop) -> Option<Fault> {
+    /// Returns a fault if a port of `hop` is dead, or if the two ranks are on different switches of
+    /// the plane. Requires that the ports exist.
+    fn end_fault(&self, hop: Hop) -> Option<Fault> {
         if hop.light == SwitchedLight::PACKET {
             return None;
         }
@@ -124,7 +123,7 @@ impl Switches<'_> {
         let (base, digits) = self.base?;
         let plane = u32::from(light.source_port) / self.ports_per_plane;
         let step = base.pow(plane % digits);
-        // Number of the rank without the digit of the plane.
+        // Digits of the rank number without the digit of the plane.
         let [one, other] = [hop.from, hop.to].map(u64::from).map(|rank| {
             let above = rank / (step * base);
             (above, rank % step)
@@ -140,7 +139,6 @@ impl Switches<'_> {
     }
 }
 
-/// Checks hops and ports.
 fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Report) {
     let Some(switch) = plan.fabric.downcast::<CircuitSwitch>() else {
         return report.unchecked(plan.fabric.family());
@@ -151,11 +149,12 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     let switches = Switches::new(switch);
     let stores = switch.forwarding == Forwarding::Store;
     let mut passed = Vec::new();
-    // Peer port of each port in use, and the first transfer that uses the circuit. Only looked up.
+    // For each port in use: the port at the other end of its circuit, and the first transfer that
+    // uses the circuit.
     let mut ends: FxHashMap<(u32, SwitchPort), (SwitchPort, usize)> = FxHashMap::default();
     for step in 0..plan.schedule.steps() {
         interrupt::check();
-        // Slots belong to one step each.
+        // Each slot belongs to one step.
         ends.clear();
         for transfer in admitted.transfers_in_step(plan, step) {
             interrupt::check();
@@ -167,7 +166,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
             passed.clear();
             for hop in plan.hops_of(transfer) {
                 let light = wrong_light(switch, hop.light).pop();
-                let light = light.or_else(|| switches.wrong_ends(hop));
+                let light = light.or_else(|| switches.end_fault(hop));
                 let earliest = before.map(|slot| slot + u32::from(stores));
                 let fault = relays::fault(plan, step, hop, earliest, light);
                 if before != Some(hop.slot) {
@@ -187,16 +186,16 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
                 if hop.light == SwitchedLight::PACKET {
                     continue;
                 }
-                for [end, other] in both_ways(hop) {
+                for [end, other] in both_orders(hop) {
                     let place = ends.entry((hop.slot, end));
-                    let &mut (held, first) = place.or_insert((other, transfer));
-                    if held != other {
+                    let &mut (first_peer, first) = place.or_insert((other, transfer));
+                    if first_peer != other {
                         two_circuits(
                             plan,
                             [first, transfer],
                             hop.slot,
                             end,
-                            [held, other],
+                            [first_peer, other],
                             report,
                         );
                     }
@@ -206,7 +205,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     }
 }
 
-/// Returns a fault if the transfer reaches a rank again in the same slot.
+/// Returns a fault if the transfer reaches the same rank twice in a slot.
 fn repeated_rank(hop: Hop, passed: &[u32]) -> Option<Fault> {
     passed.contains(&hop.to).then(|| {
         let text = format!("reaches rank {} twice in one slot", hop.to);
@@ -214,28 +213,29 @@ fn repeated_rank(hop: Hop, passed: &[u32]) -> Option<Fault> {
     })
 }
 
-/// Returns the output port with the input port that it leads to, and the reverse.
-fn both_ways(hop: Hop) -> [[SwitchPort; 2]; 2] {
+/// Returns the two ports of a hop in both orders: (output, input) and (input, output).
+fn both_orders(hop: Hop) -> [[SwitchPort; 2]; 2] {
     let light = SwitchedLight::from(hop.light);
     let out = ("out", hop.from, light.source_port);
     let into = ("in", hop.to, light.destination_port);
     [[out, into], [into, out]]
 }
 
-/// Reports a port that two circuits use in a slot.
+/// Reports that two circuits use the same port in a slot. `first_peer` and `other` are the ports
+/// at the other ends.
 fn two_circuits(
     plan: &Plan,
     transfers: [usize; 2],
     slot: u32,
     (direction, rank, port): SwitchPort,
-    [held, other]: [SwitchPort; 2],
+    [first_peer, other]: [SwitchPort; 2],
     report: &mut Report,
 ) {
     report.add(KIND, || {
         let problem = format!(
             "need port {port} {direction} of rank {rank} for two circuits, with port {} of rank \
              {} and with port {} of rank {}",
-            held.2, held.1, other.2, other.1
+            first_peer.2, first_peer.1, other.2, other.1
         );
         Violation {
             rank: Some(rank),

@@ -1,5 +1,5 @@
-//! Claims of the schedule about itself. (`paper_steps` is the paper's number: it is printed, but
-//! not enforced.)
+//! Check of the claims that a schedule makes about itself. The claim `paper_steps`, which is
+//! printed in a paper, is not checked.
 
 use super::form::Admitted;
 use super::report::{Report, counted, transfer_violation};
@@ -9,7 +9,7 @@ use opticoll_plan::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Claim;
 
-/// Checks the enforced claims. Each transfer stands for `copies` transfers of its rank.
+/// Checks all claims but `paper_steps`. Each transfer of the plan stands for `copies` transfers.
 pub(super) fn check(plan: &Plan, admitted: &Admitted, copies: u64, report: &mut Report) {
     let claims = &plan.schedule.claims;
     if claims.neighbours_only {
@@ -30,14 +30,13 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, copies: u64, report: &mut 
     }
 }
 
-/// Checks that every transfer goes to a neighbour on the ring.
 fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     let last = plan.fabric.ranks().saturating_sub(1);
     let steps = 0..plan.schedule.steps();
     for (index, moved) in steps.flat_map(|step| admitted.moved(plan, step)) {
         interrupt::check();
-        let apart = moved.source.abs_diff(moved.destination);
-        if apart != 1 && apart != last {
+        let distance = moved.source.abs_diff(moved.destination);
+        if distance != 1 && distance != last {
             let problem = "goes to no neighbour, against the claim that all do";
             report.add(KIND, || Violation {
                 rank: Some(moved.source),
@@ -47,7 +46,7 @@ fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     }
 }
 
-/// Checks that the rank that sends most chunks sends the claimed number.
+/// Checks the claim about the number of chunks sent by the rank that sends most.
 fn sent(plan: &Plan, admitted: &Admitted, (copies, claimed): (u64, u64), report: &mut Report) {
     let mut sent = vec![0u64; plan.schedule.collective.ranks() as usize];
     for step in 0..plan.schedule.steps() {

@@ -1,18 +1,20 @@
-//! Replay of collectives that combine: for each chunk a rank holds a set of ranks, whose
-//! contributions are in its copy of the chunk.
+//! Replay of collectives with reductions. For each chunk, every rank has a set of ranks: those
+//! whose contributions its copy of the chunk contains.
 //!
-//! Before the collective rank r holds {r}. A reduction unites the set that is sent with the
-//! receiver's set; the two must be disjoint, otherwise a contribution counts twice. A copy replaces
-//! the receiver's set by the set that is sent, which must be a strict superset. A rank still holds
-//! what it has sent; a contribution that is counted again is found where it arrives. In a barrier
-//! nothing is computed, so that sets may overlap, but a signal must carry a contribution that its
-//! receiver did not have at the start of the step, and no rank may signal twice to the same rank in
-//! a step.
+//! Before the collective, rank r has the set {r}. A reduction adds the set that is sent to the
+//! receiver's set. The two sets must be disjoint; otherwise a contribution would count twice. A
+//! copy replaces the receiver's set by the set that is sent, which must be a strict superset. A
+//! sender keeps its set; if one of its contributions arrives a second time somewhere, this is
+//! reported there.
 //!
-//! Sets are rows of bits, one bit per rank. Copies share a row, and a reduction writes into a row
-//! in place if no other rank uses it, so that a result for all ranks needs no further row. There
-//! are no sets if counting is enough (`counting`), or if a barrier is proved in part
-//! (`barrier_from_plan`).
+//! In a barrier nothing is computed, so that sets may overlap. A signal must carry a contribution
+//! that its receiver did not have at the start of the step, and a rank must not signal twice to the
+//! same rank in a step.
+//!
+//! Sets are rows of bits, with one bit per rank. Copies share a row. A reduction changes a row in
+//! place if no other rank uses the row, so that a final result that all ranks share needs no
+//! further rows. No sets are needed if counting is enough (`counting`) or if `barrier_from_plan` proves a
+//! barrier.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -27,19 +29,19 @@ use opticoll_plan::collective::Holders;
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Action;
 
-/// Maximum number of 64-bit words of the rows of one chunk: 2 GiB.
+/// Maximum number of 64-bit words in the rows of one chunk: 2 GiB.
 const MAX_WORDS: usize = 1 << 28;
 
-/// Set of contributions.
+/// Set of ranks whose contributions a chunk contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Set {
-    /// Contribution of one rank only.
+    /// Contribution of this rank only.
     Own(u32),
     /// Index of a row of bits.
     Row(u32),
 }
 
-/// Rows of bits, each with the number of its users.
+/// Rows of bits, and the number of users of each row.
 struct Rows {
     words: usize,
     bits: Vec<u64>,
@@ -62,13 +64,13 @@ impl Rows {
         !self.free.is_empty() || self.bits.len() + self.words <= MAX_WORDS
     }
 
-    fn hold(&mut self, set: Set) {
+    fn add_user(&mut self, set: Set) {
         if let Set::Row(row) = set {
             self.users[row as usize] += 1;
         }
     }
 
-    fn release(&mut self, set: Set) {
+    fn remove_user(&mut self, set: Set) {
         if let Set::Row(row) = set {
             self.users[row as usize] -= 1;
             if self.users[row as usize] == 0 {
@@ -91,7 +93,8 @@ impl Rows {
         }
     }
 
-    /// Returns the lowest rank for which `word(one, two)` has a bit, over the words of two sets.
+    /// Applies `word` to each pair of words of the sets `one` and `two`. Returns the lowest rank
+    /// with a bit in a result.
     fn first(&self, one: Set, two: Set, word: impl Fn(u64, u64) -> u64) -> Option<u32> {
         let word_of = |set: Set, index: usize| match set {
             Set::Row(row) => self.row(row)[index],
@@ -99,24 +102,23 @@ impl Rows {
             Set::Own(_) => 0,
         };
         (0..self.words).find_map(|index| {
-            let found = word(word_of(one, index), word_of(two, index));
-            (found != 0).then(|| index as u32 * 64 + found.trailing_zeros())
+            let bits = word(word_of(one, index), word_of(two, index));
+            (bits != 0).then(|| index as u32 * 64 + bits.trailing_zeros())
         })
     }
 
-    /// Returns the lowest rank that is in both sets.
     fn common(&self, one: Set, two: Set) -> Option<u32> {
         match (one, two) {
             (Set::Own(rank), other) | (other, Set::Own(rank)) => {
                 self.contains(other, rank).then_some(rank)
             }
             (Set::Row(a), Set::Row(b)) => {
-                let meet = self
+                let common_bits = self
                     .row(a)
                     .iter()
                     .zip(self.row(b))
-                    .fold(0, |meet, (a, b)| meet | a & b);
-                if meet == 0 {
+                    .fold(0, |common_bits, (a, b)| common_bits | a & b);
+                if common_bits == 0 {
                     None
                 } else {
                     self.first(one, two, |a, b| a & b)
@@ -133,21 +135,21 @@ impl Rows {
         }
     }
 
-    /// Returns a row with the bits of a set that only the caller uses, and ends the caller's use of
-    /// the set.
+    /// Returns a row with the bits of `set` that only the caller uses. The caller no longer uses
+    /// `set` afterwards.
     fn own_row(&mut self, set: Set) -> u32 {
         if let Set::Row(row) = set
             && self.users[row as usize] == 1
         {
             return row;
         }
-        let fresh = self.free.pop().unwrap_or_else(|| {
+        let new_row = self.free.pop().unwrap_or_else(|| {
             self.users.push(0);
             self.bits.resize(self.bits.len() + self.words, 0);
             (self.users.len() - 1) as u32
         });
-        self.users[fresh as usize] = 1;
-        let start = fresh as usize * self.words;
+        self.users[new_row as usize] = 1;
+        let start = new_row as usize * self.words;
         match set {
             Set::Own(rank) => {
                 self.bits[start..start + self.words].fill(0);
@@ -158,11 +160,10 @@ impl Rows {
                 self.bits.copy_within(from..from + self.words, start);
             }
         }
-        self.release(set);
-        fresh
+        self.remove_user(set);
+        new_row
     }
 
-    /// Adds the contributions of a set to a row.
     fn unite(&mut self, row: u32, set: Set) {
         let start = row as usize * self.words;
         match set {
@@ -184,7 +185,7 @@ impl Rows {
     }
 }
 
-/// Latest arrival at a rank, as a position among the deliveries of a chunk.
+/// Last arrival at a rank, as the index of a delivery of the chunk.
 #[derive(Clone, Copy)]
 struct Arrival {
     step: u32,
@@ -196,13 +197,13 @@ const NO_ARRIVAL: Arrival = Arrival {
     position: 0,
 };
 
-/// Replay of one chunk after the other.
+/// State of the replay, which handles one chunk after another.
 pub(super) struct Combining<'a> {
     plan: &'a Plan,
     rows: Rows,
-    /// Set that each rank holds now.
+    /// Present set of each rank, indexed by rank.
     held: Vec<Set>,
-    /// Set that each delivery of the step sends.
+    /// Set that each delivery of the step sends, indexed by position in the step.
     sent: Vec<Set>,
     arrival: Vec<Arrival>,
     counting: Counting,
@@ -227,8 +228,8 @@ impl<'a> Combining<'a> {
         }
     }
 
-    /// Replays the deliveries in the range `step`, which is one step. Returns false if the memory
-    /// limit is reached.
+    /// Replays the deliveries in the range `step`, which form one step. Returns false if the limit
+    /// of memory is reached.
     fn replay_step(
         &mut self,
         chunk: u32,
@@ -240,7 +241,7 @@ impl<'a> Combining<'a> {
         for delivery in &deliveries[step.clone()] {
             interrupt::check();
             let set = self.held[delivery.source as usize];
-            self.rows.hold(set);
+            self.rows.add_user(set);
             self.sent.push(set);
         }
         if self.plan.schedule.collective.overlaps() {
@@ -255,12 +256,13 @@ impl<'a> Combining<'a> {
             self.deliver(chunk, deliveries, position, set, report);
         }
         for &set in &self.sent {
-            self.rows.release(set);
+            self.rows.remove_user(set);
         }
         true
     }
 
-    /// Applies a delivery and reports the rules that it breaks.
+    /// Applies the delivery at `position` and reports the rules that it breaks. `set` is the set it
+    /// sends.
     fn deliver(
         &mut self,
         chunk: u32,
@@ -275,7 +277,7 @@ impl<'a> Combining<'a> {
         if earlier.step == delivery.step {
             let other = &deliveries[earlier.position as usize];
             if other.action == Action::Copy || delivery.action == Action::Copy {
-                // The first delivery counts.
+                // The first delivery counts, and the second is ignored.
                 return report.add(ViolationKind::CopyConflict, || {
                     self.copy_conflict(chunk, other, delivery)
                 });
@@ -307,35 +309,35 @@ impl<'a> Combining<'a> {
                 } else if self.rows.missing_rank(set, current).is_none() {
                     report.add(ViolationKind::Duplicate, || self.duplicate(chunk, delivery));
                 }
-                self.rows.hold(set);
-                self.rows.release(current);
+                self.rows.add_user(set);
+                self.rows.remove_user(current);
                 self.held[rank] = set;
             }
         }
     }
 
-    /// Reports the signals of a step that carry nothing new to their receivers.
+    /// Reports the signals of a step that bring nothing new to their receivers, or that repeat a
+    /// signal.
     fn check_signals(&self, chunk: u32, step: &[Delivery], report: &mut Report) {
         let mut ends = BTreeSet::new();
-        // Copies are checked when they are delivered.
+        // Copies are checked on delivery.
         let signals = step.iter().zip(&self.sent);
         for (delivery, &set) in signals.filter(|(delivery, _)| delivery.action == Action::Reduce) {
             interrupt::check();
-            let known = self.held[delivery.destination as usize];
-            let again = !ends.insert((delivery.source, delivery.destination));
-            if again || self.rows.missing_rank(set, known).is_none() {
+            let receiver_set = self.held[delivery.destination as usize];
+            let is_repeated = !ends.insert((delivery.source, delivery.destination));
+            if is_repeated || self.rows.missing_rank(set, receiver_set).is_none() {
                 report.add(ViolationKind::Duplicate, || self.duplicate(chunk, delivery));
             }
         }
     }
 
-    /// Reports the ranks that lack contributions at the end.
     fn finish(&self, chunk: u32, report: &mut Report) {
         let ranks = self.plan.schedule.collective.ranks();
         match self.plan.schedule.collective.after(chunk) {
             Holders::One(rank) => self.finish_rank(chunk, rank, report),
             Holders::All => {
-                // Copies share rows, so that most ranks have the row of the rank before.
+                // Copies share rows, so that most ranks have the same row as the previous rank.
                 let mut complete = None;
                 for rank in 0..ranks {
                     let set = self.held[rank as usize];
@@ -432,15 +434,15 @@ impl DeliveryRule for Combining<'_> {
             return;
         }
         let mut start = 0;
-        let mut room = true;
-        while room && start < deliveries.len() {
+        let mut has_room = true;
+        while has_room && start < deliveries.len() {
             interrupt::check();
             let step = deliveries[start].step;
             let length = deliveries[start..].partition_point(|delivery| delivery.step == step);
-            room = self.replay_step(chunk, deliveries, start..start + length, report);
+            has_room = self.replay_step(chunk, deliveries, start..start + length, report);
             start += length;
         }
-        if room {
+        if has_room {
             self.finish(chunk, report);
         } else {
             report.add(ViolationKind::TooLarge, || Violation {

@@ -1,4 +1,4 @@
-//! Replay of collectives that only pass chunks on: a rank holds a chunk or does not.
+//! Replay of collectives without reductions: a rank has a chunk, or does not have it.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use opticoll_base::interrupt;
 use opticoll_plan::collective::Holders;
 use opticoll_plan::plan::Plan;
 
-/// Step of a rank that does not hold the chunk.
+/// Value of `held_from` for a rank that does not have the chunk.
 const NEVER: u32 = u32::MAX;
 
-/// Replay of one chunk after the other.
+/// State of the replay, which handles one chunk after another.
 pub(super) struct Copying<'a> {
     plan: &'a Plan,
-    /// First step at whose start each rank holds the chunk.
+    /// First step at whose start each rank has the chunk, indexed by rank.
     held_from: Vec<u32>,
 }
 
@@ -27,7 +27,6 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Returns whether a rank holds a chunk before the collective.
     fn starts_with(&self, rank: u32, chunk: u32) -> bool {
         includes(self.plan.schedule.collective.before(chunk), rank)
     }
@@ -43,16 +42,16 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Reports the ranks that lack a chunk at the end.
+    /// Reports the ranks that lack `chunk` at the end. `delivered` ranks have received it.
     fn finish(&self, chunk: u32, delivered: u32, report: &mut Report) {
         let collective = self.plan.schedule.collective;
         let before = match collective.before(chunk) {
             Holders::One(_) => 1,
             Holders::All => collective.ranks(),
         };
-        let holds = |rank: u32| self.held_from[rank as usize] != NEVER;
+        let has_chunk = |rank: u32| self.held_from[rank as usize] != NEVER;
         match collective.after(chunk) {
-            Holders::One(rank) if !holds(rank) => {
+            Holders::One(rank) if !has_chunk(rank) => {
                 report.add(ViolationKind::Missing, || missing(rank, chunk));
             }
             Holders::All if before + delivered < collective.ranks() => {
@@ -60,7 +59,7 @@ impl<'a> Copying<'a> {
                     let lacking = collective.ranks() - before - delivered;
                     return report.count(ViolationKind::Missing, u64::from(lacking));
                 }
-                for rank in (0..collective.ranks()).filter(|&rank| !holds(rank)) {
+                for rank in (0..collective.ranks()).filter(|&rank| !has_chunk(rank)) {
                     report.add(ViolationKind::Missing, || missing(rank, chunk));
                 }
             }
@@ -68,9 +67,9 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Returns the violation of a transfer whose source does not hold the chunk: the source
+    /// Returns the violation of a delivery whose source does not have the chunk. The source
     /// receives the chunk in the same step, later, or never.
-    fn unfounded(&self, chunk: u32, deliveries: &[Delivery], sent: &Delivery) -> Violation {
+    fn missing_at_source(&self, chunk: u32, deliveries: &[Delivery], sent: &Delivery) -> Violation {
         let Delivery { step, source, .. } = *sent;
         let arrival = deliveries
             .iter()
@@ -101,9 +100,9 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Returns the violation of a delivery to a rank that holds the chunk.
-    fn duplicate(&self, chunk: u32, deliveries: &[Delivery], again: &Delivery) -> Violation {
-        let (destination, slot) = (again.destination, self.slot(again));
+    /// Returns the violation of a delivery to a rank that already has the chunk.
+    fn duplicate(&self, chunk: u32, deliveries: &[Delivery], repeated: &Delivery) -> Violation {
+        let (destination, slot) = (repeated.destination, self.slot(repeated));
         let mut received = deliveries.iter();
         let first = received
             .find(|other| other.destination == destination)
@@ -117,7 +116,7 @@ impl<'a> Copying<'a> {
             ),
         };
         let problem = format!("brings chunk {chunk} to rank {destination}, which {earlier}");
-        let (kind, transfer) = (ViolationKind::Duplicate, again.transfer as usize);
+        let (kind, transfer) = (ViolationKind::Duplicate, repeated.transfer as usize);
         let mut violation = transfer_violation(self.plan, kind, slot, transfer, &problem);
         let first = first.map(|first| first.transfer as usize);
         violation.transfers.extend(first);
@@ -136,7 +135,7 @@ impl DeliveryRule for Copying<'_> {
         for delivery in deliveries {
             interrupt::check();
             if self.held_from[delivery.source as usize] > delivery.step {
-                let violation = self.unfounded(chunk, deliveries, delivery);
+                let violation = self.missing_at_source(chunk, deliveries, delivery);
                 report.add(violation.kind, || violation);
             }
             let held_from = &mut self.held_from[delivery.destination as usize];

@@ -1,20 +1,21 @@
 //! Proof of reductions along trees by counting contributions.
 //!
-//! Suppose that every rank gives its set of contributions away at most once, and takes nothing more
-//! until it receives the result. Then no contribution can count twice, and the number of
-//! contributions of a rank decides which copies are correct. A rank is *open* until it has given
-//! its set away. At first every rank is open and has its own contribution. The sets of the open
-//! ranks are disjoint and together contain all ranks, as long as every delivery is one of these:
+//! A rank is *open* until it sends its set of contributions. Suppose that every rank sends its set
+//! by at most one reduction, and receives nothing more before it receives the result. Then no
+//! contribution counts twice, and the number of contributions of a rank decides which copies are
+//! correct. At first every rank is open and has its own contribution. The sets of the open ranks
+//! are disjoint and together contain all ranks, as long as every delivery is of one of two kinds:
 //!
-//! - An open rank that takes nothing in this step gives its set, once, to an open rank that gives
-//!   nothing in this step. The first rank is then no longer open, and the second has both sets.
-//! - A rank that had all contributions at the start of the step is copied to a rank that did not,
-//!   and which gives and takes nothing else in this step. If one rank has all contributions, no
-//!   other rank is open, so that no open set changes.
+//! - Reduction: an open rank that receives nothing in this step sends its set, for the only time,
+//!   to an open rank that sends nothing in this step. The sender is then no longer open, and the
+//!   receiver has both sets.
+//! - Copy: a rank that had all contributions at the start of the step sends a copy to a rank that
+//!   did not have all of them. The receiver sends and receives nothing else in this step. If one
+//!   rank has all contributions, no other rank is open, so that no set of an open rank changes.
 //!
-//! Then no rule is broken, and a rank with as many contributions as there are ranks has all of
-//! them. Other deliveries are replayed with sets ([`super::combining`]), which prove them or report
-//! violations. Time and memory are proportional to the number of deliveries.
+//! Under these conditions no rule is broken, and a rank with as many contributions as there are
+//! ranks has all of them. All other deliveries are replayed with sets ([`super::combining`]), which
+//! prove them or report violations. Time and memory are proportional to the number of deliveries.
 
 use std::ops::Range;
 
@@ -24,99 +25,101 @@ use opticoll_plan::schedule::Action;
 
 const NEVER: u32 = u32::MAX;
 
-/// State of the set of a rank.
+/// Number of contributions of a rank, and the last steps in which it took part.
 #[derive(Clone, Copy)]
 struct Tally {
     contributions: u32,
     is_open: bool,
-    /// Last step in which the rank gave; `took` is the last step in which it took.
-    gave: u32,
-    took: u32,
+    /// Last step in which the rank sent its set, and last step in which it received one.
+    sent_in: u32,
+    received_in: u32,
 }
 
 const UNTOUCHED: Tally = Tally {
     contributions: 1,
     is_open: true,
-    gave: NEVER,
-    took: NEVER,
+    sent_in: NEVER,
+    received_in: NEVER,
 };
 
-/// Tallies of all ranks, for one chunk after the other.
+/// Tally of each rank, for one chunk after another.
 pub(super) struct Counting {
     collective: Collective,
-    of_rank: Vec<Tally>,
+    tallies: Vec<Tally>,
 }
 
 impl Counting {
     pub(super) fn new(collective: Collective) -> Counting {
         Counting {
             collective,
-            of_rank: vec![UNTOUCHED; collective.ranks() as usize],
+            tallies: vec![UNTOUCHED; collective.ranks() as usize],
         }
     }
 
-    /// Returns whether counting proves that the deliveries of a chunk break no rule and that all
-    /// ranks end with the demanded contributions. The deliveries are in the order of their steps.
+    /// Returns whether counting proves that the deliveries of `chunk` break no rule and that all
+    /// ranks end with the demanded contributions. The deliveries are sorted by step.
     pub(super) fn prove(&mut self, chunk: u32, deliveries: &[Delivery]) -> bool {
         let steps = deliveries.chunk_by(|one, next| one.step == next.step);
-        let proved = steps.into_iter().all(|step| self.counts(step)) && self.is_complete(chunk);
+        let proved = steps.into_iter().all(|step| self.count_step(step)) && self.is_complete(chunk);
         for delivery in deliveries {
             for rank in [delivery.source, delivery.destination] {
-                self.of_rank[rank as usize] = UNTOUCHED;
+                self.tallies[rank as usize] = UNTOUCHED;
             }
         }
         proved
     }
 
-    /// Counts a step. Returns whether all of its deliveries are allowed.
-    fn counts(&mut self, step: &[Delivery]) -> bool {
+    /// Counts the deliveries of one step. Returns whether all of them are of the two allowed kinds.
+    fn count_step(&mut self, step: &[Delivery]) -> bool {
         let ranks = self.collective.ranks();
         for delivery in step {
-            let source = &mut self.of_rank[delivery.source as usize];
+            let source = &mut self.tallies[delivery.source as usize];
             let is_right = match delivery.action {
-                Action::Reduce => source.is_open && source.gave != delivery.step,
+                Action::Reduce => source.is_open && source.sent_in != delivery.step,
                 Action::Copy => source.contributions == ranks,
             };
             if !is_right {
                 return false;
             }
             if delivery.action == Action::Reduce {
-                source.gave = delivery.step;
+                source.sent_in = delivery.step;
             }
         }
         for delivery in step {
-            let given = self.of_rank[delivery.source as usize].contributions;
-            let taker = &mut self.of_rank[delivery.destination as usize];
+            let sent = self.tallies[delivery.source as usize].contributions;
+            let receiver = &mut self.tallies[delivery.destination as usize];
             let is_right = match delivery.action {
-                Action::Reduce => taker.is_open,
-                Action::Copy => taker.contributions < ranks && taker.took != delivery.step,
+                Action::Reduce => receiver.is_open,
+                Action::Copy => {
+                    receiver.contributions < ranks && receiver.received_in != delivery.step
+                }
             };
-            if !is_right || taker.gave == delivery.step {
+            if !is_right || receiver.sent_in == delivery.step {
                 return false;
             }
-            taker.took = delivery.step;
-            taker.contributions = match delivery.action {
-                Action::Reduce => taker.contributions + given,
+            receiver.received_in = delivery.step;
+            receiver.contributions = match delivery.action {
+                Action::Reduce => receiver.contributions + sent,
                 Action::Copy => ranks,
             };
-            taker.is_open &= delivery.action == Action::Reduce;
+            receiver.is_open &= delivery.action == Action::Reduce;
         }
         for delivery in step {
             if delivery.action == Action::Reduce {
-                self.of_rank[delivery.source as usize].is_open = false;
+                self.tallies[delivery.source as usize].is_open = false;
             }
         }
         true
     }
 
-    /// Returns whether all ranks that the collective names have all contributions.
+    /// Returns whether all ranks that need `chunk` at the end have all contributions.
     fn is_complete(&self, chunk: u32) -> bool {
         let demanded: Range<u32> = match self.collective.after(chunk) {
             Holders::One(rank) => rank..rank + 1,
             Holders::All => 0..self.collective.ranks(),
         };
         let demanded = demanded.start as usize..demanded.end as usize;
-        let mut demanded = self.of_rank[demanded].iter();
+        let mut demanded = self.tallies[demanded].iter();
         demanded.all(|tally| tally.contributions == self.collective.ranks())
     }
 }
@@ -129,30 +132,30 @@ mod tests {
     use super::*;
     use opticoll_plan::collective::CollectiveKind;
 
-    /// Returns whether deliveries break no rule of sets and all ranks end with the demanded
-    /// contributions, with sets as bit masks.
+    /// Returns whether deliveries break no rule and all ranks end with the demanded contributions.
+    /// Computes the sets of contributions as bit masks.
     fn holds_by_sets(collective: Collective, deliveries: &[Delivery]) -> bool {
         let all = (1u32 << collective.ranks()) - 1;
         let mut held: Vec<u32> = (0..collective.ranks()).map(|rank| 1 << rank).collect();
         for step in deliveries.chunk_by(|one, next| one.step == next.step) {
             let sent: Vec<u32> = step.iter().map(|one| held[one.source as usize]).collect();
-            for (place, delivery) in step.iter().enumerate() {
-                let before = step[..place].iter();
+            for (index, delivery) in step.iter().enumerate() {
+                let before = step[..index].iter();
                 let same = before.filter(|one| one.destination == delivery.destination);
-                let mut beside = same.map(|one| one.action).chain([delivery.action]);
+                let mut actions = same.map(|one| one.action).chain([delivery.action]);
                 let own = &mut held[delivery.destination as usize];
                 let is_right = match delivery.action {
                     Action::Reduce => {
-                        *own & sent[place] == 0 && beside.all(|one| one == Action::Reduce)
+                        *own & sent[index] == 0 && actions.all(|one| one == Action::Reduce)
                     }
                     Action::Copy => {
-                        *own & !sent[place] == 0 && *own != sent[place] && beside.count() == 1
+                        *own & !sent[index] == 0 && *own != sent[index] && actions.count() == 1
                     }
                 };
                 if !is_right {
                     return false;
                 }
-                *own |= sent[place];
+                *own |= sent[index];
             }
         }
         match collective.after(0) {
@@ -161,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Counting proves only what sets prove, and proves trees to a root and back.
+    /// Counting proves only deliveries that sets prove, and it proves trees to a root and back.
     #[test]
     fn counting_proves_nothing_that_sets_refute() {
         let mut random = Pcg64::seed_from_u64(7);
@@ -171,7 +174,8 @@ mod tests {
             let kinds = [CollectiveKind::AllReduce, CollectiveKind::ReduceScatter];
             let kind = kinds[random.random_range(0..2usize)];
             let collective = Collective::new(kind, ranks).unwrap();
-            // Up a random tree towards rank 0 and down again, sometimes with one number changed.
+            // Reductions along a random tree to rank 0, then copies back, in some cases with one
+            // number changed.
             let mut deliveries = Vec::new();
             let mut add = |step, source, destination, action| {
                 deliveries.push(Delivery {
@@ -214,7 +218,7 @@ mod tests {
             }
             assert!(
                 counting
-                    .of_rank
+                    .tallies
                     .iter()
                     .all(|one| one.contributions == 1 && one.is_open)
             );

@@ -1,12 +1,14 @@
 //! Proof that every rank ends with the data that the collective demands.
 //!
-//! Chunks are independent, so that the transfers are sorted by chunk and step, and each chunk is
-//! replayed with little state: by `copying` if chunks are only passed on, by `combining` if
-//! contributions are added up. Chunks that are always sent together form a stretch (`Stretches`),
-//! of which one chunk of each block is replayed. Plans that only copy, in long transfers or chunks
-//! that many ranks receive, are first tried as a whole by `intervals`. To bound memory, the
-//! stretches are taken in windows of a few million deliveries. The work of the replay is counted
-//! before it begins, and a plan with too much work is refused.
+//! Chunks are independent of each other. The deliveries are therefore sorted by chunk and step, and
+//! each chunk is replayed alone: by `copying` if chunks are only forwarded, by `combining` if
+//! contributions are added up.
+//!
+//! Several shortcuts save work. A *chunk group* is a range of chunks that are always sent together;
+//! of its chunks in the same block, only one is replayed. If a plan only copies, in long transfers
+//! or with chunks that many ranks receive, `intervals` first tries to prove the whole plan. Chunk
+//! groups are replayed in windows of a few million deliveries, which limits memory. The work of the
+//! replay is estimated in advance, and a plan with too much work is rejected.
 
 use std::ops::Range;
 
@@ -21,25 +23,25 @@ use opticoll_base::interrupt;
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// Maximum number of deliveries, and of stretches, in a window.
+/// Maximum number of deliveries, and of chunk groups, in a window.
 const MAX_WINDOW: u64 = 1 << 22;
 
-/// Number of parts into which stretches are cut to find windows.
+/// Number of parts into which a range of chunk groups is divided to find windows.
 const PARTS: u32 = 1 << 12;
 
 /// Maximum work of a replay in nanoseconds on a processor of 2020: about a minute.
 const MAX_WORK_NS: u64 = 1 << 36;
 
-/// Work of replaying a delivery in nanoseconds. If contributions are added up, each word of 64
-/// ranks adds 1 ns.
+/// Work of replaying one delivery, in nanoseconds. If contributions are added up, every 64 ranks of
+/// the collective add 1 ns.
 const DELIVERY_WORK_NS: u64 = 8;
 
-/// Mean number of chunks per transfer, or of deliveries per chunk, above which chunks are followed
-/// as ranges: as a whole by `intervals`, and otherwise in stretches. An attempt that fails costs
-/// little compared with the replay.
+/// Mean number of chunks per transfer, or of deliveries per chunk, above which chunks are replayed
+/// as ranges: first by `intervals`, otherwise in chunk groups. An unsuccessful attempt costs little
+/// compared with the replay.
 const MIN_MEAN_FOR_RANGES: u64 = 4;
 
-/// Replays the chunks of a range and reports the rules that they break.
+/// Replays the chunks in the range `chunks` and reports the rules that they break.
 pub(super) fn check(plan: &Plan, admitted: &Admitted, chunks: Range<u32>, report: &mut Report) {
     let (mut transfers, mut deliveries) = (0, 0u64);
     for step in 0..plan.schedule.steps() {
@@ -58,7 +60,7 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, chunks: Range<u32>, report
     let moves = Moves {
         plan,
         admitted,
-        stretches: together.then(|| Stretches::new(plan, admitted, &chunks)),
+        chunk_groups: together.then(|| ChunkGroups::new(plan, admitted, &chunks)),
         chunks,
     };
     let work = moves.work(deliveries);
@@ -81,7 +83,7 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, chunks: Range<u32>, report
     }
 }
 
-/// Returns a work in nanoseconds as words.
+/// Returns a time in nanoseconds as words, such as `3 minutes`.
 fn duration(work: u64) -> String {
     let minutes = (work / 60_000_000_000).max(1);
     match minutes {
@@ -91,46 +93,46 @@ fn duration(work: u64) -> String {
     }
 }
 
-/// Transfers as the replay sees them: chunks are numbered by stretches, or by themselves if
-/// stretches gain nothing.
+/// Transfers for the replay. Chunks are numbered by chunk groups, or by chunk if there are no
+/// chunk groups.
 struct Moves<'a> {
     plan: &'a Plan,
     admitted: &'a Admitted,
-    stretches: Option<Stretches>,
-    /// Chunks that are replayed.
+    chunk_groups: Option<ChunkGroups>,
     chunks: Range<u32>,
 }
 
 impl Moves<'_> {
-    /// Returns the stretches that are replayed.
+    /// Returns the range of chunk groups that are replayed.
     fn range(&self) -> Range<u32> {
-        match &self.stretches {
+        match &self.chunk_groups {
             None => self.chunks.clone(),
-            Some(stretches) => 0..stretches.starts.len() as u32,
+            Some(chunk_groups) => 0..chunk_groups.starts.len() as u32,
         }
     }
 
-    /// Returns the chunks of a non-empty range of stretches.
+    /// Returns the chunks of a range of chunk groups, which is not empty.
     fn chunks(&self, range: &Range<u32>) -> Range<u32> {
-        match &self.stretches {
+        match &self.chunk_groups {
             None => range.clone(),
-            Some(stretches) => {
-                let start_of = |stretch: u32| stretches.starts.get(stretch as usize).copied();
+            Some(chunk_groups) => {
+                let start_of =
+                    |chunk_group: u32| chunk_groups.starts.get(chunk_group as usize).copied();
                 let end = start_of(range.end).unwrap_or(self.chunks.end);
                 start_of(range.start).unwrap_or(end)..end
             }
         }
     }
 
-    /// Returns the transfers of a step, with stretches in place of chunks.
+    /// Returns the transfers of a step, with numbers of chunk groups in place of numbers of chunks.
     fn transfers_in_step(&self, step: usize) -> impl Iterator<Item = (usize, Transfer)> {
         let moves = self.admitted.moved(self.plan, step);
         moves.map(|(transfer, moved)| {
-            let Some(stretches) = &self.stretches else {
+            let Some(chunk_groups) = &self.chunk_groups else {
                 return (transfer, moved);
             };
-            let chunk = stretches.index_of(moved.chunk);
-            let count = stretches.index_of(moved.chunk + moved.count) - chunk;
+            let chunk = chunk_groups.index_of(moved.chunk);
+            let count = chunk_groups.index_of(moved.chunk + moved.count) - chunk;
             let moved = Transfer {
                 chunk,
                 count,
@@ -140,17 +142,16 @@ impl Moves<'_> {
         })
     }
 
-    /// Returns the number of blocks that a stretch has chunks of.
-    fn blocks(&self, stretch: u32) -> u64 {
-        let chunks = self.chunks(&(stretch..stretch + 1));
+    /// Returns the number of blocks whose chunks are in `chunk_group`.
+    fn blocks(&self, chunk_group: u32) -> u64 {
+        let chunks = self.chunks(&(chunk_group..chunk_group + 1));
         let pieces = self.plan.schedule.collective.pieces();
         u64::from((chunks.end - 1) / pieces - chunks.start / pieces + 1)
     }
 
-    /// Returns the work of the replay in nanoseconds: deliveries, for each block that a stretch has
-    /// chunks of; if contributions are added up, a word for every 64 ranks of a delivery, and a
-    /// look at every rank at the end of each block's part of a stretch; and a look at each block
-    /// that no rank sends.
+    /// Returns the work of the replay in nanoseconds. Each delivery counts once per block of its
+    /// chunk group. If contributions are added up, a delivery takes 1 ns more for every 64 ranks,
+    /// and the end of each block takes 1 ns per rank. A block that no rank sends takes 1 ns.
     fn work(&self, deliveries: u64) -> u64 {
         let collective = &self.plan.schedule.collective;
         let ranks = u64::from(collective.ranks());
@@ -161,17 +162,17 @@ impl Moves<'_> {
         }
         let chunks = u64::from(self.chunks.end - self.chunks.start);
         let idle = chunks / u64::from(collective.pieces());
-        if self.stretches.is_none() {
+        if self.chunk_groups.is_none() {
             let ends = end * deliveries.min(chunks);
             let replayed = delivery.saturating_mul(deliveries);
             return replayed.saturating_add(ends).saturating_add(idle);
         }
-        // Number of deliveries of a stretch, as the difference to the stretch before.
-        let stretches = self.range();
-        let mut change = vec![0i64; stretches.len() + 1];
+        // Change in the number of deliveries from each chunk group to the next.
+        let chunk_groups = self.range();
+        let mut change = vec![0i64; chunk_groups.len() + 1];
         for step in 0..self.plan.schedule.steps() {
             for (_, moved) in self.transfers_in_step(step) {
-                let sent = within(&moved, &stretches);
+                let sent = within(&moved, &chunk_groups);
                 if !sent.is_empty() {
                     change[sent.start as usize] += 1;
                     change[sent.end as usize] -= 1;
@@ -179,28 +180,28 @@ impl Moves<'_> {
             }
         }
         let (mut depth, mut sum) = (0, idle);
-        for (stretch, change) in stretches.zip(change) {
+        for (chunk_group, change) in chunk_groups.zip(change) {
             depth += change;
             if depth > 0 {
                 let each = delivery.saturating_mul(depth as u64).saturating_add(end);
-                sum = sum.saturating_add(each.saturating_mul(self.blocks(stretch)));
+                sum = sum.saturating_add(each.saturating_mul(self.blocks(chunk_group)));
             }
         }
         sum
     }
 }
 
-/// Ranges of chunks between two places at which some transfer begins or ends: a transfer carries
-/// all chunks of a stretch or none.
-struct Stretches {
-    /// First chunk of each stretch; the stretches cover the replayed chunks.
+/// Ranges of chunks between the places at which transfers begin or end. A transfer carries all
+/// chunks of a chunk group or none of them.
+struct ChunkGroups {
+    /// First chunk of each chunk group. The chunk groups cover all replayed chunks.
     starts: Vec<u32>,
 }
 
-impl Stretches {
-    fn new(plan: &Plan, admitted: &Admitted, chunks: &Range<u32>) -> Stretches {
+impl ChunkGroups {
+    fn new(plan: &Plan, admitted: &Admitted, chunks: &Range<u32>) -> ChunkGroups {
         let mut starts = vec![chunks.start];
-        let mut tidy_at = 1 << 16;
+        let mut max_unsorted = 1 << 16;
         for step in 0..plan.schedule.steps() {
             for (_, moved) in admitted.moved(plan, step) {
                 let sent = within(&moved, chunks);
@@ -210,86 +211,86 @@ impl Stretches {
                         .filter(|start| **start < chunks.end),
                 );
             }
-            // Most places are known from other transfers.
-            if starts.len() > tidy_at {
+            // Many transfers begin or end at the same chunks: remove duplicates now and then.
+            if starts.len() > max_unsorted {
                 starts.sort_unstable();
                 starts.dedup();
-                tidy_at = 2 * starts.len().max(tidy_at / 2);
+                max_unsorted = 2 * starts.len().max(max_unsorted / 2);
             }
         }
         starts.sort_unstable();
         starts.dedup();
-        Stretches { starts }
+        ChunkGroups { starts }
     }
 
-    /// Returns the stretch that begins at a chunk, or the number of stretches for the end of the
-    /// chunks.
+    /// Returns the index of the chunk group that begins at `chunk`. Returns the number of chunk
+    /// groups if `chunk` is the end of the last chunk group.
     fn index_of(&self, chunk: u32) -> u32 {
         self.starts.partition_point(|start| *start < chunk) as u32
     }
 }
 
-/// Replays all windows, and reports what ranks lack of chunks that are never sent.
+/// Replays all windows, and reports the ranks that lack chunks that are never sent.
 fn replay(moves: &Moves<'_>, rule: &mut impl DeliveryRule, report: &mut Report) {
     let mut scratch = Scratch::default();
     let range = moves.range();
-    let mut untouched = range.start;
+    let mut first_unsent = range.start;
     for window in windows(moves, range.clone()) {
         interrupt::check();
-        if untouched < window.start {
-            rule.idle(moves.chunks(&(untouched..window.start)), report);
+        if first_unsent < window.start {
+            rule.idle(moves.chunks(&(first_unsent..window.start)), report);
         }
-        untouched = window.end;
+        first_unsent = window.end;
         scratch.replay(moves, window, rule, report);
     }
-    if untouched < range.end {
-        rule.idle(moves.chunks(&(untouched..range.end)), report);
+    if first_unsent < range.end {
+        rule.idle(moves.chunks(&(first_unsent..range.end)), report);
     }
 }
 
-/// Returns the part of a transfer's chunks that lies in a range.
 fn within(moved: &Transfer, chunks: &Range<u32>) -> Range<u32> {
     let (start, end) = (moved.chunk, moved.chunk + moved.count);
     start.max(chunks.start)..end.min(chunks.end)
 }
 
-/// Returns ranges of stretches, in order, that cover all of `chunks` with deliveries. Each range
-/// has at most [`MAX_WINDOW`] deliveries and stretches, unless it is a single stretch.
+/// Returns ranges of chunk groups, in ascending order, that cover all chunk groups of `chunks` with
+/// deliveries. Each range has at most [`MAX_WINDOW`] deliveries and chunk groups, unless it is a
+/// single chunk group.
 fn windows(moves: &Moves<'_>, chunks: Range<u32>) -> Vec<Range<u32>> {
     let part = (chunks.end - chunks.start).div_ceil(PARTS).max(1);
     let load = loads(moves, &chunks, part);
-    let mut found: Vec<Range<u32>> = Vec::new();
-    let mut open_load = 0;
+    let mut windows_found: Vec<Range<u32>> = Vec::new();
+    let mut last_load = 0;
     for (index, &load) in load.iter().enumerate().filter(|(_, load)| **load > 0) {
         interrupt::check();
         let start = chunks.start + index as u32 * part;
         let end = start.saturating_add(part).min(chunks.end);
         if load > MAX_WINDOW && end - start > 1 {
-            found.extend(windows(moves, start..end));
-            open_load = MAX_WINDOW;
+            windows_found.extend(windows(moves, start..end));
+            last_load = MAX_WINDOW;
             continue;
         }
-        match found.last_mut() {
+        match windows_found.last_mut() {
             Some(open)
-                if open_load + load <= MAX_WINDOW && u64::from(end - open.start) <= MAX_WINDOW =>
+                if last_load + load <= MAX_WINDOW && u64::from(end - open.start) <= MAX_WINDOW =>
             {
                 open.end = end;
-                open_load += load;
+                last_load += load;
             }
             _ => {
-                found.push(start..end);
-                open_load = load;
+                windows_found.push(start..end);
+                last_load = load;
             }
         }
     }
-    found
+    windows_found
 }
 
-/// Returns the number of deliveries in each part of a range of stretches.
+/// Returns the number of deliveries in each part of `part` chunk groups of the range `chunks`.
 fn loads(moves: &Moves<'_>, chunks: &Range<u32>, part: u32) -> Vec<u64> {
     let parts = (chunks.end - chunks.start).div_ceil(part) as usize;
     let mut load = vec![0u64; parts];
-    // Parts that a transfer covers from end to end: +1 where they begin, -1 where they end.
+    // Parts that transfers cover completely: +1 where such parts begin, -1 where they end.
     let mut covered = vec![0i64; parts + 1];
     let steps = 0..moves.plan.schedule.steps();
     for (_, moved) in steps.flat_map(|step| moves.transfers_in_step(step)) {
@@ -316,8 +317,7 @@ fn loads(moves: &Moves<'_>, chunks: &Range<u32>, part: u32) -> Vec<u64> {
     load
 }
 
-/// Deliveries of a window, sorted by stretch. The memory of both columns is used again for each
-/// window.
+/// Deliveries of a window, sorted by chunk group. Each window uses the memory of the previous one.
 #[derive(Default)]
 struct Scratch {
     next: Vec<u32>,
@@ -332,20 +332,20 @@ impl Scratch {
         rule: &mut impl DeliveryRule,
         report: &mut Report,
     ) {
-        self.deal(moves, &window);
+        self.sort_deliveries(moves, &window);
         let mut start = 0;
         let mut idle = window.start;
-        for stretch in window.clone() {
+        for chunk_group in window.clone() {
             interrupt::check();
-            let end = self.next[(stretch - window.start) as usize] as usize;
+            let end = self.next[(chunk_group - window.start) as usize] as usize;
             if end > start {
-                if idle < stretch {
-                    rule.idle(moves.chunks(&(idle..stretch)), report);
+                if idle < chunk_group {
+                    rule.idle(moves.chunks(&(idle..chunk_group)), report);
                 }
-                idle = stretch + 1;
-                let chunks = moves.chunks(&(stretch..idle));
+                idle = chunk_group + 1;
+                let chunks = moves.chunks(&(chunk_group..idle));
                 let pieces = moves.plan.schedule.collective.pieces();
-                replay_stretch(chunks, pieces, &self.deliveries[start..end], rule, report);
+                replay_chunk_group(chunks, pieces, &self.deliveries[start..end], rule, report);
             }
             start = end;
         }
@@ -354,9 +354,9 @@ impl Scratch {
         }
     }
 
-    /// Sorts the deliveries of a window by stretch, in the order of steps. Afterwards `next[i]` is
-    /// the end of the deliveries of the window's stretch i.
-    fn deal(&mut self, moves: &Moves<'_>, window: &Range<u32>) {
+    /// Sorts the deliveries of a window by chunk group and step. Afterwards, `next[i]` is the end
+    /// of the deliveries of the window's chunk group i.
+    fn sort_deliveries(&mut self, moves: &Moves<'_>, window: &Range<u32>) {
         self.next.clear();
         self.next
             .resize((window.end - window.start) as usize + 1, 0);
@@ -401,10 +401,10 @@ impl Scratch {
     }
 }
 
-/// Replays the chunks of a stretch. Chunks of a block break the same rules: if the first breaks
-/// none, the others are skipped; otherwise they are replayed until the lists of violations are
-/// full, and counted from there on.
-fn replay_stretch(
+/// Replays the chunks of a chunk group. All chunks of a block break the same rules. If the first
+/// chunk breaks no rule, the other chunks of the block are skipped. Otherwise they are replayed
+/// until the lists of violations are full, and their violations are only counted from then on.
+fn replay_chunk_group(
     chunks: Range<u32>,
     pieces: u32,
     deliveries: &[Delivery],

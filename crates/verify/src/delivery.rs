@@ -1,4 +1,4 @@
-//! Deliveries of chunks, and the rules of their replay.
+//! Deliveries of single chunks, and the interface of their replay.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::{Violation, ViolationKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Action;
 
-/// Chunk of a transfer.
+/// Transmission of one chunk by a transfer.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery {
     pub(super) step: u32,
@@ -17,17 +17,19 @@ pub(super) struct Delivery {
     pub(super) action: Action,
 }
 
-/// Rules for the deliveries of a chunk.
+/// Rules that check the deliveries of a chunk.
 pub(super) trait DeliveryRule {
-    /// Replays the deliveries of a chunk, which are in the order of steps and not empty.
+    /// Replays all deliveries of `chunk`, which are sorted by step and not empty. Reports the rules
+    /// that they break.
     fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report);
 
-    /// Reports what ranks lack of a range of chunks that are never sent.
+    /// Reports the ranks that lack chunks of the range `chunks`, none of which is ever sent.
     fn idle(&mut self, chunks: Range<u32>, report: &mut Report);
 }
 
-/// Reports that ranks lack chunks that are never sent. `lacking` returns the ranks that lack a
-/// chunk; their number is the same for all chunks of a block.
+/// Reports the ranks that lack chunks of the range `chunks`, none of which is ever sent. `lacking`
+/// returns the ranks that lack a chunk, and `lacking_count` their number, which is the same for all
+/// chunks of a block.
 pub(super) fn report_idle<Ranks: Iterator<Item = u32>>(
     plan: &Plan,
     chunks: Range<u32>,

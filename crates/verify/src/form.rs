@@ -1,5 +1,5 @@
-//! Checks of the form: every entry is in range, and every transfer lies in the slots of its step.
-//! Transfers with entries out of range are reported here and left out of the later checks.
+//! Checks of the form: every entry is in range, and every transfer is in a slot of its step.
+//! Transfers with entries out of range are reported, and later checks ignore them.
 
 use std::ops::Range;
 
@@ -10,32 +10,32 @@ use opticoll_fabric::fabric::Light;
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// Maximum number of transfers, and of steps: numbered with 32 bits, of which two numbers stay
-/// free.
+/// Maximum number of transfers, and of steps. They are numbered with 32 bits, of which two values
+/// are reserved.
 const MAX_ENTRIES: usize = u32::MAX as usize - 2;
 
-/// Transfers that the later checks may examine.
+/// Transfers that the later checks examine.
 pub(super) struct Admitted {
-    /// Number of transfers with an entry in every column: 0..transfers.
+    /// Number of transfers that have an entry in every column. They are the first transfers.
     pub(super) transfers: usize,
-    /// Marks transfers whose ranks, chunks or slot do not exist; empty if there are none.
+    /// True for transfers whose ranks, chunks or slot do not exist, indexed by transfer; empty if
+    /// there are no such transfers.
     malformed: Vec<bool>,
-    /// Marks transfers whose fibre or wavelength does not exist; empty if there are none.
+    /// True for transfers whose light does not exist, indexed by transfer; empty if there are no
+    /// such transfers.
     dark: Vec<bool>,
 }
 
 impl Admitted {
-    /// Returns whether every transfer is admitted.
     pub(super) fn is_complete(&self) -> bool {
         self.malformed.is_empty()
     }
 
-    /// Returns the admitted transfers.
     pub(super) fn transfers(&self) -> impl Iterator<Item = usize> + '_ {
         self.among(0..self.transfers)
     }
 
-    /// Returns the admitted transfers of a step.
+    /// Returns the indices of the admitted transfers of `step`.
     pub(super) fn transfers_in_step(
         &self,
         plan: &Plan,
@@ -45,35 +45,35 @@ impl Admitted {
         self.among(transfers.start..transfers.end.min(self.transfers))
     }
 
-    /// Returns the admitted transfers of a step, with the chunks that they carry.
+    /// Returns the admitted transfers of `step`, each with its index.
     pub(super) fn moved<'a>(
         &'a self,
         plan: &'a Plan,
         step: usize,
     ) -> impl Iterator<Item = (usize, Transfer)> + 'a {
-        let everyone = self.is_complete();
+        let admits_all = self.is_complete();
         let transfers = plan.schedule.step(step);
         let columns = plan.schedule.columns(step).transfers();
         (transfers.start..transfers.end.min(self.transfers))
             .zip(columns)
             .inspect(|_| interrupt::check())
-            .filter(move |&(index, _)| everyone || !self.malformed[index])
+            .filter(move |&(index, _)| admits_all || !self.malformed[index])
     }
 
     fn among(&self, transfers: Range<usize>) -> impl Iterator<Item = usize> + '_ {
-        let everyone = self.is_complete();
+        let admits_all = self.is_complete();
         transfers
             .inspect(|_| interrupt::check())
-            .filter(move |&transfer| everyone || !self.malformed[transfer])
+            .filter(move |&transfer| admits_all || !self.malformed[transfer])
     }
 
-    /// Returns whether a transfer has a fibre and a wavelength.
+    /// Returns whether the light of `transfer` exists.
     pub(super) fn is_lit(&self, transfer: usize) -> bool {
         self.dark.is_empty() || !self.dark[transfer]
     }
 }
 
-/// Ranges of the entries.
+/// Plan, and the numbers of ranks, chunks and slots that limit the entries of its transfers.
 struct Ranges<'a> {
     plan: &'a Plan,
     wrong_light: &'a WrongLight<'a>,
@@ -83,7 +83,8 @@ struct Ranges<'a> {
     combines: bool,
 }
 
-/// Checks ranges and steps. Returns `None` if the plan cannot be examined any further.
+/// Checks the ranges of all entries and the order of the steps. Returns `None` if the plan cannot
+/// be examined any further.
 pub(super) fn check(
     plan: &Plan,
     wrong_light: &WrongLight<'_>,
@@ -118,8 +119,8 @@ pub(super) fn check(
     Some(admitted)
 }
 
-/// Compares the lengths of the columns; transfers without an entry in every column are left out. On
-/// a fabric without light its column must be empty.
+/// Compares the lengths of the columns. Transfers without an entry in every column are not
+/// admitted. On a fabric without light, the column of light must be empty.
 fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
     let transfers = plan.schedule.len();
     let mut lengths = vec![("slot", plan.slot.len())];
@@ -165,7 +166,7 @@ fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
     })
 }
 
-/// Checks that the slots of the steps are consecutive ranges that start at 0, one for each step.
+/// Checks that the steps have consecutive ranges of slots, starting at slot 0.
 fn steps(plan: &Plan, report: &mut Report) {
     let kind = ViolationKind::StepOrder;
     let (steps, ranges) = (plan.schedule.steps(), plan.step_slots.len());
@@ -203,7 +204,7 @@ fn steps(plan: &Plan, report: &mut Report) {
 }
 
 impl Ranges<'_> {
-    /// Checks the transfers of a step, column by column, and examines those that fail.
+    /// Checks the transfers of `step` by column, and examines each transfer that breaks a rule.
     fn check_step(&self, step: usize, admitted: &mut Admitted, report: &mut Report) {
         let schedule = &self.plan.schedule;
         let transfers = schedule.step(step);
@@ -211,7 +212,7 @@ impl Ranges<'_> {
         if start >= end {
             return;
         }
-        let own_slots = self
+        let step_slots = self
             .plan
             .step_slots
             .get(step)
@@ -227,22 +228,30 @@ impl Ranges<'_> {
         let slot = &self.plan.slot[start..end];
         for (index, moved) in (0..end - start).zip(columns) {
             interrupt::check();
-            let rank_sound = moved.source < self.ranks
+            let has_valid_ranks = moved.source < self.ranks
                 && moved.destination < self.ranks
                 && moved.source != moved.destination;
-            let chunk_sound = moved.count > 0
+            let has_valid_chunks = moved.count > 0
                 && moved.count <= self.chunks
                 && moved.chunk <= self.chunks - moved.count;
-            let slot_sound = slot[index] < self.slots && own_slots.contains(&slot[index]);
-            let light_sound = all_lit || unlit.next_if(|(place, _)| *place == index).is_none();
-            let action_sound = self.combines || moved.action == Action::Copy;
-            if !(rank_sound && chunk_sound && slot_sound && light_sound && action_sound) {
+            let has_valid_slot = slot[index] < self.slots && step_slots.contains(&slot[index]);
+            let has_valid_light = all_lit
+                || unlit
+                    .next_if(|(wrong_index, _)| *wrong_index == index)
+                    .is_none();
+            let has_valid_action = self.combines || moved.action == Action::Copy;
+            if !(has_valid_ranks
+                && has_valid_chunks
+                && has_valid_slot
+                && has_valid_light
+                && has_valid_action)
+            {
                 self.examine(start + index, step, admitted, report);
             }
         }
     }
 
-    /// Reports everything that is wrong with a transfer.
+    /// Reports all faults of the transfer `index`, and marks it if later checks must ignore it.
     fn examine(&self, index: usize, step: usize, admitted: &mut Admitted, report: &mut Report) {
         let Lightpath {
             transfer,
@@ -271,7 +280,6 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns the faults of ranks and chunks that do not exist.
     fn wrong_data(&self, transfer: Transfer) -> Vec<Fault> {
         let mut faults = Vec::new();
         for rank in [transfer.source, transfer.destination] {
@@ -296,7 +304,6 @@ impl Ranges<'_> {
         faults
     }
 
-    /// Returns the fault of a slot that does not exist.
     fn wrong_slot(&self, slot: u32) -> Vec<Fault> {
         if slot < self.slots {
             return Vec::new();
@@ -305,7 +312,7 @@ impl Ranges<'_> {
         vec![(ViolationKind::SlotRange, problem)]
     }
 
-    /// Returns the fault of a slot that belongs to another step.
+    /// Returns the fault of a slot that belongs to a step other than `step`.
     fn wrong_step(&self, slot: u32, step: usize) -> Vec<Fault> {
         match self.plan.step_slots.get(step) {
             Some(own) if slot < self.slots && !own.contains(&slot) => {
@@ -320,7 +327,7 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns the fault of a reduction in a collective that combines nothing.
+    /// Returns the fault of a reduction in a collective without reductions.
     fn wrong_action(&self, transfer: Transfer) -> Vec<Fault> {
         if self.combines || transfer.action == Action::Copy {
             return Vec::new();
@@ -331,7 +338,7 @@ impl Ranges<'_> {
     }
 }
 
-/// Returns the wavelength of light, if its kind has a wavelength.
+/// Returns the wavelength of `light`; `None` if this kind of light has no field for a wavelength.
 fn wavelength(plan: &Plan, light: Light) -> Option<u16> {
     let kind = plan.fabric.light()?;
     let field = kind
@@ -341,9 +348,10 @@ fn wavelength(plan: &Plan, light: Light) -> Option<u16> {
     Some(kind.value(light, field) as u16)
 }
 
-/// Marks a transfer in a column of flags, which is created at the first mark.
-fn mark(wanted: bool, index: usize, flags: &mut Vec<bool>, length: usize) {
-    if wanted {
+/// Sets the flag of the transfer `index` in `flags` if `is_set` is true. The first call that sets a
+/// flag creates flags for `length` transfers.
+fn mark(is_set: bool, index: usize, flags: &mut Vec<bool>, length: usize) {
+    if is_set {
         flags.resize(length, false);
         flags[index] = true;
     }

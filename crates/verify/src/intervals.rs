@@ -1,65 +1,63 @@
-//! Proof in one pass that a plan which only copies delivers everything: the holding of each rank as
-//! ranges of chunks, or as bits if the chunks are few.
+//! Proof in one pass that a plan without reductions delivers all data. The chunks of each rank are
+//! ranges, or bits if there are few chunks.
 //!
-//! The proof follows the rules of `copying` for all chunks of a transfer at the same time: at the
-//! start of the step the source holds them all, and the destination holds none of them before it
-//! receives them. So a transfer of a million chunks takes as long as a transfer of one chunk, and
-//! transfers need not be sorted by chunk. The result is "proved" or "unknown": if a rule is broken,
-//! or if holdings consist of too many ranges, the chunks are replayed one by one, and the replay
-//! reports violations.
+//! The proof applies the rules of `copying` to all chunks of a transfer at the same time. At the
+//! start of the step, the source must have all of these chunks, and the destination must have none
+//! of them. A transfer of a million chunks therefore takes as long as a transfer of one chunk, and
+//! transfers need not be sorted by chunk.
+//!
+//! The result is "proved" or "unknown". If a rule is broken, or if a rank's chunks form too many
+//! ranges, the chunks are replayed one by one, and the replay reports violations.
 
 use super::form::Admitted;
 use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, Holders};
 use opticoll_plan::plan::Plan;
 
-/// Maximum number of ranges of a rank's holding. An all_to_all over relays needs a range for the
-/// blocks of each source.
+/// Maximum number of ranges per rank. An all_to_all over relays needs one range per source.
 const MAX_RANGES: usize = 1 << 12;
 
-/// Maximum number of chunks of a collective.
+/// Maximum number of chunks of a collective that the proof handles.
 const MAX_CHUNKS: u32 = 1 << 26;
 
-/// Ordered ranges `start..end` of chunks, with gaps between them.
+/// Ranges `start..end` of chunks, in ascending order, with gaps between them.
 #[derive(Clone, Default)]
 struct ChunkRanges {
     ranges: Vec<(u32, u32)>,
 }
 
 impl ChunkRanges {
-    /// Returns whether all of `start..end` is held.
     fn covers(&self, start: u32, end: u32) -> bool {
         let after = self.ranges.partition_point(|range| range.0 <= start);
         after > 0 && end <= self.ranges[after - 1].1
     }
 
-    /// Adds `start..end`. Returns false if some of it is held already, or if there are too many
-    /// ranges.
+    /// Adds the chunks `start..end`. Returns false if some of them are already included, or if
+    /// there are too many ranges.
     fn add(&mut self, start: u32, end: u32) -> bool {
-        let place = self.ranges.partition_point(|range| range.0 < start);
-        let before = place.checked_sub(1).map(|place| self.ranges[place].1);
-        let next = self.ranges.get(place).map(|range| range.0);
+        let index = self.ranges.partition_point(|range| range.0 < start);
+        let before = index.checked_sub(1).map(|index| self.ranges[index].1);
+        let next = self.ranges.get(index).map(|range| range.0);
         if before.is_some_and(|before| before > start) || next.is_some_and(|next| next < end) {
             return false;
         }
         match (before == Some(start), next == Some(end)) {
             (true, true) => {
-                self.ranges[place - 1].1 = self.ranges[place].1;
-                self.ranges.remove(place);
+                self.ranges[index - 1].1 = self.ranges[index].1;
+                self.ranges.remove(index);
             }
-            (true, false) => self.ranges[place - 1].1 = end,
-            (false, true) => self.ranges[place].0 = start,
-            (false, false) => self.ranges.insert(place, (start, end)),
+            (true, false) => self.ranges[index - 1].1 = end,
+            (false, true) => self.ranges[index].0 = start,
+            (false, false) => self.ranges.insert(index, (start, end)),
         }
         self.ranges.len() <= MAX_RANGES
     }
 }
 
-/// Maximum number of chunks that are held as bits, and of bits of all ranks together.
+/// Maximum number of chunks that are stored as bits, and maximum number of all bits.
 const MAX_CHUNKS_AS_BITS: u32 = 1 << 16;
 const MAX_BITS: u64 = 1 << 26;
 
-/// Holdings of all ranks.
 enum Holdings {
     Ranges(Vec<ChunkRanges>),
     Bits(HeldBits),
@@ -74,7 +72,6 @@ impl Holdings {
         }
     }
 
-    /// Returns whether a rank holds all of `start..end`.
     #[inline]
     fn covers(&self, rank: u32, start: u32, end: u32) -> bool {
         match self {
@@ -83,8 +80,8 @@ impl Holdings {
         }
     }
 
-    /// Gives `start..end` to a rank. Returns false if the rank holds some of it already, or if
-    /// there are too many ranges.
+    /// Adds the chunks `start..end` to `rank`. Returns false if the rank already has some of them,
+    /// or if there are too many ranges.
     #[inline]
     fn add(&mut self, rank: u32, start: u32, end: u32) -> bool {
         match self {
@@ -94,7 +91,7 @@ impl Holdings {
     }
 }
 
-/// Holdings of all ranks, a bit for each chunk.
+/// Chunks that each rank has, as one bit per chunk.
 struct HeldBits {
     words_per_rank: usize,
     words: Vec<u64>,
@@ -109,13 +106,13 @@ impl HeldBits {
         }
     }
 
-    /// Returns the words of a range of a rank's chunks, each with a mask of the chunks.
+    /// Returns the words with the bits of the chunks `start..end` of `rank`, each with a mask.
     fn masks(&self, rank: u32, start: u32, end: u32) -> impl Iterator<Item = (usize, u64)> + use<> {
         let first_word = rank as usize * self.words_per_rank;
         (start / 64..end.div_ceil(64)).map(move |word| {
             let first = start.saturating_sub(word * 64);
-            let behind = (end - word * 64).min(64);
-            let mask = u64::MAX << first & u64::MAX >> (64 - behind);
+            let last = (end - word * 64).min(64);
+            let mask = u64::MAX << first & u64::MAX >> (64 - last);
             (first_word + word as usize, mask)
         })
     }
@@ -135,8 +132,7 @@ impl HeldBits {
     }
 }
 
-/// Returns whether every rank is proved to end with the data that a collective that does not
-/// combine demands.
+/// Returns whether every rank is proved to end with the demanded data. Requires no reductions.
 pub(super) fn prove(plan: &Plan, admitted: &Admitted) -> bool {
     let collective = &plan.schedule.collective;
     if collective.chunks() > MAX_CHUNKS {
@@ -148,22 +144,22 @@ pub(super) fn prove(plan: &Plan, admitted: &Admitted) -> bool {
     let schedule = &plan.schedule;
     for step in 0..schedule.steps() {
         interrupt::check();
-        let founded = admitted.moved(plan, step).all(|(_, moved)| {
+        let have_sources = admitted.moved(plan, step).all(|(_, moved)| {
             holdings.covers(moved.source, moved.chunk, moved.chunk + moved.count)
         });
-        let new = founded
+        let are_new = have_sources
             && admitted.moved(plan, step).all(|(_, moved)| {
                 let (start, end) = (moved.chunk, moved.chunk + moved.count);
                 holdings.add(moved.destination, start, end)
             });
-        if !new {
+        if !are_new {
             return false;
         }
     }
     are_demands_met(collective, &holdings)
 }
 
-/// Returns the holdings before the collective; `None` if they consist of too many ranges.
+/// Returns the chunks of each rank before the collective; `None` if there are too many ranges.
 fn before(collective: &Collective) -> Option<Holdings> {
     let mut holdings = Holdings::new(collective);
     for chunk in 0..collective.chunks() {
@@ -179,7 +175,7 @@ fn before(collective: &Collective) -> Option<Holdings> {
     Some(holdings)
 }
 
-/// Returns whether the ranks hold what the collective demands at the end.
+/// Returns whether the ranks have the chunks that the collective demands at the end.
 fn are_demands_met(collective: &Collective, holdings: &Holdings) -> bool {
     let mut for_all = ChunkRanges::default();
     for chunk in 0..collective.chunks() {
@@ -205,7 +201,7 @@ mod tests {
 
     #[test]
     fn ranges_are_sets_of_chunks() {
-        // Every order of adding up to three ranges of 0..5, compared with a set of chunks.
+        // All sequences of up to three ranges within 0..5, compared with an array of booleans.
         let ranges: Vec<(u32, u32)> = (0..5)
             .flat_map(|start| (start + 1..6).map(move |end| (start, end)))
             .collect();
@@ -213,7 +209,8 @@ mod tests {
             for &second in &ranges {
                 for &third in &ranges {
                     let mut holding = ChunkRanges::default();
-                    // At the end of a word, and next to another rank.
+                    // Chunks 61 to 66 of the second rank, on both sides of the boundary between two
+                    // words.
                     let mut bits = HeldBits::new(2, 67);
                     let mut held = [false; 5];
                     for (start, end) in [first, second, third] {

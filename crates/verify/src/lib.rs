@@ -1,44 +1,48 @@
-//! Proof of a plan, or a list of everything that is wrong with it.
+//! Proof of a plan, or a list of all rules that the plan breaks.
 //!
 //! The verifier replays a plan from its columns alone. It shares no code with the code that it
-//! checks: it knows no algorithm, no router, no wavelength assignment and no simulator, and does
-//! its own arithmetic on the ring.
+//! checks: it knows no algorithm, router, wavelength assignment or simulator, and does its own
+//! arithmetic on the ring.
 //!
-//! Light is checked slot by slot, data step by step. A transfer sends what its source held at the
-//! *start* of its step, and what the transfer brings counts from the *end* of that step. A step may
-//! be cut into several slots, and the cuts must not matter: two ranks that reduce into each other
-//! send what they had before, whether in the same slot or one after the other. A plan is valid if
+//! Light is checked slot by slot, and data are checked step by step. A transfer sends the data that
+//! its source has at the *start* of the step. Its destination has these data from the *end* of the
+//! step. A step may be divided into several slots, and this division must not matter. If two ranks
+//! reduce into each other, each sends the data it had before the step, whether the transfers share
+//! a slot or not. A plan is valid if
 //!
 //! - every entry is in range and every transfer lies in the slots of its step (`form`),
-//! - no lightpath crosses a broken link, is on a dead wavelength or is longer than light reaches
-//!   (`light`),
-//! - no two lightpaths share a wavelength of a fibre on a link in a slot, and no rank uses more
-//!   ports than it has (`channels`),
-//! - on a grid of tunable circuits the switches can be set for all lightpaths at the same time,
-//!   every laser is on one wavelength at a time and every receiver gets one burst at a time
+//! - no lightpath crosses a broken link, uses a dead wavelength or exceeds the reach (`light`),
+//! - no two lightpaths use the same wavelength of the same fibre on a link in a slot, and no rank
+//!   uses more ports than it has (`channels`),
+//! - on a grid of tunable circuits, the switches can be configured for all lightpaths of a slot,
+//!   every laser has one wavelength per slot, and every receiver receives one burst per slot
 //!   (`wss_grid`),
-//! - on a grid of lightpaths every port holds one path at a time (`lightpath_grid`),
-//! - no rank sends what it does not hold, no rank receives what it has, every contribution is
-//!   combined exactly once, and at the end every rank has what the collective demands (`data`),
+//! - on a grid of lightpaths, every port is used by one lightpath at a time (`lightpath_grid`),
+//! - no rank sends data that it does not have or receives data that it already has, every
+//!   contribution is combined exactly once, and every rank ends with the data that the collective
+//!   demands (`data`),
 //! - the claims of the schedule are true (`claims`).
 //!
-//! An electrical fabric has no light: its columns must be empty and every step must have one slot.
-//! Data and claims are checked in the same way, and so are the routes that a plan names (`routes`).
+//! An electrical fabric has no light: the columns of light must be empty, and every step must have
+//! one slot. Data, claims and named routes (`routes`) are checked in the same way as on optical
+//! fabrics.
 //!
-//! A rotation-symmetric plan is proved by the transfers of rank 0 (`rotation_symmetric`), a
-//! pipelined plan by its first chunks (`pipelined`).
+//! A rotation-symmetric plan is proved by the transfers of rank 0 (`rotation_symmetric`), and a pipelined plan
+//! by its first chunks (`pipelined`).
 //!
-//! A transfer that breaks a rule is still checked by every other rule that applies to it:
+//! A transfer that breaks a rule is still checked against all other rules that apply to it:
 //!
-//! - A transfer with a rank, a chunk or a slot that does not exist, or that ends where it starts,
-//!   is left out of all rules of light, data and claims.
-//! - A transfer on a fibre or wavelength that does not exist, or with a conversion that the fabric
-//!   lacks, occupies no link. It uses ports at both ends, its data arrive, and claims count it.
+//! - If a transfer has a rank, chunk or slot that does not exist, or equal source and destination,
+//!   the rules of light, data and claims ignore it.
+//! - If a transfer has a fibre or wavelength that does not exist, or a conversion without
+//!   converters, it occupies no link. It still uses ports at both ends and delivers its data, and
+//!   claims count it.
 //! - Every other transfer is checked by all rules, even if it is on a dead wavelength, over a
-//!   broken link, beyond reach, in a collision, or in the slot of another step.
+//!   broken link, beyond the reach, in a collision, or in a slot of another step.
 //!
-//! A transfer whose source does not hold its chunk is reported once and then counts as delivered,
-//! so that one mistake is not repeated for everything that follows from it.
+//! If the source of a transfer does not have the chunk, this is reported once, and the chunk then
+//! counts as delivered. One mistake is therefore not reported again for every transfer that depends
+//! on it.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -66,7 +70,7 @@
 //! };
 //! assert!(verify(&plan).is_empty());
 //!
-//! // The fabric has wavelength 0 only.
+//! // Wavelength 0 is the only wavelength of the fabric.
 //! plan.light[1] = Light::from(WdmLight { wavelength: 1, ..light });
 //! assert_eq!(verify(&plan)[0].kind, ViolationKind::WavelengthRange);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -114,9 +118,9 @@ opticoll_base::named_enum! {
         Columns = "columns",
         /// Fabric and collective have different numbers of ranks.
         RankCount = "rank_count",
-        /// A source or destination is no rank.
+        /// A source or destination is not a rank of the collective.
         RankRange = "rank_range",
-        /// A transfer ends where it starts.
+        /// The source of a transfer is also its destination.
         SelfTransfer = "self_transfer",
         /// A transfer carries no chunks, or chunks that do not exist.
         ChunkRange = "chunk_range",
@@ -128,63 +132,63 @@ opticoll_base::named_enum! {
         WavelengthRange = "wavelength_range",
         /// A lightpath converts wavelengths on a fabric without converters.
         Conversion = "conversion",
-        /// A transfer reduces in a collective that combines nothing.
+        /// A transfer reduces in a collective without reductions.
         WrongAction = "wrong_action",
-        /// Steps do not follow one another, or a transfer is outside the slots of its step.
+        /// The steps are not in order, or a transfer is outside the slots of its step.
         StepOrder = "step_order",
         /// A lightpath crosses a broken link.
         BrokenFibre = "broken_fibre",
         /// A lightpath is on a dead wavelength.
         DeadWavelength = "dead_wavelength",
-        /// A lightpath is longer than light reaches.
+        /// A lightpath is longer than the reach of the fabric.
         Reach = "reach",
-        /// Two lightpaths use one wavelength of one fibre, on one link in one slot; on a grid,
-        /// light of one wavelength from two inputs of a switch leaves by one output.
+        /// Two lightpaths use the same wavelength of the same fibre on a link in a slot. On a grid
+        /// of tunable circuits, light of one wavelength leaves two inputs of a switch by the same
+        /// output.
         Collision = "collision",
-        /// A fibre has more converted lightpaths than wavelengths.
+        /// A fibre carries more converted lightpaths than it has wavelengths.
         Overload = "overload",
-        /// A rank sends or receives more lightpaths at the same time than it has ports; on a grid
-        /// of lightpaths, a rank does not have a port, or a port holds two paths at the same time.
+        /// A rank sends or receives more lightpaths at the same time than it has ports. On a grid
+        /// of lightpaths, a port does not exist or has two lightpaths at the same time.
         Ports = "ports",
-        /// A hop leads between ports that its wavelength does not join.
+        /// The wavelength of a hop does not connect the two ports of the hop.
         Path = "path",
         /// A hop uses a dead transceiver or switch port.
         DeadPort = "dead_port",
-        /// An input port and a wavelength lead to two output ports of a switch.
+        /// A switch would have to lead one wavelength of an input port to two output ports.
         SwitchConfiguration = "switch_setting",
-        /// A transmitter is on two wavelengths in one slot.
+        /// A transmitter uses two wavelengths in one slot.
         Tuning = "tuning",
-        /// A receiver gets bursts from two transmitters in one slot.
+        /// A receiver receives bursts from two transmitters in one slot.
         Receiver = "receiver",
-        /// Relays are out of order, or on a fabric without relays.
+        /// The relays of a plan are not in order, or the fabric has no relays.
         Relays = "relays",
-        /// A named route does not lead from the source of a transfer to its destination.
+        /// A named route does not lead from the source to the destination of its transfer.
         Route = "route",
-        /// Two tasks use one switch port.
+        /// Two tasks use the same switch port.
         Allocation = "allocation",
-        /// A rank sends a chunk that it does not hold.
+        /// A rank sends a chunk that it does not have.
         NotHeld = "not_held",
         /// A rank sends a chunk that it receives only in the same step.
         SameStepForward = "same_step_forward",
-        /// A rank is sent data that it already has.
+        /// A rank receives data that it already has.
         Duplicate = "duplicate",
-        /// A contribution is combined into a chunk that already has it.
+        /// A reduction adds a contribution to a chunk that already contains this contribution.
         DoubleReduction = "double_reduction",
-        /// A copy replaces a chunk by one that lacks some of its contributions.
+        /// A copy replaces a chunk by a chunk that lacks some of its contributions.
         LostContribution = "lost_contribution",
         /// A copy and another transfer deliver the same chunk to a rank in one step.
         CopyConflict = "copy_conflict",
         /// A rank does not end with the data that the collective demands.
         Missing = "missing",
-        /// A claim of the schedule is not true.
+        /// A claim of the schedule is false.
         Claim = "claim",
         /// A rotation-symmetric plan is not symmetric, or a pipelined plan does not consist of
         /// copies of its first chunks.
         Symmetry = "symmetry",
-        /// The verifier has no rules for the circuits of the family, so that the plan is not
-        /// proved.
+        /// The verifier has no rules for circuits of this fabric family; the plan is not proved.
         Unchecked = "unchecked",
-        /// The plan is larger than the verifier can replay, so that it is not proved.
+        /// The plan is too large for the verifier to replay, so that the plan is not proved.
         TooLarge = "too_large",
     }
 }
@@ -192,22 +196,22 @@ opticoll_base::named_enum! {
 /// Directed fibre between two neighbours on a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RingLink {
-    /// Rank at which the fibre starts; the node if only some nodes have a rank.
+    /// Rank at which the fibre starts. If some nodes have no rank: number of the node.
     pub rank: u32,
     /// Direction around the ring.
     pub direction: Direction,
-    /// Number of the fibre in its direction.
+    /// Index of the fibre among the fibres of this direction.
     pub fibre: u8,
 }
 
-/// Rule that is broken in one place.
+/// Single place in which a plan breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Broken rule.
+    /// Rule that is broken.
     pub kind: ViolationKind,
-    /// Transfers that break the rule, as indices into the plan.
+    /// Indices of the transfers that break the rule.
     pub transfers: Vec<usize>,
-    /// Link on which light collides, or at which light ends.
+    /// Link on which light collides, or on which a lightpath must end.
     pub link: Option<RingLink>,
     /// Wavelength that breaks the rule.
     pub wavelength: Option<u16>,
@@ -222,7 +226,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Returns a violation without transfers, link, slot, rank or chunk.
+    /// Returns a violation with a kind and a sentence only.
     fn new(kind: ViolationKind, sentence: String) -> Violation {
         Violation {
             kind,
@@ -243,13 +247,14 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Returns everything that is wrong with a plan; an empty list proves the plan.
+/// Returns all rules that a plan breaks. An empty list proves the plan.
 ///
-/// A rotation-symmetric plan is proved by its symmetry: each transfer stands for its rotations, and
-/// each violation for all rotations. In a pipelined plan each violation of the first chunks stands
-/// for all copies, and has the numbers of the expanded plan.
+/// For a rotation-symmetric plan, each violation stands for all rotations of its transfers. For a
+/// pipelined plan, each violation of the first chunks stands for all copies; its transfers, slots
+/// and chunks are numbered as in the expanded plan.
 ///
-/// The list holds at most 100 000 violations of each kind, and one more that counts the rest.
+/// The list has at most 100 000 violations of each kind, and one more violation that states the
+/// number of omitted ones.
 pub fn verify(plan: &Plan) -> Vec<Violation> {
     let repetition = plan.repetition;
     match (
@@ -267,7 +272,7 @@ pub fn verify(plan: &Plan) -> Vec<Violation> {
     }
 }
 
-/// Rules of every family whose plans place circuits in slots.
+/// Rules of all fabric families with circuits in slots.
 const RULES: &[Rules] = &[
     wdm_ring::RULES,
     wss_grid::RULES,
@@ -276,7 +281,7 @@ const RULES: &[Rules] = &[
     circuit_switch::RULES,
 ];
 
-/// Memory of the verifier in bytes for a transfer without light: orders by slot and by chunk.
+/// Memory of the verifier, in bytes, for each transfer without light.
 const BYTES_PER_TRANSFER: u64 = 24;
 
 /// Verifies a plan without repetition.
@@ -306,7 +311,7 @@ fn full(plan: &Plan) -> Vec<Violation> {
     report.finish()
 }
 
-/// Reports relays on a fabric whose light leads from rank to rank.
+/// Reports relays on a fabric in which light always leads from rank to rank.
 fn relays(plan: &Plan, report: &mut Report) {
     let Some(relay) = plan.relays.first() else {
         return;

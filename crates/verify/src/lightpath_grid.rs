@@ -1,11 +1,11 @@
-//! Rule of grids of lightpaths: every port holds one path at a time.
+//! Rule of grids of lightpaths: every port is used by at most one lightpath at a time.
 //!
-//! A path joins a port of a rank with a port of another rank, and serves both directions. Every
-//! transfer names the port of its source and of its destination. A rank has the ports 0..k, and in
-//! a slot all transfers that use a port, out or in, use the same path. Hence a rank holds paths to
-//! at most k others at a time: k ports with one path each, and a path has one other end. The same
-//! holds from slot to slot, whichever paths stay up in between, since a port holds at most the path
-//! of its last slot.
+//! A lightpath connects a port of a rank with a port of another rank, in both directions. Every
+//! transfer names the port of its source and the port of its destination. A rank has the ports
+//! 0..k. In a slot, all transfers that use a port, in either direction, must use the same
+//! lightpath. A rank therefore has at most k lightpaths, to at most k other ranks. This also holds
+//! between slots, whichever lightpaths stay up: each port has at most the lightpath of its last
+//! slot.
 
 use opticoll_fabric::family::lightpath_grid::LightpathGrid;
 use rustc_hash::FxHashMap;
@@ -22,10 +22,10 @@ use opticoll_plan::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Ports;
 
-/// Port of a rank: the rank and the number.
+/// Port of a rank: rank, and number of the port.
 type RankPort = (u32, u32);
 
-/// Rules of grids of lightpaths. A port that does not exist is reported where it is used.
+/// Rules of grids of lightpaths. Ports that do not exist are reported where they are used.
 pub(super) const RULES: Rules = Rules {
     family: LightpathGrid::NAME,
     wrong_light: |_| each(|_| Vec::new()),
@@ -33,12 +33,12 @@ pub(super) const RULES: Rules = Rules {
     bytes_per_transfer: 24,
 };
 
-/// Checks the ports, slot by slot.
 fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut Report) {
     let Some(grid) = plan.fabric.downcast::<LightpathGrid>() else {
         return report.unchecked(plan.fabric.family());
     };
-    // Other end of each port's path in the slot, and a transfer that uses the path. Only looked up.
+    // For each port in use: the port at the other end of its lightpath in the slot, and a transfer
+    // that uses the lightpath.
     let mut ends: FxHashMap<RankPort, (RankPort, usize)> = FxHashMap::default();
     for slot in order.slots(plan) {
         interrupt::check();
@@ -58,9 +58,9 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
                     no_such_port(plan, transfer, end, grid.ports, report);
                     continue;
                 }
-                let &mut (held, before) = ends.entry(end).or_insert((other, transfer));
-                if held != other {
-                    two_paths(plan, [before, transfer], end, [held, other], report);
+                let &mut (first_peer, before) = ends.entry(end).or_insert((other, transfer));
+                if first_peer != other {
+                    two_lightpaths(plan, [before, transfer], end, [first_peer, other], report);
                 }
             }
         }
@@ -86,12 +86,12 @@ fn no_such_port(
     });
 }
 
-/// Reports a port that two paths use in a slot.
-fn two_paths(
+/// Reports that two lightpaths, to the ports `first_peer` and `other`, use the same port in a slot.
+fn two_lightpaths(
     plan: &Plan,
     transfers: [usize; 2],
     (rank, port): RankPort,
-    [held, other]: [RankPort; 2],
+    [first_peer, other]: [RankPort; 2],
     report: &mut Report,
 ) {
     let slot = plan.slot[transfers[1]];
@@ -99,7 +99,7 @@ fn two_paths(
         let problem = format!(
             "need port {port} of rank {rank} for two paths, to port {} of rank {} and to port {} \
              of rank {}",
-            held.1, held.0, other.1, other.0
+            first_peer.1, first_peer.0, other.1, other.0
         );
         Violation {
             rank: Some(rank),

@@ -1,24 +1,24 @@
-//! Transfers of a plan in the order of their slots.
+//! Admitted transfers of a plan in the order of their slots.
 
 use std::ops::Range;
 
 use super::form::Admitted;
 use opticoll_plan::plan::Plan;
 
-/// Admitted transfers by slot, and within a slot by index.
+/// Admitted transfers sorted by slot, and by index within a slot.
 pub(super) enum AdmittedOrder {
-    /// The order of the plan: transfer p is at position p.
-    Given(usize),
-    /// Transfer at each position.
+    /// Number of transfers, all in the order of the plan: position p has transfer p.
+    PlanOrder(usize),
+    /// Index of the transfer at each position.
     Sorted(Vec<u32>),
 }
 
 impl AdmittedOrder {
-    /// Sorts the admitted transfers of a plan by slot; transfers of a slot keep their order.
+    /// Sorts the admitted transfers by slot. The transfers of a slot keep their order.
     pub(super) fn new(plan: &Plan, admitted: &Admitted) -> AdmittedOrder {
         let slot = &plan.slot[..admitted.transfers];
         if admitted.is_complete() && slot.is_sorted() {
-            return AdmittedOrder::Given(slot.len());
+            return AdmittedOrder::PlanOrder(slot.len());
         }
         let slots = plan.slots() as usize;
         if slots / 4 > slot.len() + 1024 {
@@ -48,23 +48,21 @@ impl AdmittedOrder {
         AdmittedOrder::Sorted(sorted)
     }
 
-    /// Returns the number of transfers.
     pub(super) fn len(&self) -> usize {
         match self {
-            AdmittedOrder::Given(length) => *length,
+            AdmittedOrder::PlanOrder(length) => *length,
             AdmittedOrder::Sorted(sorted) => sorted.len(),
         }
     }
 
-    /// Returns the transfer at a position.
     pub(super) fn at(&self, position: usize) -> usize {
         match self {
-            AdmittedOrder::Given(_) => position,
+            AdmittedOrder::PlanOrder(_) => position,
             AdmittedOrder::Sorted(sorted) => sorted[position] as usize,
         }
     }
 
-    /// Returns the positions of each slot that has transfers, a range per slot.
+    /// Returns, for each slot that has transfers, the range of positions of these transfers.
     pub(super) fn slots<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = Range<usize>> + 'a {
         let mut start = 0;
         std::iter::from_fn(move || {

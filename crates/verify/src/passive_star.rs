@@ -1,8 +1,8 @@
-//! Rules of a `passive_star`: a wavelength carries one light at a time, and a rank sends and hears
-//! on at most as many wavelengths as it has transmitters and receivers.
+//! Rules of a `passive_star`: a wavelength carries one light at a time. A rank sends on at most as
+//! many wavelengths as it has transmitters, and receives on at most as many as it has receivers.
 //!
-//! Transfers of the same chunks from one rank on one wavelength are one light, which all of their
-//! destinations hear, whether they copy or reduce. A light is heard as a whole.
+//! Transfers of the same chunks from one rank on one wavelength are a single light. All of their
+//! destinations receive this light completely, whether they copy or reduce.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,7 +16,6 @@ use opticoll_fabric::fabric::{Light, Named};
 use opticoll_fabric::family::passive_star::{PassiveStar, StarLight};
 use opticoll_plan::plan::Plan;
 
-/// Rules of passive stars.
 pub(super) const RULES: Rules = Rules {
     family: PassiveStar::NAME,
     wrong_light: |fabric| match fabric.downcast() {
@@ -27,7 +26,6 @@ pub(super) const RULES: Rules = Rules {
     bytes_per_transfer: 64,
 };
 
-/// Returns the fault of a wavelength that does not exist.
 fn wrong_light(star: &PassiveStar, light: Light) -> Vec<Fault> {
     let wavelength = StarLight::from(light).wavelength;
     if u32::from(wavelength) < star.wavelengths {
@@ -38,20 +36,19 @@ fn wrong_light(star: &PassiveStar, light: Light) -> Vec<Fault> {
     vec![(ViolationKind::WavelengthRange, problem)]
 }
 
-/// Checks wavelengths, transmitters and receivers, slot by slot.
 fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut Report) {
     let Some(star) = plan.fabric.downcast::<PassiveStar>() else {
         return report.unchecked(plan.fabric.family());
     };
-    // First transfer on each wavelength. Only looked up.
-    let mut on: FxHashMap<u16, usize> = FxHashMap::default();
-    // Ranks that send (0) or hear (1) on a wavelength, each once. `crowded` has them in the order
-    // of the plan.
+    // First transfer on each wavelength.
+    let mut first_on: FxHashMap<u16, usize> = FxHashMap::default();
+    // Ranks that send (0) or receive (1) on a wavelength. `crowded` lists the ranks with too few
+    // transmitters or receivers in the order of the plan.
     let mut tuned: FxHashSet<(u8, u32, u16)> = FxHashSet::default();
     let mut used: FxHashMap<(u8, u32), u64> = FxHashMap::default();
     for slot in order.slots(plan) {
         interrupt::check();
-        on.clear();
+        first_on.clear();
         tuned.clear();
         used.clear();
         let mut crowded = Vec::new();
@@ -62,7 +59,7 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
                 continue;
             }
             let wavelength = StarLight::from(plan.light[transfer]).wavelength;
-            let first = *on.entry(wavelength).or_insert(transfer);
+            let first = *first_on.entry(wavelength).or_insert(transfer);
             if first != transfer && !is_one_light(plan, first, transfer) {
                 collision(plan, [first, transfer], wavelength, report);
             }
@@ -71,22 +68,22 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
                 (0, source, star.transmitters),
                 (1, destination, star.receivers),
             ];
-            for (end, rank, most) in ends {
+            for (end, rank, limit) in ends {
                 if tuned.insert((end, rank, wavelength)) {
                     let count = used.entry((end, rank)).or_default();
                     *count += 1;
-                    if *count == u64::from(most) + 1 {
-                        crowded.push((end, rank, most, transfer));
+                    if *count == u64::from(limit) + 1 {
+                        crowded.push((end, rank, limit, transfer));
                     }
                 }
             }
         }
-        for (end, rank, most, transfer) in crowded {
+        for (end, rank, limit, transfer) in crowded {
             ports(
                 plan,
                 (end, rank),
                 used[&(end, rank)],
-                most,
+                limit,
                 transfer,
                 report,
             );
@@ -94,14 +91,14 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
     }
 }
 
-/// Returns whether two transfers on one wavelength carry the same chunks from one rank.
+/// Returns whether two transfers on one wavelength carry the same chunks from the same rank.
 fn is_one_light(plan: &Plan, one: usize, other: usize) -> bool {
     let [one, other] = [one, other].map(|transfer| plan.schedule.transfer(transfer));
     let sent = |moved: opticoll_plan::schedule::Transfer| (moved.source, moved.chunk, moved.count);
     sent(one) == sent(other)
 }
 
-/// Reports two lights on one wavelength.
+/// Reports that two lights use the same wavelength.
 fn collision(plan: &Plan, transfers: [usize; 2], wavelength: u16, report: &mut Report) {
     let kind = ViolationKind::Collision;
     let slot = plan.slot[transfers[0]];
@@ -116,12 +113,12 @@ fn collision(plan: &Plan, transfers: [usize; 2], wavelength: u16, report: &mut R
     });
 }
 
-/// Reports a rank with too few transmitters (`end` 0) or receivers (`end` 1).
+/// Reports a rank with too few transmitters (`end` is 0) or too few receivers (`end` is 1).
 fn ports(
     plan: &Plan,
     (end, rank): (u8, u32),
     count: u64,
-    most: u32,
+    limit: u32,
     transfer: usize,
     report: &mut Report,
 ) {
@@ -140,7 +137,7 @@ fn ports(
             format!(
                 "slot {slot}: rank {rank} {verb} on {}, but has {}",
                 counted(count, "wavelength"),
-                counted(most.into(), what)
+                counted(limit.into(), what)
             ),
         )
     });

@@ -1,28 +1,28 @@
-//! Proof of a pipelined plan by its first lightpaths, those of the first piece on the first stripe.
+//! Proof of a pipelined plan by its first lightpaths: those of the first piece on the first stripe.
 //!
-//! K is the number of stripes, P the number of pieces. Every first lightpath stands for K P copies.
-//! The copy for stripe k and piece p carries chunk c + k P + p, p slots later, k channels further
-//! on. It is enough to examine the first lightpaths, because:
+//! K is the number of stripes, and P the number of pieces. Every first lightpath stands for K P
+//! copies. The copy for stripe k and piece p carries chunk c + k P + p, p slots later, on a channel
+//! whose number is k higher. It is enough to examine the first lightpaths, for four reasons:
 //!
-//! - **Form.** The numbers of a copy are in range if those of the first lightpath and of its last
-//!   copy are.
-//! - **Light.** A set of lightpaths that fulfils the rules of rings still fulfils them if some
-//!   lightpaths are missing. If the circuits of all first lightpaths on all stripes can be up in
-//!   one slot, then any of them can be up in each slot. This is more than the plan needs if it has
-//!   fewer pieces than its first lightpaths have slots. Two first lightpaths on one circuit, on any
-//!   of their stripes, are refused, because their pieces would meet on the circuit. If ranks can
-//!   share passing light, the circuits must do without light trees: no two lightpaths from one rank
-//!   may share a channel, so that none is a branch of a light tree.
-//! - **Data.** Chunks are independent. If K P divides the number of chunks of a block, and each
-//!   first chunk is a multiple of K P, then every chunk is the copy of exactly one first chunk, in
-//!   the same block, with the same demand. Its transfers are those of its first chunk in the same
-//!   order, each p steps later. So it is enough to replay the plan of the first chunks, whose
-//!   blocks have K P times fewer chunks.
-//! - **Claims.** A rank sends K P chunks for each first chunk.
+//! - **Form.** The numbers of all copies are in range if the numbers of the first lightpath and of
+//!   its last copy are in range.
+//! - **Light.** A set of lightpaths that fulfils the rules of rings also fulfils them without some
+//!   of its lightpaths. If the circuits of all first lightpaths on all stripes can be up in one
+//!   slot, any of them can be up in each slot. This condition is too strong if a plan has fewer
+//!   pieces than its first lightpaths have slots. The verifier rejects two first lightpaths on one
+//!   circuit, on any of their stripes, because their pieces would meet there. If ranks can share
+//!   passing light, no two lightpaths from one rank may share a channel, so that no lightpath is a
+//!   branch of a light tree.
+//! - **Data.** Chunks are independent. Suppose that K P divides the number of chunks of a block,
+//!   and that each first chunk is a multiple of K P. Then every chunk is the copy of exactly one
+//!   first chunk, in the same block, with the same demand. Its transfers are the transfers of the
+//!   first chunk, in the same order, p steps later. It is therefore enough to replay the plan of
+//!   the first chunks, whose blocks have K P times fewer chunks.
+//! - **Claims.** A rank sends K P chunks for each first chunk that it sends.
 //!
-//! This proof may fail for valid plans, and it names each violation once for all copies. Therefore
-//! a plan of at most [`MAX_EXPANDED`] lightpaths for which the proof fails is expanded and then
-//! verified like any other plan, so that its form does not change the result.
+//! This proof may fail for valid plans, and it reports each violation once for all copies. If it
+//! fails for a plan of at most [`MAX_EXPANDED`] lightpaths, the plan is expanded and verified like
+//! any other plan. The form of such a plan thus does not change the result.
 
 use super::form;
 use super::order::AdmittedOrder;
@@ -37,13 +37,12 @@ use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// Memory of the verifier for a circuit, in bytes.
+/// Memory of the verifier for each circuit, in bytes.
 const BYTES_PER_CIRCUIT: u64 = 48;
 
-/// Maximum number of lightpaths of an expanded plan.
+/// Maximum number of lightpaths of a plan that is expanded.
 const MAX_EXPANDED: u64 = 1 << 16;
 
-/// Returns everything that is wrong with a pipelined plan.
 pub(super) fn verify(plan: &Plan) -> Vec<Violation> {
     let mut violations = Vec::new();
     check(plan, &mut violations);
@@ -59,8 +58,8 @@ pub(super) fn verify(plan: &Plan) -> Vec<Violation> {
     violations
 }
 
-/// Returns all lightpaths of a small plan, ordered by slot, first lightpath and stripe. `None` if
-/// there are too many, or if one of them has no slot.
+/// Returns the expanded plan of a small plan, sorted by slot, first lightpath and stripe. `None` if
+/// there are too many lightpaths, or if a lightpath has no slot.
 fn expanded(plan: &Plan) -> Option<Plan> {
     let first = plan;
     let ring = first.fabric.downcast::<WdmRing>()?;
@@ -77,8 +76,8 @@ fn expanded(plan: &Plan) -> Option<Plan> {
     let mut whole = first.without_lightpaths();
     for slot in 0..first.slots() {
         whole.schedule.begin_step();
-        let begun = first.slot.partition_point(|&own| own <= slot);
-        for index in 0..begun {
+        let started = first.slot.partition_point(|&own| own <= slot);
+        for index in 0..started {
             interrupt::check();
             let piece = slot - first.slot[index];
             if piece >= plan.repetition.pieces {
@@ -86,11 +85,11 @@ fn expanded(plan: &Plan) -> Option<Plan> {
             }
             let lightpath = first.lightpath(index);
             for stripe in 0..plan.repetition.stripes {
-                let behind = stripe
+                let chunk_offset = stripe
                     .checked_mul(plan.repetition.pieces)?
                     .checked_add(piece)?;
                 let transfer = Transfer {
-                    chunk: lightpath.transfer.chunk.checked_add(behind)?,
+                    chunk: lightpath.transfer.chunk.checked_add(chunk_offset)?,
                     ..lightpath.transfer
                 };
                 let light = on_stripe(ring, WdmLight::from(lightpath.light), stripe);
@@ -105,8 +104,9 @@ fn expanded(plan: &Plan) -> Option<Plan> {
     Some(whole)
 }
 
-/// Returns the light `stripe` channels further on; beyond the last channel its wavelength does not
-/// exist. Light whose channel does not exist is returned as is.
+/// Returns `light` with a channel number that is `stripe` higher. Above the last channel, the
+/// wavelength of the result does not exist. If the channel of `light` does not exist, returns
+/// `light` unchanged.
 fn on_stripe(ring: &WdmRing, light: WdmLight, stripe: u32) -> WdmLight {
     let exists = u32::from(light.fibre) < ring.fibres
         && u32::from(light.wavelength) < ring.wavelengths
@@ -125,26 +125,27 @@ fn on_stripe(ring: &WdmRing, light: WdmLight, stripe: u32) -> WdmLight {
     }
 }
 
-/// Checks a pipelined plan by its first lightpaths.
 fn check(plan: &Plan, violations: &mut Vec<Violation>) {
     let mut report = Report::default();
     let first = plan;
     let Some(ring) = first.fabric.downcast::<WdmRing>() else {
-        return violations.push(refused(
+        return violations.push(unpipelined(
             "a pipelined plan needs a wdm_ring; expand the plan".into(),
         ));
     };
     let collective = first.schedule.collective;
     let copies = u64::from(plan.repetition.stripes) * u64::from(plan.repetition.pieces);
-    let Some(first_collective) = reduced(collective, copies) else {
-        return violations.push(refused(wrong_block(plan)));
+    let Some(first_collective) = with_first_chunks(collective, copies) else {
+        return violations.push(unpipelined(wrong_block(plan)));
     };
     if first
         .step_slots
         .iter()
         .any(|slots| slots.end - slots.start != 1)
     {
-        return violations.push(refused("each step of a pipelined plan is one slot".into()));
+        return violations.push(unpipelined(
+            "each step of a pipelined plan is one slot".into(),
+        ));
     }
     let wrong_light = each(|light| wdm_ring::wrong_light(ring, light));
     let admitted = form::check(first, &wrong_light, &mut report).filter(|admitted| {
@@ -168,8 +169,9 @@ fn check(plan: &Plan, violations: &mut Vec<Violation>) {
     violations.extend(for_first_copies(plan, copies, report));
 }
 
-/// Returns the violations of the first lightpaths as violations of their first copies: the first
-/// piece on the first stripe. The chunk numbers of `report` are `copies` times smaller.
+/// Returns the violations of the first lightpaths as violations of their first copies, which are
+/// the first piece on the first stripe. The chunk numbers in `report` are `copies` times smaller
+/// than in the plan.
 fn for_first_copies(
     plan: &Plan,
     copies: u64,
@@ -198,11 +200,11 @@ fn for_first_copies(
     })
 }
 
-/// Numbers of transfers in the expanded plan, ordered by slot, first lightpath and stripe.
+/// Numbering of the transfers of the expanded plan, by slot, first lightpath and stripe.
 struct Numbers<'a> {
     plan: &'a Plan,
-    /// Sums of the slots of the first 0, 1, 2, ... first lightpaths. `None` if the slots are not in
-    /// order, in which case no transfer has a number.
+    /// Sums of the slots of the first i first lightpaths, indexed by i. `None` if the slots are not
+    /// in order; no transfer then has a number.
     sums: Option<Vec<u64>>,
 }
 
@@ -224,9 +226,9 @@ impl Numbers<'_> {
         let slot = u64::from(*own.get(first)?) + u64::from(piece);
         let pieces = u64::from(self.plan.repetition.pieces);
         let ended = own.partition_point(|&other| u64::from(other) + pieces <= slot);
-        let begun = own.partition_point(|&other| u64::from(other) < slot);
-        let under_way = (begun - ended) as u64 * slot - (sums[begun] - sums[ended]);
-        let before = ended as u64 * pieces + under_way;
+        let started = own.partition_point(|&other| u64::from(other) < slot);
+        let in_flight = (started - ended) as u64 * slot - (sums[started] - sums[ended]);
+        let before = ended as u64 * pieces + in_flight;
         Some(
             (before + (first - ended) as u64) * u64::from(self.plan.repetition.stripes)
                 + u64::from(stripe),
@@ -240,7 +242,7 @@ impl Numbers<'_> {
         }
     }
 
-    /// Returns the numbers of copies (first lightpath, stripe, piece).
+    /// Returns the numbers of `copies`, each given as (first lightpath, stripe, piece).
     fn list(&self, copies: impl Iterator<Item = (usize, u32, u32)>) -> Vec<usize> {
         copies
             .map(|(first, stripe, piece)| {
@@ -250,11 +252,11 @@ impl Numbers<'_> {
     }
 }
 
-fn refused(sentence: String) -> Violation {
+fn unpipelined(sentence: String) -> Violation {
     Violation::new(ViolationKind::Symmetry, sentence)
 }
 
-/// Returns why the chunks of a block do not consist of first chunks and their copies.
+/// Returns the reason why the chunks of a block do not consist of first chunks and their copies.
 fn wrong_block(plan: &Plan) -> String {
     let collective = plan.schedule.collective;
     let copies = u64::from(plan.repetition.stripes) * u64::from(plan.repetition.pieces);
@@ -277,7 +279,7 @@ fn wrong_block(plan: &Plan) -> String {
 }
 
 /// Returns the collective whose blocks have only their first chunks; `None` if there is none.
-fn reduced(collective: Collective, copies: u64) -> Option<Collective> {
+fn with_first_chunks(collective: Collective, copies: u64) -> Option<Collective> {
     let pieces = u64::from(collective.pieces());
     if copies == 0 || pieces % copies != 0 || collective.demand().is_some() {
         return None;
@@ -285,12 +287,12 @@ fn reduced(collective: Collective, copies: u64) -> Option<Collective> {
     collective.with_pieces((pieces / copies) as u32).ok()
 }
 
-/// Returns whether the copies of every first lightpath have chunks and slots; reports those that do
-/// not.
+/// Returns whether the chunks and slots of all copies of the first lightpaths exist, and reports
+/// the first lightpaths for which they do not.
 fn check_copies(plan: &Plan, copies: u64, report: &mut Report) -> bool {
     let first = plan;
     let slots = u64::from(first.step_slots.last().map_or(0, |slots| slots.end));
-    let mut sound = true;
+    let mut are_valid = true;
     for index in 0..first.len() {
         interrupt::check();
         let Transfer { chunk, count, .. } = first.schedule.transfer(index);
@@ -311,13 +313,12 @@ fn check_copies(plan: &Plan, copies: u64, report: &mut Report) -> bool {
         } else {
             continue;
         };
-        sound = false;
+        are_valid = false;
         fault(first, kind, index, &problem, report);
     }
-    sound
+    are_valid
 }
 
-/// Reports a problem of a first lightpath.
 fn fault(first: &Plan, kind: ViolationKind, index: usize, problem: &str, report: &mut Report) {
     let slot = first.slot[index];
     report.add(kind, || {
@@ -325,24 +326,27 @@ fn fault(first: &Plan, kind: ViolationKind, index: usize, problem: &str, report:
     });
 }
 
-/// Checks all circuits as lightpaths of one slot.
+/// Checks the circuits of all first lightpaths on all stripes as lightpaths of one slot.
 fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
     let mut report = Report::default();
     let first = plan;
     let circuits = first.len() as u64 * u64::from(plan.repetition.stripes);
     memory::check_forecast("verifying this plan", circuits * BYTES_PER_CIRCUIT);
-    let mut taken: Vec<((u32, u32), Direction, u64, usize)> = (0..first.len())
+    let mut circuits_used: Vec<((u32, u32), Direction, u64, usize)> = (0..first.len())
         .map(|index| {
             let light = WdmLight::from(first.light[index]);
             let ends = first.schedule.ends(index);
             (ends, light.direction, channel(ring, light), index)
         })
         .collect();
-    taken.sort_unstable();
-    for pair in taken.windows(2) {
-        let [(ends, direction, channel, _), (others, other, above, index)] = [pair[0], pair[1]];
+    circuits_used.sort_unstable();
+    for pair in circuits_used.windows(2) {
+        let [
+            (ends, direction, channel, _),
+            (others, other, next_channel, index),
+        ] = [pair[0], pair[1]];
         if (ends, direction) == (others, other)
-            && above - channel < u64::from(plan.repetition.stripes)
+            && next_channel - channel < u64::from(plan.repetition.stripes)
         {
             let problem = format!(
                 "uses the same circuit as transfer {}",
@@ -351,21 +355,21 @@ fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
             fault(first, ViolationKind::Symmetry, index, &problem, &mut report);
         }
     }
-    let mut together = first.without_lightpaths();
-    together.fabric = Fabric::new(WdmRing {
+    let mut one_slot = first.without_lightpaths();
+    one_slot.fabric = Fabric::new(WdmRing {
         multicast: false,
         ..ring.clone()
     });
-    together.step_slots = std::iter::once(0..1).collect();
-    together.schedule.begin_step();
+    one_slot.step_slots = std::iter::once(0..1).collect();
+    one_slot.schedule.begin_step();
     // First lightpath and stripe of each circuit.
     let mut circuits: Vec<(usize, u32)> = Vec::new();
     for index in 0..first.len() {
         let light = WdmLight::from(first.light[index]);
         let channel = channel(ring, light);
-        let above = channel + u64::from(plan.repetition.stripes);
+        let channel_end = channel + u64::from(plan.repetition.stripes);
         if light.wavelength == CONVERTED
-            || above > u64::from(ring.wavelengths) * u64::from(ring.fibres)
+            || channel_end > u64::from(ring.wavelengths) * u64::from(ring.fibres)
         {
             let problem = format!(
                 "is not on the first of {} consecutive wavelengths",
@@ -375,7 +379,7 @@ fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
             fault(first, kind, index, &problem, &mut report);
             continue;
         }
-        for (stripe, channel) in (0..).zip(channel..above) {
+        for (stripe, channel) in (0..).zip(channel..channel_end) {
             interrupt::check();
             circuits.push((index, stripe));
             let light = WdmLight {
@@ -383,7 +387,7 @@ fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
                 wavelength: (channel % u64::from(ring.wavelengths)) as u16,
                 ..light
             };
-            together.push(Lightpath {
+            one_slot.push(Lightpath {
                 slot: 0,
                 light: Light::from(light),
                 transfer: first.schedule.transfer(index),
@@ -393,16 +397,16 @@ fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
     violations.extend(for_first_copies(plan, 1, report));
     let mut report = Report::default();
     let wrong_light = each(|light| wdm_ring::wrong_light(ring, light));
-    if let Some(admitted) = form::check(&together, &wrong_light, &mut report) {
-        let order = AdmittedOrder::new(&together, &admitted);
-        (wdm_ring::RULES.check)(&together, &admitted, &order, &mut report);
+    if let Some(admitted) = form::check(&one_slot, &wrong_light, &mut report) {
+        let order = AdmittedOrder::new(&one_slot, &admitted);
+        (wdm_ring::RULES.check)(&one_slot, &admitted, &order, &mut report);
     }
-    let (found, numbers) = (report.finish().into_iter(), Numbers::new(plan));
-    violations.extend(found.map(|violation| for_circuits(&numbers, &circuits, violation)));
+    let (listed, numbers) = (report.finish().into_iter(), Numbers::new(plan));
+    violations.extend(listed.map(|violation| for_circuits(&numbers, &circuits, violation)));
 }
 
 /// Returns a violation of circuits as a violation of the first pieces that are in flight on all of
-/// them.
+/// these circuits.
 fn for_circuits(
     numbers: &Numbers<'_>,
     circuits: &[(usize, u32)],
@@ -414,11 +418,15 @@ fn for_circuits(
     let (Some(earliest), Some(latest)) = (slots.clone().min(), slots.max()) else {
         return violation;
     };
-    let meets = latest - earliest < plan.repetition.pieces;
-    // Circuits that are never up together: the violation names their first pieces.
+    let overlap = latest - earliest < plan.repetition.pieces;
+    // If the circuits are never up at the same time, the violation names their first pieces.
     let copy = |transfer: usize| {
         let (first, stripe) = circuits[transfer];
-        let piece = if meets { latest - plan.slot[first] } else { 0 };
+        let piece = if overlap {
+            latest - plan.slot[first]
+        } else {
+            0
+        };
         (first, stripe, piece)
     };
     let name = |transfer: usize| {
@@ -429,7 +437,7 @@ fn for_circuits(
     let sentence = sentence
         .split_once(": ")
         .map_or("", |(_, sentence)| sentence);
-    let sentence = match meets {
+    let sentence = match overlap {
         true => format!("slot {latest}: {sentence} (and likewise for other pieces)"),
         false => format!(
             "from slot {earliest} to {latest}: {sentence}, and all circuits of a pipelined plan \
@@ -439,18 +447,18 @@ fn for_circuits(
     let transfers = numbers.list(violation.transfers.iter().map(|&transfer| copy(transfer)));
     Violation {
         transfers,
-        slot: meets.then_some(latest),
+        slot: overlap.then_some(latest),
         sentence,
         ..violation
     }
 }
 
-/// Returns the number of a channel, fibre by fibre.
+/// Returns the number of the channel of `light`; channels are numbered fibre by fibre.
 fn channel(ring: &WdmRing, light: WdmLight) -> u64 {
     u64::from(light.fibre) * u64::from(ring.wavelengths) + u64::from(light.wavelength)
 }
 
-/// Returns the plan of the first chunks alone, numbered without gaps.
+/// Returns the plan of the first chunks alone. Chunk numbers are divided by `copies`.
 fn first_chunks(first: &Plan, collective: Collective, copies: u32) -> Plan {
     let mut firsts = first.without_lightpaths();
     firsts.schedule = Schedule::new(collective);

@@ -1,28 +1,28 @@
-//! Proof of a program, or a list of everything that is wrong with it.
+//! Proof of a program, or a list of all rules that the program breaks.
 //!
-//! The verifier follows the definitions alone and shares no code with readers, writers and
-//! executors of programs. A program is valid if
+//! The verifier implements the definitions below alone. It shares no code with the code that reads,
+//! writes or executes programs. A program is valid if
 //!
-//! - every peer, operand and dependency exists, and for each peer and channel a rank has at most
-//!   one thread block that sends and at most one that receives (`form`),
-//! - every message that is sent is received, in the same number of chunks, and no instructions wait
-//!   for one another in a circle (`execution`),
-//! - no two instructions access a chunk of a buffer, with at least one of them writing, unless one
+//! - every peer, operand and dependency exists, and each connection of a rank, to or from a peer on
+//!   a channel, is used by one thread block (`form`),
+//! - every message that is sent is received, with the same number of chunks, and no instructions
+//!   wait for one another in a cycle (`execution`),
+//! - if two instructions access the same chunk of a buffer and one of them writes, one of the two
 //!   happens before the other (`races`),
-//! - every output chunk ends with exactly the contributions that the collective demands, each once
-//!   (`execution`),
-//! - each message has a link between its ranks, if a graph of links is given (`links`).
+//! - every output chunk ends with exactly the contributions that the collective demands, each of
+//!   them once (`execution`),
+//! - if a graph of links is given, links connect the two ranks of each message (`links`).
 //!
-//! An instruction *happens before* another by the order of its thread block, by `waits_for`, and as
-//! the k-th send from a rank to another on a channel before the k-th receive there. Runtimes buffer
-//! only a few messages of a channel, which adds more order. The verifier ignores this order, so
-//! that the proof holds for any size of buffer.
+//! Three rules define which instruction *happens before* another: the order of a thread block,
+//! `waits_for`, and messages: the k-th send from one rank to another on a channel happens before
+//! the k-th receive there. Runtimes buffer only a few messages of a channel, which orders more
+//! instructions. The verifier ignores this order, so that the proof holds for buffers of any size.
 //!
-//! The contents of a chunk are a multiset of *contributions*: (rank, chunk of its input). A
-//! reduction adds multisets. If no accesses race, all orders of execution that the program allows
-//! give the same result, so that one order is enough.
+//! The content of a chunk is a multiset of *contributions*, each of which is (rank, chunk of the
+//! input of this rank). A reduction adds multisets. If no accesses race, all allowed orders of
+//! execution have the same result, so that one order is enough.
 //!
-//! Chunks of the buffers, with N ranks and p pieces of each block:
+//! Number of chunks of each buffer, for N ranks and p pieces per block:
 //!
 //! | collective | input | output | in place |
 //! |---|---|---|---|
@@ -57,44 +57,44 @@ use layout::Layout;
 use opticoll_program::program::{CollectiveProgram, Instruction};
 
 opticoll_base::named_enum! {
-    /// Rule that a program breaks.
+    /// Rule that a program breaks, or a remark.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ProgramFault {
-        /// A rank does not exist, or a peer is missing.
+        /// A peer is missing or does not exist.
         Peer = "peer",
-        /// An operand names a chunk that the buffer does not have.
+        /// An operand exceeds its buffer.
         Bounds = "bounds",
-        /// An instruction waits for an instruction that does not exist or does not signal.
+        /// An instruction waits for another instruction that does not exist or does not signal.
         Dependency = "dependency",
-        /// Two thread blocks use one connection.
+        /// Two thread blocks use the same connection.
         Connection = "connection",
-        /// A message is not received, not sent, or has another length than its receive.
+        /// A message is not received or not sent, or differs in length from its receive.
         Pairing = "pairing",
-        /// Instructions wait for one another in a circle.
+        /// Instructions wait for one another in a cycle.
         Deadlock = "deadlock",
-        /// Two accesses of a chunk are not ordered.
+        /// Two conflicting accesses of a chunk are not ordered.
         Race = "race",
-        /// An instruction reads a chunk that was not written.
+        /// An instruction reads a chunk that no instruction has written.
         NotWritten = "not_written",
-        /// A contribution is combined into a chunk that already has it.
+        /// A reduction adds a contribution to a chunk that already contains this contribution.
         DoubleReduction = "double_reduction",
         /// An output chunk does not end with the contributions that the collective demands.
         WrongResult = "wrong_result",
-        /// Two ranks exchange a message, but no link joins them.
+        /// Two ranks exchange a message, but no links connect the two ranks.
         NoLink = "no_link",
-        /// The program is larger than the verifier can replay.
+        /// The program is too large for the verifier to execute.
         TooLarge = "too_large",
-        /// A message brings data that are there already. A remark.
+        /// A message brings data that the receiver already has. A remark.
         Redundant = "redundant",
-        /// A chunk of a separate input is overwritten. A remark.
+        /// An input chunk is overwritten although the program is not in place. A remark.
         InputOverwritten = "input_overwritten",
-        /// The declared size of a buffer is not the collective's. A remark.
+        /// The declared size of a buffer differs from the size that the collective needs. A remark.
         DeclaredSize = "declared_size",
     }
 }
 
 impl ProgramFault {
-    /// Returns whether the finding is a remark and not a violation.
+    /// Returns whether the fault is a remark rather than a violation.
     pub const fn is_remark(self) -> bool {
         matches!(
             self,
@@ -103,18 +103,18 @@ impl ProgramFault {
     }
 }
 
-/// Rule that is broken in one place of a program, or a remark.
+/// Single place in which a program breaks a rule, or a remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramViolation {
-    /// Broken rule.
+    /// Rule that is broken, or kind of remark.
     pub kind: ProgramFault,
-    /// Rank of the finding.
+    /// Rank to which the finding applies.
     pub rank: Option<u32>,
-    /// Thread block of that rank.
+    /// Index of the thread block at this rank.
     pub thread_block: Option<u32>,
-    /// Instruction of that thread block.
+    /// Index of the instruction in this thread block.
     pub step: Option<u32>,
-    /// Line of the file; 0 if the program was not read from a file.
+    /// Line number in the file; 0 if the program was not read from a file.
     pub line: u32,
     /// Sentence that says what is wrong.
     pub sentence: String,
@@ -123,29 +123,30 @@ pub struct ProgramViolation {
 /// Result of the verification of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProgramProof {
-    /// Everything that is wrong; empty if the program is proved.
+    /// All rules that the program breaks; empty if the program is proved.
     pub violations: Vec<ProgramViolation>,
     /// Remarks, which do not break a rule.
     pub remarks: Vec<ProgramViolation>,
-    /// Number of messages between ranks.
+    /// Number of messages between ranks that were executed.
     pub messages: u64,
-    /// Number of chunks in these messages.
+    /// Number of chunks that these messages carry.
     pub chunks_sent: u64,
 }
 
-/// Links that a program may use. Vertices below the number of ranks are ranks, all others switches.
+/// Links that a program may use. Vertices below the number of ranks are ranks, others switches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkGraph {
-    /// Name of the links' machine, for sentences.
+    /// Name of the fabric that has the links, for sentences.
     pub name: String,
-    /// Directed links (from, to).
+    /// Directed links, as (from, to).
     pub links: Vec<(u32, u32)>,
 }
 
-/// Maximum number of findings of a kind in the list; more are only counted.
+/// Maximum number of listed findings of each kind. Further findings are only counted.
 const MAX_LISTED: usize = 10_000;
 
-/// Verifies a program with in-place or separate buffers, and its messages against `links` if given.
+/// Verifies a program. `in_place` says whether input and output share memory. If `links` is given,
+/// also checks that links connect the ranks of each message.
 pub fn verify_program(
     program: &CollectiveProgram,
     in_place: bool,
@@ -153,12 +154,12 @@ pub fn verify_program(
 ) -> ProgramProof {
     let mut findings = Findings::default();
     let layout = Layout::new(program, in_place);
-    let sound = form::check(program, &layout, &mut findings);
+    let is_executable = form::check(program, &layout, &mut findings);
     let mut proof = ProgramProof::default();
     if let Some(links) = links {
         links::check(program, links, &mut findings);
     }
-    if sound {
+    if is_executable {
         let run = execution::check(program, &layout, &mut findings);
         races::check(program, &layout, &run, &mut findings);
         proof.messages = run.messages;
@@ -167,7 +168,6 @@ pub fn verify_program(
     findings.finish(proof)
 }
 
-/// Place of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Site {
     rank: u32,
@@ -194,7 +194,6 @@ fn instruction(program: &CollectiveProgram, site: Site) -> &Instruction {
     &rank.thread_blocks[site.thread_block as usize].instructions[site.step as usize]
 }
 
-/// Violations and remarks found so far.
 #[derive(Default)]
 struct Findings {
     listed: Vec<ProgramViolation>,
@@ -202,7 +201,7 @@ struct Findings {
 }
 
 impl Findings {
-    /// Adds a finding at an instruction; the sentence begins with the place.
+    /// Adds a finding about the instruction at `site`. The sentence begins with this position.
     fn add_at(
         &mut self,
         program: &CollectiveProgram,
@@ -223,8 +222,8 @@ impl Findings {
         }
     }
 
-    /// Adds a finding about the contents of a rank's memory at the end; the sentence names the
-    /// instruction that wrote them, if any.
+    /// Adds a finding about the final memory of `rank`. `by` is the instruction that last wrote
+    /// this memory, which the sentence names.
     fn add_written(
         &mut self,
         program: &CollectiveProgram,
@@ -250,7 +249,6 @@ impl Findings {
         }
     }
 
-    /// Adds a finding about a rank.
     fn add_for_rank(&mut self, kind: ProgramFault, rank: u32, says: impl FnOnce() -> String) {
         if self.count(kind) {
             self.listed.push(ProgramViolation {
@@ -264,7 +262,7 @@ impl Findings {
         }
     }
 
-    /// Counts a finding. Returns whether it is listed.
+    /// Counts a finding of `kind`. Returns whether the finding is to be listed.
     fn count(&mut self, kind: ProgramFault) -> bool {
         let count = self.counts.entry(kind).or_default();
         *count += 1;

@@ -1,29 +1,28 @@
-//! Rules of relays: ranks that store the data of a transfer and send them on in a later slot of its
-//! step.
+//! Rules of relays: ranks that store the data of a transfer and send them in a later slot.
 
 use super::report::{Fault, Report, up_to};
 use super::{Violation, ViolationKind};
 use opticoll_fabric::fabric::Hop;
 use opticoll_plan::plan::Plan;
 
-/// Returns whether the relays are in the order of the plan's transfers; reports if they are not.
+/// Returns whether the relays have the order of the plan's transfers. Reports if they do not.
 pub(super) fn are_in_order(plan: &Plan, report: &mut Report) -> bool {
-    let sorted = plan.relays.is_sorted_by_key(|relay| relay.transfer);
-    let known = plan
+    let are_sorted = plan.relays.is_sorted_by_key(|relay| relay.transfer);
+    let have_transfers = plan
         .relays
         .last()
         .is_none_or(|last| (last.transfer as usize) < plan.len());
-    if !(sorted && known) {
+    if !(are_sorted && have_transfers) {
         let sentence = "the relays are not in the order of the plan's transfers".into();
         let kind = ViolationKind::Relays;
         report.add(kind, || Violation::new(kind, sentence));
     }
-    sorted && known
+    are_sorted && have_transfers
 }
 
-/// Returns the fault of a hop by itself, if any: its ranks, its light, or its slot, which must be
-/// at least `earliest` if the hop has a predecessor. (Slot and light of the first hop are checked
-/// with the transfer.)
+/// Returns the first fault of a hop: of its ranks, its light or its slot. The slot must be at least
+/// `earliest`, which is `None` for the first hop of a transfer. Slot and light of the first hop are
+/// checked with the transfer.
 pub(super) fn fault(
     plan: &Plan,
     step: usize,

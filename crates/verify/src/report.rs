@@ -1,5 +1,5 @@
-//! Report of violations. A plan of millions of transfers may break a rule millions of times: after
-//! the first [`MAX_LISTED`] violations of a kind the others are only counted.
+//! Report of violations. A plan of millions of transfers may break a rule millions of times. After
+//! the first [`MAX_LISTED`] violations of a kind, further ones are only counted.
 
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
@@ -9,23 +9,23 @@ use opticoll_plan::plan::Plan;
 /// Maximum number of violations of one kind in the list.
 const MAX_LISTED: u64 = 100_000;
 
-/// Violations found so far.
+/// Violations found so far, and the number of violations of each kind.
 pub(super) struct Report {
     listed: Vec<Violation>,
-    found: [u64; ViolationKind::ALL.len()],
+    counts: [u64; ViolationKind::ALL.len()],
 }
 
 impl Default for Report {
     fn default() -> Report {
         Report {
             listed: Vec::new(),
-            found: [0; ViolationKind::ALL.len()],
+            counts: [0; ViolationKind::ALL.len()],
         }
     }
 }
 
 impl Report {
-    /// Adds a violation, which is built only if it will be listed.
+    /// Counts a violation of `kind`. Builds and lists it unless the list of this kind is full.
     pub(super) fn add(&mut self, kind: ViolationKind, build: impl FnOnce() -> Violation) {
         if !self.is_full(kind) {
             self.listed.push(build());
@@ -33,7 +33,7 @@ impl Report {
         self.count(kind, 1);
     }
 
-    /// Reports circuits of a family without rules.
+    /// Reports that the verifier has no rules for the circuits of `family`.
     pub(super) fn unchecked(&mut self, family: &str) {
         self.add(ViolationKind::Unchecked, || {
             let sentence = format!("the verifier has no rules for circuits on {family}");
@@ -41,20 +41,20 @@ impl Report {
         });
     }
 
-    /// Counts violations that are not listed.
+    /// Counts `more` violations of `kind` without listing them.
     pub(super) fn count(&mut self, kind: ViolationKind, more: u64) {
-        let found = &mut self.found[kind as usize];
-        *found = found.saturating_add(more);
+        let counts = &mut self.counts[kind as usize];
+        *counts = counts.saturating_add(more);
     }
 
-    /// Returns the number of violations of each kind.
+    /// Returns the number of violations of each kind, indexed by kind.
     pub(super) fn counts(&self) -> [u64; ViolationKind::ALL.len()] {
-        self.found
+        self.counts
     }
 
-    /// Returns the kinds with more violations than `before`, and the increase of each.
+    /// Returns the kinds with more violations than in `before`, and the number of new ones.
     pub(super) fn since(&self, before: &[u64]) -> Vec<(ViolationKind, u64)> {
-        let more = |kind: ViolationKind| self.found[kind as usize] - before[kind as usize];
+        let more = |kind: ViolationKind| self.counts[kind as usize] - before[kind as usize];
         let kinds = ViolationKind::ALL.into_iter();
         kinds
             .map(|kind| (kind, more(kind)))
@@ -62,17 +62,17 @@ impl Report {
             .collect()
     }
 
-    /// Returns whether further violations of this kind are only counted.
+    /// Returns whether further violations of `kind` are only counted.
     pub(super) fn is_full(&self, kind: ViolationKind) -> bool {
-        self.found[kind as usize] >= MAX_LISTED
+        self.counts[kind as usize] >= MAX_LISTED
     }
 
-    /// Returns all violations, and one more for each kind with unlisted violations.
+    /// Returns all listed violations, and one more for each kind with unlisted violations.
     pub(super) fn finish(mut self) -> Vec<Violation> {
         for kind in ViolationKind::ALL {
-            let found = self.found[kind as usize];
-            if found > MAX_LISTED {
-                let more = found - MAX_LISTED;
+            let counts = self.counts[kind as usize];
+            if counts > MAX_LISTED {
+                let more = counts - MAX_LISTED;
                 let sentence = format!("and at least {more} more violations of the kind {kind}");
                 self.listed.push(Violation::new(kind, sentence));
             }
@@ -81,11 +81,11 @@ impl Report {
     }
 }
 
-/// Broken rule, and the rest of the sentence about it.
+/// Rule that is broken, and the end of the sentence about it.
 pub(super) type Fault = (ViolationKind, String);
 
-/// Function that checks each of some lights by itself, and returns the indices and faults of wrong
-/// lights in order.
+/// Function that checks each entry of a list of lights. It returns the indices of wrong lights, in
+/// ascending order, with their faults.
 pub(super) type WrongLight<'a> = Box<dyn Fn(&[Light]) -> Vec<(usize, Vec<Fault>)> + 'a>;
 
 /// Number of lights between two checks for an interrupt.
@@ -94,21 +94,21 @@ const LIGHTS_PER_CHECK: usize = 1 << 12;
 /// Returns a [`WrongLight`] that applies `wrong` to each light.
 pub(super) fn each<'a>(wrong: impl Fn(Light) -> Vec<Fault> + 'a) -> WrongLight<'a> {
     Box::new(move |lights| {
-        let mut found = Vec::new();
+        let mut wrong_lights = Vec::new();
         for (block, lights) in lights.chunks(LIGHTS_PER_CHECK).enumerate() {
             interrupt::check();
-            for (place, &light) in lights.iter().enumerate() {
+            for (index, &light) in lights.iter().enumerate() {
                 let faults = wrong(light);
                 if !faults.is_empty() {
-                    found.push((block * LIGHTS_PER_CHECK + place, faults));
+                    wrong_lights.push((block * LIGHTS_PER_CHECK + index, faults));
                 }
             }
         }
-        found
+        wrong_lights
     })
 }
 
-/// Returns the numbers below `count` in words.
+/// Returns the range of the numbers below `count` in words, such as `0 to 7`.
 pub(super) fn up_to(count: u32) -> String {
     match count {
         0 => "none".into(),
@@ -117,13 +117,14 @@ pub(super) fn up_to(count: u32) -> String {
     }
 }
 
-/// Returns a transfer as sentences name it, such as `17 (rank 0 to 4)`.
+/// Returns the name of a transfer in sentences, such as `17 (rank 0 to 4)`.
 pub(super) fn named(plan: &Plan, transfer: usize) -> String {
     let (source, destination) = plan.schedule.ends(transfer);
     format!("{transfer} (rank {source} to {destination})")
 }
 
-/// Returns a violation by one transfer in a slot: `problem` follows the name of the transfer.
+/// Returns a violation by one transfer. The sentence is the slot, the name of the transfer and
+/// `problem`.
 pub(super) fn transfer_violation(
     plan: &Plan,
     kind: ViolationKind,
@@ -139,7 +140,8 @@ pub(super) fn transfer_violation(
     }
 }
 
-/// Returns a violation by two transfers in a slot: `problem` follows the names of the transfers.
+/// Returns a violation by two transfers. The sentence is the slot, the names of the transfers and
+/// `problem`.
 pub(super) fn pair_violation(
     plan: &Plan,
     kind: ViolationKind,
@@ -156,23 +158,23 @@ pub(super) fn pair_violation(
     }
 }
 
-/// Returns a sentence with other numbers of transfers (see [`named`]) and chunks.
+/// Returns `sentence` with other numbers of transfers (see [`named`]) and of chunks.
 pub(super) fn renumbered(
     sentence: &str,
     transfer: impl Fn(usize) -> String,
     chunk: impl Fn(u32) -> u64,
 ) -> String {
     let words: Vec<&str> = sentence.split(' ').collect();
-    let number = |(place, word): (usize, &str)| {
-        let before = place.checked_sub(1).map(|before| words[before]);
-        let behind = words.get(place + 1).copied();
+    let number = |(index, word): (usize, &str)| {
+        let before = index.checked_sub(1).map(|before| words[before]);
+        let after = words.get(index + 1).copied();
         let digits = word.trim_end_matches(|letter: char| !letter.is_ascii_digit());
-        let rest = &word[digits.len()..];
-        if behind == Some("(rank") {
+        let punctuation = &word[digits.len()..];
+        if after == Some("(rank") {
             return word.parse().map_or_else(|_| word.into(), &transfer);
         }
         match (before, digits.parse()) {
-            (Some("chunk"), Ok(number)) => format!("{}{rest}", chunk(number)),
+            (Some("chunk"), Ok(number)) => format!("{}{punctuation}", chunk(number)),
             _ => word.into(),
         }
     };
@@ -180,7 +182,7 @@ pub(super) fn renumbered(
     numbered.join(" ")
 }
 
-/// Returns a count with its noun, such as `1 thing` or `2 things`.
+/// Returns a number with its noun, such as `1 thing` or `2 things`.
 pub(super) fn counted(count: u64, thing: &str) -> String {
     if count == 1 {
         format!("1 {thing}")

@@ -1,28 +1,29 @@
-//! Proof of a rotation-symmetric plan by the representatives, the transfers that leave rank 0.
+//! Proof of a rotation-symmetric plan by its representatives: the transfers that leave rank 0.
 //!
-//! The whole plan consists of N copies of each representative. Copy r leaves rank r, with its
-//! chunks r blocks further, on channel `first + r mod l`, where l is the number of links of the
-//! lightpath. So a rotation of every rank and chunk by one maps the whole plan to itself, except
-//! for the channels. Therefore it is enough to examine the representatives:
+//! The whole plan consists of N copies of each representative. Copy r leaves rank r and carries
+//! chunks that are r blocks later. Its channel is `first + r mod l`, where l is the number of links
+//! of the lightpath. If all ranks and chunks are rotated by one, the whole plan is therefore mapped
+//! to itself, except for the channels. It is enough to examine the representatives:
 //!
-//! - **Form.** Every number of a copy is in range if the numbers of the representative are and its
-//!   chunks lie in one block: no rotation moves them over the end of the numbering.
-//! - **Light.** The copies that cross a link leave the l ranks before it, whose numbers all differ
-//!   modulo l. If l divides N, this also holds across the end of the numbering, so that every
-//!   channel of the representative carries exactly one copy on every link: a representative never
-//!   collides with itself, and two representatives collide (on every link) if and only if they
-//!   share a channel. If l does not divide N, the ceil(N / l) copies on the first channel need more
-//!   than N links, so that some collide. Converted copies put a load of l on every link, for any l.
-//!   Two representatives of the same length and direction on the same channels count as one: their
-//!   copies run between the same ranks and share lightpaths.
-//! - **Ports.** In a slot every rank sends, and receives, one copy of each representative;
-//!   representatives that share lightpaths count as one.
+//! - **Form.** All numbers of a copy are in range if the numbers of the representative are in range
+//!   and its chunks lie in one block. No rotation then moves the chunks over the end of the
+//!   numbering.
+//! - **Light.** The copies that cross a link leave the l ranks before the link, whose numbers all
+//!   differ modulo l. If l divides N, this also holds across the end of the numbering. Every
+//!   channel of the representative then carries exactly one copy on every link. A representative
+//!   thus never collides with itself, and two representatives collide (on every link) if and only
+//!   if they share a channel. If l does not divide N, the ceil(N / l) copies on the first channel
+//!   need more than N links, so that some of them collide. Converted copies load every link with l
+//!   lightpaths, for any l. Representatives with the same length, direction and channels count as
+//!   one, because their copies lead between the same ranks and share lightpaths.
+//! - **Ports.** In a slot, every rank sends one copy of each representative, and receives one.
+//!   Representatives that share lightpaths count as one.
 //! - **Data.** The demand on block b is the demand on block 0, rotated by b. Chunks are
-//!   independent, and the transfers of block b are those of block 0, rotated by b, in the same
-//!   steps. Exactly one copy of each representative delivers block 0, so that block 0 is replayed
-//!   with these copies, and every other block has the same result. In an all_to_all the blocks from
-//!   rank 0 are replayed: every other block is a rotation of one of them.
-//! - **Claims.** All ranks send the same number of chunks to ranks that are equally far away.
+//!   independent, and the transfers of block b are the transfers of block 0, rotated by b, in the
+//!   same steps. Exactly one copy of each representative delivers block 0. Block 0 is replayed with
+//!   these copies, and every other block has the same result. In an all_to_all, the blocks from
+//!   rank 0 are replayed, because every other block is a rotation of one of them.
+//! - **Claims.** All ranks send the same number of chunks, to ranks at the same distances.
 
 use super::form::{self, Admitted};
 use super::order::AdmittedOrder;
@@ -34,7 +35,6 @@ use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing}
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 
-/// Returns all violations of a rotation-symmetric plan.
 pub(super) fn verify(plan: &Plan) -> Vec<Violation> {
     let mut report = Report::default();
     check(plan, &mut report);
@@ -94,9 +94,9 @@ fn check(representatives: &Plan, report: &mut Report) {
     let order = AdmittedOrder::new(representatives, &admitted);
     for slot in order.slots(representatives) {
         interrupt::check();
-        let here: Vec<usize> = slot.map(|position| order.at(position)).collect();
-        light(representatives, ring, &admitted, &here, report);
-        ports(representatives, ring, &here, report);
+        let in_slot: Vec<usize> = slot.map(|position| order.at(position)).collect();
+        light(representatives, ring, &admitted, &in_slot, report);
+        ports(representatives, ring, &in_slot, report);
     }
     let complete = admitted.transfers == representatives.len();
     if check_representatives(representatives, &admitted, block, report) && complete {
@@ -110,27 +110,29 @@ fn check(representatives: &Plan, report: &mut Report) {
     claims::check(representatives, &admitted, 1, report);
 }
 
-/// Returns the links of the physical ring from each rank to the next if all ranks have the same
-/// number, or 1 if the number does not matter; otherwise `None`.
+/// Returns the number of links of the physical ring between adjacent ranks, if it is the same for
+/// all ranks. Returns 1 if this number does not matter, and `None` if it differs.
 fn spacing(ring: &WdmRing) -> Option<u64> {
-    let counts = ring.reach.is_some() || ring.budget.is_some() || ring.propagation.ps() > 0;
-    let (Some(first), true) = (ring.node_of_rank.first(), counts) else {
+    let spacing_matters =
+        ring.reach.is_some() || ring.budget.is_some() || ring.propagation.ps() > 0;
+    let (Some(first), true) = (ring.node_of_rank.first(), spacing_matters) else {
         return Some(1);
     };
-    let around = first + ring.nodes;
+    let first_again = first + ring.nodes;
     let next = ring
         .node_of_rank
         .iter()
         .skip(1)
-        .chain(std::iter::once(&around));
+        .chain(std::iter::once(&first_again));
     let gaps = ring.node_of_rank.iter().zip(next);
-    let mut gaps = gaps.map(|(place, next)| u64::from(next - place));
+    let mut gaps = gaps.map(|(node, next)| u64::from(next - node));
     let gap = gaps.next()?;
     gaps.all(|other| other == gap).then_some(gap)
 }
 
-/// Returns the number of chunks of a block, by which a rotation by one rank moves a chunk. In an
-/// all_to_all the blocks rotate with both ranks. `None` if the collective is not symmetric.
+/// Returns the number of chunks of a block: a rotation by one rank adds this number to a chunk. In
+/// an all_to_all, a block rotates with both of its ranks. `None` if the collective is not
+/// symmetric.
 fn block(collective: &Collective) -> Option<u32> {
     let (pieces, ranks) = (collective.pieces(), collective.ranks());
     match collective.kind() {
@@ -141,15 +143,15 @@ fn block(collective: &Collective) -> Option<u32> {
     }
 }
 
-/// Returns whether every representative leaves rank 0 and has its chunks in one block; reports
-/// those that do not.
+/// Returns whether every representative leaves rank 0 with chunks of a single block, and reports
+/// the representatives for which this is false.
 fn check_representatives(
     representatives: &Plan,
     admitted: &Admitted,
     block: u32,
     report: &mut Report,
 ) -> bool {
-    let mut sound = true;
+    let mut are_valid = true;
     for representative in admitted.transfers() {
         interrupt::check();
         let transfer = representatives.schedule.transfer(representative);
@@ -163,14 +165,14 @@ fn check_representatives(
         } else {
             continue;
         };
-        sound = false;
+        are_valid = false;
         fault(representatives, kind, vec![representative], problem, report);
     }
-    sound
+    are_valid
 }
 
-/// Returns the copy of each representative that carries chunks of block 0 (in an all_to_all, of a
-/// block from rank 0). Representatives that are not admitted stay as they are.
+/// Returns the copy of each representative that carries chunks of block 0, or in an all_to_all of a
+/// block from rank 0. Representatives that are not admitted do not change.
 fn copies_in_first_block(representatives: &Plan, admitted: &Admitted, block: u32) -> Plan {
     let ranks = representatives.schedule.collective.ranks();
     let is_all_to_all = representatives.schedule.collective.kind() == CollectiveKind::AllToAll;
@@ -183,18 +185,18 @@ fn copies_in_first_block(representatives: &Plan, admitted: &Admitted, block: u32
             let mut lightpath = representatives.lightpath(representative);
             if admitted.next_if_eq(&representative).is_some() {
                 let transfer = &mut lightpath.transfer;
-                let (place, piece) = (transfer.chunk / block, transfer.chunk % block);
-                let back = match is_all_to_all {
-                    true => ranks - place / ranks,
-                    false => ranks - place,
+                let (block_number, piece) = (transfer.chunk / block, transfer.chunk % block);
+                let rotation = match is_all_to_all {
+                    true => ranks - block_number / ranks,
+                    false => ranks - block_number,
                 };
                 transfer.chunk = piece;
                 if is_all_to_all {
-                    let to = (place % ranks + back) % ranks;
+                    let to = (block_number % ranks + rotation) % ranks;
                     transfer.chunk += to * block;
                 }
                 for rank in [&mut transfer.source, &mut transfer.destination] {
-                    *rank = ((u64::from(*rank) + u64::from(back)) % u64::from(ranks)) as u32;
+                    *rank = ((u64::from(*rank) + u64::from(rotation)) % u64::from(ranks)) as u32;
                 }
             }
             copies.push(lightpath);
@@ -203,7 +205,8 @@ fn copies_in_first_block(representatives: &Plan, admitted: &Admitted, block: u32
     copies
 }
 
-/// Channels `first .. first + links` of a direction, which a representative holds on every link.
+/// Channels `first .. first + links` of one direction, which the copies of a representative occupy
+/// on every link.
 struct ChannelGroup {
     direction: Direction,
     first: u64,
@@ -216,14 +219,14 @@ impl ChannelGroup {
         self.first + self.links
     }
 
-    /// Returns the number of channels on a fibre.
+    /// Returns the number of channels of the group on `fibre`, which has `wavelengths` wavelengths.
     fn count_on_fibre(&self, fibre: u64, wavelengths: u64) -> u64 {
         let end = self.end().min((fibre + 1) * wavelengths);
         end.saturating_sub(self.first.max(fibre * wavelengths))
     }
 }
 
-/// Checks the channels of the representatives of a slot.
+/// Checks the channels of the representatives of one slot.
 fn light(
     representatives: &Plan,
     ring: &WdmRing,
@@ -235,7 +238,7 @@ fn light(
     let channels = wavelengths * u64::from(ring.fibres);
     let spacing = spacing(ring).unwrap_or(1);
     let mut groups = Vec::new();
-    // Loads of converted representatives: direction, fibre, links, representative.
+    // Converted representatives: direction, fibre, number of links, representative.
     let mut converted = Vec::new();
     for &representative in slot
         .iter()
@@ -341,9 +344,9 @@ fn collisions(
 ) {
     for (index, group) in groups.iter().enumerate() {
         interrupt::check();
-        let meets =
+        let shares_channel =
             |other: &&ChannelGroup| other.direction == group.direction && other.first < group.end();
-        for other in groups[index + 1..].iter().take_while(meets) {
+        for other in groups[index + 1..].iter().take_while(shares_channel) {
             let kind = ViolationKind::Collision;
             if report.is_full(kind) {
                 report.count(kind, 1);
@@ -366,7 +369,7 @@ fn collisions(
     }
 }
 
-/// Reports a problem of some representatives; the sentence names the first.
+/// Reports a problem of some representatives. The sentence names the first of them.
 fn fault(
     representatives: &Plan,
     kind: ViolationKind,
@@ -382,18 +385,18 @@ fn fault(
     });
 }
 
-/// Returns the number of links of a representative's lightpaths, at least 1.
+/// Returns the number of links of the lightpaths of `representative`, at least 1.
 fn links(representatives: &Plan, ring: &WdmRing, representative: usize) -> u64 {
     let transfer = representatives.schedule.transfer(representative);
     let (from, to) = match WdmLight::from(representatives.light[representative]).direction {
         Direction::Clockwise => (transfer.source, transfer.destination),
         Direction::CounterClockwise => (transfer.destination, transfer.source),
     };
-    let apart = i64::from(to) - i64::from(from);
-    apart.rem_euclid(i64::from(ring.ranks)).max(1) as u64
+    let distance = i64::from(to) - i64::from(from);
+    distance.rem_euclid(i64::from(ring.ranks)).max(1) as u64
 }
 
-/// Checks the ports: every rank sends and receives one copy of each representative of a slot.
+/// Checks the ports. Every rank sends, and receives, one copy of each representative of the slot.
 fn ports(representatives: &Plan, ring: &WdmRing, slot: &[usize], report: &mut Report) {
     let Some(most) = ring.ports.filter(|most| slot.len() > *most as usize) else {
         return;

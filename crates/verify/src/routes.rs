@@ -1,6 +1,6 @@
-//! Check of the routes that a plan names: each leads from the source of its transfer to the
-//! destination, over links of the fabric, and each link starts where the link before ends. A
-//! half-duplex link may be used in either direction.
+//! Check of the routes that a plan names. Each route leads from the source to the destination of
+//! its transfer over links of the fabric. Each link starts at the vertex at which the previous link
+//! ends. A half-duplex link may be used in either direction.
 
 use super::form::Admitted;
 use super::report::{Fault, Report, transfer_violation};
@@ -9,7 +9,6 @@ use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::Plan;
 
-/// Reports routes that do not lead from source to destination.
 pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     if plan.routes.is_empty() {
         return;
@@ -38,7 +37,7 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     }
 }
 
-/// Returns the first fault of a route.
+/// Returns the first fault of the route `links`, and the rule that it breaks.
 fn route_fault(
     network: &dyn Network,
     (source, destination): (u32, u32),
@@ -46,7 +45,7 @@ fn route_fault(
 ) -> Option<Fault> {
     let wrong = |problem| Some((ViolationKind::Route, problem));
     let mut at = source;
-    for (place, &link) in links.iter().enumerate() {
+    for (index, &link) in links.iter().enumerate() {
         if link as usize >= network.links().len() {
             return wrong(format!("goes over link {link}, which does not exist"));
         }
@@ -58,12 +57,12 @@ fn route_fault(
         } else if to == at && network.leads_both_ways(link) {
             at = from;
         } else {
-            let here = match place {
+            let location = match index {
                 0 => "where it starts".to_owned(),
-                _ => format!("where link {} ends", links[place - 1]),
+                _ => format!("where link {} ends", links[index - 1]),
             };
             return wrong(format!(
-                "goes over link {link}, which does not leave vertex {at}, {here}"
+                "goes over link {link}, which does not leave vertex {at}, {location}"
             ));
         }
     }

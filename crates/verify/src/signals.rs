@@ -1,11 +1,13 @@
-//! Proof of barriers for some ranks at a time.
+//! Proof of barriers, for a limited number of ranks at a time.
 //!
-//! The signals of rank x that others have heard do not depend on those of other ranks. So the
-//! signals are replayed once for every [`COLUMNS`] ranks, with a bit per rank heard: 128 N bytes
-//! for N ranks, where sets of all ranks take N^2 / 8 bytes. A signal is useful if its receiver
-//! hears of some rank of which it had not heard when the step began; this is known after all
-//! replays. Barriers that are not proved here are replayed with sets ([`super::combining`]), which
-//! report violations.
+//! A rank has *heard* of rank x if a chain of signals leads from x to it. Which ranks have heard of
+//! x does not depend on the signals of other ranks. The signals are therefore replayed once for
+//! every [`COLUMNS`] ranks, with a bit per rank heard of. This needs 128 N bytes for N ranks, and
+//! sets of all ranks would need N^2 / 8 bytes.
+//!
+//! A signal is *useful* if its receiver hears of a rank of which it had not heard at the start of
+//! the step; this is decided after all replays. Barriers that this module cannot prove are replayed
+//! with sets ([`super::combining`]), which also reports violations.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,14 +18,14 @@ use opticoll_plan::schedule::Action;
 
 const WORDS: usize = 16;
 
-/// Number of ranks heard of that are replayed together.
+/// Number of ranks whose signals are followed together in one replay.
 const COLUMNS: usize = 64 * WORDS;
 
-/// Bits of the ranks that a rank has heard of.
+/// Set of ranks of which a rank has heard, as bits.
 type Heard = [u64; WORDS];
 
-/// Returns whether each of `ranks` ranks hears of all ranks, and every signal is useful and sent
-/// once in a step. The deliveries are in the order of their steps.
+/// Returns whether each of `ranks` ranks hears of all ranks, every signal is useful, and no step
+/// repeats a signal. The deliveries are sorted by step.
 pub(super) fn prove(ranks: u32, deliveries: &[Delivery]) -> bool {
     let steps = || deliveries.chunk_by(|one, next| one.step == next.step);
     if !steps().all(are_different_signals) {
@@ -48,14 +50,14 @@ pub(super) fn prove(ranks: u32, deliveries: &[Delivery]) -> bool {
     is_useful.iter().all(|&one| one)
 }
 
-/// Returns whether a step has only signals, and no two between the same ranks.
+/// Returns whether the step has only signals, with at most one from a rank to another rank.
 fn are_different_signals(step: &[Delivery]) -> bool {
     let mut ends = BTreeSet::new();
     step.iter()
         .all(|one| one.action == Action::Reduce && ends.insert((one.source, one.destination)))
 }
 
-/// Returns the state at the start: each rank of `columns` has heard of itself, the others of none.
+/// Returns the state at the start: each rank of `columns` has heard of itself only.
 fn initial_state(ranks: usize, columns: Range<usize>) -> Vec<Heard> {
     let mut heard = vec![[0; WORDS]; ranks];
     for (column, rank) in columns.enumerate() {
@@ -64,7 +66,7 @@ fn initial_state(ranks: usize, columns: Range<usize>) -> Vec<Heard> {
     heard
 }
 
-/// Returns the first `columns` bits.
+/// Returns a set with the first `columns` bits.
 fn bits(columns: usize) -> Heard {
     let mut mask = [0; WORDS];
     for column in 0..columns {
@@ -73,20 +75,20 @@ fn bits(columns: usize) -> Heard {
     mask
 }
 
-/// Replays a step, and marks the signals that tell their receivers something new.
+/// Replays a step and marks its useful signals in `is_useful`.
 fn replay(step: &[Delivery], heard: &mut [Heard], is_useful: &mut [bool]) {
     let sent: Vec<Heard> = step.iter().map(|one| heard[one.source as usize]).collect();
     for ((delivery, sent), is_useful) in step.iter().zip(&sent).zip(is_useful) {
-        let known = &heard[delivery.destination as usize];
+        let heard_before = &heard[delivery.destination as usize];
         *is_useful |= sent
             .iter()
-            .zip(known)
-            .any(|(sent, known)| sent & !known != 0);
+            .zip(heard_before)
+            .any(|(sent, heard_before)| sent & !heard_before != 0);
     }
     for (delivery, sent) in step.iter().zip(&sent) {
-        let known = &mut heard[delivery.destination as usize];
-        for (known, sent) in known.iter_mut().zip(sent) {
-            *known |= sent;
+        let heard_before = &mut heard[delivery.destination as usize];
+        for (heard_before, sent) in heard_before.iter_mut().zip(sent) {
+            *heard_before |= sent;
         }
     }
 }
@@ -108,7 +110,7 @@ mod tests {
         }
     }
 
-    /// Checks the same with sets of numbers, one signal after the other.
+    /// Checks the same conditions with sets of numbers, one signal after another.
     fn holds_by_sets(ranks: u32, deliveries: &[Delivery]) -> bool {
         let mut heard: Vec<BTreeSet<u32>> = (0..ranks).map(|rank| [rank].into()).collect();
         for step in deliveries.chunk_by(|one, next| one.step == next.step) {
@@ -126,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_proved_is_what_sets_say() {
+    fn proofs_agree_with_sets_of_numbers() {
         let mut random = Pcg64::seed_from_u64(11);
         let (mut proved, mut refuted) = (0, 0);
         for _ in 0..20_000 {
             let ranks = random.random_range(2..7u32);
-            // All ranks to rank 0 and back, in any order; sometimes a signal is changed, added or
-            // left out.
+            // All ranks signal to rank 0, which signals back, in any order. In some cases a signal
+            // is changed, added or removed.
             let mut deliveries: Vec<Delivery> = (1..ranks)
                 .flat_map(|rank| [signal(0, rank, 0), signal(1, 0, rank)])
                 .collect();
@@ -159,11 +161,11 @@ mod tests {
 
     #[test]
     fn ranks_beyond_the_first_columns_are_heard_of() {
-        // A chain to rank 0 and back, and the same without its first signal.
+        // A chain of signals to rank 0 and back, and the same chain without its first signal.
         let ranks = 3 * COLUMNS as u32 + 5;
-        let there = (1..ranks).rev().map(|rank| (rank, rank - 1));
+        let forth = (1..ranks).rev().map(|rank| (rank, rank - 1));
         let back = (1..ranks).map(|rank| (rank - 1, rank));
-        let chain: Vec<Delivery> = there
+        let chain: Vec<Delivery> = forth
             .chain(back)
             .zip(0..)
             .map(|((from, to), step)| signal(step, from, to))

@@ -1,7 +1,7 @@
-//! Rules of a `wdm_ring`: light reaches its destination (`light`), and every channel and port is
-//! used by one lightpath at a time (`channels`).
+//! Rules of a `wdm_ring`: light reaches its destination (`light`), and every channel and every port
+//! is used by at most one lightpath at a time (`channels`).
 //!
-//! All links are those between nodes: light passes the nodes of ranks that take no part.
+//! Links join neighbouring nodes. Light passes through nodes without a rank.
 
 mod channels;
 mod light;
@@ -21,7 +21,6 @@ use opticoll_fabric::fabric::{Light, Named};
 use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use opticoll_plan::plan::Plan;
 
-/// Rules of rings.
 pub(super) const RULES: Rules = Rules {
     family: WdmRing::NAME,
     wrong_light: |fabric| match fabric.downcast() {
@@ -32,7 +31,7 @@ pub(super) const RULES: Rules = Rules {
     bytes_per_transfer: 24,
 };
 
-/// Returns the faults of a fibre or wavelength that does not exist, or of an impossible conversion.
+/// Returns the faults of `light`: an unknown fibre or wavelength, or an impossible conversion.
 pub(super) fn wrong_light(ring: &WdmRing, light: Light) -> Vec<Fault> {
     let WdmLight {
         fibre, wavelength, ..
@@ -55,7 +54,6 @@ pub(super) fn wrong_light(ring: &WdmRing, light: Light) -> Vec<Fault> {
     faults
 }
 
-/// Checks the lightpaths of a plan on a ring of wavelengths.
 fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut Report) {
     let Some(ring) = plan.fabric.downcast::<WdmRing>() else {
         return report.unchecked(plan.fabric.family());
@@ -64,17 +62,17 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
     channels::check(plan, ring, admitted, order, &riders, report);
 }
 
-/// Links that a lightpath occupies: `links` of them, from `first` upwards around the ring.
+/// Links that the lightpath of a transfer occupies. The links are numbered clockwise by their first
+/// node.
 #[derive(Clone, Copy, Default)]
 struct LitLinks {
     first: u32,
-    /// Number of links.
+    /// Number of links, counted clockwise from link `first`.
     links: u32,
     transfer: u32,
 }
 
 impl LitLinks {
-    /// Returns the links of a transfer's lightpath.
     fn new(plan: &Plan, ring: &WdmRing, transfer: usize) -> LitLinks {
         let ranks = ring.nodes;
         let (source, destination) = plan.schedule.ends(transfer);
@@ -85,7 +83,7 @@ impl LitLinks {
                 ring.node_of_rank[destination as usize],
             ),
         };
-        let apart = |from: u32, to: u32| {
+        let distance = |from: u32, to: u32| {
             if to >= from {
                 to - from
             } else {
@@ -93,12 +91,12 @@ impl LitLinks {
             }
         };
         let (first, links) = match WdmLight::from(plan.light[transfer]).direction {
-            Direction::Clockwise => (source, apart(source, destination)),
+            Direction::Clockwise => (source, distance(source, destination)),
             Direction::CounterClockwise => {
-                let above = destination + 1;
+                let next_node = destination + 1;
                 (
-                    if above == ranks { 0 } else { above },
-                    apart(destination, source),
+                    if next_node == ranks { 0 } else { next_node },
+                    distance(destination, source),
                 )
             }
         };
@@ -109,7 +107,8 @@ impl LitLinks {
         }
     }
 
-    /// Returns the links as one or two ranges.
+    /// Returns the links as one range, or as two ranges if they include the link from the last to
+    /// the first node. `ranks` is the number of nodes.
     fn ranges(&self, ranks: u32) -> [Range<u32>; 2] {
         let to_end = ranks - self.first;
         if self.links <= to_end {
@@ -119,17 +118,16 @@ impl LitLinks {
         }
     }
 
-    /// Returns whether a link, given by the rank at which it starts, is among the links.
     fn contains(&self, link: u32, ranks: u32) -> bool {
         self.ranges(ranks).iter().any(|range| range.contains(&link))
     }
 
-    /// Returns whether two lightpaths of a direction occupy the same links.
-    fn is_on(&self, other: &LitLinks) -> bool {
+    /// Returns whether two lightpaths of the same direction occupy the same links.
+    fn occupies_same_links(&self, other: &LitLinks) -> bool {
         (self.first, self.links) == (other.first, other.links)
     }
 
-    /// Returns the first link that two lightpaths share.
+    /// Returns the first link that both lightpaths occupy.
     fn shared(&self, other: &LitLinks, ranks: u32) -> Option<u32> {
         if self.contains(other.first, ranks) {
             Some(other.first)
@@ -141,7 +139,8 @@ impl LitLinks {
     }
 }
 
-/// Returns the link of a transfer's fibre that starts at a rank.
+/// Returns the link that starts at `rank`, in the direction and fibre of the lightpath of
+/// `transfer`.
 fn link_at(plan: &Plan, transfer: usize, rank: u32) -> RingLink {
     let WdmLight {
         direction, fibre, ..
@@ -153,8 +152,8 @@ fn link_at(plan: &Plan, transfer: usize, rank: u32) -> RingLink {
     }
 }
 
-/// Returns the name of a link, such as `clockwise fibre 0 between ranks 2 and 3`; the ends are
-/// nodes if not every node has a rank.
+/// Returns the name of a link, such as `clockwise fibre 0 between ranks 2 and 3`. The name has
+/// nodes in place of ranks if some nodes have no rank.
 fn link_name(link: RingLink, ring: &WdmRing) -> String {
     let ranks = ring.nodes;
     let ends = match ring.node_of_rank.is_empty() {

@@ -1,19 +1,22 @@
-//! Rules of a grid of tunable circuits: the switches can be set for the plan, and every burst has a
-//! laser and a receiver of its own.
+//! Rules of a grid of tunable circuits: the switches can be configured for the plan, and every
+//! burst has a laser and a receiver of its own.
 //!
-//! The switches keep their setting for the whole plan. Hence over all slots together,
+//! The switches keep their configuration during the whole plan. Two rules hold over all slots
+//! together:
 //!
-//! - light of one wavelength that enters a switch at one port leaves it at one port, and
-//! - no two inputs send light of one wavelength to one output (W1);
+//! - light of one wavelength that enters a switch at an input port leaves it at a single output
+//!   port, and
+//! - no two input ports send light of one wavelength to the same output port (W1).
 //!
-//! and in every slot,
+//! Two rules hold in every slot:
 //!
-//! - a transmitter is on one wavelength (W2), and
-//! - a receiver, which accepts any wavelength, gets light from one transmitter (W3).
+//! - a transmitter uses one wavelength (W2), and
+//! - a receiver, which accepts any wavelength, receives light from one transmitter (W3).
 //!
-//! Several transfers in one slot over the same circuit are one burst. If the fabric sets its
-//! switches by a formula, light must leave at the port that the formula gives. A transfer may use
-//! relays, which store it: each hop is in a slot of the transfer's step, later than the hop before.
+//! Several transfers over the same circuit in one slot are one burst. If a formula defines the
+//! configuration of the fabric's switches, light must leave at the port that the formula gives. A
+//! transfer may use relays, which store the data: each hop is in a slot of the transfer's step,
+//! later than the previous hop.
 
 pub(super) mod tasks;
 
@@ -31,12 +34,11 @@ use opticoll_fabric::family::wss_grid::WavelengthPlan;
 use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
 use opticoll_plan::plan::Plan;
 
-/// Transceiver of a rank: the rank and the plane.
+/// Transceiver of a rank: rank and plane.
 type Transceiver = (u32, u8);
-/// Switch (plane and number), one of its ports, and a wavelength.
+/// Port and wavelength at a switch: plane, number of the switch, number of the port, wavelength.
 type SwitchChannel = (u8, u32, u32, u16);
 
-/// Rules of grids of tunable circuits.
 pub(super) const RULES: Rules = Rules {
     family: WssGrid::NAME,
     wrong_light: |fabric| match fabric.downcast() {
@@ -47,7 +49,7 @@ pub(super) const RULES: Rules = Rules {
     bytes_per_transfer: 270,
 };
 
-/// Returns the faults of a plane or wavelength that does not exist.
+/// Returns the faults of a plane or a wavelength that does not exist.
 fn wrong_light(grid: &WssGrid, light: Light) -> Vec<Fault> {
     let TunedLight { plane, wavelength } = TunedLight::from(light);
     let mut faults = Vec::new();
@@ -63,7 +65,6 @@ fn wrong_light(grid: &WssGrid, light: Light) -> Vec<Fault> {
     faults
 }
 
-/// Checks hops, switches, transmitters and receivers.
 fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Report) {
     let Some(grid) = plan.fabric.downcast::<WssGrid>() else {
         return report.unchecked(plan.fabric.family());
@@ -71,7 +72,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     if !relays::are_in_order(plan, report) {
         return;
     }
-    let mut use_of = HopUse::default();
+    let mut hop_use = HopUse::default();
     for step in 0..plan.schedule.steps() {
         interrupt::check();
         for transfer in admitted.transfers_in_step(plan, step) {
@@ -90,8 +91,8 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
                     break;
                 }
                 earliest = Some(hop.slot.saturating_add(1));
-                if is_joined(plan, grid, transfer, hop, report) {
-                    use_of.enter(plan, grid, transfer, hop, report);
+                if is_connected(plan, grid, transfer, hop, report) {
+                    hop_use.add_hop(plan, grid, transfer, hop, report);
                 }
             }
         }
@@ -114,7 +115,7 @@ fn no_such_light(grid: &WssGrid, hop: Hop) -> Option<Fault> {
     })
 }
 
-/// Returns a violation by one hop of a transfer.
+/// Returns a violation by the hop `hop` of `transfer`; `text` follows the name of the transfer.
 fn grid_violation(
     plan: &Plan,
     kind: ViolationKind,
@@ -128,7 +129,7 @@ fn grid_violation(
     }
 }
 
-/// Returns the switch of a plane to which a rank is connected, and the port.
+/// Returns the number of the switch in `plane` to which `rank` is connected, and the port.
 fn port_of(grid: &WssGrid, rank: u32, plane: u8) -> (u32, u32) {
     let node = grid.nodes[rank as usize];
     let (row, column) = (node / grid.columns, node % grid.columns);
@@ -139,14 +140,19 @@ fn port_of(grid: &WssGrid, rank: u32, plane: u8) -> (u32, u32) {
     }
 }
 
-/// Returns the name of a plane: `row` or `column`.
 fn plane(number: u8) -> &'static str {
     if number == 0 { "row" } else { "column" }
 }
 
-/// Returns whether a hop leads between working ports of one switch that its wavelength joins;
-/// reports if it does not.
-fn is_joined(plan: &Plan, grid: &WssGrid, transfer: usize, hop: Hop, report: &mut Report) -> bool {
+/// Returns whether the wavelength of a hop connects its two ports, which must be on one switch.
+/// Reports if it does not, and also reports dead ports.
+fn is_connected(
+    plan: &Plan,
+    grid: &WssGrid,
+    transfer: usize,
+    hop: Hop,
+    report: &mut Report,
+) -> bool {
     let light = TunedLight::from(hop.light);
     let (switch, input) = port_of(grid, hop.from, light.plane);
     let (other_switch, output) = port_of(grid, hop.to, light.plane);
@@ -168,7 +174,7 @@ fn is_joined(plan: &Plan, grid: &WssGrid, transfer: usize, hop: Hop, report: &mu
         grid.rows
     };
     let wavelength = u32::from(light.wavelength);
-    let leads = match grid.plan {
+    let expected_output = match grid.plan {
         WavelengthPlan::Xor => (wavelength < 31)
             .then(|| input ^ (1 << wavelength))
             .filter(|to| *to < ports),
@@ -177,9 +183,9 @@ fn is_joined(plan: &Plan, grid: &WssGrid, transfer: usize, hop: Hop, report: &mu
         }
         WavelengthPlan::EdgeColouring => Some(output),
     };
-    if leads != Some(output) {
+    if expected_output != Some(output) {
         report.add(kind, || {
-            let place = leads.map_or("nowhere".into(), |port| format!("to port {port}"));
+            let place = expected_output.map_or("nowhere".into(), |port| format!("to port {port}"));
             let text = format!(
                 "enters the switch of {plane} {switch} at port {input} on wavelength {wavelength}, \
                  which leads {place}, not to port {output}"
@@ -217,23 +223,25 @@ fn is_joined(plan: &Plan, grid: &WssGrid, transfer: usize, hop: Hop, report: &mu
     true
 }
 
-/// Resources used by the hops so far. The maps are only looked up, never iterated.
+/// Resources that earlier hops use. The maps are only looked up, never iterated.
 #[derive(Default)]
 struct HopUse {
-    /// Output port of the light of an input port and a wavelength, and the first such transfer.
+    /// Output port to which light of an input port and wavelength leads, and the first transfer
+    /// with such light.
     leaves_at: FxHashMap<SwitchChannel, (u32, usize)>,
-    /// Input port of the light of an output port and a wavelength, and the first such transfer.
+    /// Input port from which light of an output port and wavelength comes, and the first transfer
+    /// with such light.
     enters_at: FxHashMap<SwitchChannel, (u32, usize)>,
-    /// Wavelength of each transmitter in a slot.
+    /// Wavelength of each transmitter in each slot, and the first transfer that uses it.
     tuned: FxHashMap<(u32, Transceiver), (u16, usize)>,
-    /// Rank that each receiver hears in a slot.
-    heard: FxHashMap<(u32, Transceiver), (u32, usize)>,
+    /// Rank from which each receiver receives in each slot, and the first such transfer.
+    received_from: FxHashMap<(u32, Transceiver), (u32, usize)>,
 }
 
 impl HopUse {
-    /// Adds a hop, and reports a violation for each resource (switch setting, port, transmitter,
-    /// receiver) that an earlier hop uses in a conflicting way.
-    fn enter(
+    /// Adds a hop. Reports a violation for each resource (switch, port, transmitter or receiver)
+    /// that an earlier hop uses in a different way.
+    fn add_hop(
         &mut self,
         plan: &Plan,
         grid: &WssGrid,
@@ -254,7 +262,7 @@ impl HopUse {
         let plane = plane(number);
         let (switch, input) = port_of(grid, from, number);
         let (_, output) = port_of(grid, to, number);
-        let mut against = |kind, other: usize, what: &dyn Fn() -> String| {
+        let mut report_conflict = |kind, other: usize, what: &dyn Fn() -> String| {
             report.add(kind, || Violation {
                 wavelength: Some(wavelength),
                 rank: Some(to),
@@ -264,7 +272,7 @@ impl HopUse {
         let channel = (number, switch, input, wavelength);
         let &mut (leaves, other) = self.leaves_at.entry(channel).or_insert((output, transfer));
         if leaves != output {
-            against(ViolationKind::SwitchConfiguration, other, &|| {
+            report_conflict(ViolationKind::SwitchConfiguration, other, &|| {
                 format!(
                     "need wavelength {wavelength} to lead from port {input} of the switch of \
                      {plane} {switch} to port {leaves} and to port {output}"
@@ -274,7 +282,7 @@ impl HopUse {
         let channel = (number, switch, output, wavelength);
         let &mut (enters, other) = self.enters_at.entry(channel).or_insert((input, transfer));
         if enters != input {
-            against(ViolationKind::Collision, other, &|| {
+            report_conflict(ViolationKind::Collision, other, &|| {
                 format!(
                     "put wavelength {wavelength} of ports {enters} and {input} onto output port \
                      {output} of the switch of {plane} {switch}"
@@ -287,7 +295,7 @@ impl HopUse {
             .entry(transmitter)
             .or_insert((wavelength, transfer));
         if tuned != wavelength {
-            against(ViolationKind::Tuning, other, &|| {
+            report_conflict(ViolationKind::Tuning, other, &|| {
                 format!(
                     "need the {plane} transmitter of rank {from} on wavelengths {tuned} and \
                      {wavelength} at the same time"
@@ -295,12 +303,15 @@ impl HopUse {
             });
         }
         let receiver = (slot, (to, number));
-        let &mut (heard, other) = self.heard.entry(receiver).or_insert((from, transfer));
-        if heard != from {
-            against(ViolationKind::Receiver, other, &|| {
+        let &mut (received_from, other) = self
+            .received_from
+            .entry(receiver)
+            .or_insert((from, transfer));
+        if received_from != from {
+            report_conflict(ViolationKind::Receiver, other, &|| {
                 format!(
                     "come to the {plane} receiver of rank {to} at the same time, from ranks \
-                     {heard} and {from}"
+                     {received_from} and {from}"
                 )
             });
         }

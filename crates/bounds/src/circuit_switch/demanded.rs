@@ -1,39 +1,41 @@
 //! Lower bounds for an all_to_all whose blocks differ (theorem C4).
 //!
-//! A *line* is the data that one rank sends to others, or receives from others: k pairs, m bytes
-//! together. A rank has d working ports of rate B; R is the reconfiguration, alpha the start-up of
-//! a message and delta the latency of a circuit.
+//! A *line* of the demand is all data that one rank sends, or all data that one rank receives: k
+//! pairs of ranks with m bytes in total. A rank has d working ports of rate B. R is the
+//! reconfiguration time, alpha is the start-up time of a message, and delta is the latency of a
+//! circuit.
 //!
-//! **Any plan.** In the bound `configurations` ([`super`]) k + 1 takes the place of n, and the
-//! largest blocks take the fewest hops. A rank may send all its data to one other rank that relays
-//! them, so that the pairs of its line do not bound its settings.
+//! **Any plan.** In the bound `configurations` ([`super`]), k + 1 replaces n, and the largest blocks make
+//! the fewest hops. A rank may send all its data to one other rank that relays them, so that the
+//! number of its partners does not bound the number of its configurations.
 //!
-//! **Plans without relays.** Each pair of a line has a circuit of its own. With ports, or planes,
-//! that change one by one, T >= alpha + delta + (m / B + (k - c) R) / d, with c = d if the first
-//! settings are free, else 0. If the whole switch changes at once, T >= K (alpha + delta) + (K - 1)
-//! R + m / (d B) with K = ceil(k / d), and K R in place of (K - 1) R if the first setting, or every
-//! slot, is charged.
+//! **Plans without relays.** Each pair of a line has a circuit of its own. If ports, or planes,
+//! change one by one, T >= alpha + delta + (m / B + (k - c) R) / d. c is d if the first
+//! configurations are free, and 0 otherwise. If the whole switch changes at once, T >= K (alpha +
+//! delta) + (K - 1) R + m / (d B) with K = ceil(k / d). K R replaces (K - 1) R if the first
+//! configuration, or every slot, is charged.
 
-use crate::{TimeBound, over};
+use crate::{TimeBound, transmission_time};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstConfiguration};
 use opticoll_plan::collective::Collective;
 
-/// Bound of a demand in which no rank sends to another rank.
+/// Bound of a demand in which no rank sends data to another rank.
 pub(super) const NOTHING: TimeBound = TimeBound {
     time: Time::ZERO,
     name: "configurations",
     assumption: "no rank sends anything to another",
 };
 
-/// Bytes of the pairs of each line in falling order: of all senders, then of all receivers.
+/// Bytes of each pair, in falling order, by sender and by receiver. The pairs of one sender, or of
+/// one receiver, are a line of the demand.
 pub struct DemandLines {
     lines: [Vec<Vec<u128>>; 2],
 }
 
 impl DemandLines {
-    /// Returns the lines of a collective with a demand, at a size.
+    /// Returns the lines of the demand of `collective` at the size `size`.
     pub fn of(collective: &Collective, size: Bytes) -> DemandLines {
         let mut lines = [0, 1].map(|_| vec![Vec::new(); collective.ranks() as usize]);
         for (source, destination, bytes) in collective.demanded(size) {
@@ -52,20 +54,20 @@ impl DemandLines {
         self.lines.iter().flatten()
     }
 
-    /// Returns the maximum number of ranks that a rank sends to, or receives from, itself included.
+    /// Returns 1 plus the greatest number of partners of a rank, as sender or as receiver.
     pub fn reached(&self) -> u64 {
         1 + self.all().map(|line| line.len() as u64).max().unwrap_or(0)
     }
 
-    /// Returns the greatest time of a line over the working ports of its rank and the network
-    /// beside the switch.
-    ///
-    /// # Errors
-    /// A time beyond 64 bits of picoseconds.
+    /// Returns the greatest time of a line: its bytes over the working ports of its rank and over
+    /// the network beside the switch. Fails if a time exceeds 64 bits of picoseconds.
     pub fn slowest(&self, switch: &CircuitSwitch) -> Result<Time, UnitError> {
         let mut slowest = Time::ZERO;
         for (rank, line) in self.ranks_and_lines() {
-            slowest = slowest.max(over(line.iter().sum(), rank_rate(switch, rank))?);
+            slowest = slowest.max(transmission_time(
+                line.iter().sum(),
+                rank_rate(switch, rank),
+            )?);
         }
         Ok(slowest)
     }
@@ -74,7 +76,8 @@ impl DemandLines {
         self.lines.iter().flat_map(|lines| (0..).zip(lines))
     }
 
-    /// Returns the least bytes of all hops, where at most `routes(h)` ranks are h hops away.
+    /// Returns the least sum of bytes times hops over all blocks, if at most `routes(h)` ranks are
+    /// h hops away from a rank.
     pub fn hops(&self, routes: impl Fn(u64) -> u128) -> u128 {
         let together = |lines: &Vec<Vec<u128>>| -> u128 {
             lines.iter().map(|line| line_hops(line, &routes)).sum()
@@ -83,11 +86,8 @@ impl DemandLines {
     }
 }
 
-/// Returns the greatest bound on plans in which no rank relays; `None` if no switch joins some
-/// pair, so that there are no such plans.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest bound on plans in which no rank relays. `None` if no switch joins some pair
+/// with data, so that every plan needs relays. Fails if a time exceeds 64 bits of picoseconds.
 pub fn direct(
     switch: &CircuitSwitch,
     collective: &Collective,
@@ -112,12 +112,12 @@ pub fn direct(
     }))
 }
 
-/// Returns the rate in bit/s of the working ports of a rank and of the network beside the switch.
+/// Returns the rate of the working ports of `rank` and of the network beside the switch, in bit/s.
 fn rank_rate(switch: &CircuitSwitch, rank: u32) -> u128 {
     switch.bits_of_ports(rank) + switch.bits_beside()
 }
 
-/// Returns the bound on plans without relays for one line.
+/// Returns the bound of one line on plans without relays. `line` has the bytes of its pairs.
 fn line_time(
     switch: &CircuitSwitch,
     rank: u32,
@@ -128,7 +128,7 @@ fn line_time(
     let change = switch.reconfiguration.time()?;
     let is_free = switch.first_configuration == FirstConfiguration::Free;
     let delays = switch.startup.plus(switch.latency)?;
-    let sending = over(line.iter().sum(), rank_rate(switch, rank))?;
+    let sending = transmission_time(line.iter().sum(), rank_rate(switch, rank))?;
     if switch.packet_rate.is_some() {
         return delays.min(switch.packet_latency).plus(sending);
     }
@@ -149,15 +149,15 @@ fn line_time(
         .plus(sending)
 }
 
-/// Returns the least bytes of all hops from a rank to others that get the bytes of `line`, given in
-/// falling order.
+/// Returns the least sum of bytes times hops over the blocks of one rank. `line` has the bytes of
+/// the blocks in falling order, and at most `routes(h)` ranks are h hops away.
 fn line_hops(line: &[u128], routes: impl Fn(u64) -> u128) -> u128 {
     let (mut remaining, mut total, mut hops) = (line, 0, 0);
     while !remaining.is_empty() {
         hops += 1;
-        let here = routes(hops).clamp(1, remaining.len() as u128) as usize;
-        total += remaining[..here].iter().sum::<u128>() * u128::from(hops);
-        remaining = &remaining[here..];
+        let count = routes(hops).clamp(1, remaining.len() as u128) as usize;
+        total += remaining[..count].iter().sum::<u128>() * u128::from(hops);
+        remaining = &remaining[count..];
     }
     total
 }

@@ -1,10 +1,10 @@
-//! Chunks on routes, moved one by one to less loaded links.
+//! Routes of chunks, improved by moving one chunk at a time to less loaded links.
 
 use super::search::Search;
 use super::{BlockTime, ChunkRoutes, ConcurrentFlow, Pair};
 use opticoll_base::interrupt;
 
-/// Difference between the tiny numbers that break ties between costs differently each time.
+/// Step between the tiny numbers that break ties between routes of equal cost.
 const TIE_STEP: f64 = 1e-9 / (1u64 << 24) as f64;
 
 /// Returns `number` to the power of 2^squarings.
@@ -12,21 +12,20 @@ pub(super) fn power(number: f64, squarings: u32) -> f64 {
     (0..squarings).fold(number, |power, _| power * power)
 }
 
-/// State of the search for routes.
 pub(super) struct Packing<'a> {
     flow: &'a ConcurrentFlow<'a>,
     pairs: &'a [Pair],
     chunks: u32,
     squarings: u32,
-    wander: u64,
-    /// Load over rate that a chunk adds to each link, in units of the bound.
+    tie_seed: u64,
+    /// Load over rate of a chunk on each link, relative to the bound; indexed by link.
     shares: Vec<f64>,
     loads: Vec<u64>,
-    /// Increase of the potential by one more chunk on each link.
+    /// Increase of the potential if a link carries one more chunk, indexed by link.
     costs: Vec<f64>,
     pub(super) routes: Vec<Box<[u32]>>,
-    /// Best routes so far, if the present routes are worse.
-    kept: Option<ChunkRoutes>,
+    /// Routes with the least time at the end of a pass so far.
+    best_so_far: Option<ChunkRoutes>,
 }
 
 impl<'a> Packing<'a> {
@@ -43,12 +42,12 @@ impl<'a> Packing<'a> {
             pairs,
             chunks,
             squarings: 0,
-            wander: 0,
+            tie_seed: 0,
             shares: shares.collect(),
             loads: vec![0; flow.rates.len()],
             costs: vec![0.0; flow.rates.len()],
             routes: Vec::with_capacity(pairs.len() * chunks as usize),
-            kept: None,
+            best_so_far: None,
         };
         packing.follow_routes()?;
         let by_routes = (
@@ -57,14 +56,14 @@ impl<'a> Packing<'a> {
             packing.loads.clone(),
         );
         packing.loads.fill(0);
-        packing.spread()?;
+        packing.assign_shortest_routes()?;
         if !packing.time().is_below(by_routes.0) {
             (_, packing.routes, packing.loads) = by_routes;
         }
         Some(packing)
     }
 
-    /// Puts every chunk on the route of the network.
+    /// Assigns to every chunk the route of the network, or else a shortest route.
     fn follow_routes(&mut self) -> Option<()> {
         let mut search = Search::new(self.flow.away.len());
         let mut route = Vec::new();
@@ -86,9 +85,10 @@ impl<'a> Packing<'a> {
         Some(())
     }
 
-    /// Puts every chunk on a route of the fewest links, chosen from its end backwards: each time
-    /// over the least loaded of the links that lead there.
-    fn spread(&mut self) -> Option<()> {
+    /// Assigns a route with the fewest links to every chunk. Each route is built from the
+    /// destination backwards: each hop uses the least loaded link that comes from a vertex nearer
+    /// to the source.
+    fn assign_shortest_routes(&mut self) -> Option<()> {
         let vertices = self.flow.away.len();
         let mut towards = vec![Vec::new(); vertices];
         for (from, links) in (0u32..).zip(&self.flow.away) {
@@ -127,33 +127,33 @@ impl<'a> Packing<'a> {
         Some(())
     }
 
-    /// Sets the power p = 2^`squarings` of the potential.
+    /// Sets the power p of the potential to 2^`squarings`.
     pub(super) fn set_power(&mut self, squarings: u32) {
         self.squarings = squarings;
         for link in 0..self.loads.len() {
-            self.price(link);
+            self.update_cost(link);
         }
     }
 
-    /// Computes the cost of one more chunk on a link: the increase of the potential, and a little
-    /// for the link itself, so that of routes with equal potential the route with fewer links is
-    /// chosen.
-    fn price(&mut self, link: usize) {
+    /// Computes the cost of one more chunk on `link`: the increase of the potential, plus a small
+    /// constant. The constant makes the search prefer the route with fewer links among routes of
+    /// equal potential.
+    fn update_cost(&mut self, link: usize) {
         let (share, load) = (self.shares[link], self.loads[link] as f64);
         let more = power((load + 1.0) * share, self.squarings);
         self.costs[link] = more - power(load * share, self.squarings) + 1e-12;
     }
 
-    /// Adds `chunk` (1 or -1) to the load of some links.
+    /// Adds `chunk`, which is 1 or -1, to the load of each of `links`.
     fn add(&mut self, links: &[u32], chunk: i64) {
         for &link in links {
             let load = &mut self.loads[link as usize];
             *load = load.saturating_add_signed(chunk);
-            self.price(link as usize);
+            self.update_cost(link as usize);
         }
     }
 
-    /// Returns the greatest load over the rate of its link.
+    /// Returns the greatest quotient of load and rate over all links.
     pub(super) fn time(&self) -> BlockTime {
         let loads = self.loads.iter().zip(&self.flow.rates);
         let mut time = BlockTime { blocks: 0, rate: 1 };
@@ -169,19 +169,20 @@ impl<'a> Packing<'a> {
         time
     }
 
-    /// Takes each chunk that crosses a link of at least the share `full` of the greatest load, and
-    /// puts it on its best route. One search serves `batch` chunks of a source. Returns the number
-    /// of chunks that moved.
+    /// Examines each chunk that crosses a full link, and moves the chunk to the cheapest route. A
+    /// link is full if its load over rate is at least the share `full` of the greatest. Each search
+    /// of shortest routes serves up to `batch` chunks of a source. Returns the number of chunks
+    /// that moved.
     pub(super) fn pass(
         &mut self,
         search: &mut Search,
         full: f64,
         batch: usize,
-        most_work: u64,
+        max_work: u64,
     ) -> usize {
         let most = self.time().seconds() * full * f64::from(self.chunks);
         let mut moved = 0;
-        // Source of the last search, and the number of chunks that may still use it.
+        // Source of the last search, and number of chunks that may still use this search.
         let mut searched = (u32::MAX, 0);
         for place in 0..self.routes.len() {
             interrupt::check();
@@ -192,15 +193,15 @@ impl<'a> Packing<'a> {
             if !self.routes[place].iter().any(is_full) {
                 continue;
             }
-            if search.work > most_work {
+            if search.work > max_work {
                 break;
             }
             let pair = self.pairs[place / self.chunks as usize];
             let route = std::mem::take(&mut self.routes[place]);
             self.add(&route, -1);
             if searched.0 != pair.0 || searched.1 == 0 {
-                self.wander = self
-                    .wander
+                self.tie_seed = self
+                    .tie_seed
                     .wrapping_mul(0x9E37_79B9_7F4A_7C15)
                     .wrapping_add(1);
                 let until = (batch == 1).then_some(pair.1);
@@ -230,11 +231,11 @@ impl<'a> Packing<'a> {
         }
         let time = self.time();
         if self
-            .kept
+            .best_so_far
             .as_ref()
-            .is_none_or(|kept| time.is_below(kept.time))
+            .is_none_or(|best_so_far| time.is_below(best_so_far.time))
         {
-            self.kept = Some(ChunkRoutes {
+            self.best_so_far = Some(ChunkRoutes {
                 chunks: self.chunks,
                 routes: self.routes.clone(),
                 loads: self.loads.clone(),
@@ -244,20 +245,19 @@ impl<'a> Packing<'a> {
         moved
     }
 
-    /// Returns the cost of one more chunk on a link, with a tiny relative change that differs each
-    /// time. Of routes of equal cost another one is then chosen, so that the excess of a full link
-    /// wanders until it meets a link with room.
+    /// Returns the cost of one more chunk on `link`, with a tiny relative change that differs from
+    /// search to search. Of several routes of equal cost, each search therefore chooses another
+    /// one. The excess of a full link thus moves on until it meets a link with room.
     fn cost(&self, link: u32) -> f64 {
-        let mixed = self.wander ^ (u64::from(link) + 1).wrapping_mul(0xD134_2543_DE82_EF95);
+        let mixed = self.tie_seed ^ (u64::from(link) + 1).wrapping_mul(0xD134_2543_DE82_EF95);
         let part = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
         self.costs[link as usize] * (1.0 + part as f64 * TIE_STEP)
     }
 
-    /// Returns the best routes found.
     pub(super) fn best(self) -> ChunkRoutes {
         let time = self.time();
-        match self.kept {
-            Some(kept) if kept.time.is_below(time) => kept,
+        match self.best_so_far {
+            Some(best_so_far) if best_so_far.time.is_below(time) => best_so_far,
             _ => ChunkRoutes {
                 chunks: self.chunks,
                 routes: self.routes,

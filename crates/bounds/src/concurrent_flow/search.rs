@@ -5,16 +5,15 @@ use std::collections::BinaryHeap;
 
 use super::{ConcurrentFlow, Pair};
 
-/// Shortest routes from a vertex.
 pub(super) struct Search {
-    /// Per vertex: the last round in which the vertex was reached. `distances` has its distance in
-    /// that round, `before` the link and vertex before it.
+    /// Last round in which each vertex was reached. `distances` and `before` (last link of the
+    /// route, and the vertex at its start) are valid for vertices reached in the present round.
     reached: Vec<u32>,
     distances: Vec<f64>,
     before: Vec<(u32, u32)>,
     round: u32,
-    /// Vertices to visit, by the bits of their distance. Distances are not negative, so that their
-    /// bits have their order.
+    /// Priority queue of the vertices to visit, keyed by the bits of their distance. Distances are
+    /// not negative, so that their bits have the same order as the distances.
     open: BinaryHeap<Reverse<(u64, u32)>>,
     pub(super) work: u64,
 }
@@ -31,7 +30,8 @@ impl Search {
         }
     }
 
-    /// Searches from a vertex to all vertices, or until it reaches `until`.
+    /// Searches shortest routes from `source` to all vertices, or until the search reaches vertex
+    /// `until`. `length` returns the length of a link.
     pub(super) fn from(
         &mut self,
         flow: &ConcurrentFlow<'_>,
@@ -66,14 +66,14 @@ impl Search {
         }
     }
 
-    /// Returns the distance of a vertex; `None` if the last search did not reach it.
+    /// Returns the distance of `vertex` from the source; `None` if it was not reached.
     pub(super) fn distance(&self, vertex: u32) -> Option<f64> {
         let place = vertex as usize;
         (self.reached[place] == self.round).then_some(self.distances[place])
     }
 
-    /// Returns the links of the route found; `None` if the last search did not reach the
-    /// destination.
+    /// Returns the links of the shortest route from the source to `destination`; `None` if the last
+    /// search did not reach `destination`.
     pub(super) fn route(&self, (source, destination): Pair) -> Option<Vec<u32>> {
         self.distance(destination)?;
         let (mut route, mut at) = (Vec::new(), destination);

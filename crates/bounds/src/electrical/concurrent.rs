@@ -1,34 +1,35 @@
-//! Bound and optimum of an all_to_all: the maximum concurrent flow
-//! ([`concurrent_flow`](crate::concurrent_flow)) of one block of b = floor(M / N) bytes for each
-//! pair of ranks.
+//! Bound and optimum of an all_to_all. They follow from the maximum concurrent flow
+//! ([`concurrent_flow`](crate::concurrent_flow)) of one block of b = floor(M / N) bytes per pair of
+//! ranks.
 //!
-//! Any lengths of the links give a bound. Equal lengths state that every message loads at least as
-//! many links as a shortest route has, and that all messages together cannot exceed the rates.
-//! Lengths on the links of a cut alone state the bytes that cross the cut. If some routes take the
-//! time of the bound, that time is the optimum.
+//! Any lengths of the links give a bound. Equal lengths express that every message loads at least
+//! the links of a shortest route, and that all messages together cannot exceed the rates. If only
+//! the links of a cut have a length, the lengths express the bytes that cross the cut. If some
+//! routes take the time of the bound, this time is the optimum.
 
 use super::links::Links;
 use super::ratio::{Optimum, Ratio};
 use super::{Witness, WitnessedBound, cuts};
 use crate::concurrent_flow::{BlockTime, ChunkRoutes, ConcurrentFlow, Pair, pairs};
-use crate::{TimeBound, over};
+use crate::{TimeBound, transmission_time};
 use opticoll_base::units::{Bytes, UnitError};
 use opticoll_fabric::network::Network;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Maximum product of ranks and links; larger networks have no bound.
+/// Maximum number of ranks times links. Larger networks have no bound.
 const MAX_SIZE: usize = 1 << 24;
 
 /// Maximum number of steps over links in the search for good routes, which show the bottleneck.
 const MAX_SEARCH_STEPS: u64 = 50_000_000;
 
-/// Numbers of chunks per block for which routes are searched, until their time equals a bound.
+/// Numbers of chunks per block for which routes are searched, until their time equals the bound.
 const CHUNKS: [u32; 4] = [1, 2, 3, 4];
 
-/// Relative difference below which a floating-point time counts as equal to an exact time.
+/// Relative difference up to which a floating-point time counts as equal to an exact time.
 const TOLERANCE: f64 = 1e-9;
 
-/// Returns the pairs of an all_to_all and the links that they cross.
+/// Returns the links of the network, and the pairs of ranks of an all_to_all. `None` for another
+/// collective or a large network.
 fn flow_and_pairs<'a>(
     network: &'a dyn Network,
     collective: &Collective,
@@ -40,18 +41,17 @@ fn flow_and_pairs<'a>(
     Some((ConcurrentFlow::of(network)?, pairs(collective)?))
 }
 
-/// Lower and upper bound on the time of a block.
+/// Lower and upper bound on the time in which one block per pair crosses the network.
 struct Enclosed {
-    /// Greatest lower bound found.
+    /// Greatest lower bound of all lengths that were tried.
     bound: BlockTime,
-    /// Lengths of the links that prove the lower bound.
+    /// Lengths of the links that prove the lower bound, indexed by link.
     lengths: Vec<u64>,
-    /// Least time of all routes tried: an upper bound.
-    most: BlockTime,
+    /// Upper bound: the least time of all routes that were tried.
+    upper: BlockTime,
 }
 
-/// Returns the bound of the best cut tried, with length 1 on each link of the cut. Routes that take
-/// no longer end the search.
+/// Returns the bound of the best cut that was tried, with lengths: 1 for each link of the cut.
 fn cut_bound(
     flow: &ConcurrentFlow<'_>,
     pairs: &[Pair],
@@ -66,8 +66,8 @@ fn cut_bound(
     Some((flow.bound(pairs, &lengths)?, lengths))
 }
 
-/// Searches lengths and routes until a lower and an upper bound meet, or all numbers of chunks are
-/// tried. `None` if a pair is not joined or numbers exceed 128 bits.
+/// Searches lengths and routes until the lower and the upper bound are equal, or until all of
+/// [`CHUNKS`] are tried. `None` if no route joins some pair, or if a number exceeds 128 bits.
 fn search(
     flow: &ConcurrentFlow<'_>,
     pairs: &[Pair],
@@ -77,44 +77,40 @@ fn search(
     if let Some(cut) = cut.filter(|cut| bound.is_below(cut.0)) {
         (bound, lengths) = cut;
     }
-    // Floating point, because a block divided among thousands of routes has no small denominator.
-    let (evenly, uses) = flow.evenly_divided(pairs)?;
-    let reaches = |bound: BlockTime| evenly <= bound.seconds() * (1.0 + TOLERANCE);
+    // Floating point, because a block divided among many routes has a large denominator.
+    let (even_time, uses) = flow.evenly_divided(pairs)?;
+    let reaches = |bound: BlockTime| even_time <= bound.seconds() * (1.0 + TOLERANCE);
     if !reaches(bound) {
         let other = flow.best_bound(pairs, Some(&uses))?;
         if bound.is_below(other.0) {
             (bound, lengths) = other;
         }
     }
-    let mut most: Option<BlockTime> = reaches(bound).then_some(bound);
+    let mut upper: Option<BlockTime> = reaches(bound).then_some(bound);
     for chunks in CHUNKS {
-        if most.is_some_and(|most| !bound.is_below(most)) {
+        if upper.is_some_and(|upper| !bound.is_below(upper)) {
             break;
         }
         let routes: ChunkRoutes = flow.routes(pairs, chunks, bound, MAX_SEARCH_STEPS)?;
-        if most.is_none_or(|most| routes.time.is_below(most)) {
-            most = Some(routes.time);
+        if upper.is_none_or(|upper| routes.time.is_below(upper)) {
+            upper = Some(routes.time);
         }
         let other = flow.best_bound(pairs, Some(&flow.uses(&routes)))?;
         if bound.is_below(other.0) {
             (bound, lengths) = other;
             if reaches(bound) {
-                most = Some(bound);
+                upper = Some(bound);
             }
         }
     }
     Some(Enclosed {
         bound,
         lengths,
-        most: most?,
+        upper: upper?,
     })
 }
 
-/// Returns the bound on the time. With `thorough`, a search for good routes first locates the
-/// bottleneck.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the bound on the time. `thorough` adds a search for routes that show the bottleneck.
 pub(super) fn bound(
     network: &dyn Network,
     links: &Links,
@@ -141,7 +137,7 @@ pub(super) fn bound(
     };
     Ok(Some(WitnessedBound {
         bound: TimeBound {
-            time: over(bytes, best.rate)?,
+            time: transmission_time(bytes, best.rate)?,
             name: "concurrent_flow",
             assumption: "the links must carry the messages of all pairs together, on any routes",
         },
@@ -149,7 +145,6 @@ pub(super) fn bound(
     }))
 }
 
-/// Returns the links that have a length, as a witness.
 fn witness(lengths: &[u64]) -> Witness {
     let long = (0u32..).zip(lengths).filter(|(_, length)| **length > 0);
     let (links, lengths) = long.unzip();
@@ -161,7 +156,7 @@ fn witness(lengths: &[u64]) -> Witness {
     }
 }
 
-/// Returns bounds on the throughput optimum of an all_to_all.
+/// Returns bounds on the throughput optimum of an all_to_all; `None` if the network is large.
 pub(super) fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum> {
     let (flow, pairs) = flow_and_pairs(network, collective)?;
     let links = Links::of(network)?;
@@ -172,17 +167,17 @@ pub(super) fn optimum(network: &dyn Network, collective: &Collective) -> Option<
             bytes: time.blocks,
             rate: time.rate,
         }
-        .over(ranks)
+        .divided_by(ranks)
     };
     Some(Optimum {
         least: ratio(found.bound)?,
-        most: ratio(found.most),
+        most: ratio(found.upper),
         witness: witness(&found.lengths),
     })
 }
 
-/// Returns the time per byte of size that lengths of the links prove for a block of every pair;
-/// `None` if they prove nothing.
+/// Returns the time per byte of size that `lengths`, indexed by link, prove for one block of every
+/// pair. `None` if the lengths prove nothing.
 pub fn time_from_lengths(
     network: &dyn Network,
     collective: &Collective,
@@ -198,5 +193,5 @@ pub fn time_from_lengths(
         bytes: time.blocks,
         rate: time.rate,
     };
-    ratio.over(blocks.into())
+    ratio.divided_by(blocks.into())
 }

@@ -1,13 +1,13 @@
-//! Bound of a cut: the data that the ranks of a part need from other ranks cross the links into the
-//! part (theorem E2). In an all_reduce most of the data are summed up before they cross and spread
-//! afterwards (theorem E3).
+//! Bound of a cut: the data that a part of the ranks needs from the other ranks cross the links
+//! into the part (theorem E2). In an all_reduce, most of the data are added up before they cross
+//! and distributed afterwards (theorem E3).
 //!
-//! Any set of ranks and switches gives a bound. The search tries the partition of the ranks into
-//! runs of b for each b that divides N (1, too) and each power of two, and the partition into the
-//! two halves of every run of b, over all runs together, for each even b that divides N. A switch
-//! belongs to the part of its nearest ranks, and to no part if these are of several parts. So the
-//! parts are the leaves and subtrees of a fat tree, the groups of a dragonfly, the slabs and halves
-//! of a torus, or a rank with its router.
+//! Any set of ranks and switches gives a bound. The search tries two kinds of partitions. The first
+//! divides the ranks into blocks of b consecutive ranks; b is 1, another divisor of N, or a power
+//! of two. The second consists of the first halves of all such blocks, and of the second halves,
+//! for each even divisor b of N. A switch belongs to the part of its nearest ranks, and to no part
+//! if its nearest ranks are of several parts. Thus the parts are the leaves and subtrees of a fat
+//! tree, the groups of a dragonfly, the slabs and halves of a torus, or a rank with its router.
 
 use std::borrow::Cow;
 
@@ -22,11 +22,11 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 /// Maximum number of steps over links for all cuts together.
 const MAX_STEPS: usize = 1 << 23;
 
-/// Distance of a switch that was not reached yet.
-const UNKNOWN: u32 = u32::MAX;
+/// Distance of a switch that the search has not reached.
+const UNREACHED: u32 = u32::MAX;
 
-/// Links of a part that bytes must cross: the links into the part, those out of it, or both. `part`
-/// is `None` for all parts together.
+/// Links of a part that bytes must cross: the links into the part, the links out of it, or both.
+/// `part` is `None` for all parts together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Side {
     part: Option<u32>,
@@ -35,7 +35,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// Returns the sides of a part: links in, links out, both.
+    /// Returns the three sides of `part`: links into the part, links out of the part, and both.
     pub(super) fn all(part: Option<u32>) -> [Side; 3] {
         [(true, false), (false, true), (true, true)].map(|(inwards, outwards)| Side {
             part,
@@ -45,10 +45,7 @@ impl Side {
     }
 }
 
-/// Returns the greatest bound of the cuts that are tried, and its witness.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest bound of the cuts tried. `least` is the least latency of a message.
 pub(super) fn best(
     links: &Links,
     collective: &Collective,
@@ -69,8 +66,9 @@ pub(super) fn best(
     }))
 }
 
-/// Returns the greatest ratio of the cuts that are tried, with its witness: bytes that must cross
-/// for each byte of size, over the rate of the links. `None` if a number exceeds 128 bits.
+/// Returns the greatest ratio of all cuts that are tried, and its witness. The ratio is the number
+/// of bytes that must cross for each byte of size, over the rate of the links. `None` if a number
+/// exceeds 128 bits.
 pub(super) fn best_ratio(links: &Links, collective: &Collective) -> Option<(Ratio, Witness)> {
     let mut best: Option<(Ratio, Side, Vec<u32>)> = None;
     for labels in partitions_of(links) {
@@ -88,7 +86,7 @@ pub(super) fn best_ratio(links: &Links, collective: &Collective) -> Option<(Rati
     best.map(|(ratio, side, labels)| (ratio, witness(links, |vertex| labels[vertex], side)))
 }
 
-/// Returns the ranks of a part and the links of one of its sides.
+/// Returns the ranks of the part of `side` and the links of `side`.
 pub(super) fn witness(links: &Links, part_of: impl Fn(usize) -> u32, side: Side) -> Witness {
     let is_of = |vertex: usize| {
         let part = part_of(vertex);
@@ -113,35 +111,35 @@ pub(super) fn witness(links: &Links, part_of: impl Fn(usize) -> u32, side: Side)
     }
 }
 
-/// Returns the part of each vertex, for each partition that is tried.
+/// Returns every partition that is tried: the part of each vertex, indexed by vertex.
 fn partitions_of(links: &Links) -> impl Iterator<Item = Vec<u32>> + '_ {
     let most = MAX_STEPS / links.edges.len().max(1);
     let tried = partitions(links.ranks).take(most);
     tried.map(|of_ranks| labels(links, of_ranks))
 }
 
-/// Returns the part of each rank, for each partition that is tried.
+/// Returns every partition that is tried: the part of each rank, indexed by rank.
 fn partitions(ranks: u32) -> impl Iterator<Item = Vec<u32>> {
     let divisors = move || (1..ranks).filter(move |length| ranks % *length == 0);
     let powers = (1..32)
         .map(|power| 1 << power)
         .take_while(move |&length| length < ranks);
-    let runs = divisors().chain(powers.filter(move |length| ranks % *length != 0));
+    let blocks = divisors().chain(powers.filter(move |length| ranks % *length != 0));
     let halves = divisors().filter(|length| length % 2 == 0);
-    let runs = runs.map(move |length| (0..ranks).map(|rank| rank / length).collect());
+    let blocks = blocks.map(move |length| (0..ranks).map(|rank| rank / length).collect());
     let halves = halves.map(move |length| {
         (0..ranks)
             .map(|rank| rank % length / (length / 2))
             .collect()
     });
-    runs.chain(halves)
+    blocks.chain(halves)
 }
 
-/// Returns the part of each vertex, given the parts of the ranks: breadth first, all vertices of a
-/// distance at the same time.
+/// Returns the part of each vertex, given the part of each rank. Visits vertices breadth first; all
+/// vertices at the same distance are visited together.
 fn labels(links: &Links, mut parts: Vec<u32>) -> Vec<u32> {
     let mut distances = vec![0; parts.len()];
-    distances.resize(links.vertices(), UNKNOWN);
+    distances.resize(links.vertices(), UNREACHED);
     let mut frontier: Vec<usize> = (0..parts.len()).collect();
     parts.resize(links.vertices(), NONE);
     for distance in 1.. {
@@ -149,7 +147,7 @@ fn labels(links: &Links, mut parts: Vec<u32>) -> Vec<u32> {
         for &vertex in &frontier {
             interrupt::check();
             for neighbour in links.neighbours(vertex) {
-                if distances[neighbour] == UNKNOWN {
+                if distances[neighbour] == UNREACHED {
                     distances[neighbour] = distance;
                     parts[neighbour] = parts[vertex];
                     next.push(neighbour);
@@ -166,19 +164,19 @@ fn labels(links: &Links, mut parts: Vec<u32>) -> Vec<u32> {
     parts
 }
 
-/// Ranks of a part, and the rates of the links that cross its border.
+/// Ranks of a part, and the links between the part and the rest of the network.
 #[derive(Clone, Default)]
 pub(super) struct CutPart {
     pub(super) ranks: u32,
     pub(super) root: bool,
     pub(super) inwards: Windows,
     pub(super) outwards: Windows,
-    /// Rates of all links, each once; empty if no link is half-duplex.
+    /// Links in either direction, each counted once; empty if no link is half-duplex.
     pub(super) both: Windows,
 }
 
 impl CutPart {
-    /// Returns the rate in bit/s of the links into the part and out of it together.
+    /// Returns the sum, in bit/s, of the rates of the links into the part and out of it.
     pub(super) fn rate(&self) -> u128 {
         match self.both.rate() {
             0 => self.inwards.rate().saturating_add(self.outwards.rate()),
@@ -187,8 +185,7 @@ impl CutPart {
     }
 }
 
-/// Returns the ranks and crossing links of each part; the parts are numbered from 0. Returns an
-/// empty list if there is only one part.
+/// Returns the ranks and links of each part, indexed by part; empty if there is only one part.
 pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) -> Vec<CutPart> {
     let rank_parts = || (0..links.ranks as usize).map(&part_of);
     let count = rank_parts().max().map_or(0, |greatest| greatest + 1);
@@ -245,9 +242,9 @@ pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) ->
     parts
 }
 
-/// Returns the bound of theorem E3. `fewer` is the number of ranks on the smaller side, `least` the
-/// least latency of a message.
-fn summed_and_spread(
+/// Returns the bound of theorem E3 for the links of `windows`. `fewer` is the number of ranks on
+/// the smaller side of the cut, and `least` is the least latency of a message.
+fn summed_and_distributed(
     windows: &Windows,
     size: Bytes,
     fewer: u32,
@@ -260,30 +257,30 @@ fn summed_and_spread(
         let bits = bits_ps(u128::from(size.get()) * u128::from(times))?;
         Time::from_ps(window).plus(quotient(bits, windows.rate())?)
     };
-    // Rounded up, since it is subtracted.
-    let off = Time::from_ps((2 * least.ps()).div_ceil(fewer.max(1).into()));
+    // Rounded up, because the bound subtracts this time.
+    let subtracted = Time::from_ps((2 * least.ps()).div_ceil(fewer.max(1).into()));
     let twice = least.times(2)?;
-    let later = crossing(1)?.plus(Time::from_ps(twice.ps().saturating_sub(off.ps())))?;
+    let later = crossing(1)?.plus(Time::from_ps(twice.ps().saturating_sub(subtracted.ps())))?;
     Ok(later.min(crossing(fewer)?))
 }
 
-/// Bytes that must cross a side of a partition.
+/// Bytes that must cross one side of a part, or of all parts together.
 struct Demand<'a> {
     windows: Cow<'a, Windows>,
     bytes: u128,
     side: Side,
 }
 
-/// Returns the bytes that must cross each side of the parts. In an all_reduce, a broadcast and a
-/// reduce the list ends with the sides of all parts together.
+/// Returns the bytes that must cross each side of each part. For an all_reduce, a broadcast and a
+/// reduce, the list ends with the sides of all parts together.
 fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Vec<Demand<'a>> {
     let mut demands = Vec::with_capacity(3 * parts.len());
     for (number, part) in (0u32..).zip(parts) {
-        let (taken, sent) = bytes(collective, size, part.ranks, part.root);
+        let (received, sent) = bytes(collective, size, part.ranks, part.root);
         let crossing = [
-            (&part.inwards, taken),
+            (&part.inwards, received),
             (&part.outwards, sent),
-            (&part.both, taken + sent),
+            (&part.both, received + sent),
         ];
         let crossing = crossing.into_iter().zip(Side::all(Some(number)));
         demands.extend(crossing.map(|((windows, bytes), side)| Demand {
@@ -292,7 +289,7 @@ fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Ve
             side,
         }));
     }
-    // An all_reduce sums up and spreads; a broadcast and a reduce do one of both.
+    // An all_reduce adds data and distributes the sum; a broadcast or reduce does one of these.
     let times = match collective.kind() {
         CollectiveKind::AllReduce => 2,
         CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
@@ -321,8 +318,8 @@ fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Ve
     demands
 }
 
-/// Returns the greatest bound of the parts of a partition, and the side that proves it; zero if
-/// there is only one part. `least` is the least latency of any message.
+/// Returns the greatest bound of the parts of a partition, and the side that proves it. Returns 0 s
+/// if there is only one part. `least` is the least latency of any message.
 pub(super) fn partition_time(
     parts: &[CutPart],
     collective: &Collective,
@@ -330,13 +327,13 @@ pub(super) fn partition_time(
     least: Time,
 ) -> Result<(Time, Option<Side>), UnitError> {
     let mut best = (Time::ZERO, None);
-    let mut take = |time: Time, side: Side| {
+    let mut keep_greater = |time: Time, side: Side| {
         if time > best.0 {
             best = (time, Some(side));
         }
     };
     for demand in demands(parts, collective, size) {
-        take(
+        keep_greater(
             demand.windows.time_to_carry(bits_ps(demand.bytes)?)?,
             demand.side,
         );
@@ -348,23 +345,23 @@ pub(super) fn partition_time(
                 .into_iter()
                 .zip(Side::all(Some(number)))
             {
-                take(summed_and_spread(windows, size, fewer, least)?, side);
+                keep_greater(summed_and_distributed(windows, size, fewer, least)?, side);
             }
         }
     }
     Ok(best)
 }
 
-/// Returns the greatest ratio of the parts of a partition: bytes that must cross for each byte of
-/// size, over the rate of the links of a side. `Some(None)` if nothing must cross or links are not
-/// shared; `None` if a number exceeds 128 bits.
+/// Returns the greatest ratio of the parts of a partition, and its side. The ratio is the number of
+/// bytes that must cross for each byte of size, over the rate of the links. `Some(None)` if no
+/// bytes must cross or flows do not share the links; `None` if a number exceeds 128 bits.
 pub(super) fn partition_ratio(
     parts: &[CutPart],
     collective: &Collective,
 ) -> Option<Option<(Ratio, Side)>> {
     let mut best: Option<(Ratio, Side)> = None;
     let ranks = u128::from(collective.ranks());
-    // With a size of one byte per rank no division leaves a rest.
+    // With a size of one byte per rank, every division is exact.
     for demand in demands(parts, collective, Bytes::new(collective.ranks().into())) {
         let rate = demand.windows.rate();
         if demand.bytes == 0 || rate == 0 || rate == UNBOUNDED {
@@ -374,7 +371,7 @@ pub(super) fn partition_ratio(
             bytes: demand.bytes,
             rate,
         }
-        .over(ranks)?;
+        .divided_by(ranks)?;
         if best.map_or(Some(true), |best| best.0.is_below(ratio))? {
             best = Some((ratio, demand.side));
         }

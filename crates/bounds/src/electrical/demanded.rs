@@ -1,6 +1,6 @@
-//! Bounds of an all_to_all whose blocks differ: every rank sends and receives the bytes of the
-//! demand over its own cables, and no message arrives before its latencies have passed
-//! ([`distances`]).
+//! Bounds of an all_to_all whose blocks differ in size. Every rank sends and receives the bytes of
+//! the demand over its own cables, and no message arrives before the latency of its route has
+//! passed ([`distances`]).
 
 use super::cuts::CutPart;
 use super::distances;
@@ -9,19 +9,20 @@ use crate::{TimeBound, bits_ps};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::Collective;
 
-/// Returns the bytes that each rank takes in from others and sends to others.
-fn bytes_of_ranks(collective: &Collective, size: Bytes) -> Vec<[u128; 2]> {
-    let mut bytes_of_ranks = vec![[0; 2]; collective.ranks() as usize];
+/// Returns the bytes that each rank receives and the bytes that each rank sends, indexed by rank.
+fn received_and_sent(collective: &Collective, size: Bytes) -> Vec<[u128; 2]> {
+    let mut received_and_sent = vec![[0; 2]; collective.ranks() as usize];
     for (source, destination, bytes) in collective.demanded(size) {
         if source != destination {
-            bytes_of_ranks[destination as usize][0] += bytes;
-            bytes_of_ranks[source as usize][1] += bytes;
+            received_and_sent[destination as usize][0] += bytes;
+            received_and_sent[source as usize][1] += bytes;
         }
     }
-    bytes_of_ranks
+    received_and_sent
 }
 
-/// Returns the bound `bandwidth` of the cables of each rank, and the bound `latency`.
+/// Returns the bound `bandwidth` of the cables of each rank, and the bound `latency`. `alone` has
+/// the cables of each rank, indexed by rank.
 pub(super) fn bounds(
     links: &Links,
     alone: &[CutPart],
@@ -29,11 +30,11 @@ pub(super) fn bounds(
     size: Bytes,
 ) -> Result<[TimeBound; 2], UnitError> {
     let mut bandwidth = Time::ZERO;
-    for (rank, [taken, sent]) in alone.iter().zip(bytes_of_ranks(collective, size)) {
+    for (rank, [received, sent]) in alone.iter().zip(received_and_sent(collective, size)) {
         for (windows, bytes) in [
-            (&rank.inwards, taken),
+            (&rank.inwards, received),
             (&rank.outwards, sent),
-            (&rank.both, taken + sent),
+            (&rank.both, received + sent),
         ] {
             if bytes > 0 && windows.rate() > 0 {
                 bandwidth = bandwidth.max(windows.time_to_carry(bits_ps(bytes)?)?);

@@ -1,19 +1,20 @@
-//! Bound of distances (theorem E4): data from another rank arrive no earlier than a message could.
+//! Bound of distances (theorem E4): data of a rank arrive no earlier than a message from that rank.
 //!
-//! Let d(u, v) be the least latency of a route from rank u to rank v, m_u the bytes that v must
-//! take in and that came from u, and C the rate of the cables of v together in bytes per second.
-//! Then
+//! Let d(u, v) be the least latency of a route from rank u to rank v. m_u is the number of bytes
+//! that v must receive and that originate at u. C is the rate of all cables of v together, in bytes
+//! per second. Then
 //!
 //! ```text
 //! T >= max over D of  D + (sum of m_u over u with d(u, v) >= D) / C
 //! ```
 //!
-//! A sum of contributions of several ranks came from the farthest of them. The bound does not hold
-//! backwards: a flow first waits for the latencies of its route, then moves its bytes.
+//! A sum of contributions of several ranks originates at the farthest of them. With time reversed,
+//! the bound does not hold: a flow first waits for the latencies of its route, then its bytes move.
 //!
-//! Each v gives a bound. With a root only the distances from it, or to it, matter. Without a root
-//! the search examines as many ranks as the limit of work permits, evenly spread, which is enough
-//! on a fabric that looks the same from every rank. Messages without bytes have latencies, too.
+//! Each rank v gives a bound. With a root, only the distances from the root, or to the root,
+//! matter. Without a root, the search examines as many ranks as the limit of work permits, at equal
+//! distances in number. This is enough on a fabric that looks the same from every rank. A message
+//! without bytes has a latency, too.
 
 use std::cmp::Reverse;
 
@@ -28,7 +29,8 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 /// Maximum number of steps over links for all ranks together.
 const MAX_STEPS: usize = 1 << 21;
 
-/// Returns the greatest bound of the ranks that are examined; zero if no link has a latency.
+/// Returns the greatest bound of all examined ranks; 0 s if no link has a latency. `cables` has the
+/// cables of each rank, indexed by rank.
 pub(super) fn best(
     links: &Links,
     cables: &[CutPart],
@@ -61,46 +63,48 @@ pub(super) fn best(
         demanded.collect::<FxHashMap<_, _>>()
     });
     let most = (MAX_STEPS / links.edges.len().max(1)).max(1);
-    let apart = (collective.ranks() as usize).div_ceil(most);
+    let stride = (collective.ranks() as usize).div_ceil(most);
     let receivers = match kind {
         Reduce | Gather => root..root + 1,
         _ => 0..collective.ranks(),
     };
-    for rank in receivers.step_by(apart) {
-        let (latencies, over) = (links.latencies(rank, true), inwards(rank));
+    for rank in receivers.step_by(stride) {
+        let (latencies, own_cables) = (links.latencies(rank, true), inwards(rank));
         time = time.max(match kind {
             AllGather | Gather => {
-                time_from_all(&latencies, |other| others(rank, other, whole), over)?
+                time_from_all(&latencies, |other| others(rank, other, whole), own_cables)?
             }
             AllToAll => match &demanded {
-                None => time_from_all(&latencies, |other| others(rank, other, part), over)?,
+                None => time_from_all(&latencies, |other| others(rank, other, part), own_cables)?,
                 Some(demanded) => time_from_all(
                     &latencies,
                     |other| demanded.get(&(other, rank)).copied(),
-                    over,
+                    own_cables,
                 )?,
             },
-            AllReduce | Reduce => time_from_farthest(&latencies, whole, over)?,
-            ReduceScatter => time_from_farthest(&latencies, part, over)?,
-            Barrier | Broadcast | Scatter => time_from_farthest(&latencies, 0, over)?,
+            AllReduce | Reduce => time_from_farthest(&latencies, whole, own_cables)?,
+            ReduceScatter => time_from_farthest(&latencies, part, own_cables)?,
+            Barrier | Broadcast | Scatter => time_from_farthest(&latencies, 0, own_cables)?,
         });
     }
     Ok(time)
 }
 
-/// Returns the time of `bytes` bytes from the farthest rank.
+/// Returns the time in which `bytes` bytes arrive from the farthest rank. `latencies` has the
+/// latency in picoseconds from each rank.
 fn time_from_farthest(latencies: &[u64], bytes: u128, cables: &Windows) -> Result<Time, UnitError> {
     let reached = latencies.iter().filter(|latency| **latency < u64::MAX);
     let latency = Time::from_ps(reached.max().copied().unwrap_or(0));
     latency.plus(quotient(bits_ps(bytes)?, cables.rate())?)
 }
 
-/// Returns `bytes`, or `None` for the receiver itself.
+/// Returns `bytes` if `other` differs from the receiver `rank`, otherwise `None`.
 fn others(rank: u32, other: u32, bytes: u128) -> Option<u128> {
     (other != rank).then_some(bytes)
 }
 
-/// Returns the bound for bytes from each rank that has any for the receiver.
+/// Returns the bound for data from several ranks. `latencies` has the latency in picoseconds from
+/// each rank, and `bytes` returns the number of bytes from a rank, or `None`.
 fn time_from_all(
     latencies: &[u64],
     bytes: impl Fn(u32) -> Option<u128>,
@@ -111,13 +115,13 @@ fn time_from_all(
     let mut senders: Vec<(u64, u128)> = senders.collect();
     senders.sort_unstable_by_key(|(latency, _)| Reverse(*latency));
     let mut time = Time::ZERO;
-    let mut taken = 0;
+    let mut received = 0;
     for (latency, bytes) in senders
         .into_iter()
         .filter(|(latency, _)| *latency < u64::MAX)
     {
-        taken += bytes;
-        let sending = quotient(bits_ps(taken)?, cables.rate())?;
+        received += bytes;
+        let sending = quotient(bits_ps(received)?, cables.rate())?;
         time = time.max(Time::from_ps(latency).plus(sending)?);
     }
     Ok(time)

@@ -1,11 +1,12 @@
-//! Links of a network, the earliest time at which each can carry a message, and the bytes that a
-//! set of links carries in a time.
+//! Links of a network, the earliest time at which each link can transmit a message, and the bytes
+//! that a set of links can transmit in a time.
 //!
-//! **Windows** (theorem E1). Let h be the least latency of a route to the start of a link, and t
-//! the least latency from its end. Then the link carries messages for at most T - w, with w = h +
-//! (latency of the link) + t. Links of rates c and windows w carry the sum of c max(0, T - w). If m
-//! bytes must cross, T is at least the time at which this sum reaches m. A half-duplex link carries
-//! both directions: its window begins after the lesser h and ends the lesser t before T.
+//! **Windows** (theorem E1). Let h be the least latency of a route from a rank to the start of a
+//! link, and t the least latency of a route from its end to a rank. The link then transmits
+//! messages for at most T - w, where w = h + (latency of the link) + t is the *window* of the link.
+//! Links with rates c and windows w transmit the sum of c max(0, T - w). If m bytes must cross
+//! these links, T is at least the time at which this sum reaches m. A half-duplex link transmits in
+//! both directions: its h and t are the lesser of the values for the two directions.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,12 +17,12 @@ use opticoll_fabric::network::{Network, Sharing};
 /// Part of a vertex that belongs to no part.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Link between two vertices.
+/// Link between two vertices, which are ranks and switches.
 #[derive(Clone, Copy)]
 pub(super) struct Edge {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// True for a half-duplex link, whose rate is shared by both directions.
+    /// True for a half-duplex link, whose two directions share the rate.
     pub(super) both_ways: bool,
     /// Rate in bit/s; [`UNBOUNDED`] if every flow may use the whole rate.
     pub(super) rate: u128,
@@ -29,24 +30,24 @@ pub(super) struct Edge {
     pub(super) latency: u64,
 }
 
-/// Rate of a link that gives every flow its whole rate.
+/// Rate of a link that gives every flow the whole rate of the link.
 pub(super) const UNBOUNDED: u128 = u128::MAX;
 
-/// Links of a network, and the links of each vertex.
+/// Links of a network, and the links at each vertex.
 pub(super) struct Links {
     pub(super) ranks: u32,
     pub(super) edges: Vec<Edge>,
-    /// Other end and latency of each link that leads away from a vertex; `towards` has those of
-    /// each link that leads to a vertex.
+    /// Links that lead away from each vertex, indexed by vertex: vertex at the other end, and
+    /// latency in picoseconds. `towards` has the links that lead to each vertex.
     away: Vec<Vec<(u32, u64)>>,
     towards: Vec<Vec<(u32, u64)>>,
 }
 
-/// Nearest rank and nearest rank of another part: latency of the route and part.
+/// Nearest rank of a vertex, and nearest rank of any other part: latency in picoseconds, and part.
 pub(super) type Nearest = [Option<(u64, u32)>; 2];
 
 impl Links {
-    /// Returns the links of a network; `None` if it does not know where they lead.
+    /// Returns the links of `network`; `None` if the network does not know where its links lead.
     pub(super) fn of(network: &dyn Network) -> Option<Links> {
         let links = (0u32..).zip(network.links());
         let edges = links.map(|(number, link)| {
@@ -82,24 +83,22 @@ impl Links {
         })
     }
 
-    /// Returns the number of ranks and switches.
     pub(super) fn vertices(&self) -> usize {
         self.away.len()
     }
 
-    /// Returns whether any link has a latency.
     pub(super) fn has_latency(&self) -> bool {
         self.edges.iter().any(|edge| edge.latency > 0)
     }
 
-    /// Returns the vertices next to a vertex, over links in either direction.
+    /// Returns the vertices next to `vertex`, over links in either direction.
     pub(super) fn neighbours(&self, vertex: usize) -> impl Iterator<Item = usize> + '_ {
         let adjacent = self.away[vertex].iter().chain(&self.towards[vertex]);
         adjacent.map(|(other, _)| *other as usize)
     }
 
-    /// Returns the least latencies from `rank` to each rank, or with `towards` from each rank to
-    /// it; `u64::MAX` if there is no route.
+    /// Returns the least latency in picoseconds from `rank` to each rank, or from each rank to
+    /// `rank` if `towards` is true; indexed by rank. `u64::MAX` if there is no route.
     pub(super) fn latencies(&self, rank: u32, towards: bool) -> Vec<u64> {
         let only = |vertex: usize| if vertex == rank as usize { 0 } else { NONE };
         let nearest = self.nearest((0..self.ranks as usize).map(only), towards);
@@ -109,8 +108,9 @@ impl Links {
             .collect()
     }
 
-    /// Returns for each vertex the nearest ranks of two parts, by the routes from them, or with
-    /// `towards` to them. `parts` has the part of each rank.
+    /// Returns, for each vertex, the nearest ranks of two different parts. Distances are latencies
+    /// of routes from a rank to the vertex, or from the vertex to a rank if `towards` is true.
+    /// `parts` has the part of each rank.
     pub(super) fn nearest(&self, parts: impl Iterator<Item = u32>, towards: bool) -> Vec<Nearest> {
         let next = if towards { &self.towards } else { &self.away };
         let mut nearest: Vec<Nearest> = vec![[None; 2]; self.vertices()];
@@ -125,7 +125,7 @@ impl Links {
             }
             for &(other, beyond) in &next[vertex as usize] {
                 let reached = latency.saturating_add(beyond);
-                if record_route(&mut nearest[other as usize], reached, part) {
+                if record_latency(&mut nearest[other as usize], reached, part) {
                     open.push(Reverse((reached, other, part)));
                 }
             }
@@ -134,9 +134,9 @@ impl Links {
     }
 }
 
-/// Records a route from a part if it is the shortest from this part and one of the two shortest
-/// from all parts. Returns whether it was recorded.
-fn record_route(nearest: &mut Nearest, latency: u64, part: u32) -> bool {
+/// Records the latency of a route to a rank of `part`, if it is the least for this part and one of
+/// the two least of all parts. Returns whether the latency was recorded.
+fn record_latency(nearest: &mut Nearest, latency: u64, part: u32) -> bool {
     let route = Some((latency, part));
     match *nearest {
         [Some((least, first)), _] if first == part => {
@@ -159,51 +159,49 @@ fn record_route(nearest: &mut Nearest, latency: u64, part: u32) -> bool {
     }
 }
 
-/// Returns the least latency between a vertex and a rank of `part`, or a lower bound of it if two
-/// other parts are nearer; `None` if no rank is near.
+/// Returns the least latency, in picoseconds, between a vertex and a rank of `part`. If two other
+/// parts are nearer, returns a lower bound. `None` if no rank is reachable.
 pub(super) fn latency_of(nearest: &Nearest, part: u32) -> Option<u64> {
     let in_part = nearest.iter().flatten().find(|(_, of)| *of == part);
     let [_, farther] = nearest;
     in_part.or(farther.as_ref()).map(|(latency, _)| *latency)
 }
 
-/// Returns the least latency between a vertex and a rank of any other part.
+/// Returns the least latency, in picoseconds, of a vertex to a rank outside `part`.
 pub(super) fn latency_of_others(nearest: &Nearest, part: u32) -> Option<u64> {
     let other = nearest.iter().flatten().find(|(_, of)| *of != part);
     other.map(|(latency, _)| *latency)
 }
 
-/// Rates of links in bit/s, by their windows w in picoseconds.
+/// Sum of the rates of all links with the same window: rates in bit/s, by windows in picoseconds.
 #[derive(Clone, Default)]
 pub(super) struct Windows(BTreeMap<u64, u128>);
 
 impl Windows {
-    /// Adds a link.
     pub(super) fn add(&mut self, window: u64, rate: u128) {
         let sum = self.0.entry(window).or_default();
         *sum = sum.saturating_add(rate);
     }
 
-    /// Adds the links of another set.
     pub(super) fn extend(&mut self, other: &Windows) {
         for (window, rate) in &other.0 {
             self.add(*window, *rate);
         }
     }
 
-    /// Returns the least window.
+    /// Returns the least window in picoseconds.
     pub(super) fn first(&self) -> Option<u64> {
         self.0.keys().next().copied()
     }
 
-    /// Returns the rate of all links together in bit/s.
+    /// Returns the sum of the rates of all links, in bit/s.
     pub(super) fn rate(&self) -> u128 {
         let rates = self.0.values();
         rates.fold(0, |sum: u128, rate| sum.saturating_add(*rate))
     }
 
-    /// Returns the least T at which the sum of c max(0, T - w) reaches `bit_ps` (bits times 10^12),
-    /// rounded down; 0 if `bit_ps` is 0.
+    /// Returns the least time in which the links transmit `bit_ps` (bits times 10^12), rounded down
+    /// to picoseconds. A link of rate c and window w transmits c max(0, T - w) until the time T.
     pub(super) fn time_to_carry(&self, bit_ps: u128) -> Result<Time, UnitError> {
         if bit_ps == 0 {
             return Ok(Time::ZERO);

@@ -1,24 +1,25 @@
-//! Throughput optimum of a collective: the time per byte that the best plan takes at large sizes,
-//! as a fraction.
+//! Throughput optimum of a collective: time per byte of the best plan at large sizes, a fraction.
 //!
-//! A collective of size S takes S times the optimum if S is large. The tightest cut alone limits
-//! data that are gathered or spread ([`throughput`](crate::throughput)). An all_reduce of S takes
-//! at most a reduce_scatter and then an all_gather of blocks of S / N, and at least the longer of
-//! the two. It also takes at least 2 (G - 1) S over the rate into all parts of a partition into G
-//! parts (theorem E2; Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009). If
-//! the lower and the upper bound meet, they are the optimum. If ranks are joined directly, by
-//! cables of equal rate in both directions, spanning trees always reach the bound of the tightest
-//! partition (theorem E9, [`spanning`](crate::throughput::spanning)). An all_to_all is a maximum
-//! concurrent flow (`concurrent`).
+//! At a large size S, a collective takes S times the optimum. If data are only gathered or
+//! distributed, the tightest cut alone limits the optimum ([`throughput`](crate::throughput)).
 //!
-//! A switch with more rate out than in would have to copy data to fill its outgoing links. On such
-//! a network the tightest cut is a bound that perhaps no plan reaches. For collectives that reduce,
-//! the same holds of a switch with more rate in than out.
+//! An all_reduce of size S takes at most the sum of a reduce_scatter and an all_gather with blocks
+//! of S / N, and at least the greater of these two times. It also takes at least 2 (G - 1) S over
+//! the sum of the rates into all parts, for any partition into G parts (theorem E2; Patarasuk and
+//! Yuan, Journal of Parallel and Distributed Computing 2009). If the lower and the upper bound are
+//! equal, they are the optimum. If cables of equal rate in both directions join the ranks without
+//! switches, spanning trees always reach the bound of the tightest partition (theorem E9,
+//! [`spanning`](crate::throughput::spanning)).
 //!
-//! On half-duplex links the data that enter a part and those that leave it share the time of the
-//! link, which no maximum flow models. There the partitions of `cuts` give the bound, and no upper
-//! bound is known. of the partitions that `cuts` tries give the bound, and nothing is known of
-//! plans that reach it.
+//! An all_to_all is a maximum concurrent flow (`concurrent`).
+//!
+//! A switch with more rate out than in would have to copy data to fill its outgoing links. On a
+//! network with such a switch, perhaps no plan reaches the bound of the tightest cut. For
+//! collectives that reduce, this applies to switches with more rate in than out.
+//!
+//! On a half-duplex link, the data that enter a part and the data that leave it share the time of
+//! the link, which a maximum flow does not model. On such networks, the partitions of `cuts` give
+//! the lower bound, and no upper bound is known.
 
 use rustc_hash::FxHashMap;
 
@@ -32,9 +33,9 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 /// Maximum number of steps over cables in the search for the tightest partition of an all_reduce.
 const MAX_STEPS: u64 = 100_000_000;
 
-/// Returns bounds on the throughput optimum; `None` for a single rank, a barrier and a demand, and
-/// if ranks cannot reach each other, links are not shared, the network does not know where they
-/// lead, or numbers exceed 128 bits.
+/// Returns bounds on the throughput optimum. `None` for a single rank, a barrier or a demand. Also
+/// `None` if ranks cannot reach each other, flows do not share links, the network does not know
+/// where its links lead, or a number exceeds 128 bits.
 pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum> {
     if collective.demand().is_some() {
         return None;
@@ -62,8 +63,8 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
             best = Some((ratio, cuts::witness(&links, |vertex| labels[vertex], side)));
         }
     }
-    // A tightest cut does not cover the bytes that all parts take in together, nor both directions
-    // of a half-duplex link.
+    // The tightest cut does not count the bytes that all parts receive together, nor both
+    // directions of a half-duplex link.
     if half_duplex || is_all_reduce {
         let tried = cuts::best_ratio(&links, collective);
         if let Some((ratio, witness)) = tried
@@ -77,13 +78,12 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
         _ if half_duplex => None,
         [(gathered, _), (scattered, _), ..] if is_all_reduce => {
             let ranks = u128::from(collective.ranks());
-            let gathered = Ratio::of(gathered).over(ranks)?;
-            let scattered = Ratio::of(scattered).over(ranks)?;
+            let gathered = Ratio::of(gathered).divided_by(ranks)?;
+            let scattered = Ratio::of(scattered).divided_by(ranks)?;
             let is_reached = can_fill_links_without_copies(&links, false)
                 && can_fill_links_without_copies(&links, true);
             let in_turn = gathered.plus(scattered).filter(|_| is_reached);
-            // Trees that combine in one direction and spread in the other need equal rates in both
-            // directions.
+            // The two directions of such trees need equal rates.
             let parallel_map = partition.filter(|_| is_symmetric(&links)).map(|partition| {
                 Ratio {
                     bytes: 2 * (partition.count - 1),
@@ -109,7 +109,7 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
     })
 }
 
-/// Returns whether the rate from each vertex to each other vertex equals the rate back.
+/// Returns whether, for every two vertices, the rates in both directions are equal.
 fn is_symmetric(links: &Links) -> bool {
     let mut excess: FxHashMap<(usize, usize), i128> = FxHashMap::default();
     for edge in links.edges.iter().filter(|edge| edge.from != edge.to) {
@@ -120,12 +120,13 @@ fn is_symmetric(links: &Links) -> bool {
     excess.values().all(|excess| *excess == 0)
 }
 
-/// Returns whether `ratio` exceeds the best one; `None` if a product exceeds 128 bits.
+/// Returns whether `ratio` exceeds the ratio in `best`; `None` if a product exceeds 128 bits.
 fn is_greater(ratio: Ratio, best: Option<&(Ratio, Witness)>) -> Option<bool> {
     best.map_or(Some(true), |best| best.0.is_below(ratio))
 }
 
-/// Returns whether no switch has more rate out than in; with `reversed`, more rate in than out.
+/// Returns whether no switch has more rate out than in. If `reversed` is true, returns whether no
+/// switch has more rate in than out.
 fn can_fill_links_without_copies(links: &Links, reversed: bool) -> bool {
     let (mut inwards, mut outwards) =
         (vec![0u128; links.vertices()], vec![0u128; links.vertices()]);

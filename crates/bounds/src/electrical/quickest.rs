@@ -1,11 +1,11 @@
-//! Bound of the quickest flow (theorem E7): rank v must receive all M bytes of rank u, over links
-//! that the bytes reach only after a latency.
+//! Bound of the quickest flow (theorem E7): rank v must receive all M bytes of rank u over links
+//! that these bytes reach only after a latency.
 //!
-//! In the time T a link of rate c carries at most c max(0, T - w) of the bytes of rank u, with w =
-//! (least latency from u to the link) + (latency of the link) + (least latency from its end to any
-//! rank). For a time T a maximum flow with these capacities finds the least cut between u and v. If
-//! the cut carries less than M, T rises to the time at which that cut carries M, until no cut
-//! carries less.
+//! Let w = (least latency from u to the start of a link) + (latency of the link) + (least latency
+//! from its end to any rank). In the time T, a link of rate c transmits at most c max(0, T - w) of
+//! the bytes of u. For a given T, a maximum flow with these capacities finds the least cut between
+//! u and v. If this cut transmits less than M, T increases to the time in which the cut transmits
+//! M. This repeats until no cut transmits less than M.
 
 use std::cmp::Reverse;
 
@@ -20,11 +20,8 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 /// Maximum number of steps over links of all flows together.
 const MAX_STEPS: u64 = 1 << 22;
 
-/// Returns the greatest bound of the ranks that are examined, the farthest ranks first. `known` is
-/// the time of another bound; `None` if no rank has a greater bound.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest bound over all examined ranks, with its witness. Ranks far from the root
+/// are examined first. `known` is the time of another bound; `None` if no rank has a greater bound.
 pub(super) fn best(
     links: &Links,
     collective: &Collective,
@@ -63,7 +60,7 @@ pub(super) fn best(
         }
         interrupt::check();
         let from_source = least(&only(source), false);
-        // Number, ends, rate and window of each link and direction.
+        // For each link and direction: number, ends, rate in bit/s, and window w in picoseconds.
         let mut arcs = Vec::new();
         for (number, edge) in (0u32..).zip(&links.edges) {
             let directions = [(edge.from, edge.to), (edge.to, edge.from)];

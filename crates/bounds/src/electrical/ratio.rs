@@ -4,23 +4,23 @@ use super::Witness;
 use crate::throughput::TightestCut;
 use opticoll_base::units::gcd;
 
-/// Number of bytes over a rate: multiplied by 8, the seconds that each byte of `size` takes.
+/// Number of bytes over a rate in bit/s: one eighth of the time in seconds for a byte of `size`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio {
-    /// Bytes that cross the links for each byte of `size`.
+    /// Number of bytes that cross the links for each byte of `size`.
     pub bytes: u128,
     /// Rate of the links in bit/s.
     pub rate: u128,
 }
 
-/// Bounds on the throughput optimum.
+/// Lower and upper bound on the throughput optimum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Optimum {
-    /// Lower bound on every plan.
+    /// Lower bound: no plan takes less time per byte.
     pub least: Ratio,
-    /// Upper bound on the best plan; `None` if no upper bound is known.
+    /// Upper bound on the time per byte of the best plan; `None` if no upper bound is known.
     pub most: Option<Ratio>,
-    /// Witness of the lower bound: a cut or lengths of links.
+    /// Witness of the lower bound: a cut, or lengths of links.
     pub witness: Witness,
 }
 
@@ -48,7 +48,7 @@ impl Ratio {
         Some(product < other.bytes.checked_mul(self.rate)?)
     }
 
-    /// Returns the reduced sum; `None` if a number exceeds 128 bits.
+    /// Returns the sum as a fraction in lowest terms; `None` if a number exceeds 128 bits.
     pub(super) fn plus(self, other: Ratio) -> Option<Ratio> {
         let (first, second) = (
             self.bytes.checked_mul(other.rate)?,
@@ -61,14 +61,14 @@ impl Ratio {
         Some(sum.reduced())
     }
 
-    /// Returns the reduced quotient by a number of ranks; `None` if the rate exceeds 128 bits.
-    pub(super) fn over(self, ranks: u128) -> Option<Ratio> {
+    /// Returns this ratio divided by `ranks`, in lowest terms; `None` if the rate exceeds 128 bits.
+    pub(super) fn divided_by(self, ranks: u128) -> Option<Ratio> {
         let rate = self.rate.checked_mul(ranks)?;
         Some(Ratio { rate, ..self }.reduced())
     }
 
-    /// Returns the seconds for 10^9 bytes as a reduced fraction; `None` if a number exceeds 128
-    /// bits.
+    /// Returns the time in seconds for 10^9 bytes, as a fraction (numerator, denominator) in lowest
+    /// terms. `None` if a number exceeds 128 bits.
     ///
     /// ```
     /// use opticoll_bounds::electrical::Ratio;

@@ -1,17 +1,19 @@
-//! Bound of relays (theorem E6): data that do not come from their owner were forwarded, which takes
-//! the latencies of two messages.
+//! Bound of relays (theorem E6): data that do not come directly from their owner were forwarded,
+//! which takes the latencies of two messages.
 //!
-//! Let R(u, v) be the least d(u, w) + d(w, v) over all other ranks w, and R_1 >= R_2 >= ... those
-//! from the root u. C is the rate of its cables in bytes per second, l the least latency from it. A
-//! broadcast of M bytes takes
+//! Let R(u, v) be the least d(u, w) + d(w, v) over all other ranks w, where d is the least latency
+//! of a route. R_1 >= R_2 >= ... are the values R(u, v) for the root u, sorted. C is the rate of
+//! the cables of u, in bytes per second, and l is the least latency of a route from u. A broadcast
+//! of M bytes takes
 //!
 //! ```text
 //! T >= max over j of  min(R_j, l + j M / C)
 //! ```
 //!
-//! The same holds of a reduce, and of an all_reduce at any v, with the R(u, v) of all other ranks u
-//! and the cables into v. On a fabric of switches two messages have more latency than one. If ranks
-//! forward, as on a torus, R differs from d only between neighbours.
+//! The bound also holds for a reduce. It holds for an all_reduce at any rank v, with the values
+//! R(u, v) of all other ranks u and the cables into v. On a fabric of switches, two messages have
+//! more latency than one. If ranks forward, as on a torus, R differs from d only between
+//! neighbours.
 
 use std::cmp::Reverse;
 
@@ -22,13 +24,10 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Maximum number of steps over links, and of sums of two latencies; larger networks have no bound.
+/// Maximum number of steps over links, and of sums of two latencies. Larger networks have no bound.
 const MAX_STEPS: usize = 1 << 21;
 
-/// Returns the greatest bound of the ranks that are examined.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest bound of all examined ranks. `cables` is indexed by rank.
 pub(super) fn best(
     links: &Links,
     cables: &[CutPart],
@@ -47,7 +46,7 @@ pub(super) fn best(
     if is_large || !links.has_latency() {
         return Ok(Time::ZERO);
     }
-    // Latencies to each rank if data flow to the centre, otherwise from it.
+    // Latencies from each rank to the centre; for a broadcast, from the centre to each rank.
     let towards = collective.kind() != CollectiveKind::Broadcast;
     let latencies: Vec<Vec<u64>> = (0..collective.ranks())
         .map(|rank| links.latencies(rank, towards))
@@ -57,9 +56,10 @@ pub(super) fn best(
         interrupt::check();
         let from_centre = &latencies[centre];
         let others = || (0..ranks).filter(move |&other| other != centre);
-        let relayed = |far: usize| {
-            let by = others().filter(|&by| by != far);
-            let sums = by.map(|by| from_centre[by].saturating_add(latencies[by][far]));
+        let relayed = |other: usize| {
+            let relay = others().filter(|&relay| relay != other);
+            let sums =
+                relay.map(|relay| from_centre[relay].saturating_add(latencies[relay][other]));
             sums.min().unwrap_or(u64::MAX)
         };
         let mut relayed: Vec<u64> = others().map(relayed).collect();
@@ -78,7 +78,7 @@ pub(super) fn best(
     Ok(time)
 }
 
-/// Returns the distance between the numbers of examined ranks, each of which takes `sums` sums.
+/// Returns the step between examined ranks that keeps all their sums within [`MAX_STEPS`].
 fn stride(ranks: usize, sums: usize) -> usize {
     ranks.div_ceil((MAX_STEPS / sums).max(1))
 }

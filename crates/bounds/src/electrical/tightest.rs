@@ -1,10 +1,10 @@
-//! Bound of the tightest cuts: maximum flows find, among all sets of vertices, those whose links
+//! Bound of the tightest cuts. Maximum flows find, among all sets of vertices, the sets whose links
 //! are busiest ([`throughput`](crate::throughput), theorems E8 and E9).
 //!
-//! The bytes that must cross such a cut and the time in which its links carry them follow as for
-//! any other cut ([`cuts`](super::cuts)). Without latencies and rounding an all_gather or
-//! reduce_scatter of blocks of d bytes takes at least d times the ratio of the cut, and some plans
-//! take no longer if no link is half-duplex.
+//! The bytes that cross such a cut, and their time on its links, are computed as for any other cut
+//! ([`cuts`]). Without latencies and rounding, an all_gather or reduce_scatter with blocks of d
+//! bytes takes at least d times the ratio of the cut. Some plans take no longer, unless a link is
+//! half-duplex.
 
 use super::WitnessedBound;
 use super::cuts;
@@ -15,8 +15,8 @@ use crate::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Returns the tightest cuts of a collective, each with whether the links were reversed. Each
-/// search takes at most `max_steps` steps over links.
+/// Returns the tightest cuts of `collective`. The second value of each is true if the links were
+/// reversed. Each search takes at most `max_steps` steps over links.
 pub(super) fn cuts_of(
     links: &Links,
     collective: &Collective,
@@ -39,7 +39,7 @@ pub(super) fn cuts_of(
         Scatter => &[(Cuts::Into(root), true)],
         Broadcast => &[(Cuts::From(root), false)],
         Reduce => &[(Cuts::From(root), true)],
-        // Their tightest cut is none of these, or does not exist.
+        // The tightest cut of an all_to_all is none of these, and a barrier has no cut.
         AllToAll | Barrier => &[],
     };
     let rated = |reversed: bool| -> Vec<RatedLink> {
@@ -69,10 +69,8 @@ pub(super) fn cuts_of(
     wanted.iter().filter_map(find).collect()
 }
 
-/// Returns the greatest bound of the tightest cuts and of the tightest partition.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest bound of the tightest cuts and of the tightest partition. `least` is the
+/// least latency of a message.
 pub(super) fn best(
     links: &Links,
     collective: &Collective,
@@ -112,8 +110,8 @@ pub(super) fn best(
     Ok(best)
 }
 
-/// Returns the partition of an all_reduce whose cables, in both directions together, are busiest.
-/// `None` if there are switches, which may sum up data.
+/// Returns the partition of an all_reduce whose cables are busiest, counting both directions.
+/// `None` if the network has switches, which could add data.
 pub(super) fn partition_of(
     links: &Links,
     collective: &Collective,
@@ -129,7 +127,7 @@ pub(super) fn partition_of(
     tightest_partition(links.ranks, &cables.collect::<Vec<_>>(), max_steps)
 }
 
-/// Returns a label for each vertex: 0 inside the cut, 1 outside.
+/// Returns the label of each vertex, indexed by vertex: 0 inside `cut`, 1 outside.
 pub(super) fn labels_of(links: &Links, cut: &TightestCut) -> Vec<u32> {
     let mut outside = vec![1u32; links.vertices()];
     for vertex in &cut.vertices {

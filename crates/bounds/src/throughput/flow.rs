@@ -1,29 +1,30 @@
-//! Maximum flows from many sources to one sink after another, searched near the sink.
+//! Maximum flows from many sources to one sink at a time, searched backwards from the sink.
 //!
-//! Every vertex v has a *supply* s(v) and every arc a capacity. The flow to a sink t is the
+//! Every vertex v has a *supply* s(v), and every arc has a capacity. The flow to a sink t is the
 //! greatest amount that the supplies can send to t. Dinic's algorithm (Soviet Mathematics Doklady
-//! 11, 1970) puts the vertices from which t can still be reached into levels by their distance to
-//! t, up to the first level with remaining supply, sends a blocking flow over arcs from one level
-//! to the next, and repeats until no supply can reach t. The vertices that can then still reach t
-//! are the smallest set X that holds t and has the least (capacity into X) + (supply in X), which
-//! equals the flow.
+//! 11, 1970) repeats two steps until no supply can reach t:
 //!
-//! Searches run backwards from the sink and stop at the first supply. If vertices near the sink
-//! have plenty of supply, as in the bound on gathering, a flow touches few arcs, and only these are
-//! reset for the next sink.
+//! - Assign a level to each vertex from which t can be reached: its distance to t. Stop at the
+//!   first level with remaining supply.
+//! - Send a blocking flow over arcs from each level to the next lower level.
+//!
+//! At the end, the vertices that can still reach t are the smallest set X that contains t and has
+//! the least (capacity into X) + (supply in X). This least sum equals the flow.
+//!
+//! Searches stop at the first supply. If vertices near the sink have plenty of supply, as in the
+//! bound on gathering, a flow touches few arcs. Only these arcs are reset for the next sink.
 
 use opticoll_base::interrupt;
 
-/// Supply that no flow exhausts.
+/// Supply or capacity that no flow exhausts.
 pub const UNLIMITED: u128 = u128::MAX >> 1;
 
-/// Level of a vertex that was not reached.
+/// Level of a vertex that the search has not reached.
 const UNREACHED: u32 = u32::MAX;
 
-/// Arcs from one vertex to another, stored with the vertex to which they lead.
+/// Arcs from one vertex to another, merged into one and stored with the vertex to which they lead.
 #[derive(Clone, Copy)]
 struct Arc {
-    /// Vertex from which the arcs lead.
     from: u32,
     /// Index of the arcs in the opposite direction.
     twin: u32,
@@ -34,23 +35,22 @@ struct Arc {
 
 /// Graph with capacities and supplies, and a flow in it.
 pub struct Flow {
-    /// First arc of each vertex, and the end of the list.
+    /// Index of the first arc that leads to each vertex, and the number of arcs at the end.
     first: Vec<u32>,
     arcs: Vec<Arc>,
     supply: Vec<u128>,
-    left: Vec<u128>,
-    /// Arcs that the flow has changed, with their earlier room, and the vertices whose supply it
-    /// has used.
+    remaining: Vec<u128>,
+    /// Indices of the arcs that the flow has changed, with their room before the change.
     changed_arcs: Vec<(u32, u128)>,
     changed_supplies: Vec<u32>,
     level: Vec<u32>,
-    /// Next arc to try of each vertex.
+    /// Index of the next arc to try at each vertex, indexed by vertex.
     next: Vec<u32>,
     /// Vertices that have a level, nearest to the sink first.
     reached: Vec<u32>,
-    /// Arcs examined so far.
+    /// Number of arcs examined so far.
     pub work: u64,
-    /// Number of arcs after which no further sink is examined.
+    /// Number of examined arcs after which no further sink is examined.
     pub max_work: u64,
 }
 
@@ -92,12 +92,13 @@ impl Flow {
         };
         let mut arcs = vec![none; 2 * pairs.len()];
         for (one, other, forth, back) in pairs {
-            let (here, there) = (free[one as usize], free[other as usize]);
+            let (index, twin_index) = (free[one as usize], free[other as usize]);
             free[one as usize] += 1;
             free[other as usize] += 1;
-            for (own, twin, from, capacity) in
-                [(here, there, other, back), (there, here, one, forth)]
-            {
+            for (own, twin, from, capacity) in [
+                (index, twin_index, other, back),
+                (twin_index, index, one, forth),
+            ] {
                 arcs[own as usize] = Arc {
                     from,
                     twin,
@@ -111,7 +112,7 @@ impl Flow {
             first,
             arcs,
             supply: vec![0; vertices],
-            left: vec![0; vertices],
+            remaining: vec![0; vertices],
             changed_arcs: Vec::new(),
             changed_supplies: Vec::new(),
             level: vec![UNREACHED; vertices],
@@ -121,13 +122,13 @@ impl Flow {
         }
     }
 
-    /// Sets the supply of a vertex.
+    /// Sets the supply of `vertex` to `supply`.
     pub fn set_supply(&mut self, vertex: u32, supply: u128) {
         self.supply[vertex as usize] = supply;
-        self.left[vertex as usize] = supply;
+        self.remaining[vertex as usize] = supply;
     }
 
-    /// Multiplies all original capacities by `factor`. Requires that there is no flow.
+    /// Sets every capacity to its original value times `factor`. Requires that there is no flow.
     pub fn scale(&mut self, factor: u128) {
         for arc in &mut self.arcs {
             arc.room = match arc.capacity {
@@ -137,16 +138,16 @@ impl Flow {
         }
     }
 
-    /// Adds `more` to the capacity of the existing arcs between two vertices. Requires that there
-    /// is no flow.
-    pub fn change(&mut self, from: u32, to: u32, more: i128) {
+    /// Adds `change` to the capacity of the existing arc from vertex `from` to vertex `to`.
+    /// Requires that there is no flow.
+    pub fn change(&mut self, from: u32, to: u32, change: i128) {
         let arcs = self.first[to as usize] as usize..self.first[to as usize + 1] as usize;
         let place = self.arcs[arcs.clone()].partition_point(|arc| arc.from < from);
         let arc = &mut self.arcs[arcs.start + place];
-        arc.room = arc.room.wrapping_add_signed(more);
+        arc.room = arc.room.wrapping_add_signed(change);
     }
 
-    /// Returns the residual capacity from one vertex to another.
+    /// Returns the residual capacity from vertex `from` to vertex `to`; 0 if there is no arc.
     pub fn room(&self, from: u32, to: u32) -> u128 {
         let arcs = self.first[to as usize] as usize..self.first[to as usize + 1] as usize;
         let arcs = &self.arcs[arcs];
@@ -156,15 +157,15 @@ impl Flow {
             .map_or(0, |arc| arc.room)
     }
 
-    /// Returns whether the limit of work is exceeded.
+    /// Returns whether the number of examined arcs exceeds `max_work`.
     pub fn gave_up(&self) -> bool {
         self.work > self.max_work
     }
 
-    /// Checks that the supplies can send `wanted` to each of `sinks`, one at a time. Returns `None`
-    /// if they can, otherwise the missing amount at the first sink that gets less. Neighbouring
-    /// sinks should be neighbours in the list. Beyond the limit of work ([`Flow::gave_up`]) it
-    /// returns `wanted`.
+    /// Checks that the supplies can send the amount `wanted` to each of `sinks`, one sink at a
+    /// time. Returns `None` if they can; otherwise returns the amount that is missing at the first
+    /// sink that receives less. Sinks that are close in the graph should be close in the list.
+    /// Returns `wanted` if the search exceeds its limit of work ([`Flow::gave_up`]).
     pub fn lacking(&mut self, sinks: &[u32], wanted: u128) -> Option<u128> {
         let supplies = self.supply.clone();
         let mut lacking = None;
@@ -179,8 +180,7 @@ impl Flow {
                 lacking = Some(wanted - sent);
                 break;
             }
-            // No cut that holds this sink is too small, so that the remaining cuts have the sink
-            // outside.
+            // Every cut around this sink is large enough. From now on, only other cuts count.
             self.set_supply(sink, UNLIMITED);
         }
         for (vertex, supply) in (0u32..).zip(supplies) {
@@ -189,35 +189,35 @@ impl Flow {
         lacking
     }
 
-    /// Removes the flow.
+    /// Removes the flow and restores all capacities and supplies.
     pub fn clear(&mut self) {
         for (arc, room) in self.changed_arcs.drain(..).rev() {
             self.arcs[arc as usize].room = room;
         }
         for vertex in self.changed_supplies.drain(..) {
-            self.left[vertex as usize] = self.supply[vertex as usize];
+            self.remaining[vertex as usize] = self.supply[vertex as usize];
         }
     }
 
-    /// Sends as much as possible to a sink, but at most `wanted`, and returns the amount sent. If
-    /// it is less than `wanted`, [`Flow::cut`] returns the vertices of the cut.
+    /// Sends as much as possible to `sink`, but at most `wanted`, and returns the amount sent. If
+    /// the amount is less than `wanted`, [`Flow::cut`] returns the vertices of the cut that limits
+    /// the flow.
     pub fn send(&mut self, sink: u32, wanted: u128) -> u128 {
         let mut sent = 0;
         while sent < wanted && self.find_levels(sink) {
             interrupt::check();
-            sent += self.block(sink, wanted - sent);
+            sent += self.send_blocking_flow(sink, wanted - sent);
         }
         sent
     }
 
-    /// Returns the vertices that can still reach the sink after a flow of less than the wanted
-    /// amount.
+    /// Returns the vertices that can still reach the sink after the last flow. If the flow was less
+    /// than wanted, these vertices form the tightest cut.
     pub fn cut(&self) -> &[u32] {
         &self.reached
     }
 
-    /// Puts vertices into levels, up to the first level with remaining supply. Returns whether
-    /// there is such a level.
+    /// Assigns levels up to the first with remaining supply, and returns whether there is one.
     fn find_levels(&mut self, sink: u32) -> bool {
         for vertex in self.reached.drain(..) {
             self.level[vertex as usize] = UNREACHED;
@@ -232,7 +232,7 @@ impl Flow {
             }
             place += 1;
             self.next[vertex as usize] = self.first[vertex as usize];
-            if self.left[vertex as usize] > 0 {
+            if self.remaining[vertex as usize] > 0 {
                 last = level;
             }
             if level >= last {
@@ -251,26 +251,26 @@ impl Flow {
         last != UNREACHED
     }
 
-    /// Sends a blocking flow over the levels, at most `wanted`, and returns its amount.
-    fn block(&mut self, sink: u32, wanted: u128) -> u128 {
+    /// Sends a blocking flow of at most `wanted` over the levels and returns its amount.
+    fn send_blocking_flow(&mut self, sink: u32, wanted: u128) -> u128 {
         let (mut path, mut vertex, mut sent) = (Vec::<u32>::new(), sink, 0);
         while sent < wanted {
-            let supply = self.left[vertex as usize];
+            let supply = self.remaining[vertex as usize];
             if supply > 0 {
                 let rooms = path.iter().map(|arc| self.arcs[*arc as usize].room);
                 let amount = rooms.fold(supply.min(wanted - sent), u128::min);
                 sent += amount;
                 self.changed_supplies.push(vertex);
-                self.left[vertex as usize] -= amount;
-                // Returns to the first arc that is full.
+                self.remaining[vertex as usize] -= amount;
+                // Continues at the vertex to which the first full arc leads.
                 let mut full = path.len();
                 for (place, &arc) in path.iter().enumerate() {
-                    if self.carry(arc, amount) == 0 && full == path.len() {
+                    if self.send_over_arc(arc, amount) == 0 && full == path.len() {
                         full = place;
                     }
                 }
                 if let Some(&arc) = path.get(full) {
-                    vertex = self.to(arc);
+                    vertex = self.target(arc);
                     path.truncate(full);
                 }
                 continue;
@@ -292,7 +292,7 @@ impl Flow {
                 path.push(arc);
                 vertex = self.arcs[arc as usize].from;
             } else if let Some(arc) = path.pop() {
-                vertex = self.to(arc);
+                vertex = self.target(arc);
                 self.next[vertex as usize] += 1;
             } else {
                 break;
@@ -301,13 +301,11 @@ impl Flow {
         sent
     }
 
-    /// Returns the vertex to which an arc leads.
-    fn to(&self, arc: u32) -> u32 {
+    fn target(&self, arc: u32) -> u32 {
         self.arcs[self.arcs[arc as usize].twin as usize].from
     }
 
-    /// Sends an amount over an arc and returns the residual capacity.
-    fn carry(&mut self, arc: u32, amount: u128) -> u128 {
+    fn send_over_arc(&mut self, arc: u32, amount: u128) -> u128 {
         let twin = self.arcs[arc as usize].twin;
         for (arc, room) in [
             (arc, self.arcs[arc as usize].room),

@@ -1,23 +1,26 @@
-//! Greatest number of spanning trees that fit into two-way cables, and the partition that proves
-//! that no more trees fit (theorem E9).
+//! Maximum number of spanning trees that fit into full-duplex cables, and the partition of the
+//! ranks that proves the maximum (theorem E9).
 //!
-//! Each tree takes a share of the rate of its cables, and x* is the greatest sum of shares:
+//! Each tree uses a share of the rate of its cables, and x* is the greatest sum of shares:
 //!
 //! ```text
 //! x* = min over partitions of (rate between parts) / (G - 1),  G the number of parts
 //! ```
 //!
-//! An all_reduce combines along a tree in one direction of its cables and spreads in the other, so
-//! that a vector of M takes M / x*, and no plan takes less.
+//! Along each tree, an all_reduce adds the vectors in one direction of the cables and distributes
+//! the sum in the other direction. A vector of M bytes takes M / x*, and no plan is faster.
 //!
 //! **Search** (Lee and Streinu, Pebble game algorithms and sparse graphs, Discrete Mathematics 308,
-//! 2008, with amounts in place of single edges). Each rank has k slots. A unit that is taken of a
-//! cable fills a slot of one of its ends, and may move to a slot of the other end. A chain of such
-//! moves frees a slot of one rank and fills a slot of another. For each cable the search first
-//! frees as many slots of its two ends as possible; the free slots of both ends beyond k can then
-//! be taken of the cable. If a cable is not taken whole, the ranks that such chains reach are full:
-//! they have k trees among themselves. Full sets with a common rank are full together, and these
-//! sets are the parts.
+//! 2008, with amounts in place of single edges). Each rank has k places for units
+//! of cables. If the search uses a unit of a cable, the unit fills a place at one
+//! of the two ends of the cable, and may later move to a place at the other end. A chain of such
+//! moves frees a place of one rank and fills a place of another rank.
+//!
+//! For each cable, the search first frees as many places at both ends as possible. It can then use
+//! as many units of the cable as the two ends have free places beyond k. If this is not the whole
+//! cable, the ranks that chains can reach form a *full set*: they have k trees among themselves.
+//! Full sets with a common rank merge into one. At the end, the full sets are the parts of the
+//! partition.
 
 use std::collections::VecDeque;
 
@@ -28,22 +31,22 @@ use opticoll_base::interrupt;
 /// Cable between two ranks, with its rate in each direction.
 pub type Cable = (u32, u32, u128);
 
-/// Mark of the rank at which a search begins.
+/// Entry of `reached_by` for a rank at which a search begins.
 const NO_CABLE: usize = usize::MAX;
 
-/// Partition that allows the fewest trees.
+/// Partition of the ranks that allows the fewest trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TightestPartition {
-    /// Part of each rank, numbered from 0.
+    /// Number of the part of each rank, counted from 0; indexed by rank.
     pub parts: Vec<u32>,
     /// Number of parts.
     pub count: u128,
-    /// Rate of the cables between parts, in the unit of the given cables.
+    /// Sum of the rates of the cables between different parts, in the unit of the given cables.
     pub rate: u128,
 }
 
-/// Returns the tightest partition; `None` for a single rank, if cables do not join all ranks, or if
-/// the search takes more than `max_steps` steps over cables.
+/// Returns the tightest partition. `None` for a single rank, if the cables do not connect all
+/// ranks, or after `max_steps` steps over cables.
 pub fn tightest_partition(
     ranks: u32,
     cables: &[Cable],
@@ -57,23 +60,23 @@ pub fn tightest_partition(
             .iter()
             .map(|&(one, other, rate)| Some((one, other, rate.checked_mul(tightest.count - 1)?)))
             .collect();
-        let mut slots = Slots::new(ranks, &wider?, tightest.rate);
-        slots.work = work;
-        if slots.take_all(max_steps)? {
+        let mut places = Places::new(ranks, &wider?, tightest.rate);
+        places.work = work;
+        if places.fill_places(max_steps)? {
             return Some(tightest);
         }
-        work = slots.work;
-        let next = TightestPartition::of(&slots.parts(), cables);
+        work = places.work;
+        let next = TightestPartition::of(&places.parts(), cables);
         debug_assert!(next.count < tightest.count, "parts are joined");
         tightest = next;
     }
     None
 }
 
-/// Packs `trees` trees that lead away from `root`, and returns the rate that they use from each
-/// rank to each other rank. `Some(None)` if the cables cannot hold the trees, `None` after
-/// `max_steps` steps over cables. The far ends of cables fill their slots first, so that the trees
-/// are shallow.
+/// Packs `trees` units of trees that lead away from `root`. Returns the rate that the trees use
+/// from each rank to each other rank, by (from, to). Returns `Some(None)` if the trees do not fit
+/// into the cables, and `None` after `max_steps` steps over cables. Each cable first fills places
+/// at its end that is farther from `root`, so that the trees are shallow.
 pub fn away_from(
     root: u32,
     ranks: u32,
@@ -81,27 +84,27 @@ pub fn away_from(
     trees: u128,
     max_steps: u64,
 ) -> Option<Option<FxHashMap<(u32, u32), u128>>> {
-    let mut slots = Slots::new(ranks, cables, trees);
-    slots.begin_at(root);
-    if !slots.take_all(max_steps)? {
+    let mut places = Places::new(ranks, cables, trees);
+    places.begin_at(root);
+    if !places.fill_places(max_steps)? {
         return Some(None);
     }
-    while slots.free[root as usize] < trees {
-        slots.try_free(&[root], trees).ok()?;
+    while places.free[root as usize] < trees {
+        places.try_free(&[root], trees).ok()?;
     }
-    let mut taken = FxHashMap::default();
-    for (&(one, other, _), &[into_one, into_other]) in slots.cables.iter().zip(&slots.taken) {
+    let mut used = FxHashMap::default();
+    for (&(one, other, _), &[into_one, into_other]) in places.cables.iter().zip(&places.used) {
         for (ends, amount) in [((other, one), into_one), ((one, other), into_other)] {
             if amount > 0 {
-                *taken.entry(ends).or_default() += amount;
+                *used.entry(ends).or_default() += amount;
             }
         }
     }
-    Some(Some(taken))
+    Some(Some(used))
 }
 
 impl TightestPartition {
-    /// Returns the partition of ranks with equal numbers.
+    /// Returns the partition in which two ranks are in the same part if their `numbers` are equal.
     fn of(numbers: &[u32], cables: &[Cable]) -> TightestPartition {
         let mut from_0: FxHashMap<u32, u32> = FxHashMap::default();
         let parts = numbers.iter().map(|number| {
@@ -120,59 +123,59 @@ impl TightestPartition {
     }
 }
 
-/// Amounts taken of cables, by the end whose slots they fill.
-struct Slots {
+/// State of the search: the amount used of each cable, by the end whose places it fills.
+struct Places {
     cables: Vec<Cable>,
-    /// Amounts of each cable that fill slots of its first and its second end.
-    taken: Vec<[u128; 2]>,
-    /// Cables of each rank.
-    at: Vec<Vec<usize>>,
-    /// Free slots of each rank.
+    /// Amount of each cable that fills places at its first and second end; indexed by cable.
+    used: Vec<[u128; 2]>,
+    /// Indices of the cables at each rank, indexed by rank.
+    cables_at: Vec<Vec<usize>>,
+    /// Number of free places of each rank, indexed by rank.
     free: Vec<u128>,
-    /// Number of slots of each rank.
+    /// Number of places of each rank.
     trees: u128,
-    /// Another rank of the same full set for each rank; the representative of a set has itself.
-    full: Vec<u32>,
-    /// Last search that reached each rank, and the cable by which it was reached.
-    back: Vec<(u64, usize)>,
+    /// Parent of each rank in the union-find forest of full sets; itself for a representative.
+    set_parents: Vec<u32>,
+    /// Number of the last search that reached each rank, and index of the cable by which the search
+    /// reached the rank; indexed by rank.
+    reached_by: Vec<(u64, usize)>,
     searches: u64,
     work: u64,
 }
 
-impl Slots {
-    fn new(ranks: u32, cables: &[Cable], trees: u128) -> Slots {
-        let mut slots = Slots {
-            taken: vec![[0; 2]; cables.len()],
+impl Places {
+    fn new(ranks: u32, cables: &[Cable], trees: u128) -> Places {
+        let mut places = Places {
+            used: vec![[0; 2]; cables.len()],
             cables: cables.to_vec(),
-            at: Vec::new(),
+            cables_at: Vec::new(),
             free: vec![trees; ranks as usize],
             trees,
-            full: (0..ranks).collect(),
-            back: vec![(0, NO_CABLE); ranks as usize],
+            set_parents: (0..ranks).collect(),
+            reached_by: vec![(0, NO_CABLE); ranks as usize],
             searches: 0,
             work: 0,
         };
-        slots.list_cables();
-        slots
+        places.list_cables();
+        places
     }
 
-    /// Fills `at` from `cables`.
     fn list_cables(&mut self) {
-        self.at = vec![Vec::new(); self.free.len()];
+        self.cables_at = vec![Vec::new(); self.free.len()];
         for (number, &(one, other, _)) in self.cables.iter().enumerate() {
-            self.at[one as usize].push(number);
-            self.at[other as usize].push(number);
+            self.cables_at[one as usize].push(number);
+            self.cables_at[other as usize].push(number);
         }
     }
 
-    /// Orders the cables so that those near a rank are taken first and fill slots of their far
-    /// ends.
+    /// Sorts the cables by their distance from `root` in links, and reverses cables so that the
+    /// second end of each is the end farther from `root`.
     fn begin_at(&mut self, root: u32) {
         let mut distances = vec![u32::MAX; self.free.len()];
         distances[root as usize] = 0;
         let mut queue = VecDeque::from([root]);
         while let Some(rank) = queue.pop_front() {
-            for &cable in &self.at[rank as usize] {
+            for &cable in &self.cables_at[rank as usize] {
                 let other = self.other_end(cable, rank);
                 if distances[other as usize] == u32::MAX {
                     distances[other as usize] = distances[rank as usize] + 1;
@@ -190,15 +193,14 @@ impl Slots {
         self.list_cables();
     }
 
-    /// Returns the rank at the other end of a cable.
     fn other_end(&self, cable: usize, rank: u32) -> u32 {
         let (one, other, _) = self.cables[cable];
         if rank == one { other } else { one }
     }
 
-    /// Takes as much of all cables as possible. Returns whether all slots but those of one rank are
-    /// filled; `None` after `max_steps` steps.
-    fn take_all(&mut self, max_steps: u64) -> Option<bool> {
+    /// Uses as much of every cable as possible. Returns whether all places but those of one rank
+    /// are filled, so that all trees fit; `None` after `max_steps` steps over cables.
+    fn fill_places(&mut self, max_steps: u64) -> Option<bool> {
         for number in 0..self.cables.len() {
             let (one, other, whole) = self.cables[number];
             if one == other || self.full_set(one) == self.full_set(other) {
@@ -220,58 +222,59 @@ impl Slots {
                     break room;
                 }
             };
-            let far = room.min(self.free[other as usize]);
-            self.free[other as usize] -= far;
-            self.free[one as usize] -= room - far;
-            self.taken[number] = [room - far, far];
+            let into_other = room.min(self.free[other as usize]);
+            self.free[other as usize] -= into_other;
+            self.free[one as usize] -= room - into_other;
+            self.used[number] = [room - into_other, into_other];
             for rank in reached {
                 let (into, from) = (self.full_set(one), self.full_set(rank));
-                self.full[from as usize] = into;
+                self.set_parents[from as usize] = into;
             }
         }
         let free: u128 = self.free.iter().sum();
         Some(free == self.trees)
     }
 
-    /// Returns the representative of the full set of a rank.
+    /// Returns the representative of the full set that contains `rank`.
     fn full_set(&mut self, rank: u32) -> u32 {
         let mut at = rank;
-        while self.full[at as usize] != at {
-            let above = self.full[at as usize];
-            self.full[at as usize] = self.full[above as usize];
+        while self.set_parents[at as usize] != at {
+            let above = self.set_parents[at as usize];
+            self.set_parents[at as usize] = self.set_parents[above as usize];
             at = above;
         }
         at
     }
 
-    /// Returns the representative of each rank.
+    /// Returns the representative of the full set of each rank, indexed by rank.
     fn parts(&mut self) -> Vec<u32> {
-        (0..self.full.len() as u32)
+        (0..self.set_parents.len() as u32)
             .map(|rank| self.full_set(rank))
             .collect()
     }
 
-    /// Frees at most `most` slots of the ranks `ends` by filling free slots of another rank. If no
-    /// free slot can be reached, returns the ranks that can be reached as an error.
-    fn try_free(&mut self, ends: &[u32], most: u128) -> Result<(), Vec<u32>> {
+    /// Frees at most `max_places` places of the ranks `ends` by filling free places of another
+    /// rank. If no rank with a free place can be reached, returns all ranks that can be reached as
+    /// an error.
+    fn try_free(&mut self, ends: &[u32], max_places: u128) -> Result<(), Vec<u32>> {
         self.searches += 1;
         let mut reached = ends.to_vec();
         for &end in ends {
-            self.back[end as usize] = (self.searches, NO_CABLE);
+            self.reached_by[end as usize] = (self.searches, NO_CABLE);
         }
-        let mut place = 0;
-        while let Some(&rank) = reached.get(place) {
-            place += 1;
+        let mut index = 0;
+        while let Some(&rank) = reached.get(index) {
+            index += 1;
             if self.free[rank as usize] > 0 && !ends.contains(&rank) {
-                self.move_along(rank, most);
+                self.move_along(rank, max_places);
                 return Ok(());
             }
-            self.work += self.at[rank as usize].len() as u64;
-            for &cable in &self.at[rank as usize] {
+            self.work += self.cables_at[rank as usize].len() as u64;
+            for &cable in &self.cables_at[rank as usize] {
                 let other = self.other_end(cable, rank);
-                let is_new = self.back[other as usize].0 < self.searches;
+                let is_new = self.reached_by[other as usize].0 < self.searches;
                 if is_new && self.filled_by(cable, rank) > 0 {
-                    self.back[other as usize] = (self.searches, cable);
+                    self.reached_by[other as usize] = (self.searches, cable);
                     reached.push(other);
                 }
             }
@@ -279,18 +282,19 @@ impl Slots {
         Err(reached)
     }
 
-    /// Returns the amount of a cable that fills slots of `rank`.
+    /// Returns the amount of a cable that fills places of `rank`.
     fn filled_by(&self, cable: usize, rank: u32) -> u128 {
-        self.taken[cable][usize::from(self.cables[cable].1 == rank)]
+        self.used[cable][usize::from(self.cables[cable].1 == rank)]
     }
 
-    /// Moves up to `most` of the cables between `from` and an end to the slots of their other ends.
-    fn move_along(&mut self, from: u32, most: u128) {
+    /// Moves up to `max_places` units along the chain of cables by which the last search reached
+    /// rank `from`. Fills places of `from` and frees places of the rank at which the search began.
+    fn move_along(&mut self, from: u32, max_places: u128) {
         let mut path = Vec::new();
-        let mut amount = most.min(self.free[from as usize]);
+        let mut amount = max_places.min(self.free[from as usize]);
         let mut at = from;
         loop {
-            let cable = self.back[at as usize].1;
+            let cable = self.reached_by[at as usize].1;
             if cable == NO_CABLE {
                 break;
             }
@@ -301,8 +305,8 @@ impl Slots {
         }
         for (cable, next) in path {
             let side = usize::from(self.cables[cable].1 == next);
-            self.taken[cable][side] -= amount;
-            self.taken[cable][1 - side] += amount;
+            self.used[cable][side] -= amount;
+            self.used[cable][1 - side] += amount;
         }
         self.free[from as usize] -= amount;
         self.free[at as usize] += amount;

@@ -1,17 +1,20 @@
-//! Lower bound on the time of an all_reduce: the minimum over all numbers of slots S. Links are
-//! counted closely only for those S that can be the minimum.
+//! Lower bound on the time of an all_reduce: the minimum over all numbers of slots S. Only numbers
+//! of slots that can be the minimum get the tighter bounds, which are slow to compute.
 //!
-//! In S slots a byte takes at least E_S links: the maximum of C_S(N) + N - 1, the bound by prices
-//! of scarce slots (both in [`super::multi_block`]) and the bound of [`super::crossings`]. T >= min
-//! over S of S (R + a + delta) + max(bandwidth, E_S M / (2 c B N)).
+//! In S slots, a byte occupies at least E_S links. E_S is the maximum of three bounds: C_S(N) + N -
+//! 1, the bound by prices of scarce slots (both in [`super::multi_block`]), and the bound of
+//! [`super::crossings`]. T >= min over S of S (R + a + delta) + max(bandwidth, E_S M / (2 c B N)).
 //!
-//! C_S(N) + N - 1 and the closed form of [`super::crossings`] are quick to compute, the other
-//! bounds are not. The search visits S in the order of the known lower bound on their time, and
-//! refines the bound of the least S until it has no better one. Since G_S(N) does not rise with S,
-//! a bound for S holds for fewer slots, too, so that one S is computed for several: the greatest S
-//! that a guess (both halves of an all_reduce along trees, C_t(N) + C_(S+1-t)(N) links) says is
-//! enough. From 16 slots on only some S are computed in this way. Then the S with the least time
-//! are computed for themselves, while there were fewer than [`MAX_CROSSED`] computations.
+//! C_S(N) + N - 1 and the closed form of [`super::crossings`] are quick to compute; the other
+//! bounds are slow. The search visits numbers of slots in the order of their best known bound on
+//! the time. It refines the bound of the first number until no refinement is left.
+//!
+//! G_S(N) of [`super::crossings`] does not rise with S, so a bound for S also holds for fewer
+//! slots. The search therefore computes one S for several numbers: the greatest S that is probably
+//! enough to exclude them, by a guess of C_t(N) + C_(S+1-t)(N) links for the two halves of an
+//! all_reduce along trees. Such an S is in the *sequence* 1, 2, ..., 16, 18, 20, ..., in which
+//! numbers from 8 on rise by an eighth, rounded down. After that, the S with the least times are
+//! computed for themselves alone, until [`MAX_CROSSED`] numbers in total are computed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -20,47 +23,46 @@ use super::crossings;
 use super::relay_tree::{MAX_WORK, cost};
 use opticoll_base::units::{Time, UnitError};
 
-/// Ring and size of the all_reduce.
 pub(super) struct AllReduce<'a> {
     pub ranks: u32,
     /// Maximum number of lightpaths that a rank receives, or sends, in a slot.
     pub intake: u64,
-    /// Least number of slots.
+    /// Minimum number of slots.
     pub fewest: u64,
-    /// Least time of a slot without its bytes.
+    /// Minimum length of a slot without the transmission of bytes.
     pub per_slot: Time,
-    /// Time of all bytes if each byte of the vector takes the given number of links.
+    /// Time to transmit all bytes if each byte of the vector occupies the given number of links.
     pub sending: &'a dyn Fn(u64) -> Result<Time, UnitError>,
-    /// Time of all bytes in the given number of slots by prices of scarce slots; slow to compute.
+    /// Time to transmit all bytes in the given number of slots, by prices of scarce slots; slow.
     pub priced: &'a dyn Fn(u64) -> Result<Time, UnitError>,
 }
 
-/// Number of computations of crossings after which no number of slots is computed for itself alone.
+/// Number of computed bounds by crossings from which on none is computed for one S alone.
 const MAX_CROSSED: usize = 6;
 
-/// Argument that counts the most links.
+/// Lightpaths whose links, counted in a proof, give the greatest bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountedBy {
-    /// Lightpaths along which something of one rank spreads.
+    /// Lightpaths along which data of one rank reach all ranks.
     Trees,
-    /// Lightpaths by which contributions leave growing neighbourhoods.
+    /// Lightpaths along which contributions leave growing neighbourhoods.
     Crossings,
 }
 
-/// Extent to which the bounds for one number of slots have been computed.
+/// Bounds computed for one number of slots. Each variant includes the variants before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
     /// Bounds that are quick to compute.
     Quick,
-    /// Crossings of the next number of slots that is computed for several.
+    /// Also the bound by crossings for a number of slots that is computed for several numbers.
     Covered,
-    /// Crossings of this number of slots, unless the limit of computations is reached.
+    /// Also the bound by crossings for this number of slots, if the limit of calls permits.
     Crossed,
-    /// All bounds.
+    /// Also the bound by prices of scarce slots.
     Priced,
 }
 
-/// Returns the first number from `slots` on that is computed for several numbers of slots.
+/// Returns the least number >= `slots` in the sequence of the header.
 fn round_up(slots: u64) -> u64 {
     let mut number = 1;
     while number < slots {
@@ -69,12 +71,12 @@ fn round_up(slots: u64) -> u64 {
     number
 }
 
-/// Returns the number of slots that is computed after `number`.
+/// Returns the successor of `number` in the sequence of the header.
 fn after(number: u64) -> u64 {
     number + (number / 8).max(1)
 }
 
-/// Returns a guess of the links of both halves along trees; no bound follows from it.
+/// Returns a guess of the number of links of the two halves along trees. A guess is not a bound.
 fn guess_links(ranks: u32, slots: u64) -> u64 {
     let half = slots.div_ceil(2);
     cost(ranks, half) + cost(ranks, slots + 1 - half)
@@ -82,11 +84,11 @@ fn guess_links(ranks: u32, slots: u64) -> u64 {
 
 struct Search<'a> {
     problem: &'a AllReduce<'a>,
-    /// Links by crossings, for each number of slots.
+    /// Bound on the number of links by [`crossings::links`], by number of slots.
     crossed: BTreeMap<u64, u64>,
-    /// Times by prices of scarce slots, for each number of slots.
+    /// Bound on the time by prices of scarce slots, by number of slots.
     priced: BTreeMap<u64, Time>,
-    /// Links of the last computed number over its guess, in parts of 1024.
+    /// Quotient of the computed and the guessed links of the last computation, times 1024.
     ratio: u64,
 }
 
@@ -99,32 +101,35 @@ impl Search<'_> {
         self.time(slots, (self.problem.sending)(links)?)
     }
 
-    /// Returns the links in `slots` slots by the bounds that are quick to compute.
-    fn quick(&self, slots: u64) -> u64 {
+    /// Returns the number of links in `slots` slots by the bounds that are quick to compute.
+    fn quick_links(&self, slots: u64) -> u64 {
         let ranks = self.problem.ranks;
         let along_trees = cost(ranks, slots) + u64::from(ranks - 1);
         along_trees.max(crossings::closed_form(ranks, slots))
     }
 
-    /// Returns the greatest known lower bound on the links in `slots` slots.
-    fn known(&self, slots: u64) -> u64 {
+    /// Returns the greatest computed lower bound on the number of links in `slots` slots.
+    fn computed_links(&self, slots: u64) -> u64 {
         let links_of_more = self.crossed.range(slots..).map(|(_, &links)| links);
-        links_of_more.max().unwrap_or(0).max(self.quick(slots))
+        links_of_more
+            .max()
+            .unwrap_or(0)
+            .max(self.quick_links(slots))
     }
 
-    /// Returns the known or guessed number of links in `slots` slots.
-    fn expected(&self, slots: u64) -> u64 {
+    /// Returns the computed or guessed number of links in `slots` slots.
+    fn expected_links(&self, slots: u64) -> u64 {
         let guess = guess_links(self.problem.ranks, slots) * self.ratio / 1024;
         self.crossed
             .get(&slots)
             .copied()
             .unwrap_or(guess)
-            .max(self.quick(slots))
+            .max(self.quick_links(slots))
     }
 
-    /// Returns the greatest number from `slots` on whose crossings probably prove that `slots`
-    /// slots are not the minimum.
-    fn telling_number(&self, slots: u64, last: u64) -> Result<u64, UnitError> {
+    /// Returns the greatest S from `slots` to `last` in the sequence of the header for which the
+    /// bound by crossings probably proves that `slots` is not the fastest number of slots.
+    fn excluding_number(&self, slots: u64, last: u64) -> Result<u64, UnitError> {
         let first = round_up(slots);
         let ranks = self.problem.ranks;
         let from = |first| {
@@ -137,21 +142,21 @@ impl Search<'_> {
         };
         let mut goal: Option<Time> = None;
         for number in from(round_up(self.problem.fewest)) {
-            let time = self.link_time(number, self.expected(number))?;
+            let time = self.link_time(number, self.expected_links(number))?;
             goal = Some(goal.map_or(time, |goal| goal.min(time)));
         }
-        let mut telling_number = first;
+        let mut excluding_number = first;
         for number in from(first) {
             let is_new = !self.crossed.contains_key(&number);
-            let time = self.link_time(slots, self.expected(number))?;
+            let time = self.link_time(slots, self.expected_links(number))?;
             if is_new && goal.is_some_and(|goal| time >= goal) {
-                telling_number = number;
+                excluding_number = number;
             }
         }
-        Ok(telling_number)
+        Ok(excluding_number)
     }
 
-    /// Returns the argument that decides the time of `slots` slots.
+    /// Returns the lightpaths whose links decide the bound `time` for plans with `slots` slots.
     fn counted_by(&self, slots: u64, time: Time) -> Result<CountedBy, UnitError> {
         let ranks = self.problem.ranks;
         let along_trees = self.link_time(slots, cost(ranks, slots) + u64::from(ranks - 1))?;
@@ -162,7 +167,6 @@ impl Search<'_> {
         })
     }
 
-    /// Computes the crossings of a number of slots.
     fn cross(&mut self, number: u64) {
         let ranks = self.problem.ranks;
         let links = crossings::links(ranks, self.problem.intake, number);
@@ -171,7 +175,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the minimum time over all numbers of slots, and the argument that decides it.
+/// Returns the minimum time over all numbers of slots, and the lightpaths that decide this time.
 pub(super) fn least(problem: &AllReduce) -> Result<(Time, CountedBy), UnitError> {
     let ranks = u64::from(problem.ranks);
     let mut search = Search {
@@ -183,41 +187,41 @@ pub(super) fn least(problem: &AllReduce) -> Result<(Time, CountedBy), UnitError>
     let mut open: BinaryHeap<Reverse<(Time, u64, Progress)>> = BinaryHeap::new();
     let mut next = problem.fewest.max(1);
     loop {
-        // No plan of `next` slots or more is faster, whatever its links.
+        // No plan with `next` or more slots is faster than this time.
         let floor = search.link_time(next, ranks - 1)?;
         let top = open.peek().map(|Reverse((time, _, _))| *time);
         if top.is_none_or(|top| floor < top) {
             if next * ranks > MAX_WORK {
                 return Ok((floor, CountedBy::Trees));
             }
-            let time = search.link_time(next, search.quick(next))?;
+            let time = search.link_time(next, search.quick_links(next))?;
             open.push(Reverse((time, next, Progress::Quick)));
             next += 1;
             continue;
         }
-        let Some(Reverse((time, slots, known))) = open.pop() else {
+        let Some(Reverse((time, slots, progress))) = open.pop() else {
             continue;
         };
-        let better = search.link_time(slots, search.known(slots))?;
+        let better = search.link_time(slots, search.computed_links(slots))?;
         if better > time {
-            open.push(Reverse((better, slots, known)));
+            open.push(Reverse((better, slots, progress)));
             continue;
         }
-        match known {
+        match progress {
             Progress::Quick if !crossings::is_searched(problem.ranks, round_up(slots)) => {
                 open.push(Reverse((time, slots, Progress::Covered)));
             }
             Progress::Quick => {
-                let number = search.telling_number(slots, next.max(round_up(slots)))?;
+                let number = search.excluding_number(slots, next.max(round_up(slots)))?;
                 if !search.crossed.contains_key(&number) {
                     search.cross(number);
                 }
-                let known = if number == round_up(slots) {
+                let progress = if number == round_up(slots) {
                     Progress::Covered
                 } else {
-                    known
+                    progress
                 };
-                open.push(Reverse((time, slots, known)));
+                open.push(Reverse((time, slots, progress)));
             }
             Progress::Covered => {
                 let is_new = !search.crossed.contains_key(&slots);
@@ -243,7 +247,7 @@ pub(super) fn least(problem: &AllReduce) -> Result<(Time, CountedBy), UnitError>
 mod tests {
     use super::*;
 
-    /// The search result lies between the quick bounds and all bounds.
+    /// The result of the search lies between the quick bounds and all bounds.
     #[test]
     #[cfg_attr(
         debug_assertions,
@@ -265,14 +269,14 @@ mod tests {
                 let found = least(&problem).unwrap().0.ps();
                 let slots = || 2..2 * u64::from(ranks);
                 let quick = slots().map(|slots| {
-                    let both = cost(ranks, slots) + u64::from(ranks - 1);
-                    1000 * slots + link * both.max(crossings::closed_form(ranks, slots))
+                    let trees = cost(ranks, slots) + u64::from(ranks - 1);
+                    1000 * slots + link * trees.max(crossings::closed_form(ranks, slots))
                 });
                 let all = slots().map(|slots| {
                     let of_more =
                         (slots..=u64::from(ranks)).map(|more| crossings::links(ranks, 16, more));
-                    let both = cost(ranks, slots) + u64::from(ranks - 1);
-                    1000 * slots + link * of_more.max().unwrap_or(0).max(both)
+                    let trees = cost(ranks, slots) + u64::from(ranks - 1);
+                    1000 * slots + link * of_more.max().unwrap_or(0).max(trees)
                 });
                 let (quick, all) = (quick.min().unwrap(), all.min().unwrap());
                 assert!(

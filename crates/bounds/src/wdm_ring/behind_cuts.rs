@@ -1,11 +1,11 @@
-//! Bound of a scatter or gather over a broken link: the |I| blocks of the ranks between the broken
-//! link and the root use the c channels of one direction alone (theorem R3).
+//! Bound of a scatter or gather on a ring with a broken link. The blocks of the |I| ranks between
+//! the broken link and the root use only the c channels of one direction (theorem R3).
 
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Returns |I|, the greatest number of ranks whose blocks use the channels of one direction alone;
-/// 0 for other collectives.
+/// Returns the greatest number of ranks whose blocks can use only the channels of one direction.
+/// Returns 0 for collectives other than scatter and gather.
 pub(super) fn ranks(ring: &WdmRing, collective: &Collective) -> u64 {
     let (ranks, root) = (ring.ranks, collective.root());
     let scatters = match collective.kind() {
@@ -13,7 +13,7 @@ pub(super) fn ranks(ring: &WdmRing, collective: &Collective) -> u64 {
         CollectiveKind::Gather => false,
         _ => return 0,
     };
-    let behind = ring.broken.iter().map(|link| {
+    let ranks_behind = ring.broken.iter().map(|link| {
         let clockwise = link.direction == Direction::Clockwise;
         match clockwise == scatters {
             // From the rank after the broken link to the rank before the root.
@@ -22,5 +22,5 @@ pub(super) fn ranks(ring: &WdmRing, collective: &Collective) -> u64 {
             false => (link.position + ranks - root) % ranks,
         }
     });
-    behind.max().unwrap_or(0).into()
+    ranks_behind.max().unwrap_or(0).into()
 }

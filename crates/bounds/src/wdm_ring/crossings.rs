@@ -1,22 +1,23 @@
-//! Lower bound on the links that the lightpaths of one byte of an all_reduce take, by the
-//! contributions that must leave growing neighbourhoods (theorems R12 to R14). Source: opticoll.
+//! Lower bound on the number of links that the lightpaths of one byte of an all_reduce occupy
+//! (theorems R12 to R14). The contributions of all ranks must leave growing neighbourhoods of their
+//! ranks. Source: opticoll.
 //!
-//! N >= 4 ranks are on a ring, S is the number of slots. G_S(N) is the least total length of
-//! lightpaths such that, for every ordered pair of ranks, some of the lightpaths lead from the
-//! first to the second rank in rising slots.
+//! N >= 4 ranks are on a ring, and S is the number of slots. G_S(N) is the least total length of a
+//! set of lightpaths with this property: for every ordered pair of ranks, some lightpaths of the
+//! set lead from the first rank to the second in increasing slots.
 //!
-//! A *chain* is a list of whole numbers 1 = p_0 <= p_1 <= ... <= p_S = N - 1: sizes of a growing
-//! neighbourhood. From p to q it grows by g = floor((q - 1) / 2) - floor((p - 1) / 2) ranks on one
-//! side and by g' = floor(q / 2) - floor(p / 2) ranks on the other. A rank receives, or sends, at
-//! most r lightpaths in a slot. Then
+//! A *chain* is a list of integers 1 = p_0 <= p_1 <= ... <= p_S = N - 1, which are the sizes of a
+//! growing neighbourhood. If the size grows from p to q, one end of the neighbourhood moves by g =
+//! floor((q - 1) / 2) - floor((p - 1) / 2) ranks, and the other end by g' = floor(q / 2) - floor(p
+//! / 2) ranks. A rank receives, or sends, at most r lightpaths in a slot. Then
 //!
 //! ```text
 //! n_1 = 1,  n_(i+1) = min(N, (1 + r) n_i),  k_s = min(n_s, n_(S+1-s)),  m = min(p, N - q, k_s)
 //! count_s(p, q; l) = 1/2 (max(0, min(m, l - g)) + max(0, min(m, l - g')))
 //! ```
 //!
-//! *Theorem R12.* Let chains j with weights z_j >= 0, and a price 0 <= u <= 1 of a lightpath,
-//! fulfil for all slots s and all lengths l from 1 to floor(N / 2)
+//! *Theorem R12.* Let chains j have weights z_j >= 0, and let a lightpath have a price 0 <= u <= 1.
+//! For all slots s and all lengths l from 1 to floor(N / 2), let
 //!
 //! ```text
 //! (1/N) sum over j of z_j count_s(p_(s-1), p_s of chain j; l) <= l - u                        (*)
@@ -24,24 +25,24 @@
 //!
 //! Then G_S(N) >= sum of z_j + 2 (N - 1) u.
 //!
-//! [`closed_form`] is theorem R13. [`links`] takes chains and whole weights w_j from
-//! `multiplicative_weights`, which uses floating point. Their bound is computed in whole numbers
-//! (theorem R14): with W the sum of the w_j and F the greatest (sum of w_j 2 count_s(l)) / (l - 1),
-//! G_S(N) >= 2 N W / F + 2 (N - 1). If N S exceeds [`MAX_WORK`], or a pass of the search for
-//! weights would take too long, only R13 counts.
+//! [`closed_form`] is theorem R13. [`links`] uses the chains and integer weights w_j that
+//! `multiplicative_weights` finds with floating-point numbers, and computes their bound with
+//! integers (theorem R14). Let W be the sum of the w_j, and F the greatest (sum of w_j 2
+//! count_s(l)) / (l - 1). Then G_S(N) >= 2 N W / F + 2 (N - 1). If N S exceeds [`MAX_WORK`], or if
+//! the search for weights would take too long, only R13 applies.
 
 mod multiplicative_weights;
 
 use super::memo::Memo;
 use super::multi_block;
 
-/// Maximum N times S for the search for weights.
+/// Maximum number of ranks times slots for which weights are searched.
 pub const MAX_WORK: u64 = 150_000;
 
-/// Known values of [`links`] by ranks, slots and intake.
-static KNOWN: Memo<(u32, u64, u64), u64> = Memo::new();
+/// Cached values of [`links`], by ranks, slots and intake.
+static CACHED_LINKS: Memo<(u32, u64, u64), u64> = Memo::new();
 
-/// Returns the bound of theorem R13 on G_S(N).
+/// Returns the bound of theorem R13 on the links that a byte occupies if there are `steps` slots.
 pub fn closed_form(ranks: u32, steps: u64) -> u64 {
     let ranks = u64::from(ranks);
     let lightpaths = 2 * ranks.saturating_sub(1);
@@ -53,15 +54,15 @@ pub fn closed_form(ranks: u32, steps: u64) -> u64 {
     }
 }
 
-/// Returns whether [`links`] searches for more than [`closed_form`].
+/// Returns whether [`links`] searches for a greater bound than [`closed_form`].
 pub(super) fn is_searched(ranks: u32, steps: u64) -> bool {
     let ranks = u64::from(ranks);
-    // From N / 2 - 1 slots on every chain stands still in some slot.
+    // With N / 2 - 1 slots or more, every chain has a slot in which it does not grow.
     (2..ranks).contains(&steps) && 2 * steps + 2 < ranks && ranks * steps <= MAX_WORK
 }
 
-/// Returns the greatest lower bound found on G_S(N), if ranks receive, and send, at most `intake`
-/// lightpaths in a slot.
+/// Returns the greatest known lower bound on the links that one byte of an all_reduce in `steps`
+/// slots occupies. A rank receives, and sends, at most `intake` lightpaths in a slot.
 pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
     let closed = closed_form(ranks, steps);
     if !is_searched(ranks, steps) {
@@ -75,61 +76,61 @@ pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
         };
         multiplicative_weights::chains(&ring).map_or(closed, |proved| closed.max(proved.links()))
     };
-    KNOWN.get((ranks, steps, intake), find)
+    CACHED_LINKS.get((ranks, steps, intake), find)
 }
 
-/// Returns k_s for all slots.
+/// Returns the limit k_s of the header for each slot.
 fn reached(ranks: usize, steps: usize, intake: u64) -> Vec<usize> {
-    let held = multi_block::held(ranks as u32, intake).take(steps);
-    let held: Vec<usize> = held.map(|held| held as usize).collect();
-    let pairs = held.iter().zip(held.iter().rev());
+    let block_limits = multi_block::block_limits(ranks as u32, intake).take(steps);
+    let block_limits: Vec<usize> = block_limits
+        .map(|block_limits| block_limits as usize)
+        .collect();
+    let pairs = block_limits.iter().zip(block_limits.iter().rev());
     pairs.map(|(&before, &after)| before.min(after)).collect()
 }
 
-/// Number of ranks N, and k_s for all slots.
+/// Number of ranks, and the limit k_s of the header for each slot.
 struct Ring {
     ranks: usize,
     reached: Vec<usize>,
 }
 
-/// Growth of a neighbourhood in a slot, and the lightpaths that it counts.
+/// Growth of a neighbourhood in a slot (see the header).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Growth {
-    /// Growths g and g' of the two sides.
-    gaps: [usize; 2],
+    /// Numbers of ranks by which the two ends of the neighbourhood move: g and g'.
+    end_moves: [usize; 2],
     /// Limit m of the count.
-    most: usize,
+    limit: usize,
 }
 
 impl Growth {
     fn new(ranks: usize, from: usize, to: usize, reached: usize) -> Growth {
         Growth {
-            gaps: [(to - 1) / 2 - (from - 1) / 2, to / 2 - from / 2],
-            most: from.min(ranks - to).min(reached),
+            end_moves: [(to - 1) / 2 - (from - 1) / 2, to / 2 - from / 2],
+            limit: from.min(ranks - to).min(reached),
         }
     }
 
-    /// Returns whether the neighbourhood grows on both sides, so that lightpaths of one link count
-    /// 0.
+    /// Returns whether both ends of the neighbourhood move.
     fn is_two_sided(self) -> bool {
-        self.gaps[0] > 0 && self.gaps[1] > 0
+        self.end_moves[0] > 0 && self.end_moves[1] > 0
     }
 
-    /// Returns 2 count_s(l) for a lightpath of length l.
+    /// Returns twice the count of a lightpath of `length` links.
     fn twice_count(self, length: usize) -> usize {
-        let side = |gap: usize| length.saturating_sub(gap).min(self.most);
-        side(self.gaps[0]) + side(self.gaps[1])
+        let count_at_end = |end_move: usize| length.saturating_sub(end_move).min(self.limit);
+        count_at_end(self.end_moves[0]) + count_at_end(self.end_moves[1])
     }
 }
 
-/// Chains with whole weights, and their counts, for a lightpath price of u = 1.
+/// Chains with integer weights, and their counts, for the price u = 1 of a lightpath.
 struct Proved<'a> {
     ring: &'a Ring,
-    /// Second differences of the sum of w_j 2 count_s(l) over l, for each slot of the first half:
-    /// min(m, l - g) has 1 at g + 1 and -1 at g + m + 1. A chain is added together with its mirror
-    /// image, which counts in the mirrored slots.
-    bends: Vec<Vec<i64>>,
-    /// Sum W of the weights.
+    /// Second differences, over the length, of the weighted sum of `twice_count`, for each slot of
+    /// the first half. Each chain is added together with its mirror image, which counts in the
+    /// mirrored slots.
+    second_differences: Vec<Vec<i64>>,
     weight: u64,
 }
 
@@ -138,14 +139,13 @@ impl<'a> Proved<'a> {
         let rows = ring.reached.len().div_ceil(2);
         Proved {
             ring,
-            bends: vec![vec![0; 2 * ring.ranks + 2]; rows],
+            second_differences: vec![vec![0; 2 * ring.ranks + 2]; rows],
             weight: 0,
         }
     }
 
-    /// Adds a chain and its mirror image N - p_S, ..., N - p_0, which has the same gaps and the
-    /// same m in the mirrored slots. Ignores lists that are not chains or do not grow on both sides
-    /// in every slot.
+    /// Adds a chain and its mirror image. Ignores `chain` if it is not a chain, or if an end of the
+    /// neighbourhood does not move in some slot.
     fn add(&mut self, chain: &[usize], weight: u32) {
         let ranks = self.ring.ranks;
         let steps = self.ring.reached.len();
@@ -162,35 +162,41 @@ impl<'a> Proved<'a> {
         }
         for (step, growth) in growths.into_iter().enumerate() {
             let row = step.min(steps - 1 - step);
-            // In the middle slot the chain and its mirror image count together.
+            // In the middle slot, the chain and its mirror image count together.
             let times = if 2 * row + 1 == steps { 2 } else { 1 };
-            for gap in growth.gaps {
-                self.bends[row][gap + 1] += times * i64::from(weight);
-                self.bends[row][gap + growth.most + 1] -= times * i64::from(weight);
+            for end_move in growth.end_moves {
+                self.second_differences[row][end_move + 1] += times * i64::from(weight);
+                self.second_differences[row][end_move + growth.limit + 1] -=
+                    times * i64::from(weight);
             }
         }
         self.weight += 2 * u64::from(weight);
     }
 
-    /// Returns 2 N W / F + 2 (N - 1), rounded up.
+    /// Returns the lower bound on the links that the chains prove, rounded up.
     fn links(&self) -> u64 {
         let ranks = self.ring.ranks as u64;
         let farthest = self.ring.ranks / 2;
-        // F = counted / beyond.
-        let (mut counted, mut beyond) = (0u128, 1u128);
-        for bends in &self.bends {
+        // F of theorem R14 is counted / longer_by.
+        let (mut counted, mut longer_by) = (0u128, 1u128);
+        for second_differences in &self.second_differences {
             let (mut slope, mut sum) = (0, 0);
-            for (length, bend) in bends.iter().enumerate().take(farthest + 1).skip(1) {
-                slope += bend;
+            for (length, second_difference) in second_differences
+                .iter()
+                .enumerate()
+                .take(farthest + 1)
+                .skip(1)
+            {
+                slope += second_difference;
                 sum += slope;
-                let (here, longer) = (sum as u128, length as u128 - 1);
-                if here * beyond > counted * longer {
-                    (counted, beyond) = (here, longer);
+                let (count, longer) = (sum as u128, length as u128 - 1);
+                if count * longer_by > counted * longer {
+                    (counted, longer_by) = (count, longer);
                 }
             }
         }
-        let numerator = 2 * u128::from(ranks) * u128::from(self.weight) * beyond;
-        // Without weights only the lightpaths themselves count.
+        let numerator = 2 * u128::from(ranks) * u128::from(self.weight) * longer_by;
+        // Without weights, only the number of lightpaths counts.
         let longer = if counted == 0 {
             0
         } else {

@@ -1,12 +1,14 @@
 //! Lower bound on the time of an all_to_all whose blocks differ.
 //!
-//! **demand.** Bytes that leave an arc of ranks use the links at its two ends, of c channels each,
-//! and each rank of the arc sends over at most r channels. So m bytes that the demand sends from
-//! the k ranks of an arc to other ranks take at least m / (min(c per whole link, k r) B), in any
-//! slots. The rest of the ring is an arc, too, which covers the bytes that come to an arc. In a
-//! slot whose longest lightpath carries b bytes, each channel carries at most b, so that the times
-//! of the slots are added (theorem R10): G = ceil(log_(1+r) (k + 1)) slots for a rank that sends to
-//! (or receives from) k others.
+//! **demand.** An *arc* is a set of k consecutive ranks. The bytes that leave an arc use the links
+//! at its two ends, with c channels each, and each rank of the arc sends over at most r channels.
+//! If the demand sends m bytes from an arc to other ranks, these bytes take at least m / (min(c per
+//! unbroken link, k r) B), in any slots. The other ranks of the ring form an arc as well, so that
+//! this also covers the bytes that enter an arc.
+//!
+//! In a slot whose longest lightpath carries b bytes, each channel carries at most b bytes, so that
+//! the times of the slots add up (theorem R10). A rank that sends to, or receives from, k other
+//! ranks needs G = ceil(log_(1+r) (k + 1)) slots.
 
 use super::{growth, intake, time, width};
 use crate::{ReconfigurationCost, TimeBound};
@@ -16,13 +18,11 @@ use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::Collective;
 
-/// Maximum number of ranks for which all arcs are counted; more ranks count only arcs of one rank.
+/// Maximum number of ranks for which all arcs are counted, not only those of one rank.
 const MAX_RANKS: u32 = 1024;
 
-/// Returns the greatest bound on the time of an all_to_all with a demand.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest bound on the time of an all_to_all with a demand. Fails if a time exceeds
+/// 64 bits of picoseconds.
 pub fn best(
     ring: &WdmRing,
     collective: &Collective,
@@ -45,7 +45,7 @@ pub fn best(
             ..TimeBound::SINGLE_RANK
         });
     }
-    let sending = over_ends(ring, &sent)?;
+    let sending = time_over_ends(ring, &sent)?;
     let hop = ring.transmission().latency();
     let hop = hop.plus(ring.least_propagation()?)?;
     let slots = match charge {
@@ -65,9 +65,9 @@ pub fn best(
     })
 }
 
-/// Returns the greatest time, over all arcs, of the bytes that leave an arc over the channels at
-/// its ends.
-fn over_ends(ring: &WdmRing, sent: &[Vec<(u32, u128)>]) -> Result<Time, UnitError> {
+/// Returns the greatest time, over all arcs, in which the bytes that leave an arc pass the channels
+/// at its ends. `sent` has the (destination, bytes) of each source.
+fn time_over_ends(ring: &WdmRing, sent: &[Vec<(u32, u128)>]) -> Result<Time, UnitError> {
     let ranks = ring.ranks;
     let mut received = vec![0u128; ranks as usize];
     for (destination, bytes) in sent.iter().flatten() {
@@ -78,13 +78,13 @@ fn over_ends(ring: &WdmRing, sent: &[Vec<(u32, u128)>]) -> Result<Time, UnitErro
         let leaving = sent[rank as usize].iter().map(|(_, bytes)| bytes).sum();
         for (bytes, is_incoming) in [(leaving, false), (received[rank as usize], true)] {
             let channels = width(ring, rank, is_incoming).max(1);
-            most = most.max(time::over(ring, bytes, 1, channels)?);
+            most = most.max(time::channel_time(ring, bytes, 1, channels)?);
         }
     }
     if ranks > MAX_RANKS {
         return Ok(most);
     }
-    // For each source the bytes for all destinations before each destination.
+    // For each source: sum of the bytes for all destinations below each destination.
     let mut before = vec![vec![0u128; ranks as usize + 1]; ranks as usize];
     for (own, sent) in before.iter_mut().zip(sent) {
         for (destination, bytes) in sent {
@@ -110,7 +110,7 @@ fn over_ends(ring: &WdmRing, sent: &[Vec<(u32, u128)>]) -> Result<Time, UnitErro
         let mut from_arc = vec![0u128; ranks as usize];
         for length in 1..ranks {
             let last = (first + length - 1) % ranks;
-            // Bytes of the last rank to the arc, and of the arc to the last rank, stay inside.
+            // Bytes between the last rank and the arc now stay inside.
             leaving += before[last as usize][ranks as usize] - to_arc(last as usize, first, last);
             leaving -= from_arc[last as usize];
             for (destination, bytes) in &sent[last as usize] {
@@ -120,7 +120,7 @@ fn over_ends(ring: &WdmRing, sent: &[Vec<(u32, u128)>]) -> Result<Time, UnitErro
             let ends = (up + down) * u64::from(ring.channels());
             let ends = ends.min(u64::from(length) * intake(ring));
             if ends > 0 {
-                most = most.max(time::over(ring, leaving, 1, ends)?);
+                most = most.max(time::channel_time(ring, leaving, 1, ends)?);
             }
         }
     }

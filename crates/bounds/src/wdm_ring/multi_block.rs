@@ -1,82 +1,86 @@
-//! Relay trees with any number of blocks per lightpath: limits of the blocks of a lightpath in the
-//! first slots, and the bounds on slots and time that follow.
+//! Bounds on slots and time from relay trees, if a lightpath may carry any number of blocks. In the
+//! first slots, ranks have data of few blocks, so that a lightpath carries few blocks.
 //!
-//! Before slot s a rank has something of at most n_s ranks: n_1 = 1, n_(s+1) = min(N, (1 + r) n_s).
-//! So a lightpath of slot s carries something of at most n_s ranks, however many bytes it carries.
-//! G(p) is the least price of a relay tree ([`super::price`]).
+//! Before slot s, a rank has data of at most n_s ranks: n_1 = 1, n_(s+1) = min(N, (1 + r) n_s). A
+//! lightpath of slot s therefore carries data of at most n_s ranks, whatever the number of its
+//! bytes. G(p) is the least price of a relay tree ([`super::price`]).
 //!
 //! **spread** (theorem R9). If N G(p) > 2cN (p_1 n_1 + ... + p_S n_S) for some prices p, no plan
 //! has S slots.
 //!
-//! **Links in S slots** (theorem R11). For any prices q the bound on time may replace C_S(N) by
+//! **Links in S slots** (theorem R11). For any prices q, the following length may replace C_S(N) in
+//! the bound on time:
 //!
 //! ```text
 //! G(q) - 2c sum of max(0, q_s - free) n_s,  free = 1 of an all_gather, N / n_s of an all_reduce
 //! ```
 //!
-//! [`length`] searches for good prices. For an all_reduce C_S(N) + N - 1 is another replacement.
+//! [`length`] searches for good prices. For an all_reduce, C_S(N) + N - 1 may replace C_S(N) as
+//! well.
 
 use super::memo::Memo;
 use super::price::{LastSteps, certificate};
 use opticoll_base::interrupt;
 
-/// Maximum N times S for the search for prices.
+/// Maximum number of ranks times slots for which prices are searched.
 const MAX_WORK: u64 = 50_000;
 
-/// Unit of prices: the price 1 is this whole number.
+/// Integer that represents the price 1.
 pub const PART: u64 = 16;
 
-/// Returns n_1, n_2, ...: the maximum number of ranks of which a rank has something before each
-/// slot.
-pub(super) fn held(ranks: u32, intake: u64) -> impl Iterator<Item = u64> {
+/// Returns, for each slot, the maximum number of ranks whose data a rank has before the slot.
+pub(super) fn block_limits(ranks: u32, intake: u64) -> impl Iterator<Item = u64> {
     let ranks = u64::from(ranks);
-    let grow = move |held: &u64| Some(held.saturating_mul(1 + intake).min(ranks));
+    let grow = move |block_limits: &u64| Some(block_limits.saturating_mul(1 + intake).min(ranks));
     std::iter::successors(Some(1), grow)
 }
 
-/// Returns the least S from `known` on that *spread* does not refute. `channels` counts both
-/// directions, `intake` the lightpaths that a rank receives in a slot.
+/// Returns the least number of slots, from `known` on, that `spread` does not exclude. `channels`
+/// counts both directions. `intake` is the maximum number of lightpaths that a rank receives in a
+/// slot.
 pub fn least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
     let find = || find_least_steps(ranks, channels, intake, known);
     STEPS.get((ranks, channels, intake, known), find)
 }
 
-/// Computes [`least_steps`].
 fn find_least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
     let refuted = |steps: &u64| {
-        let supply = held(ranks, intake).map(|held| held.saturating_mul(channels));
+        let supply =
+            block_limits(ranks, intake).map(|block_limits| block_limits.saturating_mul(channels));
         let supply: Vec<u64> = supply.take(*steps as usize).collect();
         u64::from(ranks) * steps <= MAX_WORK && certificate(ranks, &supply).is_some()
     };
     (known..).find(|steps| !refuted(steps)).unwrap_or(known)
 }
 
-/// Known values of [`least_steps`] by ranks, channels, intake and `known`.
+/// Cached values of [`least_steps`], by its arguments.
 static STEPS: Memo<(u32, u64, u64, u64), u64> = Memo::new();
-/// Known values of [`length`] by its arguments.
+/// Cached values of [`length`], by its arguments.
 static LENGTHS: Memo<(u32, u64, u64, u64, Followed), Option<PricedLength>> = Memo::new();
 
-/// Data that are followed along relay trees.
+/// Data whose relay trees are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Followed {
-    /// Blocks, which stay apart: prices up to 1 are free.
+    /// Blocks, which are never combined. Prices up to 1 are free.
     Blocks,
-    /// Contributions, which are combined on the way: prices up to N / n_s are free.
+    /// Contributions, which ranks combine. Prices up to N / n_s are free, where n_s is from
+    /// `block_limits`.
     Contributions,
 }
 
-/// Terms G(q) and 2c sum of max(0, q_s - free) n_s of a length, both times [`PART`].
+/// Length of relay trees at some prices: `tree` minus `paid`. Both fields are times [`PART`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PricedLength {
     /// Least price of a relay tree.
     pub tree: u64,
-    /// Cost of the prices above the free ones.
+    /// Cost of the prices above the free prices.
     pub paid: u64,
 }
 
-/// Returns the terms of the greatest G(q) - 2c sum of max(0, q_s - free) n_s found for S slots,
-/// which may replace C_S(N) in the bound on time; `None` if N S exceeds `MAX_WORK` or prices grow
-/// too high.
+/// Searches for the prices at which the length of relay trees, minus the cost of prices above the
+/// free prices, is greatest. This length may replace the length of a relay tree in the bound on
+/// time of plans of `steps` slots. `None` if `ranks` times `steps` exceeds `MAX_WORK`, or if a
+/// price grows too high.
 pub fn length(
     ranks: u32,
     channels: u64,
@@ -91,7 +95,6 @@ pub fn length(
     LENGTHS.get((ranks, channels, intake, steps, followed), find)
 }
 
-/// Computes [`length`].
 fn find_length(
     ranks: u32,
     channels: u64,
@@ -99,32 +102,35 @@ fn find_length(
     steps: u64,
     followed: Followed,
 ) -> Option<PricedLength> {
-    let held: Vec<u64> = held(ranks, intake).take(steps as usize).collect();
-    let free = |held: &u64| match followed {
+    let block_limits: Vec<u64> = block_limits(ranks, intake).take(steps as usize).collect();
+    let free = |block_limits: &u64| match followed {
         Followed::Blocks => PART,
-        Followed::Contributions => u64::from(ranks) * PART / held,
+        Followed::Contributions => u64::from(ranks) * PART / block_limits,
     };
-    let free: Vec<u64> = held.iter().map(free).collect();
-    // Only the first slots are scarce; the prices of the others stay free.
-    let scarce = held.iter().filter(|&&held| held < u64::from(ranks)).count();
-    let (free, others) = free.split_at(scarce);
-    let others = LastSteps::new(ranks, others)?;
+    let free: Vec<u64> = block_limits.iter().map(free).collect();
+    // Only the first slots are scarce; all other slots have the free price.
+    let scarce = block_limits
+        .iter()
+        .filter(|&&block_limits| block_limits < u64::from(ranks))
+        .count();
+    let (free, last_steps) = free.split_at(scarce);
+    let last_steps = LastSteps::new(ranks, last_steps)?;
     let mut prices = free.to_vec();
     for _ in 0..PASSES {
         for step in 0..scarce {
             raise(
-                &others,
+                &last_steps,
                 &mut prices,
                 step,
                 free[step],
-                held[step] * channels,
+                block_limits[step] * channels,
             )?;
         }
     }
-    let dearer = prices.iter().zip(free).zip(&held);
-    let paid = dearer.map(|((price, free), held)| (price - free) * held * channels);
+    let dearer = prices.iter().zip(free).zip(&block_limits);
+    let paid = dearer.map(|((price, free), block_limits)| (price - free) * block_limits * channels);
     Some(PricedLength {
-        tree: others.cheapest(&prices)?,
+        tree: last_steps.cheapest(&prices)?,
         paid: paid.sum(),
     })
 }
@@ -132,11 +138,11 @@ fn find_length(
 /// Number of times that the price of each scarce slot is set.
 const PASSES: usize = 2;
 
-/// Raises the price of a slot until the load of the slot in a cheapest tree falls to its supply.
-/// The difference in [`length`] is concave in each price, and rises while the load exceeds the
-/// supply.
+/// Raises the price of slot `step` until the load of the slot in a cheapest tree falls to its
+/// `supply`. The difference of the terms in [`length`] is a concave function of each price. It
+/// rises while the load exceeds the supply.
 fn raise(
-    others: &LastSteps,
+    last_steps: &LastSteps,
     prices: &mut [u64],
     step: usize,
     free: u64,
@@ -145,7 +151,7 @@ fn raise(
     let mut is_short = |price: u64| {
         interrupt::check();
         prices[step] = price;
-        Some(others.loads(prices)?[step] > supply)
+        Some(last_steps.loads(prices)?[step] > supply)
     };
     let (mut low, mut high) = (free, free);
     while is_short(high)? {
@@ -159,16 +165,16 @@ fn raise(
             false => high = middle,
         }
     }
-    // If trees of several loads cost the same, the load may fall at either price.
+    // If trees with different loads cost the same, the load may fall to the supply at either price.
     let mut gain = |price: u64| {
         prices[step] = price;
         Some(
-            others
+            last_steps
                 .cheapest(prices)?
                 .saturating_sub((price - free) * supply),
         )
     };
-    let better = if gain(low)? >= gain(high)? { low } else { high };
-    prices[step] = better;
+    let best_price = if gain(low)? >= gain(high)? { low } else { high };
+    prices[step] = best_price;
     Some(())
 }

@@ -1,11 +1,12 @@
 //! Least priced length of a relay tree.
 //!
-//! A link-channel of step t = 1..S costs p_t >= 0. A lightpath of length l in step t costs p_t l,
-//! and a rank forwards only in later steps than the one in which it received. G(p) is the least
-//! price of a relay tree. If all prices are 1, the price is the length: G(1, ..., 1) = C_S(N).
+//! A channel of a link in step t = 1..S costs p_t >= 0. A lightpath of l links in step t costs p_t
+//! l. A rank forwards only in later steps than the step in which it received. G(p) is the least
+//! price of a relay tree. If all prices are 1, the price is the length in links: G(1, ..., 1) =
+//! C_S(N).
 //!
-//! V_t(n) is the least price of filling a gap of n ranks between two holders in steps t, ..., S
-//! (theorem R8):
+//! V_t(n) is the least price, in steps t, ..., S, of informing the n ranks of a gap between two
+//! ranks that have the data (theorem R8):
 //!
 //! ```text
 //! L_t(0) = 0,  L_t(x) = p_t x + min over 0 <= y < x of L_t(y) + V_(t+1)(x - y - 1)
@@ -14,23 +15,25 @@
 //! G(p)   = V_1(N - 1)
 //! ```
 //!
-//! All of these functions are convex, so that each step merges their differences in rising order,
-//! and G(p) takes O(S N) operations. Following each difference back to the prices in it gives the
-//! load of every step in a cheapest tree, which shows the prices to raise.
+//! All of these functions are convex. Each step therefore merges their first differences in
+//! ascending order, and G(p) takes O(S N) operations. Each difference is a sum of prices. Following
+//! the differences back to these prices gives the load of every step in a cheapest tree, which
+//! shows the prices to raise.
 
 use opticoll_base::interrupt;
 
-/// Difference to a number of ranks that cannot be reached: more than any sum of prices.
+/// First difference at a number of ranks that no tree reaches. Exceeds any sum of prices.
 const UNREACHED: u64 = u64::MAX / 8;
 
-/// Function from which a difference of a merged function comes, and its index there.
+/// Function from which a first difference originates, and its index in that function.
 #[derive(Debug, Clone, Copy)]
 enum Origin {
     One(u32),
     Other(u32),
 }
 
-/// Merges the first differences of two convex functions in rising order.
+/// Merges the first differences of two convex functions, `one` and `other`, in ascending order into
+/// `into`. `from` gets the origin of each difference.
 fn merge(one: &[u64], other: &[u64], into: &mut [u64], from: &mut [Origin]) {
     let (mut first, mut second) = (0, 0);
     for (into, from) in into.iter_mut().zip(from) {
@@ -44,7 +47,7 @@ fn merge(one: &[u64], other: &[u64], into: &mut [u64], from: &mut [Origin]) {
     }
 }
 
-/// Origins of the differences of L_t, M_t and V_t of one step.
+/// Origins of the first differences of L, M and V in one step (functions of the header).
 struct StepGain {
     one_end: Vec<Origin>,
     with_one_end: Vec<Origin>,
@@ -52,7 +55,8 @@ struct StepGain {
 }
 
 impl StepGain {
-    /// Replaces the differences of V_(t+1) in `later` by those of V_t.
+    /// Replaces the first differences of V after this step by those of V from this step on. `price`
+    /// is the price of a channel in this step.
     fn new(price: u64, later: &mut [u64]) -> StepGain {
         interrupt::check();
         let count = later.len();
@@ -82,8 +86,9 @@ impl StepGain {
         }
     }
 
-    /// Returns the total length of the lightpaths in this step. `uses` counts how often each
-    /// difference of V_t is used, and becomes the same for V_(t+1).
+    /// Returns the total length, in links, of the lightpaths in this step. `uses` counts how often
+    /// a cheapest tree uses each difference of V from this step on; the function replaces these
+    /// counts by those for later steps.
     fn load(&self, uses: &mut [u64]) -> u64 {
         interrupt::check();
         let count = uses.len();
@@ -116,21 +121,23 @@ impl StepGain {
     }
 }
 
-/// Differences of V_t, from the last step backwards.
+/// First differences of the header's function V, from the last step backwards.
 pub(super) mod backwards {
     use super::{StepGain, UNREACHED};
 
-    /// Returns the differences of V_(S+1): no rank is reached.
+    /// Returns the first differences of V without any steps: no rank is reached.
     pub(crate) fn nothing(ranks: u32) -> Vec<u64> {
         vec![UNREACHED; ranks.saturating_sub(1) as usize]
     }
 
-    /// Replaces the differences of V_(t+1) by those of V_t, given the price of step t.
+    /// Adds a step before the steps of `later`, which has the first differences of V. `price` is
+    /// the price of a channel in the new step.
     pub(crate) fn step(price: u64, later: &mut [u64]) {
         StepGain::new(price, later);
     }
 
-    /// Returns V_t(N - 1); `u64::MAX` if no tree reaches all ranks.
+    /// Returns the least price of a relay tree, from the first differences of V; `u64::MAX` if no
+    /// tree reaches all ranks.
     pub(crate) fn cost(differences: &[u64]) -> u64 {
         match differences.last() {
             Some(&last) if last >= UNREACHED => u64::MAX,
@@ -139,20 +146,18 @@ pub(super) mod backwards {
     }
 }
 
-/// Maximum sum of all prices.
 const MAX_PRICE_SUM: u64 = 1 << 32;
 
-/// Prices of the last steps, which stay the same while those of the first steps change.
+/// Last steps of trees, whose prices stay the same while the prices of the first steps change.
 pub(super) struct LastSteps {
-    /// Differences of V_t, where t is the first of these steps.
+    /// First differences of the header's function V for the last steps.
     differences: Vec<u64>,
-    /// Sum of the prices of these steps.
     total: u64,
 }
 
 impl LastSteps {
-    /// Returns `None` if the prices sum up to more than [`MAX_PRICE_SUM`], or if there are no
-    /// ranks.
+    /// Computes the last steps for the given prices. `None` if the sum of the prices exceeds
+    /// [`MAX_PRICE_SUM`], or if there are no ranks.
     pub(super) fn new(ranks: u32, prices: &[u64]) -> Option<LastSteps> {
         let total = checked_sum(prices)?;
         let mut differences = vec![UNREACHED; ranks.checked_sub(1)? as usize];
@@ -162,9 +167,9 @@ impl LastSteps {
         Some(LastSteps { differences, total })
     }
 
-    /// Returns the first steps of a cheapest tree, in reverse order, and the price of the whole
-    /// tree, given the prices of the first steps. `None` if no tree reaches all ranks or the sum of
-    /// all prices exceeds [`MAX_PRICE_SUM`].
+    /// Returns the first steps of a cheapest tree in reverse order, and the price of the whole
+    /// tree. `first` has the prices of the first steps. `None` if no tree reaches all ranks, or if
+    /// the sum of all prices exceeds [`MAX_PRICE_SUM`].
     fn tree(&self, first: &[u64]) -> Option<(Vec<StepGain>, u64)> {
         checked_sum(first)?
             .checked_add(self.total)
@@ -179,13 +184,14 @@ impl LastSteps {
         Some((steps, differences.iter().sum()))
     }
 
-    /// Returns G(p), given the prices of the first steps; `None` as for [`cheapest`].
+    /// Returns the least price of a relay tree, given the prices `first` of the first steps; `None`
+    /// under the conditions of [`cheapest`].
     pub(super) fn cheapest(&self, first: &[u64]) -> Option<u64> {
         self.tree(first).map(|(_, price)| price)
     }
 
-    /// Returns the total length of the lightpaths in each of the first steps of a cheapest tree;
-    /// `None` as for [`cheapest`].
+    /// Returns the total length, in links, of the lightpaths in each of the first steps of a
+    /// cheapest tree. `None` under the conditions of [`cheapest`].
     pub(super) fn loads(&self, first: &[u64]) -> Option<Vec<u64>> {
         let (backwards, _) = self.tree(first)?;
         let mut uses = vec![1; self.differences.len()];
@@ -194,42 +200,43 @@ impl LastSteps {
     }
 }
 
-/// Returns the sum of prices; `None` if it exceeds [`MAX_PRICE_SUM`].
+/// Returns the sum of `prices`; `None` if the sum exceeds [`MAX_PRICE_SUM`].
 fn checked_sum(prices: &[u64]) -> Option<u64> {
     let total = prices.iter().try_fold(0u64, |sum, p| sum.checked_add(*p));
     total.filter(|&total| total <= MAX_PRICE_SUM)
 }
 
-/// Returns G(p), the least priced length of a relay tree of `prices.len()` steps on a ring of
-/// `ranks` ranks; `None` if no tree reaches all ranks (no steps) or the sum of prices exceeds 2^32.
+/// Returns the least price of a relay tree with `prices.len()` steps on a ring of `ranks` ranks.
+/// `prices` has the price of a channel in each step. `None` if no tree reaches all ranks in these
+/// steps, or if the sum of the prices exceeds 2^32.
 pub fn cheapest(ranks: u32, prices: &[u64]) -> Option<u64> {
     LastSteps::new(ranks, &[])?.cheapest(prices)
 }
 
-/// Returns the total length of the lightpaths in every step of a cheapest tree, whose priced sum is
-/// G(p); `None` as for [`cheapest`].
+/// Returns the total length, in links, of the lightpaths in each step of the tree of [`cheapest`];
+/// `None` under the same conditions.
 pub fn loads(ranks: u32, prices: &[u64]) -> Option<Vec<u64>> {
     LastSteps::new(ranks, &[])?.loads(prices)
 }
 
-/// Returns whether a relay tree costs more at these prices than the supply of all steps: `supply`
-/// link-channels for every rank and step.
+/// Returns whether a relay tree costs more than all available channels together. `supply` has the
+/// number of channels of links per rank in each step, and `prices` the price of a channel.
 fn exceeds(ranks: u32, supply: &[u64], prices: &[u64]) -> bool {
     let each = supply.iter().zip(prices);
-    let worth: u128 = each
+    let supply_price: u128 = each
         .map(|(supply, price)| u128::from(*supply) * u128::from(*price))
         .sum();
-    cheapest(ranks, prices).is_some_and(|least| u128::from(least) > worth)
+    cheapest(ranks, prices).is_some_and(|least| u128::from(least) > supply_price)
 }
 
-/// Searches for prices at which a relay tree costs more than the `supply` of all steps, by
-/// multiplicative weights (Arora, Hazan and Kale, Theory of Computing 2012): steps that the
-/// cheapest tree loads beyond their supply become dearer, others cheaper. [`exceeds`] checks the
-/// prices before they are returned. `None` if no prices were found in [`ROUNDS`] rounds.
+/// Searches for prices that prove that the steps are too few: a relay tree costs more than the
+/// `supply` of all steps. Multiplicative weights (Arora, Hazan and Kale, Theory of Computing 2012)
+/// raise the price of steps whose load in the cheapest tree exceeds their supply, and lower all
+/// other prices. [`exceeds`] checks the result. `None` if [`ROUNDS`] rounds find no such prices.
 pub(super) fn certificate(ranks: u32, supply: &[u64]) -> Option<Vec<u64>> {
     let least = supply.iter().copied().min()?.max(1) as f64;
     let most = supply.iter().copied().max()?.max(1) as f64;
-    // Scarce steps are dear from the beginning.
+    // Scarce steps have a high price from the start.
     let mean = (least * most).sqrt();
     let supply_of = |step: usize| supply[step].max(1) as f64;
     let mut weights: Vec<f64> = (0..supply.len())
@@ -259,8 +266,9 @@ pub(super) fn certificate(ranks: u32, supply: &[u64]) -> Option<Vec<u64>> {
     None
 }
 
-/// Maximum number of rounds, and the mean price.
+/// Maximum number of rounds.
 const ROUNDS: u32 = 60;
+/// Mean of the prices.
 const SCALE: f64 = 10_000.0;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! C_S(N): the least total length of a tree of lightpaths of depth at most S that reaches all N
-//! ranks of a ring from one of them. An all_gather in S slots has P C_S(N) <= 2 c S (theorem R5),
-//! and C_S falls with S.
+//! C_S(N): the least total length, in links, of a tree of lightpaths of depth at most S that
+//! connects one rank of a ring to all N ranks. An all_gather in S slots fulfils P C_S(N) <= 2 c S
+//! (theorem R5). C_S falls with S.
 //!
-//! f_h(n) is the least length of trees of depth at most h that reach the n ranks next to a root on
-//! one of its sides (theorems R6 and R7):
+//! f_h(n) is the least length of trees of depth at most h that reach the n nearest ranks in one
+//! direction from a root (theorems R6 and R7):
 //!
 //! ```text
 //! b_h(s) = min over 0 <= l < s of  (l + 1) + f_(h-1)(l) + f_(h-1)(s - 1 - l)
@@ -11,29 +11,30 @@
 //! C_h(N) = f_h(floor((N - 1) / 2)) + f_h(ceil((N - 1) / 2))
 //! ```
 //!
-//! f_h is convex. Let D be the differences of f_(h-1), and E those of f_h. The differences of b_h
-//! are 1, then the 1 + D(l) and the D(l), merged in rising order. The differences of f_h are 1,
-//! then those of b_h and the 1 + E(m), merged. Each depth takes O(N) operations. C_1(N) = floor(N^2
-//! / 4), and C_S(N) = N - 1 for S >= N / 2.
+//! f_h is convex. Let D be the first differences of f_(h-1), and E those of f_h. The differences of
+//! b_h are 1, followed by all 1 + D(l) and all D(l), merged in ascending order. The differences of
+//! f_h are 1, followed by the differences of b_h and all 1 + E(m), merged. Each depth takes O(N)
+//! operations. C_1(N) = floor(N^2 / 4), and C_S(N) = N - 1 for S >= N / 2.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use opticoll_base::interrupt;
 
-/// Difference to a number of ranks that cannot be reached.
+/// First difference at a number of ranks that no tree reaches.
 const UNREACHED: u32 = u32::MAX / 2;
 
-/// Maximum N times S for which C_S(N) is computed.
+/// Maximum number of ranks times slots for which [`cost`] is computed.
 pub(super) const MAX_WORK: u64 = 3_000_000_000;
 
-/// Iterator over C_1(N), C_2(N), ...: an endless, falling sequence of lengths in links.
+/// Endless iterator over the least lengths, in links, of relay trees of depth 1, 2, ...
 #[derive(Debug, Clone)]
 pub struct RelayCosts {
     ranks: u32,
-    /// Differences f_h(n + 1) - f_h(n) for n from 0 to half of N.
+    /// First differences of the header's function f, up to half of the ring; indexed by number of
+    /// ranks.
     differences: Vec<u32>,
-    /// Differences of b_h(s) from s = 1 on.
+    /// First differences of the header's function b, up to half of the ring.
     to_child: Vec<u32>,
 }
 
@@ -91,11 +92,12 @@ impl Iterator for RelayCosts {
     }
 }
 
-/// Returns the least S with `pieces` C_S(N) <= `channels` S (channels of both directions), or a
-/// smaller number if `known` slots are certainly needed and enough for that S. `None` if S is too
-/// great to be computed.
+/// Returns the least number of slots that theorem R5 permits for an all_gather with `pieces` chunks
+/// per block. `channels` counts both directions. If `known` slots, which are certainly needed,
+/// exceed this number, a smaller number may be returned. `None` if the number is too great to be
+/// computed.
 pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, known: u64) -> Option<u64> {
-    // C_S >= N - 1, with equality from S = N / 2 on, where no computation is needed.
+    // Relay trees have at least N - 1 links. From N / 2 slots on, N - 1 links are enough.
     let least = (pieces * u64::from(ranks - 1)).div_ceil(channels);
     if 2 * least.max(known) >= u64::from(ranks) {
         return Some(least);
@@ -107,31 +109,32 @@ pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, known: u64) ->
     (least..=farthest).find(|&steps| pieces * cost(ranks, steps) <= channels * steps)
 }
 
-/// Costs of a ring that were computed, and the iterator that continues them.
-struct KnownCosts {
+/// Computed lengths of the relay trees of a ring, and the iterator that continues the list.
+struct StoredCosts {
     costs: Vec<u64>,
     following: RelayCosts,
 }
 
-/// Maximum number of ranks of all rings whose costs are stored together, about 20 MB.
+/// Maximum number of ranks of all rings with stored costs, about 20 MB of memory.
 const MAX_STORED_RANKS: u64 = 1 << 22;
 
 thread_local! {
-    /// Costs by number of ranks. Bounds on slots and on time need the same costs for any number of
-    /// pieces; plans of groups need those of smaller rings.
-    static KNOWN: RefCell<BTreeMap<u32, KnownCosts>> = const { RefCell::new(BTreeMap::new()) };
+    /// Stored lengths by number of ranks. Bounds on slots and bounds on time need the same lengths
+    /// for any number of pieces. Hierarchical plans also need the lengths of smaller rings.
+    static STORED: RefCell<BTreeMap<u32, StoredCosts>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Returns C_S(N) for S >= 1. Computed costs are stored.
+/// Returns C_S(N): the least length, in links, of a relay tree of depth at most `steps` on a ring
+/// of `ranks` ranks. Stores computed lengths.
 pub fn cost(ranks: u32, steps: u64) -> u64 {
-    KNOWN.with_borrow_mut(|known| {
+    STORED.with_borrow_mut(|known| {
         if !known.contains_key(&ranks) {
             let stored_ranks: u64 = known.keys().map(|&ranks| u64::from(ranks)).sum();
             if stored_ranks + u64::from(ranks) > MAX_STORED_RANKS {
                 known.clear();
             }
         }
-        let known = known.entry(ranks).or_insert_with(|| KnownCosts {
+        let known = known.entry(ranks).or_insert_with(|| StoredCosts {
             costs: Vec::new(),
             following: RelayCosts::new(ranks),
         });

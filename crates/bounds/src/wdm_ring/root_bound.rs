@@ -1,38 +1,41 @@
 //! Relay-tree bound of a broadcast, in which every byte must leave the root (theorem R11).
 //!
-//! At most r lightpaths leave the root in a slot. From slot s on a byte spreads along a relay tree
-//! of the slots s, ..., S, which costs at least V_s(p) ([`super::price`]). So for any prices 0 <=
-//! p_s <= 1 the bound on time may replace C_S(N) by
+//! At most r lightpaths leave the root in a slot. A byte that leaves in slot s spreads along a
+//! relay tree of the slots s, ..., S, which costs at least V_s(p) ([`super::price`]). For any
+//! prices 0 <= p_s <= 1, the following length may therefore replace C_S(N) in the bound on time:
 //!
 //! ```text
 //! min over s of V_s(p) + (1 - p_s) 2cN / r
 //! ```
 //!
-//! All prices 1 give C_S(N), and all prices 0 give 2cN / r: bytes that leave late have a costly
-//! tree, and not all bytes can leave early. Backwards the same holds for a reduce.
+//! If all prices are 1, the length is C_S(N). If all prices are 0, the length is 2cN / r. Good
+//! prices lie in between: bytes that leave late have a costly tree, and not all bytes can leave
+//! early. By time reversal, the same holds for a reduce.
 //!
-//! **Prices.** A higher price of a slot raises all V_s before it. So the search sets prices from
-//! the last slot backwards, each the highest with which the term of its slot still reaches a
-//! length, and bisection finds the length. The returned bound follows from the prices alone.
+//! **Prices.** A higher price of a slot raises V_s for all earlier slots s. The search therefore
+//! sets prices from the last slot backwards. Each price is the highest at which the term of its
+//! slot still reaches a target length, and bisection finds the greatest target. The returned bound
+//! follows from the prices alone.
 
 use super::memo::Memo;
 use super::price::backwards;
 use opticoll_base::interrupt;
 
-/// Whole number that stands for the price 1.
+/// Integer that represents the price 1.
 const UNIT_PRICE: u64 = 1 << 12;
 
-/// Maximum N times S for the search for prices.
+/// Maximum number of ranks times slots for which prices are searched.
 const MAX_WORK: u64 = 20_000;
 
 /// Number of bisection steps.
 const ROUNDS: u32 = 9;
 
-/// Known values of [`length`] by its arguments.
+/// Cached values of [`length`], by its arguments.
 static LENGTHS: Memo<(u32, u64, u64, u64, u64), u64> = Memo::new();
 
-/// Returns the length that may replace C_S(N) = `cost` for a broadcast or reduce in `steps` slots,
-/// rounded down; at most `intake` lightpaths leave a rank in a slot.
+/// Returns the length in links, rounded down, that may replace the length `cost` of a relay tree in
+/// the bound on time of a broadcast or reduce in `steps` slots. At most `intake` lightpaths leave a
+/// rank in a slot. `channels` counts both directions.
 pub fn length(ranks: u32, channels: u64, intake: u64, steps: u64, cost: u64) -> u64 {
     if u64::from(ranks) * steps > MAX_WORK || intake == 0 {
         return cost;
@@ -46,16 +49,15 @@ pub fn length(ranks: u32, channels: u64, intake: u64, steps: u64, cost: u64) -> 
     LENGTHS.get((ranks, channels, intake, steps, cost), find)
 }
 
-/// Broadcast whose prices are searched.
 struct RootBound {
     ranks: u32,
     steps: u64,
-    /// Length 2cN / r.
+    /// Channels of all links in a slot, divided by the lightpaths that can leave the root.
     each: u64,
 }
 
 impl RootBound {
-    /// Returns the greatest length found, from `cost` on.
+    /// Returns the greatest length that the bisection finds, at least `cost`.
     fn longest(&self, cost: u64) -> u64 {
         let (mut low, mut high) = (cost, 2 * cost + 1);
         for _ in 0..ROUNDS {
@@ -68,7 +70,7 @@ impl RootBound {
         low
     }
 
-    /// Returns whether prices were found with which the terms of all slots reach `length`.
+    /// Returns whether there are prices at which the terms of all slots reach `length`.
     fn reaches(&self, length: u64) -> bool {
         let mut later = backwards::nothing(self.ranks);
         (0..self.steps).all(|_| {
@@ -81,15 +83,16 @@ impl RootBound {
         })
     }
 
-    /// Returns V_s + (1 - p_s) 2cN / r, given the differences of V_(s+1) in `later`.
+    /// Returns the term of a slot in the formula of the header, for the price `price` of this slot.
+    /// `later` has the first differences of V for later slots.
     fn term(&self, later: &[u64], price: u64) -> u64 {
         let mut differences = later.to_vec();
         backwards::step(price, &mut differences);
         backwards::cost(&differences).saturating_add((UNIT_PRICE - price) * self.each)
     }
 
-    /// Returns the highest price with which the term reaches `length`; the term is concave in the
-    /// price.
+    /// Returns the highest price at which the term reaches `length`; `None` if there is none. The
+    /// term is a concave function of the price.
     fn highest_price(&self, later: &[u64], length: u64) -> Option<u64> {
         if self.term(later, UNIT_PRICE) >= length {
             return Some(UNIT_PRICE);

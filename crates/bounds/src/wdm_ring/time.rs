@@ -1,20 +1,20 @@
-//! Lower bounds on time, in the cost model of the simulators: a slot takes its reconfiguration R,
-//! if charged, and as long as its longest lightpath, at least a + delta * hops + bytes / B. (If
-//! flits are converted, a and 1 / B are a and t of [`opticoll_fabric::fabric::transmission`].)
+//! Lower bounds on time, in the cost model of the simulators. A slot takes its reconfiguration R,
+//! if charged, and the time of its longest lightpath, which is at least a + delta * hops + bytes /
+//! B. If flits are converted, a and 1 / B are a and t of [`opticoll_fabric::fabric::transmission`].
 //!
 //! | name | bound on the time T | theorem |
 //! |---|---|---|
-//! | `bandwidth` | R + a + delta + m / (r B), for m bytes that a rank must receive, or send | R10 |
-//! | `rounds` | G (R + a + delta) + m / (r B), with G slots by growth or spread | R10 |
-//! | `reach` | as `rounds`, with the slots by `reach` | R2, R10 |
-//! | `latency` | G (R + a) + D delta, for the farthest data, which cross D links | R10 |
+//! | `bandwidth` | R + a + delta + m / (r B) for m bytes that a rank must receive, or send | R10 |
+//! | `rounds` | G (R + a + delta) + m / (r B), with the G slots of `growth` or `spread` | R10 |
+//! | `reach` | as `rounds`, with the slots of `reach` | R2, R10 |
+//! | `latency` | G (R + a) + D delta, for data that cross D links to the farthest rank | R10 |
 //! | `relay_tree` | min over S >= G of S (R + a + delta) + max(bandwidth, E_S d / (2 c B)) | R11 |
-//! | `crossings` | as `relay_tree`, for an all_reduce by [`super::crossings`] | R12 |
+//! | `crossings` | as `relay_tree`, with E_S of an all_reduce from [`super::crossings`] | R12 |
 //!
-//! E_S is the least number of links that a byte of every block takes in S slots, d the bytes of a
-//! block. A reduce_scatter is an all_gather backwards with d = M / N, a reduce a broadcast
-//! backwards. With light trees `relay_tree` holds, backwards, for reduce_scatter, reduce and
-//! all_reduce: at most one copy of a contribution reaches a given rank.
+//! E_S is the least number of links that a byte of every block occupies in S slots, and d is the
+//! number of bytes of a block. A reduce_scatter is a time-reversed all_gather with d = M / N, and a
+//! reduce is a time-reversed broadcast. With light trees, `relay_tree` holds only for
+//! reduce_scatter, reduce and all_reduce: at most one copy of a contribution reaches a given rank.
 //!
 //! ```
 //! use opticoll_bounds::ReconfigurationCost;
@@ -44,10 +44,8 @@ use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Returns all lower bounds on the time of a collective of a size.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns all lower bounds on the time of `collective` at the size `size`. Fails if a time exceeds
+/// 64 bits of picoseconds.
 pub fn times(
     ring: &WdmRing,
     collective: &Collective,
@@ -64,9 +62,9 @@ pub fn times(
     };
     let propagation = ring.least_propagation()?;
     let hop = ring.transmission().latency().plus(propagation)?;
-    let behind = u128::from(behind_cuts::ranks(ring, collective)) * u128::from(size.get());
-    let behind = over(ring, behind, 1, u64::from(ring.channels()))?;
-    let sending = bandwidth(ring, collective, size)?.max(behind);
+    let behind_cut = u128::from(behind_cuts::ranks(ring, collective)) * u128::from(size.get());
+    let behind_cut = channel_time(ring, behind_cut, 1, u64::from(ring.channels()))?;
+    let sending = bandwidth(ring, collective, size)?.max(behind_cut);
     let mut bounds = vec![TimeBound {
         time: once.plus(hop)?.plus(sending)?,
         name: "bandwidth",
@@ -89,13 +87,13 @@ pub fn times(
         ReconfigurationCost::EverySlot => ring.reconfiguration.plus(hop)?,
         _ => hop,
     };
-    let beside = match charge {
+    let charged_once = match charge {
         ReconfigurationCost::Once => once,
         _ => Time::ZERO,
     };
     if let Some(rounds) = reach_slots(ring, collective) {
         bounds.push(TimeBound {
-            time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
+            time: per_slot.times(rounds)?.plus(sending)?.plus(charged_once)?,
             name: "reach",
             assumption: "slots run one after the other, each as long as its longest lightpath; no \
                          lightpath is longer than the reach of the fabric",
@@ -103,18 +101,18 @@ pub fn times(
     }
     let rounds = super::slots_for_any_load(ring, collective).steps;
     bounds.push(TimeBound {
-        time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
+        time: per_slot.times(rounds)?.plus(sending)?.plus(charged_once)?,
         name: "rounds",
         assumption: "slots run one after the other, each as long as its longest lightpath",
     });
     let charged = match charge {
         ReconfigurationCost::EverySlot => ring.reconfiguration.times(rounds)?,
-        _ => beside,
+        _ => charged_once,
     };
     bounds.push(latency(rounds, charged)?);
     if let Some((time, counted_by)) = relay_tree_time(ring, collective, size, per_slot, sending)? {
         bounds.push(TimeBound {
-            time: time.plus(beside)?,
+            time: time.plus(charged_once)?,
             name: match counted_by {
                 CountedBy::Trees => "relay_tree",
                 CountedBy::Crossings => "crossings",
@@ -134,10 +132,8 @@ pub fn times(
     Ok(bounds)
 }
 
-/// Returns the greatest lower bound on time; of equal bounds the first, which assumes least.
-///
-/// # Errors
-/// A time beyond 64 bits of picoseconds.
+/// Returns the greatest lower bound on time. Of equal bounds, returns the first, which has the
+/// weakest assumption. Fails if a time exceeds 64 bits of picoseconds.
 pub fn best(
     ring: &WdmRing,
     collective: &Collective,
@@ -149,9 +145,9 @@ pub fn best(
     Ok(*greatest.unwrap_or(&bounds[0]))
 }
 
-/// Returns the least time in which `channels` channels together carry `bytes / parts` bytes,
-/// rounded down.
-pub(super) fn over(
+/// Returns the least time in which `channels` channels together transmit `bytes / parts` bytes,
+/// rounded down to picoseconds.
+pub(super) fn channel_time(
     ring: &WdmRing,
     bytes: u128,
     parts: u64,
@@ -163,7 +159,8 @@ pub(super) fn over(
     time.map(Time::from_ps).ok_or_else(crate::too_long)
 }
 
-/// Returns m / (r B), or the cut of an all_to_all if it is greater.
+/// Returns the least time in which the busiest rank sends or receives its bytes. For an all_to_all,
+/// returns the time over the cut between the halves if it is greater.
 fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
     let ranks = u64::from(collective.ranks());
     let bytes = u128::from(size.get());
@@ -173,17 +170,21 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
     let whole = ring.broken.is_empty();
     match collective.kind() {
         CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => {
-            over(ring, bytes * others, 1, narrowest)
+            channel_time(ring, bytes * others, 1, narrowest)
         }
-        CollectiveKind::ReduceScatter if whole => over(ring, bytes * others, ranks, narrowest),
+        CollectiveKind::ReduceScatter if whole => {
+            channel_time(ring, bytes * others, ranks, narrowest)
+        }
         CollectiveKind::ReduceScatter => {
-            over(ring, bytes - bytes.div_ceil(ranks.into()), 1, narrowest)
+            channel_time(ring, bytes - bytes.div_ceil(ranks.into()), 1, narrowest)
         }
         CollectiveKind::AllReduce => {
-            let every = over(ring, 2 * bytes * others, 1, total_intake(ring))?;
-            Ok(every.max(over(ring, bytes, 1, narrowest)?))
+            let every = channel_time(ring, 2 * bytes * others, 1, total_intake(ring))?;
+            Ok(every.max(channel_time(ring, bytes, 1, narrowest)?))
         }
-        CollectiveKind::Broadcast | CollectiveKind::Reduce => over(ring, bytes, 1, narrowest),
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => {
+            channel_time(ring, bytes, 1, narrowest)
+        }
         CollectiveKind::Barrier => Ok(Time::ZERO),
         CollectiveKind::AllToAll => {
             let pairs = u128::from(ranks) * u128::from(ranks) / 4;
@@ -192,14 +193,14 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
             } else {
                 (bytes / u128::from(ranks), 1)
             };
-            let cut = over(ring, block * pairs, parts, across)?;
-            Ok(cut.max(over(ring, block * others, parts, narrowest)?))
+            let cut = channel_time(ring, block * pairs, parts, across)?;
+            Ok(cut.max(channel_time(ring, block * others, parts, narrowest)?))
         }
     }
 }
 
-/// Returns the least product of bytes and links for the blocks of a rank (of M / `parts` bytes
-/// each) in `slots` slots, in which relay trees have the length `cost`: see [`multi_block`].
+/// Returns the bytes of `size`, times the least number of links that each byte occupies in `slots`
+/// slots (E_S). Relay trees have the length `cost`. See [`multi_block`].
 fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, cost: u64) -> u128 {
     let (bytes, ranks) = (u128::from(size.get()), collective.ranks());
     let channels = 2 * u64::from(ring.channels());
@@ -210,8 +211,8 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
     let parts = u128::from(multi_block::PART);
     let (followed, cost, larger) = match collective.kind() {
         CollectiveKind::AllGather => (Followed::Blocks, cost, bytes),
-        // Backwards a light tree of a slot may belong to many blocks, which `multi_block` does not
-        // cover.
+        // By time reversal, a light tree of a slot may belong to many blocks, which `multi_block`
+        // does not cover.
         _ if ring.multicast => return bytes * u128::from(cost),
         CollectiveKind::ReduceScatter => {
             let block = bytes.div_ceil(ranks.into());
@@ -232,9 +233,8 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
     })
 }
 
-/// Returns min over S >= G of S (R + a + delta) + max(`bandwidth`, E_S d / (2 c B)), and the
-/// argument that gives E_S: C_S(N) by relay trees, or more. `None` for collectives without this
-/// bound.
+/// Returns the bound `relay_tree` or `crossings`, which is the minimum over all numbers of slots,
+/// and the argument that decides it. `None` for collectives without this bound.
 fn relay_tree_time(
     ring: &WdmRing,
     collective: &Collective,
@@ -255,11 +255,12 @@ fn relay_tree_time(
     }
     let channels = 2 * u64::from(ring.channels());
     let bytes = u128::from(size.get());
-    let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?.max(bandwidth);
+    let shortest =
+        channel_time(ring, bytes * u128::from(ranks - 1), parts, channels)?.max(bandwidth);
     let rounds = super::slots_for_any_load(ring, collective).steps;
     let rounds = rounds.max(reach_slots(ring, collective).unwrap_or(0));
     if collective.kind() == CollectiveKind::AllReduce && !ring.multicast {
-        let sending = |needed| Ok(over(ring, needed, parts, channels)?.max(bandwidth));
+        let sending = |needed| Ok(channel_time(ring, needed, parts, channels)?.max(bandwidth));
         let least = all_reduce::least(&AllReduce {
             ranks: collective.ranks(),
             intake: intake(ring),
@@ -274,14 +275,14 @@ fn relay_tree_time(
         return least.map(Some);
     }
     let time = |slots: u64, needed: u128| {
-        let sending = over(ring, needed, parts, channels)?.max(bandwidth);
+        let sending = channel_time(ring, needed, parts, channels)?.max(bandwidth);
         per_slot.times(slots)?.plus(sending)
     };
-    // No plan of `slots` slots or more is faster, whatever its tree.
+    // No plan with `slots` or more slots is faster than this time.
     let floor = |slots: u64| per_slot.times(slots)?.plus(shortest);
-    // Lengths of trees are quick to compute, the additions by prices are slow. The number of slots
-    // that is fastest by lengths is nearly fastest by prices, so that few others remain to be
-    // computed.
+    // The lengths of trees are quick to compute, and the additions by prices are slow. The number
+    // of slots that is fastest by lengths is nearly the fastest by prices, so that few other
+    // numbers remain.
     let by_lengths = |slots: u64| {
         let cost = cost(collective.ranks(), slots);
         time(slots, bytes * u128::from(cost))
@@ -310,7 +311,7 @@ fn relay_tree_time(
             least = Some(least.map_or(time, |least| least.min(time)));
         }
     }
-    // Greater numbers of slots are not computed.
+    // For more slots, only the number of slots and the shortest trees count.
     let floor = floor((MAX_WORK / ranks + 1).max(rounds))?;
     let time = least.map_or(floor, |least| least.min(floor));
     Ok(Some((time, CountedBy::Trees)))
@@ -318,14 +319,14 @@ fn relay_tree_time(
 
 #[cfg(test)]
 mod tests {
-    use super::{byte_links, over, relay_tree_time};
+    use super::{byte_links, channel_time, relay_tree_time};
     use crate::wdm_ring::relay_tree::cost;
     use opticoll_base::units::{Bytes, Time};
     use opticoll_fabric::fabric::Fabric;
     use opticoll_fabric::family::wdm_ring::WdmRing;
     use opticoll_plan::collective::{Collective, CollectiveKind};
 
-    /// Greatest number of slots to try; more slots are not the fastest here.
+    /// Greatest number of slots to try. More slots are never the fastest in this test.
     const MAX_SLOTS: u64 = 200;
 
     #[test]
@@ -357,7 +358,7 @@ mod tests {
                     let all = (fewest..MAX_SLOTS).map(|slots| {
                         let cost = cost(ranks, slots);
                         let needed = byte_links(ring, &collective, size, slots, cost);
-                        let sending = over(ring, needed, parts, 8).expect("a time");
+                        let sending = channel_time(ring, needed, parts, 8).expect("a time");
                         per_slot.times(slots).and_then(|time| time.plus(sending))
                     });
                     let least = all.map(|time| time.expect("a time")).min();

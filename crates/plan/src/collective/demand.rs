@@ -1,14 +1,16 @@
 //! Demand of an all_to_all whose blocks differ: the bytes of each ordered pair of ranks, and the
-//! chunks of the block of each pair.
+//! chunks into which the block of each pair is divided.
 //!
 //! Chunks are numbered pair by pair, in the order of sources and then of destinations. A pair
-//! without bytes has no chunk. A range of blocks is thus a range of chunks. Amounts are bytes if
-//! the size is that of the source that sends most. For another size S all limits of chunks scale in
-//! proportion: chunk c ends floor(S e(c) / m) bytes after the start, where e(c) is the sum of the
-//! amounts up to chunk c, and m the greatest sum of a source.
+//! without bytes has no chunk. A range of blocks is thus a range of chunks.
 //!
-//! Each demand is stored once, until the program ends. So a [`Collective`](super::Collective) stays
-//! a few words that are copied, and two demands are equal if they are stored at the same place.
+//! The amounts of a demand are bytes if the size equals m, the greatest sum of the amounts of a
+//! source. For another size S, all bytes scale in proportion: chunk c ends floor(S e(c) / m) bytes
+//! after the start, where e(c) is the sum of the amounts up to and including chunk c.
+//!
+//! Each demand is stored once, until the program ends. A [`Collective`](super::Collective) is
+//! therefore only a few words that are copied, and two stored demands are equal if they have the
+//! same address.
 
 pub mod generate;
 
@@ -21,7 +23,7 @@ use thiserror::Error;
 
 use opticoll_base::units::Bytes;
 
-/// Reason why a demand was refused.
+/// Reason why a demand was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DemandError {
     /// A rank of a pair does not exist.
@@ -30,30 +32,30 @@ pub enum DemandError {
          there are {ranks} ranks, counted from 0"
     )]
     Rank {
-        /// Sending rank.
+        /// Rank that sends.
         source_rank: u32,
-        /// Receiving rank.
+        /// Rank that receives.
         destination: u32,
         /// Number of ranks.
         ranks: u32,
     },
-    /// Pairs are out of order, or a pair occurs twice.
+    /// The pairs are not in order, or a pair occurs twice.
     #[error(
         "the demand from rank {source_rank} to rank {destination} occurs twice or out of order: \
          pairs must be ordered by source, then by destination"
     )]
     Order {
-        /// Sending rank.
+        /// Rank that sends.
         source_rank: u32,
-        /// Receiving rank.
+        /// Rank that receives.
         destination: u32,
     },
     /// A chunk has no bytes.
     #[error("a chunk from rank {source_rank} to rank {destination} has no bytes: leave it out")]
     Empty {
-        /// Sending rank.
+        /// Rank that sends.
         source_rank: u32,
-        /// Receiving rank.
+        /// Rank that receives.
         destination: u32,
     },
     /// All amounts are zero.
@@ -62,32 +64,31 @@ pub enum DemandError {
     /// The bytes exceed 64 bits, or the chunks 32 bits.
     #[error("the demand is too large: the limits are 2^64 bytes and 2^32 chunks in all")]
     TooLarge,
-    /// The name or the options of a generator were refused.
+    /// The name or the options of a generator were rejected.
     #[error(transparent)]
     Spec(#[from] opticoll_base::spec::SpecError),
 }
 
-/// Bytes of each ordered pair of ranks, in chunks.
+/// Amount of data of each ordered pair of ranks, divided into chunks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DemandMatrix {
     ranks: u32,
-    /// Number source x ranks + destination of each chunk, in ascending order.
+    /// Block of each chunk, which is source x ranks + destination; indexed by chunk, in ascending
+    /// order.
     blocks: Vec<u32>,
-    /// Sum of the amounts of all chunks up to and including each chunk.
+    /// Sum of the amounts of all chunks up to and including each chunk, indexed by chunk.
     ends: Vec<u64>,
-    /// Greatest sum of amounts of a source, including the amount for itself.
+    /// Greatest sum of the amounts of a source, including its amount for itself.
     largest: u64,
     /// Least amount of a chunk.
     least: u64,
 }
 
 impl DemandMatrix {
-    /// Returns a demand among `ranks` ranks, given the source, destination and amount of each
-    /// chunk, pair by pair in the order of sources and then of destinations.
-    ///
-    /// # Errors
-    /// Ranks that do not exist, another order, chunks without bytes, no chunk, or too many bytes or
-    /// chunks.
+    /// Returns a demand among `ranks` ranks. `chunks` lists (source, destination, amount) of each
+    /// chunk, in the order of sources and then of destinations. Fails if a rank does not exist, if
+    /// the chunks are not in order, if a chunk has no bytes, if there is no chunk, or if there are
+    /// too many bytes or chunks.
     pub fn new(
         ranks: u32,
         chunks: impl IntoIterator<Item = (u32, u32, u64)>,
@@ -144,11 +145,9 @@ impl DemandMatrix {
         }
     }
 
-    /// Returns a demand with one chunk for each pair, given the amounts row by row, a row for each
-    /// source.
-    ///
-    /// # Errors
-    /// No amount above zero, or too many bytes or chunks.
+    /// Returns a demand with one chunk for each pair with an amount above 0. `amounts` has a row
+    /// for each source, one row after another. Fails if no amount is above 0, or if there are too
+    /// many bytes or chunks.
     ///
     /// # Panics
     /// If there are not `ranks` x `ranks` amounts.
@@ -167,8 +166,8 @@ impl DemandMatrix {
         self.ranks
     }
 
-    /// Returns the greatest sum of amounts of a source, including the amount for itself: the size
-    /// for which amounts are bytes.
+    /// Returns the greatest sum of the amounts of a source, including its amount for itself. If the
+    /// size equals this sum, amounts are bytes.
     pub fn largest(&self) -> u64 {
         self.largest
     }
@@ -178,12 +177,12 @@ impl DemandMatrix {
         self.blocks.len() as u32
     }
 
-    /// Returns whether there are no chunks, which is never the case.
+    /// Returns whether there are no chunks, which is always false.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    /// Returns source, destination and chunks of each pair with a demand, in order.
+    /// Returns (source, destination, range of chunks) of each pair with a demand, in order.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32, Range<u32>)> + '_ {
         let mut start = 0;
         self.blocks
@@ -195,25 +194,25 @@ impl DemandMatrix {
             })
     }
 
-    /// Returns the amounts row by row, a row for each source.
+    /// Returns the amounts of all pairs: a row for each source, one row after another.
     pub fn matrix(&self) -> Vec<u64> {
         let mut matrix = vec![0; self.ranks as usize * self.ranks as usize];
         for (source, destination, chunks) in self.pairs() {
             let block = source as usize * self.ranks as usize + destination as usize;
-            matrix[block] = self.edge(chunks.end) - self.edge(chunks.start);
+            matrix[block] = self.amount_before(chunks.end) - self.amount_before(chunks.start);
         }
         matrix
     }
 
-    /// Returns the amount of every pair of different ranks if all these amounts are equal. The
-    /// amounts of ranks for themselves do not matter.
+    /// Returns the amount of every pair of different ranks if all of these amounts are equal;
+    /// otherwise `None`. Ignores the amounts of ranks for themselves.
     pub fn even_block(&self) -> Option<u64> {
         let (mut others, mut block) = (0, None);
         for (source, destination, chunks) in self.pairs() {
             if source == destination {
                 continue;
             }
-            let amount = self.edge(chunks.end) - self.edge(chunks.start);
+            let amount = self.amount_before(chunks.end) - self.amount_before(chunks.start);
             if *block.get_or_insert(amount) != amount {
                 return None;
             }
@@ -223,8 +222,8 @@ impl DemandMatrix {
         block.filter(|_| others == pair_count)
     }
 
-    /// Returns the number of chunks of each block if all blocks (a rank's own included) and all
-    /// chunks are equal. Such a demand means the same as no demand.
+    /// Returns the number of chunks per block if all blocks and all chunks are equal, including the
+    /// blocks of ranks for themselves. Such a demand means the same as no demand.
     pub(super) fn uniform_pieces(&self) -> Option<u32> {
         let blocks = u64::from(self.ranks).pow(2);
         let pieces = self.blocks.len() as u64 / blocks;
@@ -239,13 +238,13 @@ impl DemandMatrix {
         is_uniform.then_some(pieces as u32)
     }
 
-    /// Returns the same demand with one chunk for each pair.
+    /// Returns the demand with a single chunk for each pair.
     pub fn whole_blocks(&self) -> DemandMatrix {
         let pairs = self.pairs().map(|(source, destination, chunks)| {
             (
                 source,
                 destination,
-                self.edge(chunks.end) - self.edge(chunks.start),
+                self.amount_before(chunks.end) - self.amount_before(chunks.start),
             )
         });
         let mut whole = DemandMatrix {
@@ -265,62 +264,61 @@ impl DemandMatrix {
         whole
     }
 
-    /// Returns the amount of a chunk.
+    /// Returns the amount of `chunk`.
     pub fn amount(&self, chunk: u32) -> u64 {
-        self.edge(chunk + 1) - self.edge(chunk)
+        self.amount_before(chunk + 1) - self.amount_before(chunk)
     }
 
-    /// Returns source x ranks + destination of a chunk.
+    /// Returns the block of `chunk`, which is source x ranks + destination.
     pub(super) fn block(&self, chunk: u32) -> u32 {
         self.blocks[chunk as usize]
     }
 
-    /// Returns the chunks of a range of blocks, numbered source x ranks + destination.
+    /// Returns the chunks of the range `blocks`; a block is source x ranks + destination.
     pub fn chunks_of(&self, blocks: Range<u32>) -> Range<u32> {
         let first = |block: u32| self.blocks.partition_point(|own| *own < block) as u32;
         first(blocks.start)..first(blocks.end)
     }
 
-    /// Returns the sum of the amounts of all chunks before `chunk`.
-    fn edge(&self, chunk: u32) -> u64 {
+    fn amount_before(&self, chunk: u32) -> u64 {
         match chunk {
             0 => 0,
             chunk => self.ends[chunk as usize - 1],
         }
     }
 
-    /// Returns the bytes of all chunks before `chunk` at a size.
+    /// Returns the bytes of all chunks before `chunk`, if the collective has the size `size`.
     pub(super) fn bytes_before(&self, size: Bytes, chunk: u32) -> u128 {
-        u128::from(size.get()) * u128::from(self.edge(chunk)) / u128::from(self.largest)
+        u128::from(size.get()) * u128::from(self.amount_before(chunk)) / u128::from(self.largest)
     }
 
-    /// Returns the bytes of the smallest chunk at a size.
+    /// Returns the bytes of the smallest chunk, if the collective has the size `size`.
     pub(super) fn least_bytes(&self, size: Bytes) -> Bytes {
         let least = u128::from(size.get()) * u128::from(self.least) / u128::from(self.largest);
         Bytes::new(least as u64)
     }
 }
 
-/// Demand that is stored once, so that equal demands are at the same place.
+/// Demand that is stored once, so that equal demands have the same address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredDemand(&'static DemandMatrix);
 
-/// All demands of this process by their hash; only looked up.
+/// All demands of this process, by their hash.
 static STORED: LazyLock<Mutex<FxHashMap<u64, Vec<&'static DemandMatrix>>>> =
     LazyLock::new(Mutex::default);
 
 impl StoredDemand {
-    /// Returns the stored demand that is equal to `demand`, or stores it.
+    /// Returns the stored demand that equals `demand`. Stores `demand` if there is none.
     pub(super) fn new(demand: DemandMatrix) -> StoredDemand {
         let mut hasher = FxHasher::default();
         demand.hash(&mut hasher);
         let mut stored = STORED.lock().unwrap_or_else(|broken| broken.into_inner());
-        let alike = stored.entry(hasher.finish()).or_default();
-        if let Some(same) = alike.iter().find(|stored| ***stored == demand) {
+        let same_hash = stored.entry(hasher.finish()).or_default();
+        if let Some(same) = same_hash.iter().find(|stored| ***stored == demand) {
             return StoredDemand(same);
         }
         let stored: &'static DemandMatrix = Box::leak(Box::new(demand));
-        alike.push(stored);
+        same_hash.push(stored);
         StoredDemand(stored)
     }
 

@@ -1,35 +1,36 @@
-//! Messages: transfers of a step that are sent as one.
+//! Messages: transfers of a step that are sent together.
 
 use rustc_hash::FxHashMap;
 
 use super::NamedRoutes;
 use crate::schedule::{Action, Schedule, StepColumns};
 
-/// Messages of a step. Transfers with the same source, destination, action and route are one
-/// message, which has the place of the first of them.
+/// Messages of a step. Transfers of the step with the same source, destination, action and route
+/// are one message, which has the position of the first of these transfers.
 pub struct StepMessages<'a> {
     step: StepColumns<'a>,
     routes: &'a NamedRoutes,
-    /// Index of the first transfer of the step.
+    /// Index of the first transfer of the step in the schedule.
     first: usize,
-    /// Number of each message by source, destination, action and route. `None` if every transfer is
-    /// a message of its own: no rank sends twice, or none sends twice to the same rank.
+    /// Number of each message, by source, destination, action and route. `None` if every transfer
+    /// is a message of its own, because no two transfers of the step have the same source and
+    /// destination.
     numbers: Option<FxHashMap<(u32, u32, Action, u32), usize>>,
     count: usize,
 }
 
 impl<'a> StepMessages<'a> {
-    /// Returns the messages of one step.
+    /// Returns the messages of `step`.
     pub fn of(schedule: &'a Schedule, routes: &'a NamedRoutes, step: usize) -> StepMessages<'a> {
         let ranks = schedule.collective.ranks() as usize;
         let first = schedule.step(step).start;
         let step = schedule.columns(step);
-        let mut sends = vec![false; ranks];
-        let again = |&rank: &u32| {
-            let sends = sends.get_mut(rank as usize);
-            sends.is_some_and(|sends| std::mem::replace(sends, true))
+        let mut has_sent = vec![false; ranks];
+        let is_repeated = |&rank: &u32| {
+            let has_sent = has_sent.get_mut(rank as usize);
+            has_sent.is_some_and(|has_sent| std::mem::replace(has_sent, true))
         };
-        let repeats = step.source().iter().any(again) && !has_no_pair_twice(step, ranks);
+        let repeats = step.source().iter().any(is_repeated) && !has_no_pair_twice(step, ranks);
         let numbers = repeats.then(FxHashMap::default);
         StepMessages {
             step,
@@ -40,12 +41,12 @@ impl<'a> StepMessages<'a> {
         }
     }
 
-    /// Returns whether two transfers of the step may have the same ends.
+    /// Returns whether two transfers of the step may have the same source and destination.
     pub fn may_repeat(&self) -> bool {
         self.numbers.is_some()
     }
 
-    /// Returns the index of the first transfer of each message of a step.
+    /// Returns the index, in the schedule, of the first transfer of each message of `step`.
     pub fn firsts(
         schedule: &'a Schedule,
         routes: &'a NamedRoutes,
@@ -53,23 +54,23 @@ impl<'a> StepMessages<'a> {
     ) -> impl Iterator<Item = usize> + 'a {
         let mut messages = StepMessages::of(schedule, routes, step);
         let transfers = schedule.step(step).enumerate();
-        transfers.filter_map(move |(place, index)| {
-            let begins = messages.earlier(place).is_none();
-            begins.then_some(index)
+        transfers.filter_map(move |(position, index)| {
+            let is_first = messages.earlier(position).is_none();
+            is_first.then_some(index)
         })
     }
 
-    /// Returns the number, within the step, of the earlier message that the transfer at `place` of
-    /// the step joins; `None` if the transfer begins the next message. The transfers of the step
-    /// must come in order.
-    pub fn earlier(&mut self, place: usize) -> Option<usize> {
+    /// Assigns a message to the transfer at position `index` of the step. Returns the number,
+    /// within the step, of an earlier message to which the transfer belongs. `None` if the transfer
+    /// begins the next message. Must be called for all transfers of the step in order.
+    pub fn earlier(&mut self, index: usize) -> Option<usize> {
         let next = self.count;
         if let Some(numbers) = &mut self.numbers {
             let key = (
-                self.step.source()[place],
-                self.step.destination()[place],
-                self.step.action()[place],
-                self.routes.number(self.first + place),
+                self.step.source()[index],
+                self.step.destination()[index],
+                self.step.action()[index],
+                self.routes.number(self.first + index),
             );
             let number = *numbers.entry(key).or_insert(next);
             if number < next {
@@ -81,8 +82,8 @@ impl<'a> StepMessages<'a> {
     }
 }
 
-/// Returns whether no two transfers of a step have the same ends. If pairs of ranks far outnumber
-/// the transfers, this is not examined and the result is false.
+/// Returns whether no two transfers of a step have the same source and destination. Returns false
+/// without a check if pairs of ranks far outnumber the transfers.
 fn has_no_pair_twice(step: StepColumns<'_>, ranks: usize) -> bool {
     let pairs = ranks * ranks;
     if pairs / 64 > step.len() {

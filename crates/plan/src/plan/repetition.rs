@@ -1,29 +1,33 @@
-//! Repetition of the rows of a plan, and the lightpaths that the rows stand for.
+//! Repetition of the rows of a plan: a row stands for several lightpaths.
 //!
-//! A row stands for R K P *copies*. Copy (r, k, p) differs from its row by three translations:
+//! A row stands for R K P *copies*. Copy (r, k, p) differs from its row in three ways:
 //!
-//! - **r rotations**, of R = 1 or N: rank v becomes v + r mod N, and chunks move with the blocks of
-//!   their ranks ([`rotated_chunk`]). The fabric defines the effect of a rotation on light
-//!   ([`Rotation`]): the copies of a row take l adjacent channels, and copy r is r mod l channels
-//!   further. On a ring l is the number of links and divides N: the copies on one channel leave
-//!   ranks that are congruent modulo l, and so follow one another around the ring without a gap.
-//!   Rows leave rank 0.
-//! - **k stripes**, of K: k channels further, k P chunks later.
-//! - **p pieces**, of P: p slots and p chunks later. Each step of the schedule is then one slot.
+//! - **r rotations**, with R = 1 or R = N. Rank v becomes v + r mod N, and chunks move with the
+//!   blocks of their ranks ([`rotated_chunk`]). The fabric defines the effect of a rotation on
+//!   light ([`Rotation`]): the copies of a row use l adjacent channels, and copy r uses the channel
+//!   whose number is r mod l higher. On a ring, l is the number of links of the lightpath and
+//!   divides N. The copies on one channel leave ranks that are congruent modulo l, so that they
+//!   follow one another around the ring without a gap. All rows leave rank 0.
+//! - **k of K stripes**: the channel number is k higher, and the chunk k P higher.
+//! - **p of P pieces**: the slot is p later, and the chunk p higher. Each step of the schedule is
+//!   then one slot.
 //!
 //! A plan repeats by rotations, or by stripes and pieces, never by both. The verifier decides
-//! whether the rows are enough to prove the plan: `opticoll-verify` states the conditions and
-//! proves them (`rotation_symmetric.rs`, `pipelined.rs`). In short:
+//! whether the rows are enough to prove the plan; `opticoll-verify` states and proves the
+//! conditions (`rotation_symmetric.rs`, `pipelined.rs`). In short:
 //!
-//! - Rotations need a collective that looks the same from every rank ([`chunks_per_rank`]) and a
-//!   fabric whose ranks and links are alike. Then a rotation maps the plan to itself, except for
-//!   the channels, which are counted on one link for all links.
-//! - Stripes and pieces need rows of one chunk each, whose number is a multiple of K P. Then every
-//!   chunk is the copy of one chunk of the rows, in the same block and by the same transfers in the
-//!   same order, p slots later.
-//! - With converters at every rank there are no channels: l is 1, and copies are counted per link.
+//! - Rotations need a collective that looks the same from every rank ([`chunks_per_rank`]), and a
+//!   fabric whose ranks and links are alike. A rotation then maps the plan to itself, except for
+//!   the channels. The channels used are the same on every link, so that counting them on one link
+//!   is enough.
+//! - Stripes and pieces need rows with a single chunk, whose number is a multiple of K P. Every
+//!   chunk is then the copy of one chunk of the rows, in the same block. It is carried by the same
+//!   transfers in the same order, p slots later.
+//! - With converters at every rank there are no channels. Then l is 1, and copies are counted per
+//!   link.
 //!
-//! The expanded plan has its copies step by step, in each step by row, then by rotation or stripe.
+//! The expanded plan lists all copies step by step; within a step by row, and then by rotation or
+//! stripe.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -35,19 +39,19 @@ use opticoll_base::interrupt;
 use opticoll_base::memory;
 use opticoll_fabric::fabric::{Hop, Rotation};
 
-/// Numbers of copies of each row of a plan.
+/// Numbers of copies that each row of a plan stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repetition {
-    /// Rotations R, by 0, 1, 2, ... ranks; 1 or the number of ranks.
+    /// Number of rotations of each row: 1, or the number of ranks.
     pub rotations: u32,
-    /// Stripes K, on adjacent channels.
+    /// Number of stripes of each row: copies on adjacent channels.
     pub stripes: u32,
-    /// Pieces P, in consecutive slots.
+    /// Number of pieces of each row: copies in consecutive slots.
     pub pieces: u32,
 }
 
 impl Repetition {
-    /// Repetition of a plan whose rows are all of its lightpaths.
+    /// Repetition of a plan in which each row stands for one lightpath.
     pub const NONE: Repetition = Repetition {
         rotations: 1,
         stripes: 1,
@@ -59,30 +63,30 @@ impl Repetition {
         self.copies_in_slot() * u64::from(self.pieces)
     }
 
-    /// Returns the number of these lightpaths that are in one slot.
+    /// Returns the number of copies of a row that are in the same slot.
     fn copies_in_slot(self) -> u64 {
         u64::from(self.rotations) * u64::from(self.stripes)
     }
 
-    /// Returns whether rows stand for their rotations.
+    /// Returns whether each row stands for all its rotations.
     pub fn is_rotation_symmetric(self) -> bool {
         self.rotations != 1
     }
 
-    /// Returns whether rows stand for their stripes and pieces.
+    /// Returns whether each row stands for its stripes and pieces.
     pub fn is_pipelined(self) -> bool {
         (self.stripes, self.pieces) != (1, 1)
     }
 }
 
-/// Memory of a lightpath while a plan is expanded, in bytes.
+/// Memory of a lightpath, in bytes, while a plan is expanded.
 const BYTES_PER_LIGHTPATH: u64 = 25;
 
-/// Returns the number of chunks by which a rotation by one rank moves each chunk; `None` if the
-/// collective does not look the same from every rank. In an all_to_all a chunk for rank N - 1 moves
+/// Returns the number of chunks by which a rotation by one rank moves each chunk. `None` if the
+/// collective does not look the same from every rank. In an all_to_all, chunks for rank N - 1 move
 /// by N blocks less, to a block for rank 0.
 pub fn chunks_per_rank(collective: &Collective) -> Option<u32> {
-    let turns = match collective.kind() {
+    let is_symmetric = match collective.kind() {
         CollectiveKind::AllGather | CollectiveKind::ReduceScatter => true,
         CollectiveKind::AllReduce => collective.pieces() % collective.ranks() == 0,
         _ => false,
@@ -90,12 +94,12 @@ pub fn chunks_per_rank(collective: &Collective) -> Option<u32> {
     if collective.kind() == CollectiveKind::AllToAll && collective.demand().is_none() {
         return Some((collective.ranks() + 1) * collective.pieces());
     }
-    turns.then(|| collective.chunks() / collective.ranks())
+    is_symmetric.then(|| collective.chunks() / collective.ranks())
 }
 
-/// Returns the chunk to which a rotation by `by` ranks moves a chunk: block b becomes block b + r,
-/// and in an all_to_all the block from rank u to rank v becomes the block from u + r to v + r. A
-/// chunk that does not exist stays the same.
+/// Returns the chunk to which a rotation by `by` ranks moves `chunk`. Block b becomes block b +
+/// `by`. In an all_to_all, the block from rank u to rank v becomes the block from u + `by` to v +
+/// `by`. A chunk that does not exist stays the same.
 pub fn rotated_chunk(collective: &Collective, chunk: u32, by: u32) -> u32 {
     if collective.kind() != CollectiveKind::AllToAll {
         let moved = chunks_per_rank(collective).unwrap_or(0);
@@ -113,7 +117,7 @@ pub fn rotated_chunk(collective: &Collective, chunk: u32, by: u32) -> u32 {
 }
 
 impl Plan {
-    /// Returns the plan whose rows, which leave rank 0, stand for all their rotations.
+    /// Returns the plan in which each row, which leaves rank 0, stands for all its rotations.
     pub fn with_all_rotations(self) -> Plan {
         let repetition = Repetition {
             rotations: self.fabric.ranks(),
@@ -122,8 +126,8 @@ impl Plan {
         Plan { repetition, ..self }
     }
 
-    /// Returns the plan whose rows stand for `pieces` pieces on each of `stripes` stripes. Each
-    /// step must be one slot.
+    /// Returns the plan in which each row stands for `pieces` pieces on each of `stripes` stripes.
+    /// Requires that each step is one slot.
     pub fn with_stripes_and_pieces(mut self, stripes: u32, pieces: u32) -> Plan {
         let slots = self.slots() + pieces - 1;
         self.step_slots = (0..slots).map(|slot| slot..slot + 1).collect();
@@ -146,8 +150,7 @@ impl Plan {
         self.len() as u64 * self.repetition.copies()
     }
 
-    /// Returns a copy of a row: `beside` is the number of the rotation or stripe, `piece`
-    /// that of the piece.
+    /// Returns a copy of `row`. `beside` numbers its rotation or stripe, and `piece` its piece.
     pub fn copy(&self, row: usize, beside: u32, piece: u32) -> Lightpath {
         let lightpath = self.lightpath(row);
         match self.repetition.is_rotation_symmetric() {
@@ -157,8 +160,8 @@ impl Plan {
         }
     }
 
-    /// Returns the rotation of a lightpath from rank 0 that leaves rank `by`. Numbers out of range
-    /// stay out of range in every rotation.
+    /// Returns a lightpath from rank 0 rotated by `by` ranks, so that it leaves rank `by`. Numbers
+    /// out of range stay out of range.
     fn rotate(&self, lightpath: Lightpath, by: u32) -> Lightpath {
         if by == 0 {
             return lightpath;
@@ -182,10 +185,9 @@ impl Plan {
         }
     }
 
-    /// Returns the copy of a lightpath for a piece on a stripe.
     fn shift(&self, lightpath: Lightpath, stripe: u32, piece: u32) -> Lightpath {
-        let behind = u64::from(stripe) * u64::from(self.repetition.pieces) + u64::from(piece);
-        let chunk = u64::from(lightpath.transfer.chunk) + behind;
+        let chunk_offset = u64::from(stripe) * u64::from(self.repetition.pieces) + u64::from(piece);
+        let chunk = u64::from(lightpath.transfer.chunk) + chunk_offset;
         let channels = self.fabric.numbered_channels();
         Lightpath {
             slot: lightpath.slot.saturating_add(piece),
@@ -199,14 +201,13 @@ impl Plan {
         }
     }
 
-    /// Returns the number of adjacent channels that the rotations of a row take.
+    /// Returns the number of adjacent channels that the rotations of `row` use.
     pub fn span(&self, row: usize) -> u32 {
         let rotation = self.fabric.rotation();
         rotation.map_or(1, |rotation| rotation.span(&hop(&self.lightpath(row))))
     }
 
-    /// Returns the rows of which a piece is in flight in a slot. The rows must be in the order of
-    /// their slots.
+    /// Returns the rows with a piece in flight in `slot`. Requires that rows are sorted by slot.
     pub fn under_way(&self, slot: u32) -> Range<usize> {
         let pieces = u64::from(self.repetition.pieces);
         let end = self.slot.partition_point(|&first| first <= slot);
@@ -214,7 +215,7 @@ impl Plan {
         self.slot.partition_point(ended).min(end)..end
     }
 
-    /// Returns the number of lightpaths of the expanded plan in slots before `slot`.
+    /// Returns the number of lightpaths of the expanded plan in all slots before `slot`.
     fn before(&self, slot: u32) -> u64 {
         let pieces = self.repetition.pieces;
         let sent = self
@@ -224,17 +225,17 @@ impl Plan {
         sent.sum::<u64>() * self.repetition.copies_in_slot()
     }
 
-    /// Returns the number of a copy in the expanded plan.
+    /// Returns the index, in the expanded plan, of the copy that [`Plan::copy`] returns.
     pub fn number(&self, row: usize, beside: u32, piece: u32) -> u64 {
         if !self.repetition.is_pipelined() {
             return row as u64 * self.repetition.copies_in_slot() + u64::from(beside);
         }
         let slot = self.slot[row] + piece;
-        let place = (row - self.under_way(slot).start) as u64;
-        self.before(slot) + place * self.repetition.copies_in_slot() + u64::from(beside)
+        let index = (row - self.under_way(slot).start) as u64;
+        self.before(slot) + index * self.repetition.copies_in_slot() + u64::from(beside)
     }
 
-    /// Returns the lightpath with a number in the expanded plan; `None` beyond the last lightpath.
+    /// Returns the lightpath with index `number` in the expanded plan; `None` if there is none.
     pub fn numbered(&self, number: u64) -> Option<Lightpath> {
         if number >= self.transfers() {
             return None;
@@ -255,26 +256,26 @@ impl Plan {
                 false => above = middle,
             }
         }
-        Some(self.at(slot, number - self.before(slot)))
+        Some(self.at_position(slot, number - self.before(slot)))
     }
 
-    /// Returns the lightpath at a place of a slot of a pipelined plan.
-    fn at(&self, slot: u32, place: u64) -> Lightpath {
+    /// Returns the lightpath at position `index` of `slot` in a pipelined plan.
+    fn at_position(&self, slot: u32, index: u64) -> Lightpath {
         let stripes = u64::from(self.repetition.stripes);
-        let row = self.under_way(slot).start + (place / stripes) as usize;
-        self.copy(row, (place % stripes) as u32, slot - self.slot[row])
+        let row = self.under_way(slot).start + (index / stripes) as usize;
+        self.copy(row, (index % stripes) as u32, slot - self.slot[row])
     }
 
-    /// Returns the lightpaths of a slot, with their numbers in the expanded plan.
+    /// Returns the lightpaths in `slot`, each with its index in the expanded plan.
     pub fn lightpaths_in_slot(&self, slot: u32) -> Box<dyn Iterator<Item = (u64, Lightpath)> + '_> {
         let copies_in_slot = self.repetition.copies_in_slot();
         if self.repetition.is_pipelined() {
             let count = self.under_way(slot).len() as u64 * copies_in_slot;
-            let here = (0..count).map(move |place| self.at(slot, place));
-            return Box::new((self.before(slot)..).zip(here));
+            let in_slot = (0..count).map(move |index| self.at_position(slot, index));
+            return Box::new((self.before(slot)..).zip(in_slot));
         }
-        let here = (0..self.len()).filter(move |&row| self.slot[row] == slot);
-        let numbers = here
+        let in_slot = (0..self.len()).filter(move |&row| self.slot[row] == slot);
+        let numbers = in_slot
             .flat_map(move |row| row as u64 * copies_in_slot..(row as u64 + 1) * copies_in_slot);
         Box::new(numbers.filter_map(move |number| Some((number, self.numbered(number)?))))
     }
@@ -296,8 +297,8 @@ impl Plan {
         plan
     }
 
-    /// Returns the plan with a row for every lightpath. Stops the work if the plan does not fit
-    /// into memory (see [`memory::check_forecast`]).
+    /// Returns the plan with a row for every lightpath. Stops if the plan does not fit into memory
+    /// (see [`memory::check_forecast`]).
     pub fn expanded(&self) -> Cow<'_, Plan> {
         if self.repetition == Repetition::NONE {
             return Cow::Borrowed(self);
@@ -319,7 +320,7 @@ impl Plan {
         Cow::Owned(plan)
     }
 
-    /// Returns the plan with a row for every lightpath, without a copy if there is no repetition.
+    /// Returns the plan with a row for every lightpath. Does not copy a plan without repetition.
     pub fn into_expanded(self) -> Plan {
         match self.repetition {
             Repetition::NONE => self,
@@ -328,7 +329,6 @@ impl Plan {
     }
 }
 
-/// Returns the hop of a lightpath's light.
 fn hop(lightpath: &Lightpath) -> Hop {
     Hop {
         from: lightpath.transfer.source,
@@ -338,11 +338,12 @@ fn hop(lightpath: &Lightpath) -> Hop {
     }
 }
 
-/// Returns the plan with only the rows that leave rank 0, if every rotation maps the plan to itself
-/// and its channels are those of rotations; `None` otherwise.
+/// Returns the rotation-symmetric plan that stands for `plan`: only the rows that leave rank 0.
+/// `None` if a rotation does not map the plan to itself, or if its channels differ from those that
+/// the rotations of rows get.
 ///
-/// Each lightpath is rotated back to rank 0, with the channel that its row would have. The rows of
-/// rank 0 in all rotations are the plan if and only if all ranks then send the same, step by step.
+/// Each lightpath is rotated back to rank 0, and gets the channel that its row would have. The plan
+/// is symmetric if and only if all ranks then send the same lightpaths in every step.
 pub fn fold(plan: &Plan) -> Option<Plan> {
     let rotation = plan.fabric.rotation()?;
     let collective = plan.schedule.collective;
@@ -352,18 +353,18 @@ pub fn fold(plan: &Plan) -> Option<Plan> {
     if collective.ranks() != ranks || columns != [plan.len(); 2] {
         return None;
     }
-    // Ranges that continue from the blocks for rank N - 1 to those for rank 0 are cut in two.
+    // Ranges that continue from the blocks for rank N - 1 to the blocks for rank 0 would be split.
     if collective.kind() == CollectiveKind::AllToAll && !plan.schedule.has_single_chunks() {
         return None;
     }
-    // Transfers of each rank, rotated back to rank 0, with their steps.
+    // Lightpaths of each rank, rotated back to rank 0, each with its step.
     let mut sent: Vec<Vec<(usize, Lightpath)>> = vec![Vec::new(); ranks as usize];
     for step in 0..plan.schedule.steps() {
         for index in plan.schedule.step(step) {
             interrupt::check();
             let lightpath = plan.lightpath(index);
-            let back = rotated_back(rotation, collective, lightpath)?;
-            sent[lightpath.transfer.source as usize].push((step, back));
+            let rotated = rotated_back(rotation, collective, lightpath)?;
+            sent[lightpath.transfer.source as usize].push((step, rotated));
         }
     }
     let mut rows = plan.without_lightpaths();
@@ -373,11 +374,11 @@ pub fn fold(plan: &Plan) -> Option<Plan> {
         step_rows.for_each(|(_, lightpath)| rows.push(*lightpath));
     }
     sent.iter_mut().for_each(|sent| sent.sort_unstable());
-    let same = sent.windows(2).all(|pair| pair[0] == pair[1]);
-    same.then(|| rows.with_all_rotations())
+    let is_symmetric = sent.windows(2).all(|pair| pair[0] == pair[1]);
+    is_symmetric.then(|| rows.with_all_rotations())
 }
 
-/// Returns a lightpath rotated back to rank 0; `None` if it has no such rotation.
+/// Returns a lightpath rotated back to rank 0; `None` if no rotation does this.
 fn rotated_back(
     rotation: &dyn Rotation,
     collective: Collective,
@@ -405,7 +406,7 @@ fn rotated_back(
     })
 }
 
-/// Returns (number + by) mod modulus; a number out of range stays the same.
+/// Returns (`number` + `by`) mod `modulus`. A number out of range stays the same.
 fn add_modulo(number: u32, by: u64, modulus: u32) -> u32 {
     if number >= modulus {
         return number;

@@ -1,36 +1,37 @@
-//! Routes that a plan names for transfers that do not take the fabric's route.
+//! Named routes of a plan, for transfers that do not use the fabric's route.
 
 use rustc_hash::FxHashMap;
 
 use opticoll_fabric::network::{Network, Wiring};
 
-/// Number that stands for the fabric's route.
+/// Route number that stands for the fabric's route.
 pub const FABRIC_ROUTE: u32 = u32::MAX;
 
-/// Routes that a plan names, each an ordered list of links. Empty, and without memory, if all
-/// transfers take the fabric's routes.
+/// Routes that a plan names; each is an ordered list of links. Empty, and without memory, if all
+/// transfers use the fabric's routes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedRoutes {
-    /// Links of all routes, one route after the other; `ends` has the end of each route.
+    /// Links of all routes, one route after another. `ends` has the end of each route in `links`.
     links: Vec<u32>,
     ends: Vec<u32>,
-    /// Number of the route of each transfer; trailing [`FABRIC_ROUTE`] entries are left out.
-    of: Vec<u32>,
+    /// Number of the route of each transfer, indexed by transfer. The list may be shorter than the
+    /// number of transfers, which then have [`FABRIC_ROUTE`].
+    route_numbers: Vec<u32>,
     numbers: FxHashMap<Box<[u32]>, u32>,
 }
 
 impl NamedRoutes {
-    /// Returns whether all transfers take the fabric's routes.
+    /// Returns whether all transfers use the fabric's routes.
     pub fn is_empty(&self) -> bool {
-        self.of.is_empty()
+        self.route_numbers.is_empty()
     }
 
-    /// Returns the number of different routes.
+    /// Returns the number of different named routes.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Returns the links of a route.
+    /// Returns the links of the named route `route`.
     pub fn links(&self, route: u32) -> &[u32] {
         let end = |route: usize| self.ends[route] as usize;
         let start = route
@@ -39,12 +40,15 @@ impl NamedRoutes {
         &self.links[start..end(route as usize)]
     }
 
-    /// Returns the number of a transfer's route; [`FABRIC_ROUTE`] for the fabric's route.
+    /// Returns the number of the route of `transfer`; [`FABRIC_ROUTE`] for the fabric's route.
     pub fn number(&self, transfer: usize) -> u32 {
-        self.of.get(transfer).copied().unwrap_or(FABRIC_ROUTE)
+        self.route_numbers
+            .get(transfer)
+            .copied()
+            .unwrap_or(FABRIC_ROUTE)
     }
 
-    /// Returns the links of a transfer's route; `None` for the fabric's route.
+    /// Returns the links of the route of `transfer`; `None` for the fabric's route.
     pub fn of(&self, transfer: usize) -> Option<&[u32]> {
         match self.number(transfer) {
             FABRIC_ROUTE => None,
@@ -52,7 +56,7 @@ impl NamedRoutes {
         }
     }
 
-    /// Assigns a route to a transfer.
+    /// Assigns the route `links` to `transfer`.
     pub fn assign(&mut self, transfer: usize, links: &[u32]) {
         let number = match self.numbers.get(links) {
             Some(number) => *number,
@@ -64,15 +68,15 @@ impl NamedRoutes {
                 number
             }
         };
-        if self.of.len() <= transfer {
-            self.of.resize(transfer + 1, FABRIC_ROUTE);
+        if self.route_numbers.len() <= transfer {
+            self.route_numbers.resize(transfer + 1, FABRIC_ROUTE);
         }
-        self.of[transfer] = number;
+        self.route_numbers[transfer] = number;
     }
 
-    /// Adds the routes of a plan whose transfers follow `before` transfers of this plan.
+    /// Appends the routes of a plan whose transfers follow the `before` transfers of this plan.
     pub fn append(&mut self, other: &NamedRoutes, before: usize) {
-        for transfer in 0..other.of.len() {
+        for transfer in 0..other.route_numbers.len() {
             if let Some(links) = other.of(transfer) {
                 self.assign(before + transfer, links);
             }
@@ -80,14 +84,15 @@ impl NamedRoutes {
     }
 }
 
-/// Network that also has the routes of a plan: route r leads from `r` to [`FABRIC_ROUTE`].
+/// Network with the named routes of a plan. For named route r, `route` is called with source r and
+/// destination [`FABRIC_ROUTE`].
 pub struct NetworkWithRoutes<'a> {
     network: &'a dyn Network,
     routes: &'a NamedRoutes,
 }
 
 impl<'a> NetworkWithRoutes<'a> {
-    /// Returns the network of a fabric with the routes of a plan.
+    /// Returns `network` with the named routes `routes`.
     pub fn new(network: &'a dyn Network, routes: &'a NamedRoutes) -> NetworkWithRoutes<'a> {
         NetworkWithRoutes { network, routes }
     }

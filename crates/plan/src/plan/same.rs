@@ -1,19 +1,19 @@
-//! Equality of plans, whatever their order and form.
+//! Equality of plans, regardless of the order of transfers and of repetition.
 //!
-//! Transfers of a step have no order: data is checked step by step, light slot by slot. So two
-//! plans are equal if they have the same fabric, collective, claims, algorithm, size and slots, and
-//! each step has the same transfers on the same light in the same slots, in any order. A plan whose
-//! rows repeat equals its expanded plan.
+//! The transfers of a step have no order: data are checked step by step, and light slot by slot.
+//! Two plans are therefore equal if they have the same fabric, collective, claims, algorithm, size
+//! and slots, and if each step has the same transfers on the same light in the same slots, in any
+//! order. A plan with repetition equals its expanded plan.
 
 use super::{Lightpath, Plan};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Light;
 
-/// Lightpath with rank, light and slot of its relays, and the links that the plan names for it.
+/// Lightpath, then rank, light and slot of each relay, then the links of a named route.
 type Routed<'a> = (Lightpath, Vec<(u32, Light, u32)>, Option<&'a [u32]>);
 
 impl Plan {
-    /// Returns whether the plans are equal, whatever their order and form.
+    /// Returns whether both plans are equal, regardless of order and repetition.
     pub fn is_same(&self, other: &Plan) -> bool {
         match self == other {
             true => true,
@@ -36,7 +36,6 @@ fn same(one: &Plan, other: &Plan) -> bool {
         && (0..steps).all(|step| sorted(one, step) == sorted(other, step))
 }
 
-/// Returns the transfers of a step in a canonical order.
 fn sorted(plan: &Plan, step: usize) -> Vec<Routed<'_>> {
     interrupt::check();
     let routed = |transfer: usize| {

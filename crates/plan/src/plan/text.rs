@@ -1,8 +1,8 @@
-//! Text form of a plan: written compactly, read back exactly (see `docs/plan-format.md`).
+//! Text form of a plan: written compactly, and read without loss (see `docs/plan-format.md`).
 //!
 //! ```
 //! use opticoll_plan::plan::text;
-//! // An exchange of blocks between two ranks.
+//! // Two ranks exchange their blocks.
 //! let written = "\
 //! opticoll plan 1
 //! collective all_gather ranks=2 root=0 pieces=1
@@ -40,24 +40,24 @@ use opticoll_base::interrupt;
 use opticoll_fabric::fabric::LightKind;
 pub use read::{read, read_any};
 
-/// Place and reason of an error in a plan file.
+/// Position of an error in a plan file, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct PlanTextError {
-    /// Line, from 1.
+    /// Line number, counted from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column number in characters, counted from 1.
     pub column: usize,
-    /// Problem, with a hint.
+    /// Description of the problem, with a hint.
     pub problem: String,
 }
 
 /// First line of every plan file.
 const MAGIC: &str = "opticoll plan 1";
 
-/// Returns a plan as text. Lightpaths that are shifted copies of one another are written once, with
-/// their repetition. The rotations of a row take as many statements as they use fibres; the stripes
-/// and pieces of a row take one.
+/// Returns the text of `plan`. Lightpaths that are shifted copies of each other become one
+/// statement with repetitions. A row with all its rotations becomes one statement per fibre that
+/// the rotations use. A row with its stripes and pieces becomes one statement.
 pub fn write(plan: &Plan) -> String {
     let mut text = String::new();
     write_head(plan, &mut text);
@@ -69,7 +69,6 @@ pub fn write(plan: &Plan) -> String {
     text
 }
 
-/// Writes the lightpaths of a plan without repetition, slot by slot.
 fn write_slots(plan: &Plan, text: &mut String) {
     let (kind, modulus) = (plan.fabric.light(), Modulus::of(plan));
     for (slot, indices) in slots_with_lightpaths(plan) {
@@ -98,8 +97,7 @@ fn write_slots(plan: &Plan, text: &mut String) {
     }
 }
 
-/// Writes a transfer with its relays, and the light and slot of each relay, such as `copy 5 0>4>7
-/// row.3 column.0@2`.
+/// Writes a transfer with relays, such as `copy 5 0>4>7 row.3 column.0@2`.
 fn write_relayed(
     lightpath: &Lightpath,
     relays: &[Relay],
@@ -123,7 +121,6 @@ fn write_relayed(
     text.push('\n');
 }
 
-/// Writes the action, the chunks and the source of a transfer.
 fn write_data(transfer: &Transfer, text: &mut String) {
     let action = match transfer.action {
         Action::Copy => "copy",
@@ -136,7 +133,7 @@ fn write_data(transfer: &Transfer, text: &mut String) {
     let _ = write!(text, " {}", transfer.source);
 }
 
-/// Groups transfers by the route that the plan names; those on the fabric's route come first.
+/// Groups transfers by named route. Transfers on the fabric's route come first.
 fn group_by_route(plan: &Plan, transfers: Vec<usize>) -> BTreeMap<Option<&[u32]>, Vec<usize>> {
     if plan.routes.is_empty() {
         return BTreeMap::from([(None, transfers)]);
@@ -149,7 +146,6 @@ fn group_by_route(plan: &Plan, transfers: Vec<usize>) -> BTreeMap<Option<&[u32]>
     by_route
 }
 
-/// Writes the rows of a plan, each with its repetition.
 fn write_rows(plan: &Plan, text: &mut String) {
     for (slot, rows) in slots_with_lightpaths(plan) {
         let _ = writeln!(text, "slot {slot}");
@@ -162,16 +158,16 @@ fn write_rows(plan: &Plan, text: &mut String) {
     }
 }
 
-/// Returns each slot with the indices of its lightpaths; slots without lightpaths are left out.
+/// Returns each slot that has lightpaths, with the indices of these lightpaths.
 fn slots_with_lightpaths(plan: &Plan) -> impl Iterator<Item = (u32, Vec<usize>)> + '_ {
     let mut indices: Vec<u32> = (0..plan.len() as u32).collect();
     indices.sort_by_key(|&index| plan.slot[index as usize]);
-    let mut rest = 0;
+    let mut start = 0;
     std::iter::from_fn(move || {
-        let slot = plan.slot[*indices.get(rest)? as usize];
-        let tail = &indices[rest..];
+        let slot = plan.slot[*indices.get(start)? as usize];
+        let tail = &indices[start..];
         let count = tail.partition_point(|&index| plan.slot[index as usize] == slot);
-        rest += count;
+        start += count;
         Some((
             slot,
             tail[..count].iter().map(|&index| index as usize).collect(),
@@ -192,7 +188,7 @@ fn write_head(plan: &Plan, text: &mut String) {
     );
     write_demand(&collective, text);
     let _ = writeln!(text, "fabric {}", plan.fabric);
-    // Characters that would end the line, or begin a comment, become blanks.
+    // Characters that would end the line or begin a comment become blanks.
     let unprintable = |letter: char| letter.is_control() || letter == '#';
     let algorithm = plan.algorithm.replace(unprintable, " ");
     let _ = writeln!(text, "algorithm {}", algorithm.trim());
@@ -224,8 +220,7 @@ fn write_head(plan: &Plan, text: &mut String) {
     text.push('\n');
 }
 
-/// Writes a line for each rank that sends, with the chunks for each destination, such as `demand 0
-/// 1=4096+1024 2=100`.
+/// Writes a line for each sending rank, such as `demand 0 1=4096+1024 2=100`.
 fn write_demand(collective: &Collective, text: &mut String) {
     let Some(demand) = collective.demand() else {
         return;
@@ -242,9 +237,9 @@ fn write_demand(collective: &Collective, text: &mut String) {
             let _ = write!(text, "{source}");
             last = Some(source);
         }
-        for (place, chunk) in chunks.enumerate() {
+        for (position, chunk) in chunks.enumerate() {
             let amount = demand.amount(chunk);
-            let _ = match place {
+            let _ = match position {
                 0 => write!(text, " {destination}={amount}"),
                 _ => write!(text, "+{amount}"),
             };
@@ -253,8 +248,7 @@ fn write_demand(collective: &Collective, text: &mut String) {
     text.push('\n');
 }
 
-/// Writes a transfer with its light or the links that the plan names, such as `copy 5 0>4 via
-/// 3.7.12 x4 chunk+1`.
+/// Writes a transfer with its light or its named route, such as `copy 5 0>4 via 3.7.12 x4 chunk+1`.
 fn write_block(
     block: &RepeatedLightpath,
     kind: Option<&LightKind>,
@@ -270,8 +264,8 @@ fn write_block(
         text.push(' ');
         kind.write(light, text);
     }
-    for (place, link) in route.into_iter().flatten().enumerate() {
-        let before = if place == 0 { " via " } else { "." };
+    for (position, link) in route.into_iter().flatten().enumerate() {
+        let before = if position == 0 { " via " } else { "." };
         let _ = write!(text, "{before}{link}");
     }
     for repetition in &block.repetitions {

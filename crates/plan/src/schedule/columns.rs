@@ -1,10 +1,10 @@
-//! Columns of stored transfers, and the view of a step.
+//! Columns in which transfers are stored, and a view of the columns of a step.
 
 use std::ops::Range;
 
 use super::{Action, Transfer};
 
-/// Transfers in columns, with an entry per transfer.
+/// Transfers in columns, with one entry per transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Stored {
     pub(super) chunk: Vec<u32>,
@@ -35,36 +35,36 @@ impl Stored {
         self.action.push(transfer.action);
     }
 
-    /// Removes the last transfers, and releases memory beyond what as many transfers need.
+    /// Removes the transfers of the range `last`, and frees memory if less than half of it is used.
     pub(super) fn truncate(&mut self, last: Range<usize>) {
-        let (length, room) = (last.start, last.end);
+        let (length, previous_length) = (last.start, last.end);
         self.chunk.truncate(length);
         self.count.truncate(length);
         self.source.truncate(length);
         self.destination.truncate(length);
         self.action.truncate(length);
-        if self.chunk.capacity() / 2 > room {
-            self.chunk.shrink_to(room);
-            self.count.shrink_to(room);
-            self.source.shrink_to(room);
-            self.destination.shrink_to(room);
-            self.action.shrink_to(room);
+        if self.chunk.capacity() / 2 > previous_length {
+            self.chunk.shrink_to(previous_length);
+            self.count.shrink_to(previous_length);
+            self.source.shrink_to(previous_length);
+            self.destination.shrink_to(previous_length);
+            self.action.shrink_to(previous_length);
         }
     }
 
-    /// Returns a transfer, with `shift` added to its chunk modulo `chunks`.
+    /// Returns the transfer stored at `index`, with `shift` added to its chunk modulo `chunks`.
     #[inline]
-    pub(super) fn transfer(&self, at: usize, shift: u32, chunks: u32) -> Transfer {
+    pub(super) fn transfer(&self, index: usize, shift: u32, chunks: u32) -> Transfer {
         Transfer {
-            chunk: ChunkShift::new(shift, chunks).of(self.chunk[at]),
-            count: self.count[at],
-            source: self.source[at],
-            destination: self.destination[at],
-            action: self.action[at],
+            chunk: ChunkShift::new(shift, chunks).of(self.chunk[index]),
+            count: self.count[index],
+            source: self.source[index],
+            destination: self.destination[index],
+            action: self.action[index],
         }
     }
 
-    /// Returns the transfers of a range, with `shift` added to their chunks modulo `chunks`.
+    /// Returns the transfers stored in `range`, with `shift` added to their chunks modulo `chunks`.
     pub(super) fn columns(&self, range: Range<usize>, shift: u32, chunks: u32) -> StepColumns<'_> {
         StepColumns {
             chunk: &self.chunk[range.clone()],
@@ -76,8 +76,8 @@ impl Stored {
         }
     }
 
-    /// Returns the number that, added to the chunks of `pattern` modulo `chunks`, gives the
-    /// transfers of `own`; `None` if there is none.
+    /// Returns the number to add, modulo `chunks`, to the chunks of the transfers in `pattern` to
+    /// get the transfers in `own`. `None` if there is no such number.
     pub(super) fn shift(
         &self,
         pattern: Range<usize>,
@@ -113,17 +113,17 @@ impl Stored {
     }
 }
 
-/// Addition of a number to chunks, modulo the number of chunks. An addition of 0 also leaves chunks
-/// that do not exist unchanged.
+/// Addition of `by` to numbers of chunks, modulo the number of chunks. If `by` is 0, numbers of
+/// chunks that do not exist stay unchanged.
 #[derive(Debug, Clone, Copy)]
 struct ChunkShift {
     by: u32,
-    /// Greatest chunk whose sum stays below the number of chunks.
+    /// Greatest chunk whose sum with `by` stays below the number of chunks.
     last: u32,
 }
 
 impl ChunkShift {
-    /// Returns the addition of `by`, which must be below `chunks`, or 0.
+    /// Returns the addition of `by`, which must be 0 or below `chunks`.
     fn new(by: u32, chunks: u32) -> ChunkShift {
         let last = match by {
             0 => u32::MAX,
@@ -142,7 +142,7 @@ impl ChunkShift {
     }
 }
 
-/// Transfers of a step, in columns with an entry per transfer.
+/// Transfers of a step, in columns with one entry per transfer.
 #[derive(Debug, Clone, Copy)]
 pub struct StepColumns<'a> {
     chunk: &'a [u32],
@@ -154,7 +154,7 @@ pub struct StepColumns<'a> {
 }
 
 impl<'a> StepColumns<'a> {
-    /// Returns the number of transfers.
+    /// Returns the number of transfers of the step.
     pub fn len(&self) -> usize {
         self.count.len()
     }
@@ -164,45 +164,45 @@ impl<'a> StepColumns<'a> {
         self.count.is_empty()
     }
 
-    /// Returns the first chunk of each transfer.
+    /// Returns the first chunk of each transfer, in the order of the step.
     pub fn chunks(self) -> impl ExactSizeIterator<Item = u32> + Clone + 'a {
         let shift = self.shift;
         self.chunk.iter().map(move |&chunk| shift.of(chunk))
     }
 
-    /// Returns the first chunk of the transfer at a place within the step.
+    /// Returns the first chunk of the transfer at position `index` of the step.
     #[inline]
-    pub fn chunk(&self, place: usize) -> u32 {
-        self.shift.of(self.chunk[place])
+    pub fn chunk(&self, index: usize) -> u32 {
+        self.shift.of(self.chunk[index])
     }
 
-    /// Returns the number of chunks of each transfer.
+    /// Returns the number of chunks of each transfer, in the order of the step.
     pub fn count(&self) -> &'a [u32] {
         self.count
     }
 
-    /// Returns the sending rank of each transfer.
+    /// Returns the source of each transfer, in the order of the step.
     pub fn source(&self) -> &'a [u32] {
         self.source
     }
 
-    /// Returns the receiving rank of each transfer.
+    /// Returns the destination of each transfer, in the order of the step.
     pub fn destination(&self) -> &'a [u32] {
         self.destination
     }
 
-    /// Returns the action of each transfer.
+    /// Returns the action of each transfer, in the order of the step.
     pub fn action(&self) -> &'a [Action] {
         self.action
     }
 
-    /// Returns the sending and receiving rank of each transfer.
+    /// Returns the source and the destination of each transfer, in the order of the step.
     pub fn ends(self) -> impl ExactSizeIterator<Item = (u32, u32)> + Clone + 'a {
         let ends = self.source.iter().zip(self.destination);
         ends.map(|(&source, &destination)| (source, destination))
     }
 
-    /// Returns all transfers in order.
+    /// Returns all transfers of the step in order.
     pub fn transfers(self) -> impl ExactSizeIterator<Item = Transfer> + Clone + 'a {
         let ends = self.source.iter().zip(self.destination);
         let amounts = self.count.iter().zip(self.action);

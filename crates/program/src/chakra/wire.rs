@@ -1,8 +1,9 @@
-//! Encoding of Protocol Buffers: varints of seven bits per byte, and fields with their wire types.
+//! Encoding of Protocol Buffers: integers as varints of seven bits per byte, and fields with wire
+//! types.
 
 use super::ChakraError;
 
-/// Wire type of a field.
+/// Wire type of a field, which defines the length of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wire {
     Varint,
@@ -11,7 +12,7 @@ enum Wire {
     Fixed32,
 }
 
-/// Number of a field and its wire type.
+/// Number of a field, and its wire type.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     pub(super) number: u64,
@@ -21,7 +22,7 @@ pub(super) struct Field {
 /// Bytes of a message that have not been read yet.
 pub(super) struct Input<'a> {
     bytes: &'a [u8],
-    /// Offset of the next byte in the file.
+    /// Offset of the next byte in the file, in bytes.
     offset: usize,
 }
 
@@ -78,7 +79,7 @@ impl<'a> Input<'a> {
             .error("a number has more than 64 bits; this is not a Chakra trace, or it is damaged"))
     }
 
-    /// Reads a length and a message of this length.
+    /// Reads a length, and a message of this length.
     pub(super) fn message(&mut self) -> Result<Input<'a>, ChakraError> {
         let length = self.varint()?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
@@ -86,7 +87,7 @@ impl<'a> Input<'a> {
         Ok(Input::new(bytes, self.offset - length))
     }
 
-    /// Reads the key of the next field of a message; `None` at its end.
+    /// Reads the key of the next field of a message; `None` at the end of the message.
     pub(super) fn field(&mut self) -> Result<Option<Field>, ChakraError> {
         if self.is_empty() {
             return Ok(None);
@@ -151,13 +152,13 @@ impl<'a> Input<'a> {
         self.message()
     }
 
-    /// Reads a text; invalid UTF-8 is replaced.
+    /// Reads a text. Replaces invalid UTF-8.
     pub(super) fn text(&mut self, field: Field) -> Result<String, ChakraError> {
         let inside = self.nested(field)?;
         Ok(String::from_utf8_lossy(inside.bytes).into_owned())
     }
 
-    /// Reads numbers of a list, either one number or a packed list.
+    /// Reads a list of integers, either a single integer or a packed list.
     pub(super) fn wholes(&mut self, field: Field, into: &mut Vec<u64>) -> Result<(), ChakraError> {
         if field.wire == Wire::Varint {
             into.push(self.varint()?);
@@ -171,7 +172,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Bytes of a message that is written. Values that are zero or empty are omitted, as the encoding
+/// Bytes of a message that is written. Omits values that are 0 or empty, as the encoding
 /// prescribes.
 #[derive(Default)]
 pub(super) struct Output {
@@ -193,7 +194,7 @@ impl Output {
         }
     }
 
-    /// Writes a value even if it is zero, because its presence defines the kind of the value.
+    /// Writes a value even if it is 0, because its field number defines the type of the value.
     pub(super) fn always(&mut self, number: u64, value: u64) {
         self.varint(number << 3);
         self.varint(value);
@@ -223,7 +224,7 @@ impl Output {
         }
     }
 
-    /// Writes a message after its length.
+    /// Writes the length of `message`, and then `message`.
     pub(super) fn delimited(&mut self, message: &Output) {
         self.varint(message.bytes.len() as u64);
         self.bytes.extend_from_slice(&message.bytes);

@@ -1,44 +1,48 @@
-//! Placement of instructions in thread blocks, with dependencies among them.
+//! Arrangement of instructions in thread blocks, with dependencies between thread blocks.
 //!
-//! An instruction waits for at most one other instruction. If it must wait for several,
-//! instructions that only wait for the others precede it. A thread block does not wait again for an
-//! instruction that it has waited for.
+//! An instruction waits for at most one other instruction. If it must wait for several, additional
+//! instructions that only wait come before it. A thread block does not wait twice for the same
+//! instruction.
 
 use rustc_hash::FxHashMap;
 
 use super::{ChunkBuffer, Dependency, Instruction, Operand, Operation, ThreadBlock};
 
-/// Instruction without a place, and the instructions that must be complete before.
+/// Instruction without a position, and the indices of the instructions that must be complete before
+/// it.
 pub(super) struct UnplacedInstruction {
     pub(super) instruction: Instruction,
     pub(super) waits_for: Vec<usize>,
 }
 
-/// Fills thread blocks. Each thread block comes with the indices of its instructions, in order.
+/// Arranges `instructions` in thread blocks. Each entry of `blocks` has a thread block and the
+/// indices of its instructions, in order.
 pub(super) fn lay_out_blocks(
     instructions: &[UnplacedInstruction],
     mut blocks: Vec<(ThreadBlock, Vec<usize>)>,
 ) -> Vec<ThreadBlock> {
-    // Thread block of each instruction, and its index among the instructions of the thread block.
+    // Thread block of each instruction, and position of the instruction in this thread block.
     let mut block_of = vec![0usize; instructions.len()];
-    let mut rank_of = vec![0usize; instructions.len()];
+    let mut position_of = vec![0usize; instructions.len()];
     for (block, (_, members)) in blocks.iter().enumerate() {
-        for (place, &member) in members.iter().enumerate() {
-            (block_of[member], rank_of[member]) = (block, place);
+        for (position, &member) in members.iter().enumerate() {
+            (block_of[member], position_of[member]) = (block, position);
         }
     }
     let mut waits: Vec<Vec<usize>> = vec![Vec::new(); instructions.len()];
     let mut awaited = vec![false; instructions.len()];
     for (block, (_, members)) in blocks.iter().enumerate() {
-        // Number of instructions of each thread block that are known to be complete.
-        let mut known = vec![0usize; blocks.len()];
-        for (place, &member) in members.iter().enumerate() {
+        // Number of instructions of each thread block that are certainly complete.
+        let mut complete = vec![0usize; blocks.len()];
+        for (position, &member) in members.iter().enumerate() {
             let mut last: FxHashMap<usize, usize> = FxHashMap::default();
             for &on in &instructions[member].waits_for {
                 let other = block_of[on];
                 // Earlier instructions of the same thread block are complete.
-                if (other != block || rank_of[on] >= place) && rank_of[on] >= known[other] {
-                    known[other] = rank_of[on] + 1;
+                if (other != block || position_of[on] >= position)
+                    && position_of[on] >= complete[other]
+                {
+                    complete[other] = position_of[on] + 1;
                     last.insert(other, on);
                 }
             }
@@ -81,7 +85,7 @@ pub(super) fn lay_out_blocks(
     blocks.into_iter().map(|(block, _)| block).collect()
 }
 
-/// Returns an instruction that only waits, with the line from which it was read (or 0).
+/// Returns an instruction that only waits for `on`. `line` is its line in the file, or 0.
 pub(super) fn wait_instruction(on: Option<Dependency>, line: u32) -> Instruction {
     let unused = Operand {
         buffer: ChunkBuffer::Input,

@@ -1,26 +1,27 @@
-//! Reader of custom collectives from Chakra traces: one trace for each rank, with nodes that send,
+//! Reader of custom collectives from Chakra traces: one trace per rank, with nodes that send,
 //! receive and compute.
 //!
-//! The chunks of a message are defined, in this order of preference, by
+//! Three sources may define the chunks of a message. The reader uses the first one that is present:
 //!
-//! 1. `srcbuf` and `dstbuf` (`i`, `o` or `s`) with `msg_chunk_idx` (of the source), `chunk_offset`
-//!    (of the destination; in a node that sends, of the source) and `msg_chunk_cnt`, as opticoll
-//!    writes them;
-//! 2. the MSCCL XML in the header, as the attribute `input_file`, for nodes that are named after
-//!    their thread block and step, as ASTRA-sim's converter writes them;
-//! 3. `msg_chunk_idx`, `chunk_offset` and `msg_chunk_cnt` alone, for the buffers of a call in
-//!    place.
+//! 1. The attributes `srcbuf` and `dstbuf` (`i`, `o` or `s`) with `msg_chunk_idx`, `chunk_offset`
+//!    and `msg_chunk_cnt`, as opticoll writes them. `msg_chunk_idx` is a chunk of the source.
+//!    `chunk_offset` is a chunk of the destination, or of the source if the node sends.
+//! 2. MSCCL XML in the header attribute `input_file`, if nodes are named after their thread block
+//!    and step, as ASTRA-sim's converter names them.
+//! 3. The attributes `msg_chunk_idx`, `chunk_offset` and `msg_chunk_cnt` alone. They refer to the
+//!    buffers of a call in place.
 //!
 //! A receive with `is_rrc` adds the received data. A node that computes copies or reduces if its
-//! `operation` (`cpy`, `re`) or the XML says so. Otherwise it only takes time, and nodes that wait
-//! for it wait for its own dependencies.
+//! `operation` (`cpy`, `re`) or the XML says so. Otherwise the node only takes time. Nodes that
+//! wait for such a node then wait for its dependencies instead.
 //!
-//! Nodes have dependencies instead of thread blocks. A node joins a thread block whose last node
-//! happens before it, so that thread blocks add no order. The k-th send of a (source, destination,
-//! tag) is matched with the k-th receive. If dependencies do not define which send is the k-th, two
-//! thread blocks share the connection, which is a violation.
+//! Nodes have dependencies instead of thread blocks. A node joins a thread block only if the last
+//! node of the thread block happens before it, so that thread blocks add no order. The k-th send of
+//! a (source, destination, tag) is matched with the k-th receive. If the dependencies do not define
+//! the order of sends, two thread blocks use the same connection, which the verifier reports as a
+//! violation.
 //!
-//! Source: `CustomAlgorithm.cc` of ASTRA-sim, and its converter of MSCCL XML.
+//! Source: `CustomAlgorithm.cc` of ASTRA-sim, and the converter of MSCCL XML in ASTRA-sim.
 
 mod blocks;
 mod write;
@@ -34,10 +35,10 @@ use blocks::{Step, build_thread_blocks};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 pub(super) use write::write;
 
-/// Maximum number of ranks, chunks and tags, as for MSCCL XML.
+/// Maximum number of ranks, chunks or tags, as for MSCCL XML.
 const MAX_NUMBER: i128 = 1 << 20;
 
-/// Reads a program from traces in the order of the ranks.
+/// Reads a program from the traces of all ranks, indexed by rank.
 pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> {
     let files = traces.iter().enumerate();
     let files = files.map(|(rank, bytes)| ChakraFile::read(bytes).map_err(|error| at(rank, error)));
@@ -105,7 +106,7 @@ fn header(problem: String) -> ChakraError {
     ChakraError { offset: 0, problem }
 }
 
-/// Returns the number of blocks of a collective.
+/// Returns the number of blocks of a collective of this kind.
 fn parts(kind: CollectiveKind, ranks: u32) -> u32 {
     match kind {
         CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
@@ -115,11 +116,11 @@ fn parts(kind: CollectiveKind, ranks: u32) -> u32 {
 
 struct Reader {
     collective: Collective,
-    /// Program in the header.
+    /// Program that the header contains as MSCCL XML.
     template: Option<CollectiveProgram>,
-    /// Number of chunks of the trace that form a chunk of the collective.
+    /// Number of chunks of the trace that form one chunk of the collective.
     scale: i128,
-    /// Bytes of a chunk.
+    /// Number of bytes of a chunk of the collective; `None` if not yet known.
     chunk_bytes: Option<i128>,
 }
 
@@ -242,22 +243,21 @@ impl Reader {
         })
     }
 
-    /// Reads the operation of a node.
     fn step(&mut self, rank: usize, node: &ChakraNode) -> Result<Step, ChakraError> {
-        let place = named_place(&node.name);
+        let position = named_position(&node.name);
         let label = match node.whole("tb_id")? {
             Some(block) => Some(block),
-            None => place.map(|(block, _)| block as i128),
+            None => position.map(|(block, _)| block as i128),
         };
-        let from = self
-            .template
-            .as_ref()
-            .zip(place)
-            .and_then(|(template, (block, step))| {
-                let blocks = &template.ranks.get(rank)?.thread_blocks;
-                blocks.get(block)?.instructions.get(step).copied()
-            });
-        let Some(operation) = operation(node, from.as_ref())? else {
+        let template_instruction =
+            self.template
+                .as_ref()
+                .zip(position)
+                .and_then(|(template, (block, step))| {
+                    let blocks = &template.ranks.get(rank)?.thread_blocks;
+                    blocks.get(block)?.instructions.get(step).copied()
+                });
+        let Some(operation) = operation(node, template_instruction.as_ref())? else {
             return Ok(Step {
                 label,
                 ..Step::default()
@@ -281,7 +281,8 @@ impl Reader {
         if !(0..=i128::from(u32::MAX)).contains(&tag) {
             return Err(node.error(format!("comm_tag is {tag}")));
         }
-        let (source, destination, count) = self.operands(node, operation, from.as_ref())?;
+        let (source, destination, count) =
+            self.operands(node, operation, template_instruction.as_ref())?;
         if peer.is_some() {
             self.check_bytes(node, count)?;
         }
@@ -305,16 +306,17 @@ impl Reader {
         })
     }
 
-    /// Returns source, destination and number of chunks of a node.
+    /// Returns the source operand, the destination operand and the number of chunks of a node.
+    /// `template_instruction` is the instruction of the node in the header's program.
     fn operands(
         &self,
         node: &ChakraNode,
         operation: Operation,
-        from: Option<&Instruction>,
+        template_instruction: Option<&Instruction>,
     ) -> Result<(Operand, Operand, u32), ChakraError> {
         let count = node.whole("msg_chunk_cnt")?.filter(|count| *count >= 0);
         let names_buffer = node.text("srcbuf").or(node.text("dstbuf")).is_some();
-        if let Some(instruction) = from.filter(|_| !names_buffer) {
+        if let Some(instruction) = template_instruction.filter(|_| !names_buffer) {
             if count.is_some_and(|count| count != instruction.count.into()) {
                 let count = count.unwrap_or(0);
                 return Err(node.error(format!(
@@ -322,7 +324,7 @@ impl Reader {
                     instruction.count
                 )));
             }
-            // A fused instruction sends the value that it stores.
+            // A fused instruction sends the value that it has stored.
             let sends = operation == Operation::Send && instruction.operation != Operation::Send;
             let source = if sends {
                 instruction.destination
@@ -350,7 +352,7 @@ impl Reader {
             _ => (first.or(second), second.or(first)),
         };
         let kind = self.collective.kind();
-        // Buffers that hold all chunks in place.
+        // Buffers that contain all chunks if the call is in place.
         let (reads, writes) = match kind {
             CollectiveKind::AllGather | CollectiveKind::Gather => ("o", "o"),
             CollectiveKind::AllToAll => ("i", "o"),
@@ -381,7 +383,8 @@ impl Reader {
         Ok(Operand { buffer, offset })
     }
 
-    /// Converts a number of chunks of the trace to chunks of the collective.
+    /// Converts a number of chunks of the trace to a number of chunks of the collective. `what`
+    /// names the number in errors.
     fn chunks(&self, node: &ChakraNode, what: &str, number: i128) -> Result<i32, ChakraError> {
         if !(-1..=MAX_NUMBER * self.scale).contains(&number) {
             return Err(node.error(format!("{what} is {number}")));
@@ -399,7 +402,7 @@ impl Reader {
         })
     }
 
-    /// Checks that the bytes of a message are those of its chunks.
+    /// Checks that the bytes of a message agree with its number of chunks.
     fn check_bytes(&mut self, node: &ChakraNode, count: u32) -> Result<(), ChakraError> {
         let Some(bytes) = node.whole("comm_size")?.filter(|_| count > 0) else {
             return Ok(());
@@ -417,28 +420,31 @@ impl Reader {
     }
 }
 
-/// Returns the operation of a node on chunks, or `None` if the node does not use chunks.
+/// Returns the operation of a node; `None` if the node does not use chunks. `from` is the
+/// instruction of the node in the header's program.
 fn operation(
     node: &ChakraNode,
-    from: Option<&Instruction>,
+    template_instruction: Option<&Instruction>,
 ) -> Result<Option<Operation>, ChakraError> {
-    let from = from.map(|instruction| instruction.operation);
+    let template_operation = template_instruction.map(|instruction| instruction.operation);
     let adds = match node.whole("is_rrc")? {
         Some(adds) => adds != 0,
         None => matches!(
-            from,
+            template_operation,
             Some(Operation::ReceiveReduceCopy | Operation::ReceiveReduceCopySend)
         ),
     };
     let known = match node.kind {
-        NodeKind::Send if from.is_none_or(Operation::sends) => Some(Operation::Send),
-        NodeKind::Receive if from == Some(Operation::ReceiveReduceSend) => None,
-        NodeKind::Receive if from.is_none_or(Operation::receives) => Some(match adds {
-            true => Operation::ReceiveReduceCopy,
-            false => Operation::Receive,
-        }),
+        NodeKind::Send if template_operation.is_none_or(Operation::sends) => Some(Operation::Send),
+        NodeKind::Receive if template_operation == Some(Operation::ReceiveReduceSend) => None,
+        NodeKind::Receive if template_operation.is_none_or(Operation::receives) => {
+            Some(match adds {
+                true => Operation::ReceiveReduceCopy,
+                false => Operation::Receive,
+            })
+        }
         NodeKind::Compute => {
-            return Ok(match (node.text("operation"), from) {
+            return Ok(match (node.text("operation"), template_operation) {
                 (Some("cpy"), _) | (None, Some(Operation::Copy)) => Some(Operation::Copy),
                 (Some("re"), _) | (None, Some(Operation::Reduce)) => Some(Operation::Reduce),
                 _ => None,
@@ -454,15 +460,15 @@ fn operation(
         _ => return Ok(None),
     };
     known.map(Some).ok_or_else(|| {
-        let name = from.map_or("", |operation| Operation::ALL[operation as usize].1);
+        let name = template_operation.map_or("", |operation| Operation::ALL[operation as usize].1);
         node.error(format!(
             "the program in the header has `{name}` in its place"
         ))
     })
 }
 
-/// Parses the thread block and the step of a name such as `COMM_SEND_NODE_tb0_step3`.
-fn named_place(name: &str) -> Option<(usize, usize)> {
+/// Parses the thread block and the step in a name such as `COMM_SEND_NODE_tb0_step3`.
+fn named_position(name: &str) -> Option<(usize, usize)> {
     let (rest, step) = name.rsplit_once("_step")?;
     let (_, block) = rest.rsplit_once("_tb")?;
     Some((block.parse().ok()?, step.parse().ok()?))

@@ -1,11 +1,11 @@
-//! Types of buffer elements, and the operators that combine them.
+//! Types of the elements in buffers, and the operators that combine elements.
 
 use std::str::FromStr;
 
 use super::ProgramError;
 use opticoll_base::names::{suggest, terminal_text};
 
-/// Type of an element, little-endian.
+/// Type of an element; elements are little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElementType {
     /// Signed integer of 8 bits.
@@ -26,7 +26,7 @@ pub enum ElementType {
     Float64,
 }
 
-/// Operator that combines two elements. Sums and products of integers wrap.
+/// Operator that combines two elements. Sums and products of integers wrap around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReduceOperator {
     /// Sum.
@@ -39,7 +39,8 @@ pub enum ReduceOperator {
     Maximum,
 }
 
-/// Combines the elements of two buffers of equal length, element by element, into the first buffer.
+/// Combines the elements of two buffers of equal length, element by element. Writes the results to
+/// the first buffer.
 macro_rules! combine {
     ($kind:ty, $operator:expr, $into:expr, $from:expr, $add:expr, $multiply:expr) => {{
         const BYTES: usize = size_of::<$kind>();
@@ -77,7 +78,7 @@ macro_rules! whole {
 }
 
 impl ElementType {
-    /// Types with their names.
+    /// All types with their names.
     pub const ALL: [(ElementType, &'static str); 8] = [
         (ElementType::Int8, "int8"),
         (ElementType::Uint8, "uint8"),
@@ -89,7 +90,7 @@ impl ElementType {
         (ElementType::Float64, "float64"),
     ];
 
-    /// Returns the bytes of an element.
+    /// Returns the size of an element in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             ElementType::Int8 | ElementType::Uint8 => 1,
@@ -98,8 +99,8 @@ impl ElementType {
         }
     }
 
-    /// Combines the elements of two buffers of equal length, element by element, into the first
-    /// buffer.
+    /// Combines the elements of two buffers of equal length, element by element. Writes the results
+    /// to `into`.
     pub(super) fn reduce(self, operator: ReduceOperator, into: &mut [u8], from: &[u8]) {
         match self {
             ElementType::Int8 => whole!(i8, operator, into, from),
@@ -119,7 +120,7 @@ impl ElementType {
 }
 
 impl ReduceOperator {
-    /// Operators with their names.
+    /// All operators with their names.
     pub const ALL: [(ReduceOperator, &'static str); 4] = [
         (ReduceOperator::Sum, "sum"),
         (ReduceOperator::Product, "prod"),

@@ -1,7 +1,7 @@
-//! Execution of a program with real bytes, one instruction after another in an order that the
+//! Execution of a program with real bytes, one instruction after another, in an order that the
 //! program allows.
 //!
-//! Ranks do not share memory and exchange data only by messages.
+//! Ranks do not share memory; they exchange data only by messages.
 
 use rustc_hash::FxHashMap;
 
@@ -13,11 +13,11 @@ use opticoll_base::{interrupt, memory};
 /// Settings of an execution.
 #[derive(Debug, Clone, Copy)]
 pub struct RunSettings {
-    /// Type of the elements.
+    /// Type of the elements in all buffers.
     pub element: ElementType,
     /// Operator of reductions.
     pub operator: ReduceOperator,
-    /// Number of elements of a chunk.
+    /// Number of elements of each chunk.
     pub elements: usize,
     /// True if input and output share memory.
     pub in_place: bool,
@@ -27,35 +27,34 @@ struct Machine<'a> {
     program: &'a CollectiveProgram,
     settings: RunSettings,
     chunk_bytes: usize,
-    /// Memories of each rank.
+    /// Memories of each rank, indexed by rank.
     memories: Vec<FxHashMap<ChunkBuffer, Vec<u8>>>,
 }
 
 impl CollectiveProgram {
-    /// Returns the bytes of the input and of the output of a rank.
+    /// Returns the number of bytes of the input and of the output of `rank`.
     pub fn buffer_bytes(&self, rank: u32, settings: &RunSettings) -> (usize, usize) {
         let chunk = settings.elements * settings.element.bytes();
         let (input, output) = (self.input_chunks(rank), self.output_chunks(rank));
         (input as usize * chunk, output as usize * chunk)
     }
 
-    /// Executes the program. Takes the input of each rank and returns the output of each rank.
-    ///
-    /// # Errors
-    /// An input of the wrong length, an operand outside its buffer, or a program that deadlocks.
+    /// Executes the program. `inputs` has the input of each rank; returns the output of each rank.
+    /// Both are indexed by rank. Fails if an input has the wrong length, if an operand exceeds its
+    /// buffer, or if the program deadlocks.
     pub fn run(
         &self,
         settings: RunSettings,
         inputs: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, ProgramError> {
         let mut machine = Machine::new(self, settings, inputs)?;
-        // Messages in flight, keyed by the index of their send in the order.
+        // Messages in flight, by the index of their send in the order of execution.
         let mut messages: FxHashMap<u32, Vec<u8>> = FxHashMap::default();
         for (place, current) in (0u32..).zip(execution_order(self)?) {
             interrupt::check();
             let arrived = current.message.and_then(|sent| messages.remove(&sent));
-            if let Some(leaving) = machine.execute(&current, arrived.unwrap_or_default())? {
-                messages.insert(place, leaving);
+            if let Some(sent_bytes) = machine.execute(&current, arrived.unwrap_or_default())? {
+                messages.insert(place, sent_bytes);
             }
         }
         Ok((0..self.ranks.len())
@@ -89,11 +88,11 @@ impl<'a> Machine<'a> {
         let mut memories = Vec::new();
         for rank in 0..program.ranks.len() {
             let (input, _) = program.buffer_bytes(rank as u32, &settings);
-            let given = inputs.get(rank).map_or(&[][..], |given| given);
-            if given.len() != input {
+            let own_input = inputs.get(rank).map_or(&[][..], |own_input| own_input);
+            if own_input.len() != input {
                 let problem = format!(
                     "input of {} bytes, but {input} bytes are needed",
-                    given.len()
+                    own_input.len()
                 );
                 return Err(ProgramError::rank(rank as u32, problem));
             }
@@ -109,7 +108,7 @@ impl<'a> Machine<'a> {
             }
             let (memory, start) = place(ChunkBuffer::Input);
             if let Some(whole) = parts.get_mut(&memory) {
-                whole[start..start + input].copy_from_slice(given);
+                whole[start..start + input].copy_from_slice(own_input);
             }
             memories.push(parts);
         }
@@ -121,7 +120,8 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Executes an instruction, which received `value`. Returns the bytes that it sends.
+    /// Executes an instruction that received the bytes `value`, and returns the bytes that it
+    /// sends.
     fn execute(
         &mut self,
         current: &OrderedInstruction,

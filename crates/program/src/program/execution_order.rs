@@ -6,7 +6,7 @@ use super::{CollectiveProgram, Dependency, Operation, ProgramError};
 use opticoll_base::interrupt;
 
 impl Operation {
-    /// Returns whether the operation needs a message that has arrived.
+    /// Returns whether the operation receives a message.
     pub fn receives(self) -> bool {
         !matches!(
             self,
@@ -25,7 +25,6 @@ impl Operation {
         )
     }
 
-    /// Returns whether the operation reads its source operand.
     pub(super) fn reads_source(self) -> bool {
         !matches!(
             self,
@@ -33,7 +32,6 @@ impl Operation {
         )
     }
 
-    /// Returns whether the operation writes its destination operand.
     pub(super) fn writes_destination(self) -> bool {
         !matches!(
             self,
@@ -42,20 +40,18 @@ impl Operation {
     }
 }
 
-/// Instruction of an execution order.
+/// Instruction in the order of execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OrderedInstruction {
     pub(super) rank: u32,
     pub(super) thread_block: u32,
     pub(super) step: u32,
-    /// Index in the order of the instruction that sent the message which this instruction receives.
+    /// Index, in the order, of the send whose message this instruction receives.
     pub(super) message: Option<u32>,
 }
 
 /// Returns all instructions in an order that respects thread blocks, dependencies and messages.
-///
-/// # Errors
-/// The first thread block that waits for an instruction or a message which never comes.
+/// Fails for the first thread block that waits for an instruction or a message that never comes.
 pub(super) fn execution_order(
     program: &CollectiveProgram,
 ) -> Result<Vec<OrderedInstruction>, ProgramError> {
@@ -65,13 +61,14 @@ pub(super) fn execution_order(
             (0..count).map(move |block| (rank, block))
         })
         .collect();
-    let places: FxHashMap<(u32, u32), usize> = blocks.iter().copied().zip(0..).collect();
+    let block_indices: FxHashMap<(u32, u32), usize> = blocks.iter().copied().zip(0..).collect();
     let mut next = vec![0u32; blocks.len()];
     let mut sent: FxHashMap<(u32, u32, u32), Vec<u32>> = FxHashMap::default();
-    let mut taken: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
-    // Thread blocks that wait, by the thread block or the connection that they wait for.
+    let mut received: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
+    // Thread blocks that wait for another thread block (by its index), or for a message (by
+    // connection).
     let mut waiting: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
-    let mut listening: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
+    let mut waiting_for_message: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
     let mut order = Vec::with_capacity(program.instructions());
     let mut ready: Vec<usize> = (0..blocks.len()).rev().collect();
     while let Some(block) = ready.pop() {
@@ -80,7 +77,7 @@ pub(super) fn execution_order(
         while let Some(instruction) = current.instructions.get(next[block] as usize) {
             interrupt::check();
             if let Some(on) = instruction.waits_for {
-                let Some(&other) = places.get(&(rank, on.thread_block)) else {
+                let Some(&other) = block_indices.get(&(rank, on.thread_block)) else {
                     break;
                 };
                 if next[other] <= on.step {
@@ -94,12 +91,12 @@ pub(super) fn execution_order(
                     break;
                 };
                 let connection = (from, rank, current.channel);
-                let taken = taken.entry(connection).or_default();
-                let Some(&by) = sent.get(&connection).and_then(|sent| sent.get(*taken)) else {
-                    listening.insert(connection, block);
+                let received = received.entry(connection).or_default();
+                let Some(&by) = sent.get(&connection).and_then(|sent| sent.get(*received)) else {
+                    waiting_for_message.insert(connection, block);
                     break;
                 };
-                *taken += 1;
+                *received += 1;
                 message = Some(by);
             }
             if instruction.operation.sends() {
@@ -108,7 +105,7 @@ pub(super) fn execution_order(
                 };
                 let connection = (rank, to, current.channel);
                 sent.entry(connection).or_default().push(order.len() as u32);
-                ready.extend(listening.remove(&connection));
+                ready.extend(waiting_for_message.remove(&connection));
             }
             order.push(OrderedInstruction {
                 rank,
@@ -125,7 +122,7 @@ pub(super) fn execution_order(
         let thread_block = &program.ranks[rank as usize].thread_blocks[block as usize];
         let instruction = thread_block.instructions.get(step as usize)?;
         let is_complete = |on: Dependency| {
-            let other = places.get(&(rank, on.thread_block));
+            let other = block_indices.get(&(rank, on.thread_block));
             other.is_some_and(|&other| next[other] > on.step)
         };
         let what = match (instruction.waits_for, thread_block.receives_from) {

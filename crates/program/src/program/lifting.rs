@@ -1,19 +1,20 @@
-//! Lifting of a program to a schedule, with steps by dependence.
+//! Lifting of a program to a schedule: derives the steps from the dependences of messages.
 //!
-//! The step of a message is, in this order of preference:
+//! One of three rules assigns steps to messages. Lifting tries them in this order:
 //!
-//! 1. the step that the program records (`sent_in`), if it records a step for every message;
-//! 2. one more than the step of the last message that was received before it was sent, and at least
-//!    the step of every message that was sent before it, or that its receiver sent or received
-//!    before;
-//! 3. one more than the step of the last message that contributed to its value.
+//! 1. The step is the one that the program records (`sent_in`), if it records a step for every
+//!    message.
+//! 2. The step is one more than the step of the last message that was received before the send. It
+//!    is also at least the step of every message that was sent before, or that its receiver sent or
+//!    received before.
+//! 3. The step is one more than the step of the last message that contributed to the value.
 //!
-//! A schedule has one value of a chunk at each rank, so the place of a value (input, output,
-//! scratch) does not matter. A program that keeps several partial sums of a chunk at a rank has no
-//! schedule.
+//! A schedule has one value of a chunk at each rank, whether this value is in the input, the output
+//! or scratch. If a program has several partial sums of a chunk at a rank, no schedule exists for
+//! it.
 //!
-//! Only proved programs are lifted. The plan made from the schedule is verified like any other
-//! plan.
+//! Only proved programs are lifted. The verifier checks a plan made from the schedule like any
+//! other plan.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -25,8 +26,8 @@ use crate::program::ChunkBuffer;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
 
-/// Value of a chunk of memory: the chunk of the collective, the ranks that contributed, in order,
-/// and the last step of the messages that contributed.
+/// Value in memory: chunk of the collective, ranks that contributed in ascending order, and step of
+/// the last message that contributed.
 #[derive(Clone)]
 struct Value {
     chunk: u32,
@@ -34,7 +35,7 @@ struct Value {
     step: u32,
 }
 
-/// Chunk that is sent, with its step according to each of the three rules.
+/// Chunk that is sent, with its step under each of the three rules.
 struct Sent {
     chunk: u32,
     ranks: Rc<[u32]>,
@@ -43,7 +44,7 @@ struct Sent {
     steps: [u32; 3],
 }
 
-/// Last steps of the messages that were received and sent before an instruction.
+/// Greatest steps of the messages that were received, and sent, before an instruction ended.
 #[derive(Clone, Copy, Default)]
 struct Past {
     received: u32,
@@ -70,21 +71,21 @@ pub(super) fn lift(
     let mut instructions = blocks.flat_map(|block| &block.instructions);
     let has_steps = instructions
         .all(|instruction| !instruction.operation.sends() || instruction.sent_in.is_some());
-    let mut refusal = None;
+    let mut first_error = None;
     for rule in usize::from(!has_steps)..3 {
         match build_schedule(program, &sent, rule) {
             Ok(schedule) => return Ok(schedule),
-            Err(error) => refusal = refusal.or(Some(error)),
+            Err(error) => first_error = first_error.or(Some(error)),
         }
     }
-    Err(refusal.unwrap_or_else(|| refused("it sends nothing".into())))
+    Err(first_error.unwrap_or_else(|| no_schedule("it sends nothing".into())))
 }
 
-fn refused(problem: String) -> ProgramError {
+fn no_schedule(problem: String) -> ProgramError {
     ProgramError::Refused(format!("this program has no schedule: {problem}"))
 }
 
-/// Returns the chunk of the collective that a chunk of a rank's input holds.
+/// Returns the chunk of the collective that chunk `chunk` of the input of `rank` contains.
 fn chunk_of(program: &CollectiveProgram, rank: u32, chunk: u32) -> u32 {
     let collective = &program.collective;
     let first = match collective.kind() {
@@ -95,14 +96,13 @@ fn chunk_of(program: &CollectiveProgram, rank: u32, chunk: u32) -> u32 {
     first + chunk
 }
 
-/// Chunks that an instruction sends: the index of the first in the list of all sent chunks, and the
-/// values.
+/// Message in flight: index of its first chunk in the list of all sent chunks, and the values sent.
 type Message = (usize, Vec<Value>);
 
 /// Executes the program on symbolic values and returns all chunks that are sent.
 fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, ProgramError> {
     let order = execution_order::execution_order(program)
-        .map_err(|_| refused("its instructions wait for one another".into()))?;
+        .map_err(|_| no_schedule("its instructions wait for one another".into()))?;
     let mut memory: FxHashMap<(u32, ChunkBuffer, i64), Value> = FxHashMap::default();
     for rank in 0..program.ranks.len() as u32 {
         let (buffer, first) = program.address(rank, ChunkBuffer::Input, in_place);
@@ -130,15 +130,15 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
         let mut past = before
             .unwrap_or_default()
             .merge(awaited.unwrap_or_default());
-        let arrived = current.message.and_then(|by| in_flight.remove(&by));
-        if let Some((first, values)) = &arrived {
+        let incoming_message = current.message.and_then(|by| in_flight.remove(&by));
+        if let Some((first, values)) = &incoming_message {
             for chunk in &mut sent[*first..first + values.len()] {
                 chunk.steps[1] = chunk.steps[1].max(past.sent).max(past.received);
             }
             past.received = past.received.max(sent[*first].steps[1]);
         }
         let first = sent.len();
-        let mut leaving = Vec::new();
+        let mut sent_values = Vec::new();
         for index in 0..instruction.count {
             let place = |operand: Operand| {
                 let (buffer, first) = program.address(current.rank, operand.buffer, in_place);
@@ -146,7 +146,7 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
                 (current.rank, buffer, offset)
             };
             let read = |operand: Operand| memory.get(&place(operand)).cloned();
-            let incoming = || arrived.as_ref()?.1.get(index as usize).cloned();
+            let incoming = || incoming_message.as_ref()?.1.get(index as usize).cloned();
             let value = match instruction.operation {
                 Operation::Nop => continue,
                 Operation::Send | Operation::Copy => read(instruction.source),
@@ -160,7 +160,7 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
                 _ => sum(program, current.rank, incoming(), read(instruction.source))?,
             };
             let Some(value) = value else {
-                return Err(refused(format!(
+                return Err(no_schedule(format!(
                     "rank {} reads data that have not been written",
                     current.rank
                 )));
@@ -178,12 +178,12 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
                     destination,
                     steps: [recorded, past.sent.max(past.received + 1), step],
                 });
-                leaving.push(Value { step, ..value });
+                sent_values.push(Value { step, ..value });
             }
         }
-        if !leaving.is_empty() {
+        if !sent_values.is_empty() {
             past.sent = past.sent.max(sent[first].steps[1]);
-            in_flight.insert(place as u32, (first, leaving));
+            in_flight.insert(place as u32, (first, sent_values));
         }
         pasts.insert((current.rank, current.thread_block, current.step), past);
     }
@@ -200,7 +200,7 @@ fn sum(
         return Ok(None);
     };
     if first.chunk != second.chunk {
-        return Err(refused(format!(
+        return Err(no_schedule(format!(
             "rank {rank} adds chunk {} to chunk {} of {}",
             first.chunk,
             second.chunk,
@@ -220,10 +220,10 @@ fn is_subset(subset: &[u32], set: &[u32]) -> bool {
     subset.iter().all(|rank| set.binary_search(rank).is_ok())
 }
 
-/// Ranks whose contributions a rank has of a chunk after a step, and the action that brought them.
+/// Set of ranks whose contributions a chunk has when it arrives, and the action of the transfer.
 type Arrival = (Rc<[u32]>, Action);
 
-/// Builds the schedule with steps according to one of the three rules.
+/// Builds the schedule with the steps of the rule with index `rule`.
 fn build_schedule(
     program: &CollectiveProgram,
     sent: &[Sent],
@@ -234,10 +234,10 @@ fn build_schedule(
     for chunk in sent {
         steps.entry(chunk.steps[rule]).or_default().push(chunk);
     }
-    let mut held: FxHashMap<(u32, u32), Rc<[u32]>> = FxHashMap::default();
+    let mut contributions: FxHashMap<(u32, u32), Rc<[u32]>> = FxHashMap::default();
     for rank in 0..collective.ranks() {
         for chunk in 0..program.input_chunks(rank) {
-            held.insert((rank, chunk_of(program, rank, chunk)), [rank].into());
+            contributions.insert((rank, chunk_of(program, rank, chunk)), [rank].into());
         }
     }
     let mut schedule = Schedule::new(collective);
@@ -247,16 +247,16 @@ fn build_schedule(
         let mut arriving: FxHashMap<(u32, u32), Arrival> = FxHashMap::default();
         let mut transfers: Vec<Transfer> = Vec::new();
         for moved in sent {
-            let at_source = held.get(&(moved.source, moved.chunk));
+            let at_source = contributions.get(&(moved.source, moved.chunk));
             if at_source.is_none_or(|ranks| **ranks != *moved.ranks) {
-                return Err(refused(format!(
+                return Err(no_schedule(format!(
                     "rank {} sends a part of chunk {} that it keeps apart from the rest",
                     moved.source, moved.chunk
                 )));
             }
             let place = (moved.destination, moved.chunk);
             let before = arriving.get(&place).map(|(ranks, _)| ranks);
-            let present = before.or_else(|| held.get(&place));
+            let present = before.or_else(|| contributions.get(&place));
             let present: &[u32] = present.map_or(&[], |ranks| ranks);
             if is_subset(&moved.ranks, present) {
                 redundant += 1;
@@ -274,7 +274,7 @@ fn build_schedule(
             if (action == Action::Copy && (other.is_some() || !is_subset(present, &moved.ranks)))
                 || other == Some(Action::Copy)
             {
-                return Err(refused(format!(
+                return Err(no_schedule(format!(
                     "rank {} gets parts of chunk {} that it keeps apart",
                     moved.destination, moved.chunk
                 )));
@@ -310,7 +310,7 @@ fn build_schedule(
         transfers
             .into_iter()
             .for_each(|transfer| schedule.push(transfer));
-        held.extend(
+        contributions.extend(
             arriving
                 .into_iter()
                 .map(|(place, (ranks, _))| (place, ranks)),

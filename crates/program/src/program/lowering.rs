@@ -1,20 +1,20 @@
 //! Lowering of a schedule to a program.
 //!
-//! Each transfer becomes a message, or several messages if its chunks are not contiguous. A rank
-//! has a thread block for each rank that it sends to and for each rank that it receives from. A
-//! sender and a receiver share a thread block, preferably those where the rank forwards most
-//! chunks, so that receiving and sending can be fused.
+//! Each transfer becomes a message, or several messages if its chunks are not contiguous in memory.
+//! A rank has a thread block for each rank to which it sends, and for each rank from which it
+//! receives. Where possible, a thread block both receives and sends, so that a receive and a send
+//! can be fused. Pairs of ranks between which the rank forwards most chunks are chosen first.
 //!
-//! A chunk lies in the input until a message for it arrives. Then it lies in the output or, if it
-//! is not part of the rank's result, in scratch. Such programs are also correct in place, except
-//! for all_to_all, whose input and output share memory among different chunks.
+//! A chunk is in the input until a message with it arrives. Then it is in the output or, if it is
+//! not part of the rank's result, in scratch. Such programs are also correct in place, except for
+//! an all_to_all, whose input and output share memory among different chunks.
 //!
 //! # Order
 //!
-//! Within a step, messages go in rounds: the k-th send of every thread block, then the k-th
-//! receive. A send that reads chunks which a receive of the same step overwrites goes before the
-//! receive. All ranks keep the order (step, round, sends before receives), so every instruction
-//! waits for earlier instructions only, whatever buffer space a channel has for messages.
+//! Within a step, messages are ordered in rounds: the k-th send of every thread block, then the
+//! k-th receive. If a receive overwrites chunks that a send of the same step reads, the send comes
+//! first. All ranks use the order (step, round, sends before receives). Every instruction therefore
+//! waits only for earlier instructions, for any amount of buffer space of a channel.
 
 use rustc_hash::FxHashMap;
 
@@ -30,19 +30,19 @@ use opticoll_plan::schedule::{Action, Schedule};
 /// Maximum number of thread blocks of a rank on one channel, as in the MSCCL runtimes.
 const MAX_BLOCKS_PER_CHANNEL: u32 = 32;
 
-/// Part of a transfer whose chunks are contiguous at both ranks.
+/// Part of a transfer whose chunks are contiguous in the memory of both ranks.
 struct Message {
     source: u32,
     destination: u32,
     read: Operand,
-    /// Operand that a reduction adds; `None` for copies.
+    /// Operand to which a reduction adds the received chunks; `None` for copies.
     added: Option<Operand>,
     written: Operand,
     chunk: u32,
     count: u32,
 }
 
-/// Instruction whose place in its thread block is not final.
+/// Instruction whose position in its thread block is not final.
 struct Draft {
     operation: Operation,
     source: Operand,
@@ -50,11 +50,11 @@ struct Draft {
     chunk: u32,
     count: u32,
     waits_for: Vec<usize>,
-    /// Step of the schedule in which it sends.
+    /// Step of the schedule in which the instruction sends.
     sent_in: Option<u32>,
-    /// True if an instruction or the caller reads the result.
+    /// True if another instruction or the caller reads the result.
     read: bool,
-    /// Instruction that it was fused into.
+    /// Index of the draft with which this send was fused.
     fused: Option<usize>,
 }
 
@@ -62,7 +62,7 @@ struct Draft {
 #[derive(Default)]
 struct Lowered {
     drafts: Vec<Draft>,
-    /// Drafts of each thread block, in order.
+    /// Indices of the drafts of each thread block, in order.
     blocks: Vec<Vec<usize>>,
     peers: Vec<(Option<u32>, Option<u32>, u32)>,
     sends: FxHashMap<u32, usize>,
@@ -70,14 +70,13 @@ struct Lowered {
     block_of: Vec<usize>,
     chunks: FxHashMap<u32, ChunkState>,
     scratch: u32,
-    /// Present step of the schedule.
     step: u32,
 }
 
 #[derive(Default, Clone)]
 struct ChunkState {
-    /// Place of the chunk since a message for it arrived.
-    place: Option<Operand>,
+    /// Location of the chunk since a message with the chunk arrived; `None` before.
+    location: Option<Operand>,
     write: Option<usize>,
     reads: Vec<usize>,
 }
@@ -112,7 +111,7 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
     })
 }
 
-/// Returns the place of a chunk in the input of a rank.
+/// Returns the location of `chunk` in the input of `rank`; `None` if it is not part of the input.
 fn input_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
     let pieces = collective.pieces();
     let (block, part) = (chunk / pieces, chunk % pieces);
@@ -130,7 +129,7 @@ fn input_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Opera
     offset.map(|offset| operand(ChunkBuffer::Input, offset))
 }
 
-/// Returns the place of a chunk in the output of a rank.
+/// Returns the location of `chunk` in the output of `rank`; `None` if it is not part of the output.
 fn output_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
     let pieces = collective.pieces();
     let (block, part) = (chunk / pieces, chunk % pieces);
@@ -153,7 +152,7 @@ fn operand(buffer: ChunkBuffer, offset: u32) -> Operand {
     Operand { buffer, offset }
 }
 
-/// Returns the place `chunks` chunks after another place.
+/// Returns the location `chunks` chunks after `first`.
 fn shifted(first: Operand, chunks: u32) -> Operand {
     Operand {
         offset: first.offset + chunks as i32,
@@ -161,7 +160,7 @@ fn shifted(first: Operand, chunks: u32) -> Operand {
     }
 }
 
-/// Returns whether the place `next` is `after` chunks after `first`.
+/// Returns whether `next` is the location `after` chunks after `first`.
 fn follows(first: Operand, after: u32, next: Operand) -> bool {
     shifted(first, after) == next
 }
@@ -169,11 +168,12 @@ fn follows(first: Operand, after: u32, next: Operand) -> bool {
 /// Creates the thread blocks of all ranks, without instructions.
 fn connect(schedule: &Schedule) -> Vec<Lowered> {
     let ranks = schedule.collective.ranks();
-    // Receivers and senders of each rank.
+    // Destinations and sources of each rank, indexed by rank.
     let mut ends: Vec<(Vec<u32>, Vec<u32>)> = vec![Default::default(); ranks as usize];
-    // Number of chunks that each rank forwards from a rank to another.
+    // Number of chunks that each rank forwards, by (rank from which they come, rank to which they
+    // go).
     let mut forwarded: Vec<FxHashMap<(u32, u32), u64>> = vec![FxHashMap::default(); ranks as usize];
-    let mut brought: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let mut received_from: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut seen = FxHashMap::default();
     for step in 0..schedule.steps() {
         let transfers: Vec<_> = schedule.columns(step).transfers().collect();
@@ -184,7 +184,7 @@ fn connect(schedule: &Schedule) -> Vec<Lowered> {
                 ends[destination as usize].1.push(source);
             }
             for chunk in transfer.chunk..transfer.chunk + transfer.count {
-                if let Some(&from) = brought.get(&(source, chunk)) {
+                if let Some(&from) = received_from.get(&(source, chunk)) {
                     let pair = (from, destination);
                     *forwarded[source as usize].entry(pair).or_default() += 1;
                 }
@@ -192,16 +192,16 @@ fn connect(schedule: &Schedule) -> Vec<Lowered> {
         }
         for transfer in &transfers {
             for chunk in transfer.chunk..transfer.chunk + transfer.count {
-                brought.insert((transfer.destination, chunk), transfer.source);
+                received_from.insert((transfer.destination, chunk), transfer.source);
             }
         }
     }
-    let crowded = ends
+    let needs_several_channels = ends
         .iter()
         .any(|(to, from)| to.len().max(from.len()) > MAX_BLOCKS_PER_CHANNEL as usize);
     let channel = |from: u32, to: u32| {
         let distance = (to + ranks - from) % ranks;
-        if crowded {
+        if needs_several_channels {
             (distance - 1) / MAX_BLOCKS_PER_CHANNEL
         } else {
             0
@@ -225,8 +225,8 @@ fn connect(schedule: &Schedule) -> Vec<Lowered> {
         };
         to.sort_unstable();
         from.sort_unstable();
-        let likely = pairs.into_iter().map(|(pair, _)| pair);
-        for (source, destination) in likely {
+        let preferred_pairs = pairs.into_iter().map(|(pair, _)| pair);
+        for (source, destination) in preferred_pairs {
             let are_free = from.contains(&source) && to.contains(&destination);
             if are_free && channel(source, rank) == channel(rank, destination) {
                 from.retain(|other| *other != source);
@@ -249,19 +249,18 @@ fn connect(schedule: &Schedule) -> Vec<Lowered> {
     .collect()
 }
 
-/// Adds the instructions of a step.
 fn lower_step(schedule: &Schedule, step: usize, ranks: &mut [Lowered]) {
     let collective = &schedule.collective;
     let mut messages: Vec<Message> = Vec::new();
-    // Places of the chunks that arrive in the step.
+    // Locations of the chunks that arrive in the step, by (rank, chunk).
     let mut arrived: FxHashMap<(u32, u32), Operand> = FxHashMap::default();
     for transfer in schedule.columns(step).transfers() {
         let (source, destination) = (transfer.source, transfer.destination);
         for chunk in transfer.chunk..transfer.chunk + transfer.count {
-            let read = ranks[source as usize].place(collective, source, chunk);
+            let read = ranks[source as usize].location(collective, source, chunk);
             let receiver = &mut ranks[destination as usize];
             let added = (transfer.action == Action::Reduce)
-                .then(|| receiver.place(collective, destination, chunk));
+                .then(|| receiver.location(collective, destination, chunk));
             let written = *arrived
                 .entry((destination, chunk))
                 .or_insert_with(|| receiver.target(collective, destination, chunk));
@@ -303,27 +302,26 @@ fn lower_step(schedule: &Schedule, step: usize, ranks: &mut [Lowered]) {
 }
 
 impl Lowered {
-    /// Returns the place of the value of a chunk. For a chunk that the rank does not have, returns
-    /// a place that nothing writes.
-    fn place(&mut self, collective: &Collective, rank: u32, chunk: u32) -> Operand {
-        self.moved(chunk)
+    /// Returns the location of the value of `chunk`. If the rank does not have the chunk, returns a
+    /// location that nothing writes.
+    fn location(&mut self, collective: &Collective, rank: u32, chunk: u32) -> Operand {
+        self.arrived_location(chunk)
             .or_else(|| input_operand(collective, rank, chunk))
             .unwrap_or_else(|| self.allocate_scratch())
     }
 
-    /// Returns the place at which a message stores a chunk.
+    /// Returns the location to which a message writes `chunk`.
     fn target(&mut self, collective: &Collective, rank: u32, chunk: u32) -> Operand {
-        self.moved(chunk)
+        self.arrived_location(chunk)
             .or_else(|| output_operand(collective, rank, chunk))
             .unwrap_or_else(|| self.allocate_scratch())
     }
 
-    /// Returns the place of a chunk that has arrived before.
-    fn moved(&self, chunk: u32) -> Option<Operand> {
-        self.chunks.get(&chunk).and_then(|state| state.place)
+    /// Returns the location of `chunk` if a message with it has arrived; otherwise `None`.
+    fn arrived_location(&self, chunk: u32) -> Option<Operand> {
+        self.chunks.get(&chunk).and_then(|state| state.location)
     }
 
-    /// Allocates a chunk of scratch.
     fn allocate_scratch(&mut self) -> Operand {
         self.scratch += 1;
         operand(ChunkBuffer::Scratch, self.scratch - 1)
@@ -409,8 +407,8 @@ impl Lowered {
         self.fuse(block, index);
     }
 
-    /// Fuses a send with the preceding receive in its thread block if it forwards the received
-    /// chunks.
+    /// Fuses a send with the previous instruction of its thread block, if this instruction receives
+    /// exactly the chunks that the send forwards.
     fn fuse(&mut self, block: usize, send: usize) {
         let drafts = &self.blocks[block];
         let before = drafts.len().checked_sub(2).map(|place| drafts[place]);
@@ -458,7 +456,7 @@ impl Lowered {
             }
             waits_for.append(&mut state.reads);
             state.write = Some(index);
-            state.place = Some(shifted(message.written, place));
+            state.location = Some(shifted(message.written, place));
         }
         waits_for.sort_unstable();
         waits_for.dedup();
@@ -480,20 +478,21 @@ impl Lowered {
         self.draft(block, draft);
     }
 
-    /// Returns the place of the chunks that a reduction adds: their place when the step began or,
-    /// if a message for them has arrived since, the place of that message. If both cases occur, the
-    /// chunks of the first case are copied next to those of the second.
+    /// Returns the location of the chunks to which a reduction adds. For a chunk without an arrival
+    /// in this step, this is its location at the start of the step, otherwise the location to which
+    /// the message wrote it. If both cases occur in one message, copies the chunks of the first
+    /// case next to the chunks of the second.
     fn added(&mut self, block: usize, message: &Message, first: Operand) -> Operand {
-        let moved: Vec<u32> = (0..message.count)
+        let arrived: Vec<u32> = (0..message.count)
             .filter(|place| {
                 let state = self.chunks.get(&(message.chunk + place));
-                state.is_some_and(|state| state.place == Some(shifted(message.written, *place)))
+                state.is_some_and(|state| state.location == Some(shifted(message.written, *place)))
             })
             .collect();
-        if moved.is_empty() {
+        if arrived.is_empty() {
             return first;
         }
-        for place in (0..message.count).filter(|place| !moved.contains(place)) {
+        for place in (0..message.count).filter(|place| !arrived.contains(place)) {
             let index = self.drafts.len();
             let chunk = message.chunk + place;
             let state = self.chunks.entry(chunk).or_default();
@@ -503,7 +502,7 @@ impl Lowered {
                 .chain(state.reads.drain(..))
                 .collect();
             let destination = shifted(message.written, place);
-            (state.write, state.place) = (Some(index), Some(destination));
+            (state.write, state.location) = (Some(index), Some(destination));
             let draft = Draft {
                 operation: Operation::Copy,
                 source: shifted(first, place),
@@ -520,7 +519,7 @@ impl Lowered {
         message.written
     }
 
-    /// Copies the rank's initial chunks to its output, and places the instructions in thread
+    /// Copies the initial chunks of the rank to its output, and arranges all instructions in thread
     /// blocks.
     fn finish(mut self, collective: &Collective, rank: u32) -> RankProgram {
         // The caller reads the output.
@@ -554,7 +553,7 @@ impl Lowered {
             ) else {
                 continue;
             };
-            if self.moved(chunk).is_some() {
+            if self.arrived_location(chunk).is_some() {
                 continue;
             }
             match copies.last_mut() {
@@ -588,7 +587,7 @@ impl Lowered {
         }
     }
 
-    /// Removes unused chunks of scratch and returns the number of the others.
+    /// Removes unused chunks of scratch. Returns the number of used chunks.
     fn pack_scratch(&mut self) -> u32 {
         let mut used = vec![false; self.scratch as usize];
         let is_scratch = |operand: Operand| operand.buffer == ChunkBuffer::Scratch;
@@ -618,7 +617,6 @@ impl Lowered {
         next as u32
     }
 
-    /// Places the instructions in their thread blocks.
     fn place_instructions(self) -> Vec<ThreadBlock> {
         let resolve = |mut draft: usize| {
             while let Some(into) = self.drafts[draft].fused {

@@ -4,9 +4,9 @@ use super::{ChunkBuffer, CollectiveProgram};
 use opticoll_plan::collective::CollectiveKind;
 
 impl CollectiveProgram {
-    /// Returns the number of chunks of a buffer of a rank. If only the root has data, the other
-    /// ranks have a buffer of the same size, except for the buffer with the blocks of all ranks,
-    /// which only the root of gather and scatter has.
+    /// Returns the number of chunks of `buffer` at `rank`. If only the root has data, all ranks
+    /// have a buffer of the same size. The buffer with the blocks of all ranks is an exception:
+    /// only the root of a gather or scatter has this buffer.
     pub(super) fn buffer_chunks(&self, rank: u32, buffer: ChunkBuffer) -> u32 {
         let collective = &self.collective;
         let chunks = match buffer {
@@ -21,7 +21,7 @@ impl CollectiveProgram {
         }
     }
 
-    /// Returns the number of chunks that a rank contributes; 0 if only the root contributes chunks.
+    /// Returns the number of chunks that `rank` contributes; 0 if only the root contributes chunks.
     pub(super) fn input_chunks(&self, rank: u32) -> u32 {
         let collective = &self.collective;
         let pieces = collective.pieces();
@@ -35,7 +35,7 @@ impl CollectiveProgram {
         }
     }
 
-    /// Returns the number of chunks of a rank's result; 0 if only the root has a result.
+    /// Returns the number of chunks of the result of `rank`; 0 if only the root has a result.
     pub(super) fn output_chunks(&self, rank: u32) -> u32 {
         let collective = &self.collective;
         let pieces = collective.pieces();
@@ -49,8 +49,8 @@ impl CollectiveProgram {
         }
     }
 
-    /// Returns the memory that contains a buffer of a rank, and the index of the buffer's first
-    /// chunk in this memory. In calls in place, input and output share one memory, which is called
+    /// Returns the memory that contains `buffer`, and the index of the first chunk of `buffer` in
+    /// this memory. If the call is in place, input and output share one memory, which is called
     /// `Input`.
     pub(super) fn address(
         &self,

@@ -1,9 +1,10 @@
-//! Reader of MSCCL XML: `algo` > `gpu` > `tb` > `step`.
+//! Reader of MSCCL XML, whose elements are `algo` > `gpu` > `tb` > `step`.
 //!
-//! Attributes that runtimes add or omit (`redop`, `maxcount`, `nthreadblocks`, `outofplace`,
-//! `minBytes`, ...) may be missing or unknown. Document types, and with them entities, are refused,
-//! as are files and attributes that exceed any real size. `round` is an attribute of opticoll,
-//! which runtimes ignore: the step of the schedule in which an instruction sends.
+//! Attributes that only some runtimes write (`redop`, `maxcount`, `nthreadblocks`, `outofplace`,
+//! `minBytes`, ...) may be missing or unknown. Document types, and with them entities, are
+//! rejected. Files and attributes that exceed any realistic size are rejected as well. The
+//! attribute `round` is an addition of opticoll, which runtimes ignore: the step of the schedule in
+//! which an instruction sends.
 
 mod write;
 
@@ -19,20 +20,20 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 
 pub(super) use write::write;
 
-/// Maximum number of bytes of a file; the largest public file has 0.7 MB.
+/// Maximum number of bytes of a file. The largest public file has 0.7 MB.
 const MAX_BYTES: usize = 256 << 20;
 
-/// Maximum number of elements, comments and texts of a file.
+/// Maximum number of elements, comments and texts in a file.
 const MAX_NODES: u32 = 1 << 23;
 
-/// Maximum number of bytes of an attribute; runtimes accept names of 255 bytes.
+/// Maximum number of bytes of an attribute. Runtimes accept names of 255 bytes.
 const MAX_ATTRIBUTE_BYTES: usize = 4096;
 
-/// Maximum depth of nested elements; programs need four.
+/// Maximum depth of nested elements. Programs need a depth of four.
 const MAX_DEPTH: usize = 64;
 
-/// Maximum number of ranks, chunks and channels, which is below the numbers that runtimes support
-/// and fits into memory.
+/// Maximum number of ranks, chunks or channels. It is small enough for the number types of runtimes
+/// and for memory.
 const MAX_NUMBER: i64 = 1 << 20;
 
 pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
@@ -58,8 +59,8 @@ pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
     reader.algorithm(document.root_element())
 }
 
-/// Checks, before parsing, that elements are not nested too deeply. Tags inside a comment count,
-/// too, which only makes the limit stricter.
+/// Checks, before parsing, that elements are not nested too deeply. Also counts tags inside
+/// comments, which only makes the limit stricter.
 fn check_depth(text: &str) -> Result<(), ProgramError> {
     let (mut depth, mut line) = (0usize, 1u32);
     let bytes = text.as_bytes();
@@ -83,7 +84,7 @@ fn check_depth(text: &str) -> Result<(), ProgramError> {
 }
 
 struct Reader {
-    /// Offsets of the lines in bytes, from the second line on.
+    /// Byte offset of each line, from the second line on.
     line_starts: Vec<usize>,
 }
 
@@ -177,8 +178,8 @@ impl Reader {
     fn instruction(&self, step: Node<'_, '_>) -> Result<Instruction, ProgramError> {
         interrupt::check();
         let name = self.attribute(step, "type")?;
-        let known = Operation::ALL.into_iter().find(|(_, known)| *known == name);
-        let Some((operation, _)) = known else {
+        let matching = Operation::ALL.into_iter().find(|(_, other)| *other == name);
+        let Some((operation, _)) = matching else {
             let names = Operation::ALL.map(|(_, name)| name).join(", ");
             let problem = format!("type `{name}` is not one of {names}");
             return Err(self.error(step, problem));
@@ -212,7 +213,7 @@ impl Reader {
         offset: &str,
     ) -> Result<Operand, ProgramError> {
         let name = step.attribute(buffer).unwrap_or("i");
-        let known = match name {
+        let buffer = match name {
             "i" => ChunkBuffer::Input,
             "o" => ChunkBuffer::Output,
             "s" => ChunkBuffer::Scratch,
@@ -222,12 +223,13 @@ impl Reader {
             }
         };
         Ok(Operand {
-            buffer: known,
+            buffer,
             offset: self.number_or(step, offset, -1, -1, MAX_NUMBER)? as i32,
         })
     }
 
-    /// Reads the children of an element, sorted by their numbers, which run from 0 without gaps.
+    /// Reads the children of `parent`, sorted by their numbers, which must be 0, 1, 2, ... without
+    /// gaps.
     fn numbered<T>(
         &self,
         parent: Node<'_, '_>,

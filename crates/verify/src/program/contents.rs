@@ -1,59 +1,56 @@
-//! Contents of chunks: multisets of contributions, each stored once.
+//! Contents of chunks: multisets of contributions. Equal multisets are stored once.
 
 use rustc_hash::FxHashMap;
 
-/// Contribution: a rank, and a chunk of its input.
+/// Contribution: rank, and index of a chunk of the input of this rank.
 pub(super) type Contribution = (u32, u32);
 
-/// Number of a multiset; 0 is the empty multiset.
-pub(super) type Held = u32;
+/// Index of a multiset; 0 is the empty multiset.
+pub(super) type Multiset = u32;
 
 /// Maximum number of contributions in all multisets together: about 1.5 GB.
 const MAX_CONTRIBUTIONS: usize = 1 << 27;
 
-/// All multisets that occurred.
+/// All multisets that have occurred, and their indices.
 pub(super) struct Contents {
-    known: Vec<Box<[Contribution]>>,
-    numbers: FxHashMap<Box<[Contribution]>, Held>,
-    sums: FxHashMap<(Held, Held), Held>,
+    multisets: Vec<Box<[Contribution]>>,
+    numbers: FxHashMap<Box<[Contribution]>, Multiset>,
+    sums: FxHashMap<(Multiset, Multiset), Multiset>,
     contributions: usize,
 }
 
 impl Contents {
     pub(super) fn new() -> Contents {
         Contents {
-            known: vec![Box::default()],
+            multisets: vec![Box::default()],
             numbers: FxHashMap::from_iter([(Box::default(), 0)]),
             sums: FxHashMap::default(),
             contributions: 0,
         }
     }
 
-    /// Returns whether the multisets exceed the memory limit.
     pub(super) fn are_too_many(&self) -> bool {
         self.contributions > MAX_CONTRIBUTIONS
     }
 
-    /// Returns the sorted multiset with a number.
-    pub(super) fn get(&self, held: Held) -> &[Contribution] {
-        &self.known[held as usize]
+    pub(super) fn get(&self, multiset: Multiset) -> &[Contribution] {
+        &self.multisets[multiset as usize]
     }
 
-    /// Returns the number of a sorted multiset, which is stored if it is new.
-    pub(super) fn number(&mut self, sorted: Vec<Contribution>) -> Held {
+    /// Returns the index of the multiset `sorted`, and stores a new multiset.
+    pub(super) fn number(&mut self, sorted: Vec<Contribution>) -> Multiset {
         let sorted = sorted.into_boxed_slice();
         if let Some(&number) = self.numbers.get(&sorted) {
             return number;
         }
-        let number = self.known.len() as Held;
+        let number = self.multisets.len() as Multiset;
         self.contributions += sorted.len();
-        self.known.push(sorted.clone());
+        self.multisets.push(sorted.clone());
         self.numbers.insert(sorted, number);
         number
     }
 
-    /// Returns the number of the sum of two multisets.
-    pub(super) fn sum(&mut self, one: Held, other: Held) -> Held {
+    pub(super) fn sum(&mut self, one: Multiset, other: Multiset) -> Multiset {
         let key = (one.min(other), one.max(other));
         if let Some(&sum) = self.sums.get(&key) {
             return sum;
@@ -65,8 +62,8 @@ impl Contents {
         sum
     }
 
-    /// Returns a contribution that two multisets have in common.
-    pub(super) fn common(&self, one: Held, other: Held) -> Option<Contribution> {
+    /// Returns a contribution that both multisets contain.
+    pub(super) fn common(&self, one: Multiset, other: Multiset) -> Option<Contribution> {
         let (one, other) = (self.get(one), self.get(other));
         let (few, many) = if one.len() < other.len() {
             (one, other)

@@ -1,10 +1,11 @@
-//! Execution of a program with contributions in place of bytes: pairing, deadlock, contents.
+//! Execution of a program with contributions in place of bytes. Checks that sends and receives
+//! match, that there is no deadlock, and that the results are correct.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::contents::{Contents, Contribution, Held};
+use super::contents::{Contents, Contribution, Multiset};
 use super::form::{Effects, effects};
 use super::layout::Layout;
 use super::{Findings, ProgramFault, Site, instruction};
@@ -13,25 +14,23 @@ use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_program::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
 
-/// Order in which the instructions were executed.
 pub(super) struct Run {
     pub(super) order: Vec<Site>,
-    /// Place of the instruction that sent the message received at each place in `order`.
+    /// Position in `order` of the send whose message was received; indexed by position in `order`.
     pub(super) received: Vec<Option<u32>>,
     pub(super) messages: u64,
     pub(super) chunks_sent: u64,
 }
 
-/// Messages of a rank to another rank on a channel.
+/// Messages from a rank to another rank on one channel.
 #[derive(Default)]
 struct Connection {
     sends: Vec<Site>,
     receives: Vec<Site>,
-    on_the_way: VecDeque<(u32, Vec<Held>)>,
+    in_flight: VecDeque<(u32, Vec<Multiset>)>,
     waiting: Option<usize>,
 }
 
-/// Progress of a thread block through its instructions.
 struct Progress {
     rank: u32,
     thread_block: u32,
@@ -47,9 +46,9 @@ struct Execution<'a> {
     layout: &'a Layout,
     findings: &'a mut Findings,
     contents: Contents,
-    /// Contents of each cell of each rank's memory.
-    cells: Vec<Vec<Held>>,
-    /// Last instruction that wrote each cell of each rank's memory.
+    /// Multiset of each memory cell, indexed by rank and cell.
+    cells: Vec<Vec<Multiset>>,
+    /// Last instruction that wrote each memory cell, indexed by rank and cell.
     written_by: Vec<Vec<Option<Site>>>,
     connections: Vec<Connection>,
     blocks: Vec<Progress>,
@@ -58,7 +57,7 @@ struct Execution<'a> {
     run: Run,
 }
 
-/// Executes a program and reports wrong pairs, deadlocks and wrong results.
+/// Executes a program. Reports sends and receives that do not match, deadlocks and wrong results.
 pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut Findings) -> Run {
     let mut execution = Execution {
         program,
@@ -80,7 +79,7 @@ pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut
     execution.fill_inputs();
     execution.connect();
     execution.pair();
-    let complete = execution.carry_out();
+    let complete = execution.execute_all();
     if execution.contents.are_too_many() {
         execution
             .findings
@@ -88,15 +87,15 @@ pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut
                 "the contents of its chunks exceed the memory limit of the verifier".into()
             });
     } else if complete {
-        execution.results();
+        execution.report_wrong_results();
     } else {
-        execution.deadlocks();
+        execution.report_deadlocks();
     }
     execution.run
 }
 
 impl Execution<'_> {
-    /// Fills every input chunk that exists before the call with its own contribution.
+    /// Fills every input chunk that exists before the collective with its own contribution.
     fn fill_inputs(&mut self) {
         let collective = &self.program.collective;
         for rank in 0..collective.ranks() {
@@ -116,7 +115,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Lists the connections, their sends and receives, and the thread blocks.
+    /// Lists all connections with their sends and receives, and all thread blocks.
     fn connect(&mut self) {
         let mut known: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
         for (rank, own) in self.program.ranks.iter().enumerate() {
@@ -125,11 +124,11 @@ impl Execution<'_> {
             for (thread_block, block) in own.thread_blocks.iter().enumerate() {
                 let mut connection = |from: u32, to: u32| {
                     let next = self.connections.len();
-                    let place = *known.entry((from, to, block.channel)).or_insert(next);
-                    if place == next {
+                    let index = *known.entry((from, to, block.channel)).or_insert(next);
+                    if index == next {
                         self.connections.push(Connection::default());
                     }
-                    place
+                    index
                 };
                 let sends = block.sends_to.map(|to| connection(rank, to));
                 let receives = block.receives_from.map(|from| connection(from, rank));
@@ -141,11 +140,11 @@ impl Execution<'_> {
                         step: step as u32,
                     };
                     let effects = effects(one.operation);
-                    if let (true, Some(place)) = (effects.sends, sends) {
-                        self.connections[place].sends.push(site);
+                    if let (true, Some(index)) = (effects.sends, sends) {
+                        self.connections[index].sends.push(site);
                     }
-                    if let (true, Some(place)) = (effects.receives, receives) {
-                        self.connections[place].receives.push(site);
+                    if let (true, Some(index)) = (effects.receives, receives) {
+                        self.connections[index].receives.push(site);
                     }
                 }
                 self.blocks.push(Progress {
@@ -161,8 +160,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Pairs the k-th send of a connection with its k-th receive, and reports those that do not
-    /// fit.
+    /// Pairs the k-th send with the k-th receive of each connection. Reports pairs with different
+    /// numbers of chunks, and sends and receives without a partner.
     fn pair(&mut self) {
         for connection in &self.connections {
             let pairs = connection.sends.iter().zip(&connection.receives);
@@ -200,11 +199,11 @@ impl Execution<'_> {
         }
     }
 
-    /// Executes all instructions that can be executed. Returns whether these are all instructions.
-    fn carry_out(&mut self) -> bool {
+    /// Executes as many instructions as possible. Returns whether all instructions were executed.
+    fn execute_all(&mut self) -> bool {
         let mut ready: Vec<usize> = (0..self.blocks.len()).rev().collect();
         while let Some(block) = ready.pop() {
-            while let Some((site, dependency, receives)) = self.next(block) {
+            while let Some((site, dependency, receives)) = self.next_instruction(block) {
                 interrupt::check();
                 if self.contents.are_too_many() {
                     return false;
@@ -217,10 +216,10 @@ impl Execution<'_> {
                 }
                 let message = match receives {
                     None => None,
-                    Some(place) => match self.connections[place].on_the_way.pop_front() {
+                    Some(index) => match self.connections[index].in_flight.pop_front() {
                         Some(message) => Some(message),
                         None => {
-                            self.connections[place].waiting = Some(block);
+                            self.connections[index].waiting = Some(block);
                             break;
                         }
                     },
@@ -228,12 +227,12 @@ impl Execution<'_> {
                 let sent = self.execute(site, message);
                 self.blocks[block].next += 1;
                 ready.append(&mut self.blocks[block].waiting);
-                if let (Some(place), Some(sent)) = (self.blocks[block].sends, sent) {
+                if let (Some(index), Some(sent)) = (self.blocks[block].sends, sent) {
                     self.run.messages += 1;
                     self.run.chunks_sent += sent.len() as u64;
-                    let connection = &mut self.connections[place];
+                    let connection = &mut self.connections[index];
                     let by = self.run.order.len() as u32 - 1;
-                    connection.on_the_way.push_back((by, sent));
+                    connection.in_flight.push_back((by, sent));
                     ready.extend(connection.waiting.take());
                 }
             }
@@ -241,10 +240,13 @@ impl Execution<'_> {
         self.blocks.iter().all(|block| block.next == block.length)
     }
 
-    /// Returns the next instruction of a thread block, the thread block and step that it waits for,
-    /// and the connection from which it receives.
+    /// Returns the next instruction of thread block `block`, the (thread block, step) for which it
+    /// waits, and the index of the connection from which it receives.
     #[allow(clippy::type_complexity)]
-    fn next(&self, block: usize) -> Option<(Site, Option<(usize, u32)>, Option<usize>)> {
+    fn next_instruction(
+        &self,
+        block: usize,
+    ) -> Option<(Site, Option<(usize, u32)>, Option<usize>)> {
         let progress = &self.blocks[block];
         if progress.next == progress.length {
             return None;
@@ -264,8 +266,13 @@ impl Execution<'_> {
         Some((site, dependency, receives))
     }
 
-    /// Executes an instruction and returns the contents that it sends.
-    fn execute(&mut self, site: Site, message: Option<(u32, Vec<Held>)>) -> Option<Vec<Held>> {
+    /// Executes an instruction and returns the multisets that it sends. `message` is the position
+    /// of the sending instruction and the multisets received.
+    fn execute(
+        &mut self,
+        site: Site,
+        message: Option<(u32, Vec<Multiset>)>,
+    ) -> Option<Vec<Multiset>> {
         let current = *instruction(self.program, site);
         let effects = effects(current.operation);
         self.run.order.push(site);
@@ -286,10 +293,10 @@ impl Execution<'_> {
         let present = destination
             .clone()
             .map_or_else(Vec::new, |cells| memory[cells].to_vec());
-        self.unwritten(site, &current, &effects, &read, &present);
+        self.report_unwritten(site, &current, &effects, &read, &present);
         let mut values = Vec::with_capacity(current.count as usize);
         for chunk in 0..current.count as usize {
-            let at = |list: &[Held]| list.get(chunk).copied().unwrap_or(0);
+            let at = |list: &[Multiset]| list.get(chunk).copied().unwrap_or(0);
             let (incoming, read, present) = (at(&incoming), at(&read), at(&present));
             let parts = match current.operation {
                 Operation::Send | Operation::Copy => (read, 0),
@@ -300,15 +307,15 @@ impl Execution<'_> {
             values.push(self.combine(site, parts));
         }
         if let Some(cells) = destination.filter(|_| effects.writes) {
-            self.remarks(site, &current, &effects, &values, &present);
+            self.report_remarks(site, &current, &effects, &values, &present);
             self.written_by[site.rank as usize][cells.clone()].fill(Some(site));
             self.cells[site.rank as usize][cells].copy_from_slice(&values);
         }
         effects.sends.then_some(values)
     }
 
-    /// Returns the sum of two multisets and reports a common contribution.
-    fn combine(&mut self, site: Site, (one, other): (Held, Held)) -> Held {
+    /// Returns the sum of two multisets. Reports a contribution that both contain.
+    fn combine(&mut self, site: Site, (one, other): (Multiset, Multiset)) -> Multiset {
         if one == 0 || other == 0 {
             return one.max(other);
         }
@@ -321,17 +328,17 @@ impl Execution<'_> {
         self.contents.sum(one, other)
     }
 
-    /// Reports chunks that are read before they are written.
-    fn unwritten(
+    /// Reports chunks that an instruction reads before any instruction has written them.
+    fn report_unwritten(
         &mut self,
         site: Site,
         one: &Instruction,
         effects: &Effects,
-        read: &[Held],
-        there: &[Held],
+        read: &[Multiset],
+        present: &[Multiset],
     ) {
         let destination = if effects.reads_destination {
-            there
+            present
         } else {
             &[]
         };
@@ -346,14 +353,14 @@ impl Execution<'_> {
         }
     }
 
-    /// Reports messages that bring nothing new, and writes to a separate input.
-    fn remarks(
+    /// Reports messages whose data the receiver already has, and writes to a separate input.
+    fn report_remarks(
         &mut self,
         site: Site,
         one: &Instruction,
         effects: &Effects,
-        values: &[Held],
-        present: &[Held],
+        values: &[Multiset],
+        present: &[Multiset],
     ) {
         let buffer = one.destination.buffer;
         let brought = values.iter().zip(present);
@@ -372,10 +379,10 @@ impl Execution<'_> {
         }
     }
 
-    /// Reports output chunks that do not end with the demanded contributions.
-    fn results(&mut self) {
+    /// Reports output chunks whose final contributions are not those that the collective demands.
+    fn report_wrong_results(&mut self) {
         let collective = self.program.collective;
-        let mut expected: FxHashMap<(u32, u32), Held> = FxHashMap::default();
+        let mut expected: FxHashMap<(u32, u32), Multiset> = FxHashMap::default();
         for rank in 0..collective.ranks() {
             let root_only = matches!(
                 collective.kind(),
@@ -416,23 +423,22 @@ impl Execution<'_> {
         }
     }
 
-    /// Reports instructions that wait for one another in a circle.
-    fn deadlocks(&mut self) {
+    fn report_deadlocks(&mut self) {
         let senders: FxHashMap<usize, usize> = self
             .blocks
             .iter()
             .enumerate()
-            .filter_map(|(place, block)| Some((block.sends?, place)))
+            .filter_map(|(index, block)| Some((block.sends?, index)))
             .collect();
         let waits_for = |block: usize| -> Option<usize> {
-            let (_, dependency, receives) = self.next(block)?;
+            let (_, dependency, receives) = self.next_instruction(block)?;
             match dependency {
                 Some((other, step)) if self.blocks[other].next <= step => Some(other),
                 _ => senders.get(&receives?).copied(),
             }
         };
         let mut seen = vec![usize::MAX; self.blocks.len()];
-        let mut circles = Vec::new();
+        let mut cycles = Vec::new();
         for first in 0..self.blocks.len() {
             let mut block = first;
             while seen[block] == usize::MAX {
@@ -445,18 +451,18 @@ impl Execution<'_> {
             if seen[block] != first || waits_for(block).is_none() {
                 continue;
             }
-            let mut circle = vec![block];
+            let mut cycle = vec![block];
             let mut other = waits_for(block);
             while let Some(next) = other.filter(|next| *next != block) {
-                circle.push(next);
+                cycle.push(next);
                 other = waits_for(next);
             }
-            circles.push(circle);
+            cycles.push(cycle);
         }
-        for circle in circles {
-            let sites: Vec<Site> = circle
+        for cycle in cycles {
+            let sites: Vec<Site> = cycle
                 .iter()
-                .filter_map(|&block| Some(self.next(block)?.0))
+                .filter_map(|&block| Some(self.next_instruction(block)?.0))
                 .collect();
             let named: Vec<String> = sites.iter().skip(1).take(3).map(Site::to_string).collect();
             let says = || match sites.len() {
@@ -473,7 +479,7 @@ impl Execution<'_> {
     }
 }
 
-/// Returns the sorted contributions that an output chunk of a rank must end with.
+/// Returns the contributions, sorted, that the output chunk `chunk` of `rank` must have at the end.
 fn demanded(collective: &Collective, rank: u32, chunk: u32) -> Vec<Contribution> {
     let piece = collective.pieces();
     let (block, part) = (chunk / piece, chunk % piece);
@@ -489,8 +495,7 @@ fn demanded(collective: &Collective, rank: u32, chunk: u32) -> Vec<Contribution>
     }
 }
 
-/// Returns a description of the difference between the contents of a chunk and the demanded
-/// contents.
+/// Describes how the final contents of a chunk differ from the demanded contents.
 fn difference(held: &[Contribution], wanted: &[Contribution]) -> String {
     let describe = |list: &[Contribution]| match list {
         [] => "nothing".to_owned(),
@@ -508,34 +513,34 @@ fn difference(held: &[Contribution], wanted: &[Contribution]) -> String {
             describe(wanted)
         );
     }
-    let first = |list: &[Contribution], rest: &str| {
+    let first = |list: &[Contribution], relation: &str| {
         let some = match list.len() {
             1 => String::new(),
             many => format!(" and {} more", many - 1),
         };
         list.first()
-            .map(|(rank, chunk)| format!("{rest} chunk {chunk} of rank {rank}{some}"))
+            .map(|(rank, chunk)| format!("{relation} chunk {chunk} of rank {rank}{some}"))
     };
     let parts = [first(&lacking, "without"), first(&more, "with the surplus")];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     format!("ends {}", parts.join(" and "))
 }
 
-/// Returns a sorted multiset without the members of another.
+/// Returns the elements of the sorted multiset `from` that are not in the sorted multiset `other`.
 fn without(from: &[Contribution], other: &[Contribution]) -> Vec<Contribution> {
-    let mut rest = other.iter().peekable();
+    let mut remaining = other.iter().peekable();
     let mut difference = Vec::new();
     for item in from {
-        while rest.next_if(|other| *other < item).is_some() {}
-        if rest.next_if(|other| *other == item).is_none() {
+        while remaining.next_if(|other| *other < item).is_some() {}
+        if remaining.next_if(|other| *other == item).is_none() {
             difference.push(*item);
         }
     }
     difference
 }
 
-/// Returns the rank to which the thread block of an instruction sends, the rank from which it
-/// receives, and its channel.
+/// Returns the rank to which the thread block of an instruction sends, the rank from which the
+/// thread block receives, and its channel.
 fn ends(program: &CollectiveProgram, site: Site) -> (u32, u32, u32) {
     let block = &program.ranks[site.rank as usize].thread_blocks[site.thread_block as usize];
     let (to, from) = (block.sends_to, block.receives_from);

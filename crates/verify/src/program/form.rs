@@ -1,4 +1,4 @@
-//! Checks of each instruction by itself: the conditions under which the program can be executed.
+//! Checks of single instructions: conditions without which a program cannot be executed.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use crate::report::counted;
 use opticoll_base::interrupt;
 use opticoll_program::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
 
-/// Accesses of an operation: messages, source and destination operands.
+/// Messages and operands that an operation uses.
 pub(super) struct Effects {
     pub(super) receives: bool,
     pub(super) sends: bool,
@@ -17,7 +17,6 @@ pub(super) struct Effects {
     pub(super) writes: bool,
 }
 
-/// Returns the accesses of an operation.
 pub(super) const fn effects(operation: Operation) -> Effects {
     let (receives, sends, reads_source, reads_destination, writes) = match operation {
         Operation::Send => (false, true, true, false, false),
@@ -39,7 +38,7 @@ pub(super) const fn effects(operation: Operation) -> Effects {
     }
 }
 
-/// Reports instructions that cannot be executed. Returns whether all can be executed.
+/// Reports instructions that cannot be executed. Returns whether all instructions can be executed.
 pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut Findings) -> bool {
     let before: usize = violations(findings);
     for rank in 0..program.ranks.len() as u32 {
@@ -80,7 +79,7 @@ pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut
     violations(findings) == before
 }
 
-/// Returns the number of violations, without remarks.
+/// Returns the number of violations found so far, without remarks.
 fn violations(findings: &Findings) -> usize {
     let counts = findings.counts.iter();
     counts
@@ -89,7 +88,7 @@ fn violations(findings: &Findings) -> usize {
         .sum()
 }
 
-/// Reports buffer sizes that differ from the sizes of the collective.
+/// Reports declared buffer sizes that differ from the sizes that the collective needs.
 fn declared(program: &CollectiveProgram, layout: &Layout, rank: u32, findings: &mut Findings) {
     let declared_sizes = &program.ranks[rank as usize];
     let stated = [
@@ -107,7 +106,8 @@ fn declared(program: &CollectiveProgram, layout: &Layout, rank: u32, findings: &
     }
 }
 
-/// Reports connections with several senders or receivers, which leave the order of messages open.
+/// Reports connections with several sending or several receiving thread blocks, for which the order
+/// of messages is undefined.
 fn connections(program: &CollectiveProgram, rank: u32, findings: &mut Findings) {
     let mut known: FxHashMap<(bool, u32, u32), usize> = FxHashMap::default();
     let blocks = program.ranks[rank as usize].thread_blocks.iter();
@@ -143,7 +143,6 @@ fn connections(program: &CollectiveProgram, rank: u32, findings: &mut Findings) 
     }
 }
 
-/// Reports operands outside of their buffers.
 fn operands(
     program: &CollectiveProgram,
     layout: &Layout,
@@ -188,7 +187,7 @@ fn within(operand: Operand, count: u32, size: u32) -> bool {
     operand.offset >= 0 && end <= i64::from(size)
 }
 
-/// Reports a dependency that does not exist or does not signal.
+/// Reports a dependency on an instruction that does not exist or does not signal.
 fn dependency(program: &CollectiveProgram, site: Site, one: &Instruction, findings: &mut Findings) {
     let Some(waits) = one.waits_for else {
         return;

@@ -1,9 +1,9 @@
-//! Memory of each rank: the chunks of its buffers, and the chunks that two buffers share.
+//! Memory of each rank: the chunks of its buffers. In place, input and output share chunks.
 
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_program::program::{ChunkBuffer, CollectiveProgram};
 
-/// Sizes of the buffers of one rank, and their starts in its memory, in chunks.
+/// Sizes of the buffers of one rank, and their first chunks in the memory of the rank, in chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Memory {
     input: u32,
@@ -14,7 +14,6 @@ struct Memory {
     scratch_start: u32,
 }
 
-/// Memory of all ranks.
 pub(super) struct Layout {
     pub(super) in_place: bool,
     ranks: Vec<Memory>,
@@ -47,7 +46,6 @@ impl Layout {
         }
     }
 
-    /// Returns the number of chunks of a buffer of a rank.
     pub(super) fn size(&self, rank: u32, buffer: ChunkBuffer) -> u32 {
         let memory = &self.ranks[rank as usize];
         match buffer {
@@ -57,7 +55,7 @@ impl Layout {
         }
     }
 
-    /// Returns the place of the first chunk of a buffer in the memory of a rank.
+    /// Returns the index of the first chunk of `buffer` in the memory of `rank`.
     pub(super) fn start(&self, rank: u32, buffer: ChunkBuffer) -> usize {
         let memory = &self.ranks[rank as usize];
         (match buffer {
@@ -67,14 +65,13 @@ impl Layout {
         }) as usize
     }
 
-    /// Returns the number of chunks of the memory of a rank.
     pub(super) fn cells(&self, rank: u32) -> usize {
         let memory = &self.ranks[rank as usize];
         memory.scratch_start as usize + memory.scratch as usize
     }
 }
 
-/// Returns the numbers of chunks of input and output of a rank.
+/// Returns the sizes of the input and the output of `rank`, in chunks.
 fn sizes(collective: &Collective, rank: u32) -> (u32, u32) {
     let piece = collective.pieces();
     let all_blocks = collective.ranks() * piece;
@@ -96,7 +93,7 @@ fn sizes(collective: &Collective, rank: u32) -> (u32, u32) {
     }
 }
 
-/// Returns the starts of input and output in the memory that they share if the program is in place.
+/// Returns the first chunks of input and output in the memory that they share in place.
 fn shared(collective: &Collective, rank: u32) -> (u32, u32) {
     let own_start = rank * collective.pieces();
     let at_root = rank == collective.root();

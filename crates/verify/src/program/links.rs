@@ -1,4 +1,4 @@
-//! Check that links join the ranks that exchange messages, directly or through switches.
+//! Check that links connect ranks that exchange messages, directly or through switches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,6 @@ use super::form::effects;
 use super::{Findings, LinkGraph, ProgramFault, Site, instruction};
 use opticoll_program::program::CollectiveProgram;
 
-/// Reports messages between ranks that no links join.
 pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &mut Findings) {
     let ranks = program.ranks.len() as u32;
     let mut next: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
@@ -16,7 +15,7 @@ pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &m
         next.entry(from).or_default().push(to);
     }
     for (rank, own) in program.ranks.iter().enumerate() {
-        // First instruction that sends to each peer.
+        // First sending instruction for each receiving rank.
         let mut peers: BTreeMap<u32, Site> = BTreeMap::new();
         for (thread_block, block) in own.thread_blocks.iter().enumerate() {
             let mut instructions = block.instructions.iter();
@@ -33,8 +32,8 @@ pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &m
             continue;
         }
         let reached = reached(rank as u32, ranks, &next);
-        let apart = peers.iter().filter(|(peer, _)| !reached.contains(peer));
-        for (&peer, &site) in apart {
+        let unreachable = peers.iter().filter(|(peer, _)| !reached.contains(peer));
+        for (&peer, &site) in unreachable {
             let says = || {
                 let name = &graph.name;
                 format!(
@@ -42,7 +41,7 @@ pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &m
                      through switches"
                 )
             };
-            // Programs of plans are not read from a file and have no lines.
+            // Instructions of programs that were made from plans have no line numbers.
             match instruction(program, site).line {
                 0 => findings.add_for_rank(ProgramFault::NoLink, site.rank, says),
                 _ => findings.add_at(program, ProgramFault::NoLink, site, says),
@@ -51,7 +50,8 @@ pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &m
     }
 }
 
-/// Returns the ranks that a rank reaches without passing another rank.
+/// Returns the ranks and switches that `rank` reaches over links without passing through another
+/// rank. `next` has the ends of the links from each vertex.
 fn reached(rank: u32, ranks: u32, next: &FxHashMap<u32, Vec<u32>>) -> BTreeSet<u32> {
     let mut reached = BTreeSet::from([rank]);
     let mut open = vec![rank];

@@ -1,11 +1,13 @@
-//! Check that accesses of a chunk are ordered, by vector clocks.
+//! Check, by vector clocks, that all conflicting accesses of a chunk are ordered.
 //!
-//! The clock of an instruction counts, for each thread block of a rank, its instructions that
-//! happen before the instruction, and the instruction itself. Only accesses of one rank can meet,
-//! but their order may lead over other ranks. So the clocks cover the thread blocks of one rank at
-//! a time, and the instructions of all ranks pass them on. Each access of a chunk is compared with
-//! the last write, and each write also with the reads since then: if none of these pairs race, no
-//! accesses race.
+//! The clock of an instruction has a counter for each thread block of one rank: the number of
+//! instructions of this thread block that happen before the instruction, including the instruction
+//! itself. Only accesses at the same rank can conflict, but the order between them may lead over
+//! other ranks. The check therefore computes the clocks of one rank at a time, and the instructions
+//! of all ranks pass the clocks on.
+//!
+//! Each access of a chunk is compared with the last write of the chunk. Each write is also compared
+//! with the reads since the last write. If none of these pairs race, no accesses race.
 
 use super::execution::Run;
 use super::form::{self, effects};
@@ -14,14 +16,13 @@ use super::{Findings, ProgramFault, Site, instruction};
 use opticoll_base::{interrupt, memory};
 use opticoll_program::program::{CollectiveProgram, Operand, Operation};
 
-/// Last accesses of a chunk, each a place in the order of execution.
+/// Last accesses of a chunk, as positions in the order of execution.
 #[derive(Default, Clone)]
 struct Accesses {
     write: Option<u32>,
     reads: Vec<u32>,
 }
 
-/// Reports races in the memories of all ranks.
 pub(super) fn check(
     program: &CollectiveProgram,
     layout: &Layout,
@@ -37,11 +38,11 @@ pub(super) fn check(
             Some(first)
         })
         .collect();
-    // Place in the order of each executed instruction of a thread block.
-    let mut places = vec![Vec::new(); program.thread_blocks()];
-    for (place, site) in run.order.iter().enumerate() {
+    // Position in the order of execution of each instruction, by thread block and step.
+    let mut positions = vec![Vec::new(); program.thread_blocks()];
+    for (position, site) in run.order.iter().enumerate() {
         let block = first_block[site.rank as usize] + site.thread_block as usize;
-        places[block].push(place as u32);
+        positions[block].push(position as u32);
     }
     for (rank, own) in program.ranks.iter().enumerate() {
         if own.thread_blocks.len() > 1 {
@@ -50,7 +51,7 @@ pub(super) fn check(
                 layout,
                 run,
                 &first_block,
-                &places,
+                &positions,
                 rank as u32,
                 findings,
             );
@@ -58,13 +59,12 @@ pub(super) fn check(
     }
 }
 
-/// Reports races in the memory of one rank.
 fn check_rank(
     program: &CollectiveProgram,
     layout: &Layout,
     run: &Run,
     first_block: &[usize],
-    places: &[Vec<u32>],
+    positions: &[Vec<u32>],
     rank: u32,
     findings: &mut Findings,
 ) {
@@ -73,21 +73,21 @@ fn check_rank(
     memory::check_forecast("looking for data races in this program", bytes);
     let mut clocks = vec![0u32; width * run.order.len()];
     let mut cells = vec![Accesses::default(); layout.cells(rank)];
-    for (place, &site) in run.order.iter().enumerate() {
+    for (position, &site) in run.order.iter().enumerate() {
         interrupt::check();
-        let (before, own_clock) = clocks.split_at_mut(place * width);
+        let (before, own_clock) = clocks.split_at_mut(position * width);
         let own_clock = &mut own_clock[..width];
         let current = instruction(program, site);
         let first = first_block[site.rank as usize];
-        let block_places = &places[first + site.thread_block as usize];
+        let block_positions = &positions[first + site.thread_block as usize];
         let previous = site
             .step
             .checked_sub(1)
-            .map(|step| block_places[step as usize]);
+            .map(|step| block_positions[step as usize]);
         let waited = current
             .waits_for
-            .map(|on| places[first + on.thread_block as usize][on.step as usize]);
-        for earlier in [previous, waited, run.received[place]]
+            .map(|on| positions[first + on.thread_block as usize][on.step as usize]);
+        for earlier in [previous, waited, run.received[position]]
             .into_iter()
             .flatten()
         {
@@ -100,7 +100,7 @@ fn check_rank(
             continue;
         }
         own_clock[site.thread_block as usize] = site.step + 1;
-        let happened = |other: u32| {
+        let happened_before = |other: u32| {
             let other = run.order[other as usize];
             own_clock[other.thread_block as usize] > other.step
         };
@@ -110,7 +110,7 @@ fn check_rank(
             let start = start.saturating_add(operand.offset as usize);
             start..start.saturating_add(current.count as usize)
         };
-        // In place, a copy of the input onto itself changes nothing.
+        // If the program is in place, a copy of the input onto itself changes nothing.
         if current.operation == Operation::Copy
             && range(current.source) == range(current.destination)
         {
@@ -124,10 +124,10 @@ fn check_rank(
         for (_, operand) in reads.into_iter().filter(|(used, _)| *used) {
             for (chunk, cell) in range(operand).enumerate() {
                 let accesses = &mut cells[cell];
-                if let Some(write) = accesses.write.filter(|write| !happened(*write)) {
+                if let Some(write) = accesses.write.filter(|write| !happened_before(*write)) {
                     conflict.get_or_insert((write, operand, chunk, true));
                 }
-                accesses.reads.push(place as u32);
+                accesses.reads.push(position as u32);
             }
         }
         if effects.writes {
@@ -135,10 +135,10 @@ fn check_rank(
                 let accesses = &mut cells[cell];
                 let others = accesses.write.iter().map(|&write| (write, true));
                 let mut others = others.chain(accesses.reads.iter().map(|&read| (read, false)));
-                if let Some((other, wrote)) = others.find(|(other, _)| !happened(*other)) {
+                if let Some((other, wrote)) = others.find(|(other, _)| !happened_before(*other)) {
                     conflict.get_or_insert((other, current.destination, chunk, wrote));
                 }
-                accesses.write = Some(place as u32);
+                accesses.write = Some(position as u32);
                 accesses.reads.clear();
             }
             let (from, to) = (range(current.source), range(current.destination));
@@ -162,7 +162,7 @@ fn check_rank(
     }
 }
 
-/// Reports an access that is not ordered with another.
+/// Reports that the accesses of two instructions, `site` and `other`, to a chunk are not ordered.
 fn report(
     program: &CollectiveProgram,
     site: Site,

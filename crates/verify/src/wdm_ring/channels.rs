@@ -1,15 +1,13 @@
-//! Check that every channel is used by one lightpath at a time, and that every rank has enough
-//! ports.
+//! Check that every channel is used by one lightpath at a time, and that ranks have enough ports.
 //!
-//! Slot by slot the lightpaths are grouped by channel: a wavelength of a fibre of a direction. A
-//! channel runs over N links, numbered by the node at which they start. A lightpath occupies
-//! consecutive links: clockwise from s to d the links s, s+1, ..., d-1, counter-clockwise the links
-//! d+1, ..., s-1, s, all modulo N. For each group the check marks the occupied links, word by word,
-//! and compares lightpaths pair by pair only if links are occupied already.
+//! In each slot, lightpaths are grouped by channel: a wavelength of a fibre in one direction. A
+//! channel consists of N links, numbered by the node at which they start. A lightpath from s to d
+//! occupies consecutive links: clockwise the links s, s+1, ..., d-1, counter-clockwise the links
+//! d+1, ..., s-1, s, all modulo N. For each channel, the check marks the occupied links word by
+//! word. Only if a link is already occupied, it compares pairs of lightpaths.
 //!
 //! Transfers between the same ranks on the same channel are one lightpath, which carries them one
-//! after the other. Converted lightpaths have no channel, and a light tree carries only its own
-//! chunks.
+//! after another. Converted lightpaths have no channel. A light tree carries only its own chunks.
 
 use super::super::form::Admitted;
 use super::super::order::AdmittedOrder;
@@ -21,7 +19,6 @@ use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use opticoll_plan::plan::Plan;
 
-/// Checks channels and ports, slot by slot.
 pub(super) fn check(
     plan: &Plan,
     ring: &WdmRing,
@@ -36,19 +33,19 @@ pub(super) fn check(
     for slot in order.slots(plan) {
         interrupt::check();
         converted.clear();
-        let shining = slot
+        let own_lightpaths = slot
             .clone()
             .map(|position| order.at(position))
-            .filter(|&transfer| admitted.is_lit(transfer) && !riders.has(transfer));
-        channels.gather(shining, &mut converted);
-        channels.collide(riders, report);
+            .filter(|&transfer| admitted.is_lit(transfer) && !riders.rides(transfer));
+        channels.group_by_channel(own_lightpaths, &mut converted);
+        channels.report_collisions(riders, report);
         if !converted.is_empty() {
             overload(plan, ring, &converted, &channels.lightpaths(), report);
         }
         if let Some(ports) = &mut ports {
             let mut received: Vec<usize> = slot.map(|position| order.at(position)).collect();
             let mut sent = received.clone();
-            sent.retain(|&path| !riders.has(path));
+            sent.retain(|&path| !riders.rides(path));
             keep_one_per_lightpath(plan, &mut sent);
             keep_one_per_lightpath(plan, &mut received);
             ports.check(plan, sent.iter().copied(), received.iter().copied(), report);
@@ -56,8 +53,8 @@ pub(super) fn check(
     }
 }
 
-/// Keeps the first of the transfers of a slot between the same ranks on the same channel, which are
-/// one lightpath.
+/// Keeps only the first transfer of each lightpath. Transfers between the same ranks on the same
+/// channel are one lightpath.
 pub(crate) fn keep_one_per_lightpath(plan: &Plan, transfers: &mut Vec<usize>) {
     let lightpath = |one: usize| {
         let is_converted = WdmLight::from(plan.light[one]).wavelength == CONVERTED;
@@ -69,24 +66,25 @@ pub(crate) fn keep_one_per_lightpath(plan: &Plan, transfers: &mut Vec<usize>) {
     transfers.sort_unstable();
 }
 
-/// Lightpaths of a slot, grouped by channel. The memory of all columns is used again for each slot.
+/// Lightpaths of a slot, grouped by channel. Each slot uses the memory of the previous one.
 struct SlotChannels<'a> {
     plan: &'a Plan,
     ring: &'a WdmRing,
     fibres: u32,
     wavelengths: u32,
-    /// Number of lightpaths of each channel, then the place of its next lightpath; all zero between
-    /// slots.
+    /// Number of lightpaths on each channel, and later the index in `hierarchical` of the channel's next
+    /// lightpath. All zero between slots.
     next: Vec<u32>,
     /// Channels in use, in the order of their first lightpath.
     used: Vec<u32>,
-    /// Arcs of the slot, in the order of the plan; `channel` has the channel of each.
+    /// Links of each lightpath of the slot, in the order of the plan; `channel` has the channel of
+    /// each lightpath.
     arcs: Vec<LitLinks>,
     channel: Vec<u32>,
-    /// Arcs of the slot, channel by channel.
+    /// Links of each lightpath of the slot, channel by channel.
     grouped: Vec<LitLinks>,
-    /// Links occupied on the current channel; no bit is set between channels.
-    taken: Vec<u64>,
+    /// Bits of the occupied links of the current channel. All zero between channels.
+    occupied: Vec<u64>,
 }
 
 impl<'a> SlotChannels<'a> {
@@ -96,7 +94,8 @@ impl<'a> SlotChannels<'a> {
             .map(|light| u32::from(WdmLight::from(*light).fibre))
             .max()
             .unwrap_or(0);
-        // Converted lightpaths have no channel, and wavelengths that do not exist are not gathered.
+        // Converted lightpaths have no channel. Lightpaths without a valid wavelength are not
+        // grouped.
         let wavelengths = ring.wavelengths.min(u32::from(u16::MAX));
         let fibres = ring.fibres.min(most_fibre + 1);
         SlotChannels {
@@ -109,12 +108,16 @@ impl<'a> SlotChannels<'a> {
             arcs: Vec::new(),
             channel: Vec::new(),
             grouped: Vec::new(),
-            taken: vec![0; (ring.nodes as usize).div_ceil(64)],
+            occupied: vec![0; (ring.nodes as usize).div_ceil(64)],
         }
     }
 
-    /// Groups the lightpaths of a slot; converted lightpaths are added to `converted`.
-    fn gather(&mut self, transfers: impl Iterator<Item = usize>, converted: &mut Vec<LitLinks>) {
+    /// Groups the lightpaths of a slot by channel. Adds converted lightpaths to `converted`.
+    fn group_by_channel(
+        &mut self,
+        transfers: impl Iterator<Item = usize>,
+        converted: &mut Vec<LitLinks>,
+    ) {
         self.used.clear();
         self.arcs.clear();
         self.channel.clear();
@@ -150,7 +153,7 @@ impl<'a> SlotChannels<'a> {
         }
     }
 
-    /// Returns the arcs of the slot, one for each lightpath.
+    /// Returns the links of each lightpath of the slot, without repetitions.
     fn lightpaths(&self) -> Vec<LitLinks> {
         let mut transfers: Vec<usize> = self.arcs.iter().map(|arc| arc.transfer as usize).collect();
         keep_one_per_lightpath(self.plan, &mut transfers);
@@ -158,8 +161,8 @@ impl<'a> SlotChannels<'a> {
         transfers.into_iter().map(arc).collect()
     }
 
-    /// Reports every pair of lightpaths that meet on a channel, and clears the table of channels.
-    fn collide(&mut self, riders: &Riders, report: &mut Report) {
+    /// Reports every pair of lightpaths that share a link on a channel, and resets `next`.
+    fn report_collisions(&mut self, riders: &Riders, report: &mut Report) {
         let mut start = 0;
         for &channel in &self.used {
             let end = std::mem::take(&mut self.next[channel as usize]) as usize;
@@ -171,26 +174,28 @@ impl<'a> SlotChannels<'a> {
             for (index, arc) in group.iter().enumerate() {
                 interrupt::check();
                 let before = &group[..index];
-                let is_tree = |one: &LitLinks| riders.lead(one.transfer as usize);
-                let same = |other: &LitLinks| other.is_on(arc) && !is_tree(other) && !is_tree(arc);
+                let is_tree = |one: &LitLinks| riders.carries_riders(one.transfer as usize);
+                let same = |other: &LitLinks| {
+                    other.occupies_same_links(arc) && !is_tree(other) && !is_tree(arc)
+                };
                 if before.last().is_some_and(same) {
                     continue;
                 }
-                if take(&mut self.taken, arc, self.ring.nodes) {
+                if occupy(&mut self.occupied, arc, self.ring.nodes) {
                     let others = before.iter().filter(|other| !same(other));
                     pairs(self.plan, self.ring, others, arc, report);
                 }
             }
             for arc in group {
-                release(&mut self.taken, arc, self.ring.nodes);
+                clear_links(&mut self.occupied, arc, self.ring.nodes);
             }
         }
     }
 }
 
-/// Marks the links of an arc. Returns whether some were marked before.
-fn take(taken: &mut [u64], arc: &LitLinks, ranks: u32) -> bool {
-    let mut met = 0;
+/// Marks the links of `arc` as occupied. Returns whether some of them were occupied before.
+fn occupy(occupied: &mut [u64], arc: &LitLinks, ranks: u32) -> bool {
+    let mut already_occupied = 0;
     for range in arc.ranges(ranks) {
         if range.is_empty() {
             continue;
@@ -199,31 +204,31 @@ fn take(taken: &mut [u64], arc: &LitLinks, ranks: u32) -> bool {
         let from_start = !0 << (range.start % 64);
         let to_end = !0 >> (63 - (range.end - 1) % 64);
         if first == last {
-            met |= taken[first] & from_start & to_end;
-            taken[first] |= from_start & to_end;
+            already_occupied |= occupied[first] & from_start & to_end;
+            occupied[first] |= from_start & to_end;
             continue;
         }
-        met |= (taken[first] & from_start) | (taken[last] & to_end);
-        taken[first] |= from_start;
-        taken[last] |= to_end;
-        for word in &mut taken[first + 1..last] {
-            met |= *word;
+        already_occupied |= (occupied[first] & from_start) | (occupied[last] & to_end);
+        occupied[first] |= from_start;
+        occupied[last] |= to_end;
+        for word in &mut occupied[first + 1..last] {
+            already_occupied |= *word;
             *word = !0;
         }
     }
-    met != 0
+    already_occupied != 0
 }
 
-/// Clears every word that has links of the arc.
-fn release(taken: &mut [u64], arc: &LitLinks, ranks: u32) {
+/// Clears every word of bits that contains a link of `arc`.
+fn clear_links(occupied: &mut [u64], arc: &LitLinks, ranks: u32) {
     for range in arc.ranges(ranks) {
         if !range.is_empty() {
-            taken[range.start as usize / 64..=(range.end as usize - 1) / 64].fill(0);
+            occupied[range.start as usize / 64..=(range.end as usize - 1) / 64].fill(0);
         }
     }
 }
 
-/// Reports a collision for each earlier lightpath of the channel that shares a link with this one.
+/// Reports a collision of `arc` with each lightpath of `earlier` that shares a link with it.
 fn pairs<'a>(
     plan: &Plan,
     ring: &WdmRing,
@@ -233,7 +238,7 @@ fn pairs<'a>(
 ) {
     let kind = ViolationKind::Collision;
     if report.is_full(kind) {
-        // Counting the pairs of many lightpaths would take the square of their number.
+        // Comparing all pairs of many lightpaths would take the square of their number.
         return report.count(kind, 1);
     }
     for other in earlier {
@@ -257,10 +262,10 @@ fn pairs<'a>(
     }
 }
 
-/// Reports each run of links with too many lightpaths, at its most loaded link. With converters at
-/// every rank the wavelengths of each link can be assigned anew, so that only the number of
-/// lightpaths per link counts. Only fibres with converted lightpaths are examined: on other fibres
-/// too many lightpaths always collide.
+/// Reports each sequence of adjacent links with too many lightpaths, at its most loaded link. With
+/// converters at every rank, the wavelengths of each link can be assigned anew, so that only the
+/// number of lightpaths per link counts. Only fibres with converted lightpaths are checked; on
+/// other fibres, too many lightpaths always collide.
 fn overload(
     plan: &Plan,
     ring: &WdmRing,
@@ -314,10 +319,11 @@ fn overload(
     }
 }
 
-/// Returns the most loaded link, and its load, of each run of links with more lightpaths than
-/// wavelengths.
+/// Returns, for each sequence of adjacent links with more lightpaths than wavelengths, the most
+/// loaded link and its number of lightpaths.
 fn overloaded(arcs: &[LitLinks], ranks: u32, wavelengths: u32) -> Vec<(u32, u64)> {
-    // Ends come before starts on the same link: an arc does not occupy the link at its end.
+    // The end of a lightpath comes before the start of another at the same link, because a
+    // lightpath does not occupy the link at its end.
     let mut events: Vec<(u32, bool)> = arcs
         .iter()
         .flat_map(|arc| arc.ranges(ranks))
@@ -348,7 +354,7 @@ fn overloaded(arcs: &[LitLinks], ranks: u32, wavelengths: u32) -> Vec<(u32, u64)
     worst
 }
 
-/// Numbers of lightpaths that every rank sends and receives in a slot.
+/// Number of lightpaths that each rank sends, and receives, in a slot.
 struct PortCounts {
     most: u32,
     sends: Vec<u32>,
@@ -364,8 +370,8 @@ impl PortCounts {
         }
     }
 
-    /// Reports ranks with too few ports. `sent` are the transfers of a slot with a transmitter of
-    /// their own, `received` all transfers.
+    /// Reports ranks with too few ports. `sent` has the transfers of a slot with a transmitter of
+    /// their own, and `received` has one transfer for each lightpath.
     fn check(
         &mut self,
         plan: &Plan,
@@ -390,7 +396,7 @@ impl PortCounts {
     }
 }
 
-/// Reports the ranks with more lightpaths in a slot than ports. `uses` is all zero between slots.
+/// Reports the ranks that use more than `most` ports in a slot. `uses` is all zero between slots.
 fn count_ports(
     plan: &Plan,
     most: u32,
@@ -410,14 +416,13 @@ fn count_ports(
         if used > most {
             let users = slot.clone().filter(|&other| rank_of(other) == rank);
             report.add(ViolationKind::Ports, || {
-                crowded(plan, rank, used, most, verb, users.collect())
+                too_few_ports(plan, rank, used, most, verb, users.collect())
             });
         }
     }
 }
 
-/// Returns the violation of a rank with too few ports.
-fn crowded(
+fn too_few_ports(
     plan: &Plan,
     rank: u32,
     used: u32,

@@ -1,8 +1,7 @@
-//! Check that light reaches its destination: broken links, dead wavelengths, loss on the route, and
-//! light trees.
+//! Check that light reaches its destination: broken links, dead wavelengths, loss, light trees.
 //!
-//! If ranks can take a share of passing light (`multicast=drop_and_continue`), the copies of the
-//! same chunks that leave one rank in one slot on one channel of one direction are a single
+//! With `multicast=drop_and_continue`, ranks can take a share of passing light. Copies of the same
+//! chunks that leave one rank in one slot, on one channel of one direction, are then a single
 //! lightpath to the farthest destination: a *light tree*. The other copies *ride* on this
 //! lightpath: they occupy no link and no transmitter of their own. A light tree carries only these
 //! chunks.
@@ -18,33 +17,32 @@ use opticoll_fabric::family::wdm_ring::LossBudget;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll_plan::plan::Plan;
 
-/// Part that a transfer has in a light tree.
+/// Role of a transfer in a light tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Branch {
-    /// Transfer outside of any light tree.
-    Alone,
-    /// Transfer to the farthest destination of a light tree.
+    /// Transfer that belongs to no light tree.
+    NoTree,
+    /// Transfer to the farthest destination of a light tree, whose lightpath the tree uses.
     Farthest,
-    /// Transfer that rides on the light to the farthest destination.
+    /// Transfer to a nearer destination, which rides on the lightpath to the farthest destination.
     Rides,
 }
 
-/// Parts of all transfers in light trees; empty if ranks cannot share light.
+/// Role of each transfer in light trees, indexed by transfer. Empty if ranks cannot share light.
 pub(super) struct Riders(Vec<Branch>);
 
 impl Riders {
-    /// Returns whether a transfer rides on the light of another.
-    pub(super) fn has(&self, transfer: usize) -> bool {
+    pub(super) fn rides(&self, transfer: usize) -> bool {
         self.0.get(transfer) == Some(&Branch::Rides)
     }
 
-    /// Returns whether other transfers ride on the light of a transfer.
-    pub(super) fn lead(&self, transfer: usize) -> bool {
+    /// Returns whether other transfers ride on the lightpath of `transfer`.
+    pub(super) fn carries_riders(&self, transfer: usize) -> bool {
         self.0.get(transfer) == Some(&Branch::Farthest)
     }
 }
 
-/// Checks every lightpath by itself, and returns the parts in light trees.
+/// Checks every lightpath on its own, and returns the roles of all transfers in light trees.
 pub(super) fn check(
     plan: &Plan,
     ring: &WdmRing,
@@ -61,7 +59,7 @@ pub(super) fn check(
         }
     }
     if ring.multicast {
-        riders.0.resize(admitted.transfers, Branch::Alone);
+        riders.0.resize(admitted.transfers, Branch::NoTree);
         for slot in order.slots(plan) {
             interrupt::check();
             let transfers = slot.map(|position| order.at(position));
@@ -71,13 +69,13 @@ pub(super) fn check(
     } else if ring.reach.is_some() || ring.budget.is_some() {
         for transfer in admitted.transfers().filter(|&path| admitted.is_lit(path)) {
             interrupt::check();
-            received(plan, ring, transfer, 0, report);
+            check_light(plan, ring, transfer, 0, report);
         }
     }
     riders
 }
 
-/// Reports the first broken link that a lightpath crosses.
+/// Reports the first broken link that the lightpath of `transfer` crosses.
 fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     let direction = WdmLight::from(plan.light[transfer]).direction;
     let arc = LitLinks::new(plan, ring, transfer);
@@ -87,8 +85,8 @@ fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
             Direction::CounterClockwise if link.position + 1 == ring.nodes => 0,
             Direction::CounterClockwise => link.position + 1,
         };
-        let meets = link.direction == direction && arc.contains(start, ring.nodes);
-        meets.then_some(start)
+        let is_crossed = link.direction == direction && arc.contains(start, ring.nodes);
+        is_crossed.then_some(start)
     });
     let Some(start) = crossed else { return };
     let kind = ViolationKind::BrokenFibre;
@@ -103,7 +101,7 @@ fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     });
 }
 
-/// Reports a lightpath on a dead channel.
+/// Reports a lightpath on a dead wavelength of its fibre.
 fn dead(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     let WdmLight {
         fibre, wavelength, ..
@@ -126,7 +124,7 @@ fn dead(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     });
 }
 
-/// Groups the copies of a slot into light trees, and checks the light of each destination.
+/// Groups the transfers of a slot into light trees, and checks that light reaches each destination.
 fn trees(
     plan: &Plan,
     ring: &WdmRing,
@@ -141,16 +139,16 @@ fn trees(
         (light, sent.source, sent.chunk, sent.count)
     };
     transfers.sort_by_cached_key(|&transfer| (tree(transfer), links(transfer), transfer));
-    for together in transfers.chunk_by(|&one, &other| tree(one) == tree(other)) {
+    for tree_transfers in transfers.chunk_by(|&one, &other| tree(one) == tree(other)) {
         let (mut drops, mut nearer) = (0, None);
-        for &transfer in together {
+        for &transfer in tree_transfers {
             interrupt::check();
             let length = links(transfer);
             drops += u32::from(nearer.is_some_and(|nearer| nearer < length));
             nearer = Some(length);
-            received(plan, ring, transfer, drops, report);
+            check_light(plan, ring, transfer, drops, report);
         }
-        if let [riders @ .., farthest] = together
+        if let [riders @ .., farthest] = tree_transfers
             && !riders.is_empty()
         {
             riders
@@ -161,9 +159,9 @@ fn trees(
     }
 }
 
-/// Reports a lightpath that is too long, or too weak after `drops` ranks have taken a share of its
+/// Reports a lightpath that exceeds the reach, or that is too weak after `drops` shares of its
 /// light.
-fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &mut Report) {
+fn check_light(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &mut Report) {
     let links = LitLinks::new(plan, ring, transfer).links;
     let Some(problem) = too_far(ring, links.into(), drops) else {
         return;
@@ -175,8 +173,8 @@ fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &m
     });
 }
 
-/// Returns why light does not reach over `links` links after `drops` ranks have taken a share of
-/// it; `None` if it does.
+/// Returns the reason why light does not reach its destination after `links` links and `drops`
+/// ranks that have taken a share of it. `None` if light reaches the destination.
 pub(crate) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> {
     if let Some(reach) = ring.reach.filter(|&reach| links > reach.into()) {
         return Some(format!(
@@ -184,19 +182,18 @@ pub(crate) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> 
             plural(reach as usize, "link")
         ));
     }
-    let spare = spare(ring.budget.as_ref()?, links, drops);
-    (spare < 0).then(|| {
+    let power_margin = power_margin(ring.budget.as_ref()?, links, drops);
+    (power_margin < 0).then(|| {
         format!(
             "spans {links} links, after which the received power is {} millionths of a dB below \
              the sensitivity",
-            -spare
+            -power_margin
         )
     })
 }
 
-/// Returns the received power above the sensitivity after `links` links and `drops` shares, in
-/// millionths of a dB.
-fn spare(budget: &LossBudget, links: u64, drops: u32) -> i64 {
+/// Returns the power margin after `links` links and `drops` shares, in millionths of a dB.
+fn power_margin(budget: &LossBudget, links: u64, drops: u32) -> i64 {
     let passed = i128::from(links.saturating_sub(1)) * i128::from(budget.resonators);
     let lost = passed * i128::from(budget.through_loss.millionths())
         + i128::from(drops) * i128::from(budget.split_loss.millionths())

@@ -1,9 +1,9 @@
-//! Rule of several tasks on one grid: every switch port is used by at most one of them (W4).
+//! Rule for several tasks on one grid: every switch port is used by at most one task (W4).
 //!
-//! A hop uses two ports, those of its sender and its receiver. If no port is used twice, no input
-//! and no output of a switch, no transmitter and no receiver is used twice. The rules of a single
-//! plan concern one of these each, so that they hold for all tasks together, whenever their slots
-//! are.
+//! A hop uses two ports: the port of its sender and the port of its receiver. If no two tasks share
+//! a port, they share no input and no output of a switch, no transmitter and no receiver. Each rule
+//! of a single plan concerns one of these alone. The rules therefore hold for all tasks together,
+//! in whatever slots their hops are.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::{Violation, ViolationKind};
 use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
 use opticoll_plan::plan::Plan;
 
-/// Returns everything that is wrong with running plans on one grid at the same time, each on the
-/// ports that its hops use. [`verify`](crate::verify) checks each plan by itself.
+/// Returns all conflicts between plans that run on one grid at the same time. Each plan uses the
+/// ports of its hops. [`verify`](crate::verify) checks each plan on its own.
 pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
     let kind = ViolationKind::Allocation;
     let mut violations = Vec::new();
@@ -50,8 +50,8 @@ pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
     violations
 }
 
-/// Returns the ports that the hops of a plan use, by plane, switch and port, each with its rank.
-/// Hops of ranks that do not exist, and transfers without light, use no ports.
+/// Returns the ports that the hops of a plan use, each with its rank. The key is (plane, switch,
+/// port). Hops of ranks that do not exist, and transfers without light, use no ports.
 fn ports(plan: &Plan, grid: &WssGrid) -> BTreeMap<(u8, u32, u32), u32> {
     let columns = [plan.slot.len(), plan.light.len()];
     let lit = columns.into_iter().fold(plan.len(), usize::min);
@@ -60,8 +60,8 @@ fn ports(plan: &Plan, grid: &WssGrid) -> BTreeMap<(u8, u32, u32), u32> {
         let plane = TunedLight::from(hop.light).plane;
         [(hop.from, plane), (hop.to, plane)]
     });
-    let sound = ends.filter(|&(rank, _)| (rank as usize) < grid.nodes.len());
-    sound
+    let existing = ends.filter(|&(rank, _)| (rank as usize) < grid.nodes.len());
+    existing
         .map(|(rank, plane)| {
             let (switch, port) = port_of(grid, rank, plane);
             ((plane, switch, port), rank)

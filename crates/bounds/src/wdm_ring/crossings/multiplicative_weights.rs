@@ -1,70 +1,69 @@
-//! Search for the chains and weights of [`super::links`], as a game of two players.
+//! Search for the chains and weights of [`super::links`] as a game of two players.
 //!
-//! The first player picks a slot s and a length l >= 2, the second a chain. The first player wins
-//! count_s(l) / (l - 1). Suppose that the second player picks chains with probabilities for which
-//! the first wins at most v, whatever it picks. Then these probabilities, scaled to the sum N / v,
-//! fulfil (*) of [`super`]. So the second player minimises v, which is a linear program over flows
+//! Player one picks a slot s and a length l >= 2, and player two picks a chain. Player one wins
+//! count_s(l) / (l - 1). Suppose that player two picks chains with such probabilities that player
+//! one wins at most v, whatever player one picks. Scaled to the sum N / v, these probabilities
+//! fulfil (*) of [`super`]. Player two therefore minimises v, which is a linear program over flows
 //! from p_0 = 1 to p_S = N - 1.
 //!
-//! **Multiplicative weights** (Arora, Hazan and Kale, Theory of Computing 2012) play the game. The
-//! first player has a weight for each (s, l), all equal at first. In each pass the second player
-//! answers with the cheapest chain at these weights, and each weight rises with the win of (s, l).
-//! Steps shrink from pass to pass, and later chains count more. The weights count the last win once
-//! more (optimistic steps). The game is symmetric under s -> S + 1 - s with p -> N - p, so that
-//! half of the slots are enough.
+//! **Multiplicative weights** (Arora, Hazan and Kale, Theory of Computing 2012) play the game.
+//! Player one has a weight for each (s, l); at first all weights are equal. In each pass, player
+//! two answers with the chain that is cheapest at these weights. Each weight then rises by the win
+//! of its (s, l). The steps shrink from pass to pass, and later chains count more. The weights
+//! count the last win twice (optimistic steps). The game is symmetric under s -> S + 1 - s with p
+//! -> N - p, so that half of the slots are enough.
 //!
-//! **Cheapest chain.** For a slot s let H(t) be the sum over l > t of (weight of (s, l)) (l - t) /
-//! (l - 1). A growth with gaps g, g' costs (H(g) - H(g + m) + H(g') - H(g' + m)) / 2 in slot s. H
-//! is convex and falls. If k_s does not limit m, the price of a growth from p to q is a convex
-//! function of q - p and a concave one of p + q: for p < p' and q < q', the growths from p to q and
-//! from p' to q' are together no dearer than those from p to q' and from p' to q. So the best p
-//! rises with q, and a slot takes K log K prices for K sizes. (If k_s limits m, the search may miss
-//! the cheapest chain. Its result is a chain all the same.)
+//! **Cheapest chain.** For a slot s, let H(t) be the sum over l > t of (weight of (s, l)) (l - t) /
+//! (l - 1). A growth with g and g' costs (H(g) - H(g + m) + H(g') - H(g' + m)) / 2 in slot s. H is
+//! convex and falls. If k_s does not limit m, the price of a growth from p to q is a convex
+//! function of q - p and a concave function of p + q. For p < p' and q < q', the growths from p to
+//! q and from p' to q' together therefore cost no more than the growths from p to q' and from p' to
+//! q. The best p rises with q, so that a slot needs K log K prices for K sizes. If k_s limits m,
+//! the search may miss the cheapest chain; its result is still a chain.
 //!
-//! **Sizes and lengths.** Sizes p are odd for even N; for odd N they are odd below N / 2 and even
-//! above. Steps between sizes grow in proportion to the size, up to a fraction of N / S, which is
-//! the average growth of a chain in a slot. Each length is 4 % (8 % for few slots) longer than the
-//! one before; the bound is checked for all lengths.
+//! **Sizes and lengths.** The sizes p are odd for even N. For odd N, they are odd below N / 2 and
+//! even above. Steps between sizes grow in proportion to the size, up to a fraction of N / S, which
+//! is the mean growth of a chain in a slot. Each length is 4 % longer than the previous length (8 %
+//! for few slots); the bound is checked for all lengths.
 //!
-//! Only + - * / and comparisons of floating-point numbers are used, which give the same results on
-//! all machines.
+//! Only + - * / and comparisons of numbers are used, so that all machines compute the same results.
 
 use super::{Growth, Proved, Ring};
 use opticoll_base::interrupt;
 
-/// Price of a growth that is not allowed.
+/// Price of a growth in which one end of the neighbourhood does not move.
 const NEVER: f64 = 1e300;
 
-/// Number of prices that all passes together compute, about 40 ms. Rings of [`HALF_BUDGET_RANKS`]
-/// ranks and more have half of it, because other parts of the search take time there, too.
+/// Number of prices that all passes together compute, about 40 ms of work. Rings with
+/// [`HALF_BUDGET_RANKS`] or more ranks get half of this number, because other parts of their search
+/// are slow, too.
 const PRICE_BUDGET: usize = 10_000_000;
 const HALF_BUDGET_RANKS: usize = 2048;
 
-/// Number of slots from which the full number of passes and the fine sizes and lengths are used.
+/// Number of slots from which on the full number of passes and the fine sizes and lengths are used.
 const MANY_SLOTS: usize = 6;
 
-/// Limits of the number of passes.
 const MIN_PASSES: usize = 40;
 const MAX_PASSES: usize = 2000;
 
-/// Exponent of the rise of weights in the first pass, in units of the price of the cheapest chain,
-/// and the share of the passes after which the exponent is half as large.
+/// Exponent by which a win as great as the price of the cheapest chain raises a weight at first.
 const STEP: f64 = 0.3;
+/// Share of the passes after which this exponent is half as large.
 const HALF_STEP_SHARE: f64 = 0.1;
 
-/// Maximum exponent of the rise of a weight at a gain of 1.
+/// Maximum exponent by which a weight rises at a win of 1.
 const MAX_STEP: f64 = 8.0;
 
-/// Smallest weight relative to the greatest.
+/// Smallest weight relative to the greatest weight.
 const MIN_WEIGHT: f64 = 1e-30;
 
-/// Maximum number of prices of a pass; rings that need more are not searched.
+/// Maximum number of prices per pass. Rings that need more prices are not searched.
 const MAX_PRICES_PER_PASS: usize = 120_000;
 
-/// Returns the sizes of neighbourhoods to try in rising order: with every p also N - p.
+/// Returns the sizes of neighbourhoods to try, ascending: with every size p also N - p.
 fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
     let longest = (ranks / (6 * steps)).max(1);
-    // Chains of many slots grow in small steps for long.
+    // With many slots, chains grow little in most slots, so that sizes lie closer together.
     let part = match steps {
         ..MANY_SLOTS => 10,
         MANY_SLOTS..24 => 16,
@@ -85,7 +84,7 @@ fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
     all_sizes
 }
 
-/// Returns the lengths to count, from 2 to `farthest`.
+/// Returns the lengths to count, in links, from 2 to `farthest`.
 fn lengths(farthest: usize, steps: usize) -> Vec<usize> {
     let growth = if steps < MANY_SLOTS { 27 } else { 26 };
     let longer = |length: &usize| {
@@ -95,27 +94,26 @@ fn lengths(farthest: usize, steps: usize) -> Vec<usize> {
     std::iter::successors(Some(2), longer).collect()
 }
 
-/// Returns a factor by which a weight rises: (1 + x / 4)^4, which is near e^x for small x >= 0.
-fn weight_factor(by: f64) -> f64 {
-    let quarter = 1.0 + 0.25 * by;
+/// Returns (1 + x / 4)^4 for x = `exponent`, which is close to e^x for small x >= 0.
+fn weight_factor(exponent: f64) -> f64 {
+    let quarter = 1.0 + 0.25 * exponent;
     let half = quarter * quarter;
     half * half
 }
 
-/// Returns the chains that were picked; `None` if a pass takes too long or no chain grows in every
-/// slot.
+/// Returns the chains of player two. `None` if a pass takes too long, or no chain always grows.
 pub(super) fn chains(ring: &Ring) -> Option<Proved<'_>> {
     let mut game = Game::new(ring);
     let in_pass = game.prices_in_a_pass();
     if in_pass > MAX_PRICES_PER_PASS {
         return None;
     }
-    let (prices, most) = match ring.reached.len() {
+    let (prices, limit) = match ring.reached.len() {
         ..MANY_SLOTS => (PRICE_BUDGET / 6, MAX_PASSES / 4),
         _ if ring.ranks < HALF_BUDGET_RANKS => (PRICE_BUDGET, MAX_PASSES),
         _ => (PRICE_BUDGET / 2, MAX_PASSES),
     };
-    let passes = (prices / in_pass).clamp(MIN_PASSES, most);
+    let passes = (prices / in_pass).clamp(MIN_PASSES, limit);
     let mut proved = Proved::new(ring);
     let mut scale = 1.0;
     for pass in 0..passes {
@@ -127,26 +125,26 @@ pub(super) fn chains(ring: &Ring) -> Option<Proved<'_>> {
         let later = pass as u32 + 1;
         let sizes: Vec<usize> = chain.iter().map(|&at| game.sizes[at]).collect();
         proved.add(&sizes, later * later);
-        game.learn(&sizes, step);
+        game.raise_weights(&sizes, step);
     }
     Some(proved)
 }
 
-/// State of the game.
+/// State of the game. A row is a slot of the first half, including a middle slot.
 struct Game<'a> {
     ring: &'a Ring,
     sizes: Vec<usize>,
     lengths: Vec<usize>,
-    /// Factors 1 / (l - 1).
+    /// Factor 1 / (length - 1) for each length.
     shares: Vec<f64>,
-    /// Weights by slot of the first half (with the middle slot) and by length.
+    /// Weights by row and by index of the length.
     weights: Vec<Vec<f64>>,
-    /// Gains from the last chain, by slot and length.
-    gains: Vec<Vec<f64>>,
-    /// Values of H for one slot, 0 from the farthest length on.
+    /// Wins against the last chain, by row and by index of the length.
+    wins: Vec<Vec<f64>>,
+    /// Values of the function H of the header for one slot, indexed by its argument.
     tail: Vec<f64>,
-    /// Least price of reaching each size after each slot; `before` has the index of the size
-    /// before.
+    /// Least price at which a chain reaches each size after each row. `before` has the index of the
+    /// previous size of this chain.
     costs: Vec<Vec<f64>>,
     before: Vec<Vec<usize>>,
 }
@@ -167,7 +165,7 @@ impl Game<'_> {
                 .map(|&length| 1.0 / (length - 1) as f64)
                 .collect(),
             weights: vec![vec![1.0; lengths.len()]; rows],
-            gains: vec![vec![0.0; lengths.len()]; rows],
+            wins: vec![vec![0.0; lengths.len()]; rows],
             tail: vec![0.0; ring.ranks + 1],
             before: vec![vec![0; sizes.len()]; rows + 1],
             costs,
@@ -176,36 +174,34 @@ impl Game<'_> {
         }
     }
 
-    /// Returns the number of slots.
     fn steps(&self) -> usize {
         self.ring.reached.len()
     }
 
-    /// Returns an estimate of the prices that a pass computes.
     fn prices_in_a_pass(&self) -> usize {
         let sizes = self.sizes.len();
         let searched = sizes * (sizes.ilog2() as usize + 1);
         self.weights.len() * (searched + 3 * self.lengths.len() + self.ring.ranks / 8)
     }
 
-    /// Returns the cheapest chain, as indices of sizes, and its price.
+    /// Returns the cheapest chain, as indices of sizes, and its price; `None` if there is no chain.
     fn cheapest(&mut self, step: f64) -> Option<(Vec<usize>, f64)> {
         let (steps, count) = (self.steps(), self.sizes.len());
         let (half, rows) = (steps / 2, self.weights.len());
         let mut sum = 0.0;
         for row in 0..rows {
             let times = if row < half { 2.0 } else { 1.0 };
-            let expected = self.weights[row].iter().zip(&self.gains[row]);
+            let expected = self.weights[row].iter().zip(&self.wins[row]);
             sum += times
                 * expected
-                    .map(|(weight, gain)| weight * (1.0 + step * gain))
+                    .map(|(weight, win)| weight * (1.0 + step * win))
                     .sum::<f64>();
         }
         for row in 0..rows {
             self.set_tail(row, step, 0.5 / sum);
-            self.reach(row);
+            self.update_costs(row);
         }
-        // The second half of a chain is the mirror image of a first half.
+        // The second half of a chain is the mirror image of some first half.
         let whole = |at: usize| self.costs[rows][at] + self.costs[half][count - 1 - at];
         let least = (0..count).min_by(|&one, &other| whole(one).total_cmp(&whole(other)))?;
         let price = whole(least);
@@ -226,22 +222,22 @@ impl Game<'_> {
         Some((chain, price))
     }
 
-    /// Sets `tail` to H of a slot, times `factor`.
+    /// Sets `tail` to the values of H for the slot `row`, times `factor`.
     fn set_tail(&mut self, row: usize, step: f64, factor: f64) {
         let mut slope = 0.0;
         for at in (0..self.lengths.len()).rev() {
-            let expected = self.weights[row][at] * (1.0 + step * self.gains[row][at]);
+            let expected = self.weights[row][at] * (1.0 + step * self.wins[row][at]);
             slope += expected * self.shares[at] * factor;
             let length = self.lengths[at];
             let shorter = if at == 0 { 0 } else { self.lengths[at - 1] };
-            let beyond = self.tail[length];
+            let tail_at_length = self.tail[length];
             for (nearer, tail) in self.tail[shorter..length].iter_mut().rev().enumerate() {
-                *tail = beyond + slope * (nearer + 1) as f64;
+                *tail = tail_at_length + slope * (nearer + 1) as f64;
             }
         }
     }
 
-    /// Returns the price of growing from one size to another in a slot.
+    /// Returns the price in slot `row` of a growth between two sizes, given as indices of sizes.
     fn price(&self, row: usize, from: usize, to: usize) -> f64 {
         let growth = Growth::new(
             self.ring.ranks,
@@ -249,23 +245,24 @@ impl Game<'_> {
             self.sizes[to],
             self.ring.reached[row],
         );
-        let side = |gap: usize| self.tail[gap] - self.tail[gap + growth.most];
-        match growth.gaps {
+        let side = |end_move: usize| self.tail[end_move] - self.tail[end_move + growth.limit];
+        match growth.end_moves {
             [0, _] | [_, 0] => NEVER,
             [one, other] if one == other => 2.0 * side(one),
             [one, other] => side(one) + side(other),
         }
     }
 
-    /// Computes the least prices of all sizes after a slot from those before it; the best size
-    /// before rises with the size.
-    fn reach(&mut self, row: usize) {
+    /// Computes the least price of every size after slot `row` from the least prices before the
+    /// slot. Uses that the best previous size rises with the size.
+    fn update_costs(&mut self, row: usize) {
         let count = self.sizes.len();
         let mut costs = std::mem::take(&mut self.costs[row + 1]);
         let mut before = std::mem::take(&mut self.before[row + 1]);
         costs.fill(NEVER);
-        // A chain grows in every slot, so that its size before this slot has an index of at least
-        // `row`. Each entry holds a range of sizes and the range of sizes before.
+        // A chain grows in every slot, so the index of its size before this slot is at least `row`.
+        // Each entry has a range of sizes to compute, and the range that contains their best
+        // previous sizes.
         let mut open = vec![(row + 1..count, row..count)];
         while let Some((to, from)) = open.pop() {
             if to.is_empty() {
@@ -280,7 +277,7 @@ impl Game<'_> {
                 }
             }
             (costs[middle], before[middle]) = least;
-            // An unreachable middle says nothing of the other sizes.
+            // If no chain reaches the middle size, the other sizes keep the whole range.
             let (low, high) = match least.0 < NEVER {
                 true => (from.start..least.1 + 1, least.1..from.end),
                 false => (from.clone(), from),
@@ -291,25 +288,25 @@ impl Game<'_> {
         (self.costs[row + 1], self.before[row + 1]) = (costs, before);
     }
 
-    /// Raises the weights by the gains from a chain and its mirror image.
-    fn learn(&mut self, chain: &[usize], step: f64) {
+    /// Raises the weights by the wins against `chain` and its mirror image.
+    fn raise_weights(&mut self, chain: &[usize], step: f64) {
         let steps = self.steps();
-        for gains in &mut self.gains {
-            gains.fill(0.0);
+        for wins in &mut self.wins {
+            wins.fill(0.0);
         }
         for (at, pair) in chain.windows(2).enumerate() {
             let row = at.min(steps - 1 - at);
             let growth = Growth::new(self.ring.ranks, pair[0], pair[1], self.ring.reached[at]);
             let part = if 2 * row + 1 == steps { 0.5 } else { 0.25 };
-            for (gain, &length) in self.gains[row].iter_mut().zip(&self.lengths) {
-                *gain += part * growth.twice_count(length) as f64;
+            for (win, &length) in self.wins[row].iter_mut().zip(&self.lengths) {
+                *win += part * growth.twice_count(length) as f64;
             }
         }
         let mut greatest = 0.0;
-        for (weights, gains) in self.weights.iter_mut().zip(&mut self.gains) {
-            for ((weight, gain), share) in weights.iter_mut().zip(gains).zip(&self.shares) {
-                *gain *= share;
-                *weight *= weight_factor(step * *gain);
+        for (weights, wins) in self.weights.iter_mut().zip(&mut self.wins) {
+            for ((weight, win), share) in weights.iter_mut().zip(wins).zip(&self.shares) {
+                *win *= share;
+                *weight *= weight_factor(step * *win);
                 greatest = if *weight > greatest {
                     *weight
                 } else {

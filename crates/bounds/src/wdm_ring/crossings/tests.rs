@@ -1,7 +1,7 @@
 use super::super::relay_tree::cost;
 use super::{Growth, closed_form, links};
 
-/// Exact values (N, S, G_S(N)), computed by CP-SAT over all sets of lightpaths.
+/// Exact values (N, S, G_S(N)) that CP-SAT computed over all sets of lightpaths.
 const LEAST: [(u32, u64, u64); 12] = [
     (4, 2, 8),
     (4, 3, 6),
@@ -17,7 +17,7 @@ const LEAST: [(u32, u64, u64); 12] = [
     (6, 4, 12),
 ];
 
-/// Intake above any that limits.
+/// Intake that does not limit any lightpath.
 const MANY: u64 = 1 << 20;
 
 #[test]
@@ -47,7 +47,7 @@ fn no_bound_is_above_two_trees() {
             let least = two_trees.min().unwrap();
             for intake in [2, MANY] {
                 let found = links(ranks, intake, steps);
-                // Few ports need more links than two trees have.
+                // If `intake` is small, more links than those of two trees may be needed.
                 assert!(
                     intake < MANY || found <= least,
                     "{ranks}, {steps}: {found} and {least}"
@@ -77,7 +77,7 @@ fn large_rings_are_not_above_two_trees() {
 #[test]
 fn weights_find_nearly_what_long_searches_find() {
     // Rows (N, S, 2c, links): the best result of 2,000 passes with all lengths.
-    for (ranks, steps, intake, most) in [
+    for (ranks, steps, intake, thorough_result) in [
         (64, 3, 16, 509),
         (64, 8, 16, 265),
         (64, 16, 16, 198),
@@ -91,12 +91,12 @@ fn weights_find_nearly_what_long_searches_find() {
     ] {
         let found = links(ranks, intake, steps);
         assert!(
-            found * 100 >= most * 94,
-            "{ranks}, {steps}: {found} of {most}"
+            found * 100 >= thorough_result * 94,
+            "{ranks}, {steps}: {found} of {thorough_result}"
         );
         assert!(
-            found <= most * 101 / 100,
-            "{ranks}, {steps}: {found} of {most}"
+            found <= thorough_result * 101 / 100,
+            "{ranks}, {steps}: {found} of {thorough_result}"
         );
     }
 }
@@ -114,7 +114,7 @@ fn neighbourhoods_that_grow_by_two_meet_a_plan() {
     assert_eq!((closed_form(2, 3), closed_form(3, 1)), (2, 4));
 }
 
-/// Returns the ranks of U_p(0), with left and right exchanged if `is_mirrored`.
+/// Returns the ranks of the neighbourhood U_p(0), with its two ends exchanged if `is_mirrored`.
 fn neighbourhood(ranks: usize, size: usize, is_mirrored: bool) -> Vec<bool> {
     let mut is_inside = vec![false; ranks];
     for at in 0..size {
@@ -141,7 +141,7 @@ fn counts_are_never_below_what_is_counted_one_by_one() {
                         for is_mirrored in [false, true] {
                             let before = neighbourhood(ranks, from, is_mirrored);
                             let after = neighbourhood(ranks, to, is_mirrored);
-                            // Lightpath from 0 to `end`, numbered as seen from rank x.
+                            // Lightpath from rank 0 to `end`, in numbers relative to rank x.
                             let leaves = |x: &usize| {
                                 let seen = |rank: usize| (rank + ranks - x) % ranks;
                                 before[seen(0)] && !after[seen(end)]

@@ -1,7 +1,8 @@
-//! Demands by name: `uniform`, `random:seed=0`, `zipf:exponent=1.2,seed=0`, `one_hot:seed=0`.
+//! Generators of demands by name: `uniform`, `random:seed=0`, `zipf:exponent=1.2,seed=0`,
+//! `one_hot:seed=0`.
 //!
-//! Amounts are shares of a size. In `random`, `zipf` and `one_hot` no rank sends to itself. In
-//! `uniform` each rank also has an amount for itself, as in an all_to_all without a demand.
+//! Amounts are fractions of a size. With `random`, `zipf` and `one_hot`, no rank sends to itself.
+//! With `uniform`, each rank also has an amount for itself, as in an all_to_all without a demand.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -13,13 +14,14 @@ use opticoll_base::spec::{OptionRecord, Spec, SpecError};
 
 /// Generator of demands.
 pub struct DemandGenerator {
-    /// Name as typed.
+    /// Name in specifications.
     pub name: &'static str,
     /// Description in one sentence.
     pub summary: &'static str,
-    /// Options.
+    /// Options of the generator.
     pub options: &'static [OptionRecord],
-    /// Function that returns the amounts from rank to rank, row by row.
+    /// Function that returns the amounts of all pairs of ranks: a row for each source, one row
+    /// after another.
     amounts: fn(u32, &Spec) -> Result<Vec<u64>, SpecError>,
 }
 
@@ -74,17 +76,15 @@ pub const GENERATORS: &[DemandGenerator] = &[
     },
 ];
 
-/// Amount of the share 1.
+/// Amount that represents the fraction 1.
 const WHOLE: u64 = 1 << 32;
 
-/// Maximum number of ranks of a generated demand: 2 GB of amounts.
+/// Maximum number of ranks of a generated demand, whose amounts need 2 GB of memory.
 const MAX_RANKS: u32 = 1 << 14;
 
-/// Returns the demand among `ranks` ranks that a specification names.
-///
-/// # Errors
-/// An unknown name or option, too many ranks, or no amount above zero, as for a single rank that
-/// does not send to itself.
+/// Returns the demand among `ranks` ranks that the specification `spec` describes. Fails for an
+/// unknown name or option, for too many ranks, or if no amount is above 0. The last case occurs for
+/// a single rank that does not send to itself.
 pub fn generate(spec: &Spec, ranks: u32) -> Result<DemandMatrix, DemandError> {
     let generator = GENERATORS.iter().find(|one| one.name == spec.name());
     let generator = generator.ok_or_else(|| SpecError::Unknown {
@@ -108,7 +108,8 @@ fn random(spec: &Spec) -> Result<Pcg64, SpecError> {
     Ok(Pcg64::new(seed.into(), 0))
 }
 
-/// Returns amounts row by row, with 0 from each rank to itself.
+/// Returns the amounts of all pairs of ranks, a row for each source. `amount` returns the amount of
+/// two different ranks; ranks have 0 for themselves.
 fn off_diagonal(ranks: u32, mut amount: impl FnMut(u32, u32) -> u64) -> Vec<u64> {
     let mut amounts = Vec::with_capacity(squared(ranks));
     for source in 0..ranks {

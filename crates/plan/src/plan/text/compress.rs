@@ -1,29 +1,29 @@
-//! Search for repetitions: blocks of lightpaths that are shifted copies of one another.
+//! Search for repetitions: groups of lightpaths that are shifted copies of each other.
 //!
-//! Blocks, at first single lightpaths, are sorted in one of several orders. A run of blocks with
-//! the same shift from each to the next becomes a block with one more repetition. Each order finds
-//! other patterns: rotations side by side on one wavelength, fans out of a source, fans into a
-//! destination, equal hops. The search tries all orders for long runs first, then for short ones,
-//! until no run is found.
+//! A *block* is a lightpath with repetitions, at first with none. The search sorts blocks in one of
+//! several orders. Consecutive blocks with the same shift from each to the next become a single
+//! block with one more repetition. Each order finds other patterns: rotations on one wavelength,
+//! transfers from one source, transfers to one destination, transfers over the same distance. The
+//! search tries all orders for long sequences first, then for short sequences, until it finds no
+//! more.
 
 use crate::plan::{Lightpath, Plan};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::light::{LightKind, MAX_FIELDS};
 
-/// Moduli of ranks and chunks, and the fields of light that shift.
+/// Numbers of ranks and chunks, which are the moduli of shifts, and the fields of light that shift.
 #[derive(Clone, Copy)]
 pub(super) struct Modulus {
     ranks: u32,
     chunks: u32,
     kind: Option<&'static LightKind>,
-    /// Bits of light that are written in words before the last word.
+    /// Mask of the bits of light that are written in words before the last word.
     leading: u32,
-    /// Bits of the fields that all copies of a repetition share.
+    /// Mask of the bits of light that all copies of a repetition share.
     alike: u32,
 }
 
 impl Modulus {
-    /// Returns the moduli of a plan.
     pub(super) fn of(plan: &Plan) -> Modulus {
         let kind = plan.fabric.light();
         Modulus {
@@ -36,28 +36,28 @@ impl Modulus {
     }
 }
 
-/// Difference between each copy and the copy before.
+/// Difference between each copy and the previous copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CopyShift {
     pub(super) chunk: u32,
     pub(super) source: u32,
     pub(super) destination: u32,
-    /// Shift in slots of the copies of a pipelined plan; 0 for other copies.
+    /// Shift in slots between copies of a pipelined plan; 0 in other plans.
     pub(super) slot: u32,
-    /// Rotation in ranks, with their blocks, of the copies of an all_to_all.
+    /// Rotation in ranks, together with their blocks, between copies in an all_to_all.
     pub(super) turn: u32,
-    /// Shift of each field of light.
+    /// Shift of each field of light, indexed by field.
     pub(super) light: [u32; MAX_FIELDS],
 }
 
-/// Number of copies, including the first, and their shift.
+/// Number of copies, including the first, and the shift from each copy to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Repetition {
     pub(super) count: u32,
     pub(super) shift: CopyShift,
 }
 
-/// Lightpath with its repetitions, the innermost first.
+/// Lightpath with its repetitions; the innermost repetition comes first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RepeatedLightpath {
     pub(super) base: Lightpath,
@@ -65,35 +65,34 @@ pub(super) struct RepeatedLightpath {
 }
 
 impl RepeatedLightpath {
-    /// Returns the number of lightpaths that the block stands for.
+    /// Returns the number of lightpaths that the statement stands for.
     pub(super) fn lightpaths(&self) -> u64 {
         let counts = self.repetitions.iter().map(|repetition| repetition.count);
         counts.map(u64::from).product()
     }
 }
 
-/// Minimum length of a run, in the first and in the second pass. With 2 any pair would be a run and
-/// spoil longer runs.
-const MIN_RUN_LENGTHS: [usize; 2] = [8, 3];
+/// Minimum length of a sequence in the first and in the second pass. With 2, any two statements
+/// would form a sequence, which would break up longer sequences.
+const MIN_SEQUENCE_LENGTHS: [usize; 2] = [8, 3];
 
-/// Order in which runs are searched.
+/// Sort order in which sequences are searched.
 #[derive(Clone, Copy)]
-enum RunOrder {
+enum SortOrder {
     Light,
     Source,
     Destination,
     Hops,
 }
 
-impl RunOrder {
-    const ALL: [RunOrder; 4] = [
-        RunOrder::Light,
-        RunOrder::Source,
-        RunOrder::Destination,
-        RunOrder::Hops,
+impl SortOrder {
+    const ALL: [SortOrder; 4] = [
+        SortOrder::Light,
+        SortOrder::Source,
+        SortOrder::Destination,
+        SortOrder::Hops,
     ];
 
-    /// Returns the sort key of a lightpath.
     fn key(self, lightpath: &Lightpath, modulus: &Modulus) -> [u32; 6] {
         let Lightpath {
             light, transfer, ..
@@ -104,15 +103,15 @@ impl RunOrder {
         let light = light.0 & !modulus.leading;
         let (source, destination, chunk) = (transfer.source, transfer.destination, transfer.chunk);
         match self {
-            RunOrder::Light => [action, leading, light, hops, source, chunk],
-            RunOrder::Source => [action, leading, source, light, destination, chunk],
-            RunOrder::Destination => [action, leading, destination, light, source, chunk],
-            RunOrder::Hops => [action, leading, hops, light, source, chunk],
+            SortOrder::Light => [action, leading, light, hops, source, chunk],
+            SortOrder::Source => [action, leading, source, light, destination, chunk],
+            SortOrder::Destination => [action, leading, destination, light, source, chunk],
+            SortOrder::Hops => [action, leading, hops, light, source, chunk],
         }
     }
 }
 
-/// Returns the lightpaths of one slot as blocks, in a canonical order.
+/// Returns the lightpaths of one slot as repeated lightpaths, in a canonical order.
 pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<RepeatedLightpath> {
     lightpaths.sort_unstable();
     let mut blocks: Vec<RepeatedLightpath> = lightpaths
@@ -122,24 +121,24 @@ pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<
             repetitions: Vec::new(),
         })
         .collect();
-    for shortest in MIN_RUN_LENGTHS {
+    for shortest in MIN_SEQUENCE_LENGTHS {
         loop {
             let before = blocks.len();
-            for order in RunOrder::ALL {
+            for order in SortOrder::ALL {
                 interrupt::check();
                 sort(&mut blocks, order, &modulus);
-                blocks = merge_runs(blocks, shortest, modulus);
+                blocks = merge_sequences(blocks, shortest, modulus);
             }
             if blocks.len() == before {
                 break;
             }
         }
     }
-    sort(&mut blocks, RunOrder::Light, &modulus);
+    sort(&mut blocks, SortOrder::Light, &modulus);
     blocks
 }
 
-fn sort(blocks: &mut [RepeatedLightpath], order: RunOrder, modulus: &Modulus) {
+fn sort(blocks: &mut [RepeatedLightpath], order: SortOrder, modulus: &Modulus) {
     blocks.sort_by(|one, other| {
         one.repetitions.cmp(&other.repetitions).then_with(|| {
             order
@@ -149,8 +148,8 @@ fn sort(blocks: &mut [RepeatedLightpath], order: RunOrder, modulus: &Modulus) {
     });
 }
 
-/// Merges runs of at least `shortest` blocks, which follow one another in `blocks`.
-fn merge_runs(
+/// Merges each sequence of at least `shortest` repeated lightpaths with equal shifts into one.
+fn merge_sequences(
     blocks: Vec<RepeatedLightpath>,
     shortest: usize,
     modulus: Modulus,
@@ -159,9 +158,9 @@ fn merge_runs(
     let mut first = 0;
     while first < blocks.len() {
         interrupt::check();
-        let run = run_length(&blocks[first..], modulus);
+        let sequence = sequence_length(&blocks[first..], modulus);
         let mut block = blocks[first].clone();
-        if let Some((count, shift)) = run.filter(|(count, _)| *count >= shortest) {
+        if let Some((count, shift)) = sequence.filter(|(count, _)| *count >= shortest) {
             block.repetitions.push(Repetition {
                 count: count as u32,
                 shift,
@@ -175,24 +174,24 @@ fn merge_runs(
     merged
 }
 
-/// Returns the length and shift of the run that starts with the first block.
-fn run_length(blocks: &[RepeatedLightpath], modulus: Modulus) -> Option<(usize, CopyShift)> {
+/// Returns the length and the shift of the sequence that begins at the start of `blocks`.
+fn sequence_length(blocks: &[RepeatedLightpath], modulus: Modulus) -> Option<(usize, CopyShift)> {
     let shift = shift(blocks.first()?, blocks.get(1)?, modulus)?;
-    let same = blocks
+    let equal_shifts = blocks
         .windows(2)
         .take_while(|pair| self::shift(&pair[0], &pair[1], modulus) == Some(shift))
         .count();
-    Some((same + 1, shift))
+    Some((equal_shifts + 1, shift))
 }
 
-/// Returns the shift from `one` to `other`, if there is one.
+/// Returns the shift from `one` to `other`; `None` if there is none.
 fn shift(
     one: &RepeatedLightpath,
     other: &RepeatedLightpath,
     modulus: Modulus,
 ) -> Option<CopyShift> {
     let (from, to) = (&one.base, &other.base);
-    let ahead = |from: u32, to: u32, modulus: u32| {
+    let difference = |from: u32, to: u32, modulus: u32| {
         if to >= from {
             to - from
         } else {
@@ -214,9 +213,9 @@ fn shift(
         }
     }
     Some(CopyShift {
-        chunk: ahead(from.transfer.chunk, to.transfer.chunk, modulus.chunks),
-        source: ahead(from.transfer.source, to.transfer.source, modulus.ranks),
-        destination: ahead(
+        chunk: difference(from.transfer.chunk, to.transfer.chunk, modulus.chunks),
+        source: difference(from.transfer.source, to.transfer.source, modulus.ranks),
+        destination: difference(
             from.transfer.destination,
             to.transfer.destination,
             modulus.ranks,

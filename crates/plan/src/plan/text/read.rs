@@ -14,35 +14,31 @@ use opticoll_base::memory;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::Fabric;
 
-/// Reads a plan file and expands every lightpath.
-///
-/// # Errors
-/// Text that is not of the documented form, with its line, column and a hint. The verifier checks
-/// whether the lightpaths are valid together.
+/// Reads a plan file. The plan has a row for every lightpath. Fails, with line, column and a hint,
+/// if the text does not have the documented form. Does not check whether the lightpaths are valid
+/// together; this is the task of the verifier.
 pub fn read(text: &str) -> Result<Plan, PlanTextError> {
-    let (plan, mut lines, most) = open(text, MAX_LIGHTPATHS)?;
-    let mut gathering = PlanReader {
+    let (plan, mut lines, limit) = open(text, MAX_LIGHTPATHS)?;
+    let mut consumer = PlanReader {
         plan,
         is_over_slots: false,
     };
-    read_slots(&mut lines, most, &mut gathering)?;
-    Ok(gathering.finish())
+    read_slots(&mut lines, limit, &mut consumer)?;
+    Ok(consumer.finish())
 }
 
-/// Reads a plan file. If the file states repeated rows in the form that [`write`](super::write)
-/// produces, the rows are returned without expansion; otherwise every lightpath is, as in [`read`].
-///
-/// # Errors
-/// As for [`read`].
+/// Reads a plan file. If the file has the form that [`write`](super::write) gives to a plan with
+/// repetition, the plan has the same rows and the same repetition. Otherwise the plan has a row for
+/// every lightpath, as from [`read`]. Fails as [`read`] does.
 pub fn read_any(text: &str) -> Result<Plan, PlanTextError> {
-    let (head, lines, most) = open(text, u64::MAX)?;
+    let (head, lines, limit) = open(text, u64::MAX)?;
     let readers = [
         RowReader::for_rotations(head.clone()),
         RowReader::for_pieces(head),
     ];
-    for mut gathering in readers.into_iter().flatten() {
-        if read_slots(&mut lines.clone(), most, &mut gathering)?
-            && let Some(plan) = gathering.finish()
+    for mut consumer in readers.into_iter().flatten() {
+        if read_slots(&mut lines.clone(), limit, &mut consumer)?
+            && let Some(plan) = consumer.finish()
         {
             return Ok(plan);
         }
@@ -50,30 +46,29 @@ pub fn read_any(text: &str) -> Result<Plan, PlanTextError> {
     read(text)
 }
 
-/// Receiver of the statements of a file.
-trait Sink {
-    /// Returns the plan that receives the rows, with the head of the file.
+/// Consumer of the statements of a plan file.
+trait StatementConsumer {
+    /// Returns the plan to which the rows are added. It has the head of the file from the start.
     fn rows(&mut self) -> &mut Plan;
 
-    /// Takes a statement. Returns false if the file does not suit this receiver.
-    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError>;
+    /// Adds the lightpaths of a statement. Returns false if this consumer cannot represent them.
+    fn add_statement(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError>;
 
-    /// Returns whether the slot may end here.
+    /// Returns whether the present slot is complete.
     fn may_end_slot(&self) -> bool;
 
-    /// Returns the number of lightpaths taken.
     fn lightpaths(&self) -> u64;
 }
 
-/// Receiver of every lightpath of a file.
+/// Consumer that adds a row for every lightpath of the file.
 struct PlanReader {
     plan: Plan,
-    /// True if some copies are in other slots than the slot in which they are written.
+    /// True if some copies are in other slots than the slot of their statement.
     is_over_slots: bool,
 }
 
 impl PlanReader {
-    /// Returns the plan, with every lightpath in its slot.
+    /// Returns the plan, with the lightpaths sorted by slot.
     fn finish(self) -> Plan {
         let PlanReader {
             mut plan,
@@ -96,12 +91,12 @@ impl PlanReader {
     }
 }
 
-impl Sink for PlanReader {
+impl StatementConsumer for PlanReader {
     fn rows(&mut self) -> &mut Plan {
         &mut self.plan
     }
 
-    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
+    fn add_statement(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
         self.is_over_slots |= statement.is_over_slots();
         let lightpaths = self.plan.len() as u64 + statement.block.lightpaths();
         let plans = 1 + u64::from(self.is_over_slots);
@@ -122,13 +117,13 @@ impl Sink for PlanReader {
     }
 }
 
-impl Sink for RowReader {
+impl StatementConsumer for RowReader {
     fn rows(&mut self) -> &mut Plan {
         &mut self.plan
     }
 
-    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
-        Ok(self.gather(&statement.block))
+    fn add_statement(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
+        Ok(self.add_block(&statement.block))
     }
 
     fn may_end_slot(&self) -> bool {
@@ -140,20 +135,21 @@ impl Sink for RowReader {
     }
 }
 
-/// Reads the head. Returns the plan, the lines after the head and the number on the `end` line.
-fn open(text: &str, most: u64) -> Result<(Plan, TextLines<'_>, u64), PlanTextError> {
+/// Reads the head of a file. Returns the plan, the lines after the head, and the number of
+/// lightpaths that the `end` line states.
+fn open(text: &str, limit: u64) -> Result<(Plan, TextLines<'_>, u64), PlanTextError> {
     check_characters(text)?;
     let mut lines = TextLines::new(text);
     let plan = read_head(&mut lines)?;
-    let declared = declared_lightpaths(text, &lines, most)?;
+    let declared = declared_lightpaths(text, &lines, limit)?;
     Ok((plan, lines, declared))
 }
 
-/// Reads everything after the head. Returns false if the file does not suit the receiver.
+/// Reads everything after the head. Returns false if the consumer cannot represent the plan.
 fn read_slots(
     lines: &mut TextLines<'_>,
-    most: u64,
-    sink: &mut impl Sink,
+    limit: u64,
+    consumer: &mut impl StatementConsumer,
 ) -> Result<bool, PlanTextError> {
     let mut step_of_slot = 0;
     let mut slot = None;
@@ -164,23 +160,23 @@ fn read_slots(
         };
         let mut words = Words::new(line);
         let first = words.next("slot, copy, reduce or end")?;
-        if matches!(first.text, "slot" | "end") && !sink.may_end_slot() {
+        if matches!(first.text, "slot" | "end") && !consumer.may_end_slot() {
             return Ok(false);
         }
         match first {
             Word { text: "slot", .. } => {
                 let word = words.next("a slot number")?;
                 let number: u32 = word.number()?;
-                let slots = sink.rows().slots();
+                let slots = consumer.rows().slots();
                 if number >= slots {
                     return Err(word.wrong(format!("the steps take {slots} slots, counted from 0")));
                 }
                 if slot.is_some_and(|slot| number <= slot) {
                     return Err(word.wrong("slots must be in increasing order"));
                 }
-                while number >= sink.rows().step_slots[step_of_slot].end {
+                while number >= consumer.rows().step_slots[step_of_slot].end {
                     step_of_slot += 1;
-                    sink.rows().schedule.begin_step();
+                    consumer.rows().schedule.begin_step();
                 }
                 slot = Some(number);
                 words.end()?;
@@ -188,7 +184,7 @@ fn read_slots(
             Word { text: "end", .. } => {
                 let word = words.next("the number of lightpaths")?;
                 let count: u64 = word.number()?;
-                let found = sink.lightpaths();
+                let found = consumer.lightpaths();
                 if count != found {
                     return Err(
                         word.wrong(format!("the file holds {found} transfers, not {count}"))
@@ -201,9 +197,10 @@ fn read_slots(
                 let Some(slot) = slot else {
                     return Err(word.wrong("a lightpath needs a line `slot NUMBER` before it"));
                 };
-                let room = most.saturating_sub(sink.lightpaths());
-                let statement = Statement::read(sink.rows(), slot, word, &mut words, (room, most))?;
-                if !sink.take(&statement)? {
+                let room = limit.saturating_sub(consumer.lightpaths());
+                let statement =
+                    Statement::read(consumer.rows(), slot, word, &mut words, (room, limit))?;
+                if !consumer.add_statement(&statement)? {
                     return Ok(false);
                 }
             }
@@ -214,7 +211,7 @@ fn read_slots(
             .next("")?
             .wrong("nothing may follow the `end` line"));
     }
-    let plan = sink.rows();
+    let plan = consumer.rows();
     while plan.schedule.steps() < plan.step_slots.len() {
         plan.schedule.begin_step();
     }
@@ -224,15 +221,19 @@ fn read_slots(
 /// Memory of a lightpath while its file is read, in bytes: 29 in columns that double as they grow.
 const BYTES_PER_LIGHTPATH: u64 = 58;
 
-/// Maximum number of lightpaths of a plan file, about 7 GB.
+/// Maximum number of lightpaths of a plan file; they need about 7 GB of memory.
 const MAX_LIGHTPATHS: u64 = 1 << 27;
 
-/// Maximum number of time slots of a plan; simulations keep columns of slots.
+/// Maximum number of slots of a plan, because simulations store columns of slots.
 const MAX_SLOTS: u32 = 1 << 24;
 
-/// Returns the number on the `end` line, which is read first: repetitions that stand for more
-/// lightpaths are refused before they fill the memory.
-fn declared_lightpaths(text: &str, lines: &TextLines<'_>, most: u64) -> Result<u64, PlanTextError> {
+/// Returns the number of lightpaths that the `end` line states. It is read first, so that
+/// repetitions with more lightpaths are rejected before they fill the memory.
+fn declared_lightpaths(
+    text: &str,
+    lines: &TextLines<'_>,
+    limit: u64,
+) -> Result<u64, PlanTextError> {
     let end = lines
         .clone()
         .all()
@@ -250,16 +251,16 @@ fn declared_lightpaths(text: &str, lines: &TextLines<'_>, most: u64) -> Result<u
     words.keyword("end")?;
     let word = words.next("the number of lightpaths")?;
     let count: u64 = word.number()?;
-    if count > most {
+    if count > limit {
         return Err(word.wrong(format!(
-            "a plan file holds at most {most} lightpaths, unless all of them are copies in a \
+            "a plan file holds at most {limit} lightpaths, unless all of them are copies in a \
              rotation-symmetric or a pipelined plan"
         )));
     }
     Ok(count)
 }
 
-/// Reads everything up to and including `steps`, with step 0 open.
+/// Reads all lines up to and including `steps`, and begins step 0.
 fn read_head(lines: &mut TextLines<'_>) -> Result<Plan, PlanTextError> {
     let magic = lines.line(MAGIC)?;
     if magic.text.trim_end() != MAGIC {
@@ -350,7 +351,7 @@ fn read_collective(line: Line<'_>) -> Result<Collective, PlanTextError> {
         .map_err(|error| pieces.1.wrong(error))
 }
 
-/// Reads the demand, if any. Returns the collective with the demand, and the line after the demand.
+/// Reads the demand, if any. Returns the collective with the demand, and the line after it.
 fn read_demand<'a>(
     collective: Collective,
     lines: &mut TextLines<'a>,
@@ -407,7 +408,6 @@ fn read_demand<'a>(
     }
 }
 
-/// Reads a claim into `claims` and returns its name.
 fn read_claim<'a>(words: &mut Words<'a>, claims: &mut Claims) -> Result<Word<'a>, PlanTextError> {
     const KNOWN: &str = "paper_steps, neighbours_only, schedule_steps or chunks_sent_per_rank";
     let name = words.next(KNOWN)?;

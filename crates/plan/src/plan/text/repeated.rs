@@ -1,4 +1,4 @@
-//! Conversion between rows that repeat and statements of a file.
+//! Conversion between rows that stand for several lightpaths and statements of a plan file.
 
 use super::compress::{CopyShift, RepeatedLightpath, Repetition};
 use crate::collective::CollectiveKind;
@@ -17,7 +17,7 @@ const NO_SHIFT: CopyShift = CopyShift {
     light: [0; MAX_FIELDS],
 };
 
-/// Returns the statements that stand for a row with all copies.
+/// Returns the statements that represent a row with all its copies.
 pub(super) fn statements(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
     let mut statements = match plan.repetition.is_rotation_symmetric() {
         true => rotations(plan, row),
@@ -31,20 +31,21 @@ pub(super) fn statements(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
     statements
 }
 
-/// Returns the statements that stand for a row with all rotations.
+/// Returns the statements that represent a row with all its rotations.
 ///
-/// The copies on one channel leave every l-th rank. The ranks in between are on the next channels,
-/// as long as the next channel is one further in the last field of light that shifts: on one fibre.
-/// If l does not divide N, the rotations do not close, and each has a statement of its own.
+/// The copies on one channel leave every l-th rank, where l is the number of channels of the row.
+/// The ranks in between use the next channels. They belong to the same statement while the channels
+/// are on one fibre. If l does not divide the number of ranks, each rotation gets its own
+/// statement.
 fn rotations(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
     let ranks = plan.fabric.ranks();
     let span = plan.span(row);
     if ranks % span != 0 {
-        let alone = |source| RepeatedLightpath {
+        let single_rotation = |source| RepeatedLightpath {
             base: plan.copy(row, source, 0),
             repetitions: Vec::new(),
         };
-        return (0..ranks).map(alone).collect();
+        return (0..ranks).map(single_rotation).collect();
     }
     let kind = plan.fabric.light();
     let last = kind.and_then(|kind| Some((kind, last_shift(kind)?)));
@@ -72,7 +73,6 @@ fn rotations(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
     blocks
 }
 
-/// Returns the last field of light that shifts.
 fn last_shift(kind: &LightKind) -> Option<usize> {
     kind.fields.iter().rposition(|field| field.shifts)
 }
@@ -81,7 +81,7 @@ fn last_shift(kind: &LightKind) -> Option<usize> {
 fn turns(plan: &Plan, count: u32, ranks: u32, channels: u32) -> Repetition {
     let collective = plan.schedule.collective;
     let mut shift = match collective.kind() {
-        // The blocks of an all_to_all do not move by the same number of chunks.
+        // A rotation moves the blocks of an all_to_all by different numbers of chunks.
         CollectiveKind::AllToAll => CopyShift {
             turn: ranks,
             ..NO_SHIFT
@@ -99,8 +99,8 @@ fn turns(plan: &Plan, count: u32, ranks: u32, channels: u32) -> Repetition {
     Repetition { count, shift }
 }
 
-/// Returns the statement that stands for all stripes and pieces of a row: over the channels of a
-/// fibre, the fibres, and then the slots.
+/// Returns the statement that represents all stripes and pieces of a row. Its repetitions go over
+/// the channels of a fibre, then over the fibres, and then over the slots.
 fn pieces(plan: &Plan, row: usize) -> RepeatedLightpath {
     let base = plan.lightpath(row);
     let mut repetitions = Vec::new();
@@ -125,8 +125,8 @@ fn pieces(plan: &Plan, row: usize) -> RepeatedLightpath {
     RepeatedLightpath { base, repetitions }
 }
 
-/// Returns the fields of light over which stripes extend, the innermost first, with the number of
-/// values of each. A fibre is full before the next one begins.
+/// Returns the fields of light over which the stripes extend, the innermost first, each with its
+/// number of values. Stripes fill a fibre before they use the next one.
 fn stripes_by_field(plan: &Plan, light: Light) -> Vec<(usize, u32)> {
     let Some(kind) = plan.fabric.light() else {
         return Vec::new();
@@ -136,8 +136,8 @@ fn stripes_by_field(plan: &Plan, light: Light) -> Vec<(usize, u32)> {
         Some(channels) => {
             let last = last_shift(kind).unwrap_or(0);
             let on_fibre = |&by: &u32| {
-                let beside = channels.shift_channel(light, by);
-                kind.value(beside, last) == kind.value(light, last) + by
+                let shifted = channels.shift_channel(light, by);
+                kind.value(shifted, last) == kind.value(light, last) + by
             };
             (0..stripes).take_while(on_fibre).count() as u32
         }
@@ -149,10 +149,10 @@ fn stripes_by_field(plan: &Plan, light: Light) -> Vec<(usize, u32)> {
     fields.map(|(field, _)| field).zip(counts).collect()
 }
 
-/// Reader of rows from the statements of a file, all with the same repetition.
+/// Reader of rows from the statements of a file; all rows have the same repetition.
 ///
-/// The first statement of a row defines the row. The file holds the row if this statement and the
-/// next ones are those that are written for it.
+/// The first statement of a row defines the row. The reader accepts the row if this statement and
+/// the following ones are exactly those that the writer produces for the row.
 pub(super) struct RowReader {
     pub(super) plan: Plan,
     pub(super) lightpaths: u64,
@@ -169,7 +169,7 @@ impl RowReader {
         }
     }
 
-    /// Returns a reader of rows in all rotations; `None` if the fabric or the collective does not
+    /// Returns a reader of rows with all rotations. `None` if the fabric or the collective does not
     /// look the same from every rank.
     pub(super) fn for_rotations(head: Plan) -> Option<RowReader> {
         head.fabric.rotation()?;
@@ -177,20 +177,20 @@ impl RowReader {
         Some(RowReader::new(head.with_all_rotations()))
     }
 
-    /// Returns a reader of rows in stripes and pieces, whose numbers the first statement defines;
+    /// Returns a reader of rows with stripes and pieces; the first statement defines their numbers.
     /// `None` if the fabric has no adjacent channels.
     pub(super) fn for_pieces(head: Plan) -> Option<RowReader> {
         head.fabric.numbered_channels()?;
         Some(RowReader::new(head))
     }
 
-    /// Returns whether the last row is complete.
+    /// Returns whether all statements of the last row have been read.
     pub(super) fn is_complete(&self) -> bool {
         self.awaited.is_empty()
     }
 
-    /// Takes a statement. Returns false if it does not belong to a row.
-    pub(super) fn gather(&mut self, block: &RepeatedLightpath) -> bool {
+    /// Adds a statement. Returns false if the statement does not belong to a row.
+    pub(super) fn add_block(&mut self, block: &RepeatedLightpath) -> bool {
         if self.awaited.is_empty() {
             let row = self.plan.len();
             self.plan.push(block.base);
@@ -208,15 +208,15 @@ impl RowReader {
         self.awaited.pop().as_ref() == Some(block)
     }
 
-    /// Returns whether a row leaves rank 0 for another rank and its rotations close.
+    /// Returns whether `row` leads from rank 0 to another rank, and its rotations fill the ring.
     fn leaves_rank_0(&self, row: usize) -> bool {
         let transfer = self.plan.schedule.transfer(row);
-        let closes = self.plan.fabric.ranks() % self.plan.span(row) == 0;
-        transfer.source == 0 && transfer.destination != 0 && closes
+        let divides_ring = self.plan.fabric.ranks() % self.plan.span(row) == 0;
+        transfer.source == 0 && transfer.destination != 0 && divides_ring
     }
 
-    /// Returns whether a row extends over slots. The first row defines the numbers of pieces and
-    /// stripes.
+    /// Returns whether the copies of `row` are in consecutive slots. The first row defines the
+    /// numbers of pieces and stripes.
     fn has_pieces(&mut self, row: usize, block: &RepeatedLightpath) -> bool {
         let Some((pieces, stripes)) = block.repetitions.split_last() else {
             return false;
@@ -230,8 +230,9 @@ impl RowReader {
         pieces.shift.slot == 1
     }
 
-    /// Returns the plan if it has a row. Rows in pieces need one slot per step, and chunks and
-    /// circuits of their own, because the verifier proves only this form; otherwise `None`.
+    /// Returns the plan if it has at least one row. Rows with pieces must also have one slot per
+    /// step, a chunk of their own and a circuit of their own, because the verifier proves only this
+    /// form. Otherwise returns `None`.
     pub(super) fn finish(self) -> Option<Plan> {
         let plan = &self.plan;
         let last = u64::from(*plan.slot.last()?);
@@ -243,20 +244,19 @@ impl RowReader {
         let channels = plan.fabric.numbered_channels()?;
         let is_first = |row: usize| {
             let transfer = plan.schedule.transfer(row);
-            // Light without a channel has no adjacent channels.
+            // Light without a channel number cannot have several stripes.
             let has_stripes =
                 plan.repetition.stripes == 1 || channels.channel_number(plan.light[row]).is_some();
             u64::from(transfer.chunk) % copies == 0 && transfer.count == 1 && has_stripes
         };
         let is_by_slot = plan.step_slots.iter().all(|slots| slots.len() == 1);
-        let ends = last + u64::from(plan.repetition.pieces) <= u64::from(plan.slots());
+        let fits_slots = last + u64::from(plan.repetition.pieces) <= u64::from(plan.slots());
         let is_known = pieces % copies == 0 && (0..plan.len()).all(is_first);
-        (is_known && !shares_circuits(plan) && is_by_slot && ends).then_some(self.plan)
+        (is_known && !shares_circuits(plan) && is_by_slot && fits_slots).then_some(self.plan)
     }
 }
 
-/// Returns whether two rows are on one circuit, or could be branches of one light tree, on any of
-/// their stripes.
+/// Returns whether two rows can share a circuit or a light tree on any of their stripes.
 fn shares_circuits(plan: &Plan) -> bool {
     let sharing = plan.fabric.circuits().map(|circuits| circuits.sharing());
     let has_trees = matches!(sharing, Some(LightSharing::Tree { .. }));
@@ -276,8 +276,8 @@ fn shares_circuits(plan: &Plan) -> bool {
             .channel_number(light)
             .zip(channels.channel_number(other));
         let between = numbers.map(|(from, to)| to.saturating_sub(from));
-        let beside = between.filter(|&between| between < plan.repetition.stripes);
-        let meets = |by| channels.shift_channel(light, by) == other;
-        ends == others && (light == other || beside.is_some_and(meets))
+        let offset = between.filter(|&between| between < plan.repetition.stripes);
+        let is_same_channel = |by| channels.shift_channel(light, by) == other;
+        ends == others && (light == other || offset.is_some_and(is_same_channel))
     })
 }

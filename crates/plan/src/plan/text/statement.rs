@@ -1,7 +1,8 @@
 //! Statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION LIGHT`, with repetitions. On an
-//! electrical fabric there is no light, but `via LINK.LINK` if the plan names a route. The kind of
-//! light defines its text ([`LightKind::form`](opticoll_fabric::fabric::LightKind)). If transfers
-//! may be relayed: `SOURCE>RELAY>DESTINATION`, with a second light `LIGHT@SLOT`, and so on.
+//! electrical fabric there is no light, but `via LINK.LINK` if the plan names a route. The fabric's
+//! kind of light defines the text of light
+//! ([`LightKind::form`](opticoll_fabric::fabric::LightKind)). If ranks may relay transfers, the
+//! statement has the form `SOURCE>RELAY>DESTINATION`, with a second light `LIGHT@SLOT`, and so on.
 
 use std::fmt;
 
@@ -15,40 +16,36 @@ use crate::schedule::{Action, Transfer};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::light::{Light, LightField, LightKind, MAX_FIELDS};
 
-/// Maximum number of repetitions of a lightpath: more than 2^27 lightpaths can use.
+/// Maximum number of repetitions of a statement. 2^27 lightpaths never need more.
 const MAX_REPETITIONS: usize = 32;
 
-/// Shifts of a repetition other than fields of light; `rank` shifts both ends.
+/// Names of the shifts of a repetition, without those of fields of light. `rank` shifts both ends.
 const SHIFTED: [&str; 6] = ["chunk", "rank", "source", "destination", "slot", "turn"];
 
-/// Statement of a file.
 pub(super) struct Statement<'a> {
-    /// Lightpath with its repetitions.
     pub(super) block: RepeatedLightpath,
-    /// Last word of the light; on an electrical fabric the word with the ranks.
+    /// Last word of the light. On an electrical fabric: the word with the ranks.
     light: Word<'a>,
-    /// Relays of the transfer.
     relays: Vec<Relay>,
-    /// Links of the named route.
     route: Option<Vec<u32>>,
 }
 
 impl<'a> Statement<'a> {
-    /// Reads a statement that begins with `action`. It may stand for at most `room` lightpaths, of
-    /// the `most` lightpaths that the file declares.
+    /// Reads a statement that begins with the word `action`. The statement may represent at most
+    /// `room` lightpaths; `limit` is the number that the `end` line states.
     pub(super) fn read(
         plan: &Plan,
         slot: u32,
         action: Word<'a>,
         words: &mut Words<'a>,
-        (room, most): (u64, u64),
+        (room, limit): (u64, u64),
     ) -> Result<Statement<'a>, PlanTextError> {
         let (base, light, relays) = read_lightpath(plan, slot, action, words)?;
         let route = match plan.has_light() {
             true => None,
             false => read_route(words)?,
         };
-        let repetitions = read_repetitions(plan, slot, words, (room, most))?;
+        let repetitions = read_repetitions(plan, slot, words, (room, limit))?;
         if !(relays.is_empty() || repetitions.is_empty()) {
             return Err(light.wrong("a relayed transfer is not repeated: write a line for each"));
         }
@@ -69,7 +66,7 @@ impl<'a> Statement<'a> {
             .any(|one| one.shift.slot > 0 && one.count > 1)
     }
 
-    /// Adds the lightpath and its shifted copies to a plan.
+    /// Adds the lightpath and its shifted copies to `plan`.
     pub(super) fn expand(&self, plan: &mut Plan) -> Result<(), PlanTextError> {
         let transfer = plan.len() as u32;
         let relays = self.relays.iter();
@@ -86,7 +83,7 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// Reads the lightpath of a statement, the last word of its light, and its relays.
+/// Reads a lightpath. Returns the lightpath, the last word of its light, and its relays.
 fn read_lightpath<'a>(
     plan: &Plan,
     slot: u32,
@@ -110,8 +107,10 @@ fn read_lightpath<'a>(
         .ok_or_else(|| ranks.wrong("expected SOURCE>DESTINATION, such as 2>7"))?;
     let source = ranks.part(source)?;
     let kind = plan.fabric.light();
-    let (over, destination) = match destination.rsplit_once('>') {
-        Some((over, destination)) if kind.is_some_and(|kind| kind.relays) => (over, destination),
+    let (relay_ranks, destination) = match destination.rsplit_once('>') {
+        Some((relay_ranks, destination)) if kind.is_some_and(|kind| kind.relays) => {
+            (relay_ranks, destination)
+        }
         _ => ("", destination),
     };
     let destination = ranks.part(destination)?;
@@ -120,7 +119,7 @@ fn read_lightpath<'a>(
         None => (Light::NONE, ranks),
         Some(kind) => {
             let (light, _, word) = read_light(kind, words, false)?;
-            for rank in over.split('>').filter(|_| !over.is_empty()) {
+            for rank in relay_ranks.split('>').filter(|_| !relay_ranks.is_empty()) {
                 let rank = ranks.part(rank)?;
                 let (light, slot, _) = read_light(kind, words, true)?;
                 relays.push(Relay {
@@ -149,7 +148,7 @@ fn read_lightpath<'a>(
     Ok((base, word, relays))
 }
 
-/// Reads the links of `via 3.7.12`, if that comes next.
+/// Reads the links of `via 3.7.12` if `via` is the next word.
 fn read_route(words: &mut Words<'_>) -> Result<Option<Vec<u32>>, PlanTextError> {
     if words.optional_if(|text| text == "via").is_none() {
         return Ok(None);
@@ -159,8 +158,8 @@ fn read_route(words: &mut Words<'_>) -> Result<Option<Vec<u32>>, PlanTextError> 
     links.collect::<Result<_, _>>().map(Some)
 }
 
-/// Reads light as its kind writes it, with `@SLOT` if it is the light of a relay. Returns also its
-/// last word.
+/// Reads light in the form that `kind` defines, followed by `@SLOT` if `relayed` is true. Returns
+/// the light, the slot and the last word.
 fn read_light<'a>(
     kind: &'static LightKind,
     words: &mut Words<'a>,
@@ -201,13 +200,13 @@ fn read_light<'a>(
     }
 }
 
-/// Expected word of light, printed such as `FIBRE.WAVELENGTH, such as 0.12`.
+/// Light that a statement must name next. Prints as `FIBRE.WAVELENGTH, such as 0.12`.
 struct ExpectedLight {
     form: &'static str,
     example: &'static str,
-    /// Names of the values of its first field.
+    /// Names of the values of the first field in this word.
     names: &'static [&'static str],
-    /// True if a slot follows.
+    /// True if `@SLOT` must follow.
     slot: bool,
 }
 
@@ -228,7 +227,7 @@ impl fmt::Display for ExpectedLight {
     }
 }
 
-/// Returns the value of a field; `None` if the text is not one of its names.
+/// Returns the value of `field` that `text` states; `None` if `text` is an unknown name.
 fn read_field(
     field: &LightField,
     text: &str,
@@ -243,18 +242,18 @@ fn read_field(
     }
     let value: u32 = word.part(text)?;
     if value > field.max_number() {
-        let (name, most) = (field.name, field.max_number());
-        return Err(word.wrong(format!("{name} must be at most {most}")));
+        let (name, max_value) = (field.name, field.max_number());
+        return Err(word.wrong(format!("{name} must be at most {max_value}")));
     }
     Ok(Some(value))
 }
 
-/// Reads the repetitions of a lightpath in a slot.
+/// Reads the repetitions of a statement in slot `slot`.
 fn read_repetitions(
     plan: &Plan,
     slot: u32,
     words: &mut Words<'_>,
-    (room, most): (u64, u64),
+    (room, limit): (u64, u64),
 ) -> Result<Vec<Repetition>, PlanTextError> {
     let mut repetitions = Vec::new();
     let mut total = 1u64;
@@ -270,7 +269,7 @@ fn read_repetitions(
         }
         if total > room {
             return Err(word.wrong(format!(
-                "the `end` line says {most} transfers, but these repetitions make more"
+                "the `end` line says {limit} transfers, but these repetitions make more"
             )));
         }
         if repetitions.len() == MAX_REPETITIONS {
@@ -287,8 +286,8 @@ fn read_repetitions(
     Ok(repetitions)
 }
 
-/// Returns the slot of the last of `count` copies, each `by` slots after the one before, if the
-/// first copy is at most in slot `first`.
+/// Returns the slot of the last of `count` copies, each `by` slots after the previous copy. The
+/// first copy is in slot `first` or earlier.
 fn last_slot(
     plan: &Plan,
     first: u64,
@@ -300,15 +299,16 @@ fn last_slot(
     if last < slots {
         return Ok(last);
     }
-    let most = (slots - 1 - first) / u64::from(by) + 1;
+    let max_copies = (slots - 1 - first) / u64::from(by) + 1;
     let greatest = slots - 1;
     Err(word.wrong(format!(
         "the last of {count} copies would be in slot {last}, but the slots of the plan are 0 to \
-         {greatest}: write at most x{most} instead of x{count}, or more slots in the line `steps`"
+         {greatest}: write at most x{max_copies} instead of x{count}, or more slots in the line \
+         `steps`"
     )))
 }
 
-/// Reads the shift of a repetition, and returns it with the word `slot+T` if there is one.
+/// Reads the shift of a repetition. Also returns the word `slot+T` if there is one.
 fn read_shift<'a>(
     plan: &Plan,
     words: &mut Words<'a>,
@@ -324,16 +324,16 @@ fn read_shift<'a>(
             .split_once('+')
             .ok_or_else(|| word.wrong("expected a shift, such as rank+1"))?;
         let of_light = |field: &LightField| field.shifts && field.name == name;
-        let shift = match SHIFTED.iter().position(|known| *known == name) {
+        let shift = match SHIFTED.iter().position(|shift_name| *shift_name == name) {
             Some(index) => &mut data[index],
             None => match fields.iter().position(of_light) {
                 Some(field) => &mut light[field],
                 None => {
                     let of_light = fields.iter().rev().filter(|field| field.shifts);
-                    let known = SHIFTED.into_iter().chain(of_light.map(|field| field.name));
-                    let known: Vec<&str> = known.collect();
+                    let names = SHIFTED.into_iter().chain(of_light.map(|field| field.name));
+                    let names: Vec<&str> = names.collect();
                     return Err(
-                        word.wrong(format!("expected a shift of one of {}", known.join(", ")))
+                        word.wrong(format!("expected a shift of one of {}", names.join(", ")))
                     );
                 }
             },
@@ -360,7 +360,7 @@ fn read_shift<'a>(
     Ok((shift, over_slots))
 }
 
-/// Returns the error of a turn by as many ranks as there are, or more.
+/// Returns the error for a `turn` that is not less than the number of ranks.
 fn whole_turn(turn: u32, collective: &Collective, word: &Word<'_>) -> PlanTextError {
     let ranks = collective.ranks();
     let same = turn % ranks;
@@ -370,12 +370,12 @@ fn whole_turn(turn: u32, collective: &Collective, word: &Word<'_>) -> PlanTextEr
     ))
 }
 
-/// Returns (number + copies * by) mod modulus.
+/// Returns (`number` + `copies` * `by`) mod `modulus`.
 fn add_modulo(number: u32, copies: u32, by: u32, modulus: u32) -> u32 {
     ((u64::from(number) + u64::from(copies) * u64::from(by)) % u64::from(modulus)) as u32
 }
 
-/// Refuses ranks and chunks out of range, for which shifts modulo their number have no meaning.
+/// Rejects ranks and chunks that do not exist: shifts modulo their numbers have no meaning.
 fn check_range(
     base: &Lightpath,
     collective: Collective,
@@ -401,7 +401,7 @@ fn check_range(
     Ok(())
 }
 
-/// Adds a lightpath and its shifted copies to a plan.
+/// Adds a lightpath and its shifted copies to `plan`.
 fn expand(
     base: Lightpath,
     repetitions: &[Repetition],

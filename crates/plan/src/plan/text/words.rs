@@ -1,33 +1,37 @@
-//! Lines and words of a plan file, with their places.
+//! Lines and words of a plan file, with their positions.
 
 use std::fmt;
 
 use super::PlanTextError;
 use opticoll_base::names::terminal_text;
 
-/// Line without comments and trailing blanks; empty lines are left out.
+/// Line without comment and trailing blanks, and its number in the file. Empty lines are skipped.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     pub(super) number: usize,
     pub(super) text: &'a str,
 }
 
-/// Refuses characters that do not print, other than blanks, tabs and line ends: some readers could
-/// take them for the end of a line.
+/// Rejects unprintable characters other than blanks, tabs and line ends, because some programs take
+/// them for the end of a line.
 pub(super) fn check_characters(text: &str) -> Result<(), PlanTextError> {
-    let odd = |letter: &char| {
+    let is_unprintable = |letter: &char| {
         !matches!(letter, ' ' | '\t') && (letter.is_control() || letter.is_whitespace())
     };
     for (index, line) in text.lines().enumerate() {
-        let said = line.split('#').next().unwrap_or("");
-        let plain = |byte: u8| byte == b'\t' || (b' '..0x7f).contains(&byte);
-        if said.bytes().all(plain) {
+        let before_comment = line.split('#').next().unwrap_or("");
+        let is_plain = |byte: u8| byte == b'\t' || (b' '..0x7f).contains(&byte);
+        if before_comment.bytes().all(is_plain) {
             continue;
         }
-        if let Some((place, letter)) = said.chars().enumerate().find(|(_, letter)| odd(letter)) {
+        if let Some((position, letter)) = before_comment
+            .chars()
+            .enumerate()
+            .find(|(_, letter)| is_unprintable(letter))
+        {
             return Err(PlanTextError {
                 line: index + 1,
-                column: place + 1,
+                column: position + 1,
                 problem: format!(
                     "the character {} is not allowed in a plan file; separate words by blanks",
                     letter.escape_unicode()
@@ -85,11 +89,11 @@ impl<'a> TextLines<'a> {
     }
 }
 
-/// Word of a line, with its place.
+/// Word of a line, with its position.
 #[derive(Clone, Copy)]
 pub(super) struct Word<'a> {
     pub(super) line: Line<'a>,
-    /// Bytes of the line before the word.
+    /// Number of bytes of the line before the word.
     pub(super) start: usize,
     pub(super) text: &'a str,
 }
@@ -108,7 +112,7 @@ impl Word<'_> {
     }
 
     pub(super) fn part<N: std::str::FromStr>(&self, text: &str) -> Result<N, PlanTextError> {
-        // The parser of integers accepts a sign, which is not part of the form.
+        // The parser of integers accepts a sign, which plan files do not allow.
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|_| digits);
         number.ok_or_else(|| {
@@ -120,31 +124,34 @@ impl Word<'_> {
     }
 }
 
-/// Words of a line.
+/// Words of a line that have not been read yet.
 pub(super) struct Words<'a> {
     pub(super) line: Line<'a>,
-    /// Bytes that were read.
-    at: usize,
+    /// Number of bytes of the line that have been read.
+    read_bytes: usize,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn new(line: Line<'a>) -> Words<'a> {
-        Words { line, at: 0 }
+        Words {
+            line,
+            read_bytes: 0,
+        }
     }
 
     pub(super) fn optional(&mut self) -> Option<Word<'a>> {
         self.optional_if(|_| true)
     }
 
-    /// Returns the next word, if there is one and it fits.
+    /// Reads the next word if there is one and `fits` accepts it.
     pub(super) fn optional_if(&mut self, fits: impl Fn(&str) -> bool) -> Option<Word<'a>> {
-        let rest = &self.line.text[self.at..];
-        let start = self.at + (rest.len() - rest.trim_start().len());
+        let rest = &self.line.text[self.read_bytes..];
+        let start = self.read_bytes + (rest.len() - rest.trim_start().len());
         let word = self.line.text[start..]
             .split_whitespace()
             .next()
             .filter(|word| fits(word))?;
-        self.at = start + word.len();
+        self.read_bytes = start + word.len();
         Some(Word {
             line: self.line,
             start,
@@ -169,7 +176,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Reads the number in `name=number`.
+    /// Reads a word `name=number`. Returns the number and the word.
     pub(super) fn assigned(&mut self, name: &str) -> Result<(u32, Word<'a>), PlanTextError> {
         let word = self.next(name)?;
         let value = word
@@ -181,7 +188,7 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn rest(&self) -> &'a str {
-        self.line.text[self.at..].trim()
+        self.line.text[self.read_bytes..].trim()
     }
 
     pub(super) fn end(&mut self) -> Result<(), PlanTextError> {

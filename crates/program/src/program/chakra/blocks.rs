@@ -1,8 +1,8 @@
 //! Thread blocks for nodes with dependencies.
 //!
-//! The *clock* of a node states, for each thread block, how many of its nodes happen before the
-//! node or are the node. A node may join a thread block if all nodes of the thread block happen
-//! before the node.
+//! The *clock* of a node has a counter for each thread block: the number of nodes of this thread
+//! block that happen before the node, including the node itself. A node may join a thread block if
+//! all nodes of the thread block happen before it.
 
 use rustc_hash::FxHashMap;
 
@@ -11,35 +11,35 @@ use super::super::{Instruction, ThreadBlock};
 use crate::chakra::{ChakraError, ChakraNode};
 use opticoll_base::{graph, interrupt, memory};
 
-/// Operation of a node.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Step {
-    /// Thread block that the trace names.
+    /// Number of the thread block that the trace names for the node.
     pub(super) label: Option<i128>,
-    /// Other rank of a message.
+    /// Other rank of the message that the node sends or receives.
     pub(super) peer: Option<u32>,
     pub(super) tag: u32,
-    /// Instruction on chunks; `None` for a node that only takes time.
+    /// Instruction on chunks; `None` if the node only takes time.
     pub(super) instruction: Option<Instruction>,
 }
 
-/// Maximum number of dependencies that a node which only takes time passes on to the nodes that
-/// wait for it. A node with more dependencies becomes an instruction that waits.
-const MAX_PASSED_ON: usize = 16;
+/// Maximum number of dependencies of a node that only takes time. Nodes that wait for such a node
+/// wait for its dependencies instead. If the node has more dependencies, it becomes an instruction
+/// that waits.
+const MAX_BYPASSED: usize = 16;
 
-/// Returns the dependencies of each node as indices into the file. Dependencies on missing nodes
-/// are ignored.
+/// Returns the dependencies of each node, as indices of nodes in the file. Ignores dependencies on
+/// nodes that the file does not have.
 fn dependencies(nodes: &[ChakraNode]) -> Result<Vec<Vec<usize>>, ChakraError> {
-    let mut places: FxHashMap<u64, usize> = FxHashMap::default();
-    for (place, node) in nodes.iter().enumerate() {
-        if let Some(other) = places.insert(node.id, place) {
+    let mut indices: FxHashMap<u64, usize> = FxHashMap::default();
+    for (index, node) in nodes.iter().enumerate() {
+        if let Some(other) = indices.insert(node.id, index) {
             let record = nodes[other].record;
             return Err(node.error(format!("node {record} of the file has this number, too")));
         }
     }
     let each = nodes.iter().map(|node| {
         let ids = node.control.iter().chain(&node.data);
-        let mut on: Vec<usize> = ids.filter_map(|id| places.get(id).copied()).collect();
+        let mut on: Vec<usize> = ids.filter_map(|id| indices.get(id).copied()).collect();
         on.sort_unstable();
         on.dedup();
         on
@@ -47,20 +47,19 @@ fn dependencies(nodes: &[ChakraNode]) -> Result<Vec<Vec<usize>>, ChakraError> {
     Ok(each.collect())
 }
 
-/// Returns a topological order that stays as close to the order of the file as possible, and its
-/// length. Nodes on cycles follow at the end.
+/// Returns all nodes, and how many of them are sorted by dependency, as close to the order of the
+/// file as possible. The others are on cycles or depend on cycles, and come last.
 fn topological_order(on: &[Vec<usize>]) -> (Vec<usize>, usize) {
     let waits = |node: u32| on[node as usize].iter().map(|&earlier| earlier as u32);
     let order = graph::topological_order(on.len(), waits).into_iter();
     let mut order: Vec<usize> = order.map(|node| node as usize).collect();
-    let sorted = order.len();
+    let sorted_count = order.len();
     let mut on_cycle = vec![true; on.len()];
     order.iter().for_each(|&node| on_cycle[node] = false);
     order.extend((0..on.len()).filter(|&node| on_cycle[node]));
-    (order, sorted)
+    (order, sorted_count)
 }
 
-/// Thread block that is being filled.
 struct Block {
     sends_to: Option<u32>,
     receives_from: Option<u32>,
@@ -72,7 +71,8 @@ struct Block {
 type Connection = (bool, u32, u32);
 
 impl Block {
-    /// Returns the connection that it sends on or, if it sends nothing, receives on.
+    /// Returns the connection on which the thread block sends. If it sends nothing, returns the
+    /// connection on which it receives.
     fn connection(&self) -> Option<Connection> {
         let sends = self.sends_to.map(|peer| (true, peer));
         let (sends, peer) = sends.or(self.receives_from.map(|peer| (false, peer)))?;
@@ -96,8 +96,9 @@ impl Block {
 
 /// Builds the thread blocks of a rank.
 ///
-/// First it tries thread blocks that send to a rank and receive from another rank, as runtimes use
-/// them. If their nodes are not ordered, each connection gets a thread block of its own.
+/// The function first tries thread blocks that send to one rank and receive from another, as
+/// runtimes use them. If dependencies do not order the nodes of such thread blocks, each connection
+/// gets a thread block of its own.
 pub(super) fn build_thread_blocks(
     nodes: &[ChakraNode],
     steps: &[Step],
@@ -131,19 +132,19 @@ pub(super) fn build_thread_blocks(
     Ok(lay_out_blocks(&instructions, blocks.collect()))
 }
 
-/// Nodes of each thread block, and for each node with an instruction the nodes that it waits for.
+/// Nodes of each thread block, and the nodes for which each node with an instruction waits.
 struct Joined {
     blocks: Vec<Block>,
     waits_for: Vec<Vec<usize>>,
 }
 
-/// Assigns nodes to thread blocks. A thread block has one connection or, if `shared`, one to send
-/// on and one to receive on. Returns an error if two thread blocks have the same connection,
-/// because the order of their nodes is unknown.
+/// Assigns nodes to thread blocks. If `shared` is true, a thread block may have a connection to
+/// send and another to receive; otherwise it has only one. Returns an error if two thread blocks
+/// have the same connection, because the order of its messages is then unknown.
 fn join(
     steps: &[Step],
     on: &[Vec<usize>],
-    (order, sorted): &(Vec<usize>, usize),
+    (order, sorted_count): &(Vec<usize>, usize),
     shared: bool,
 ) -> Result<Joined, Joined> {
     let mut blocks: Vec<Block> = Vec::new();
@@ -152,14 +153,14 @@ fn join(
     let mut clocks: Vec<Vec<u32>> = vec![Vec::new(); steps.len()];
     let mut block_of = vec![usize::MAX; steps.len()];
     let mut waits_for: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
-    let mut passed_on = vec![false; steps.len()];
+    let mut is_bypassed = vec![false; steps.len()];
     let mut is_ambiguous = false;
-    for (place, &node) in order.iter().enumerate() {
+    for (index, &node) in order.iter().enumerate() {
         interrupt::check();
-        let on_cycle = place >= *sorted;
+        let on_cycle = index >= *sorted_count;
         let mut waits: Vec<usize> = Vec::new();
         for &earlier in &on[node] {
-            match passed_on[earlier] {
+            match is_bypassed[earlier] {
                 true => waits.extend_from_slice(&waits_for[earlier]),
                 false => waits.push(earlier),
             }
@@ -168,8 +169,8 @@ fn join(
         waits.dedup();
         let step = &steps[node];
         let only_waits = step.instruction.is_none();
-        passed_on[node] = only_waits && !on_cycle && waits.len() <= MAX_PASSED_ON;
-        if passed_on[node] {
+        is_bypassed[node] = only_waits && !on_cycle && waits.len() <= MAX_BYPASSED;
+        if is_bypassed[node] {
             waits_for[node] = waits;
             continue;
         }
@@ -189,16 +190,16 @@ fn join(
             .label
             .and_then(|label| label_blocks.get(&label).copied());
         let mut nearest = waits.iter().rev().map(|&earlier| block_of[earlier]);
-        let found = match known {
+        let chosen = match known {
             _ if on_cycle => None,
             Some(block) => Some(block).filter(joins),
-            // A node without this label could come between the messages of a named thread block,
-            // which would then have no order.
+            // A node without the label could come between messages of a labelled thread block,
+            // which would then have no defined order.
             None if step.label.is_some() => labelled.filter(joins),
             None => nearest.find(|block| *block != usize::MAX && joins(block)),
         };
-        is_ambiguous |= known.is_some() && found.is_none() && !on_cycle;
-        let block = found.unwrap_or_else(|| {
+        is_ambiguous |= known.is_some() && chosen.is_none() && !on_cycle;
+        let block = chosen.unwrap_or_else(|| {
             blocks.push(Block {
                 sends_to: None,
                 receives_from: None,

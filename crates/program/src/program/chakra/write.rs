@@ -1,11 +1,12 @@
 //! Writer of Chakra traces that ASTRA-sim accepts as a custom collective.
 //!
-//! Each instruction becomes its nodes that receive and send, in the order of its thread block.
-//! Instructions that only wait become dependencies of later instructions. Copies wait for nothing
-//! if no other instruction changes their source or uses their destination. Copies of a chunk to its
-//! own place, as in calls in place, are omitted, so that they take no time. ASTRA-sim accepts
-//! numbers of chunks that are a multiple of the number of ranks. For other numbers, a chunk counts
-//! as several chunks.
+//! Each instruction becomes up to two nodes, one that receives and one that sends, in the order of
+//! its thread block. Instructions that only wait become dependencies of later nodes. A copy waits
+//! for nothing if no other instruction changes its source or uses its destination. Copies of a
+//! chunk to its own location, as in calls in place, are omitted, so that they take no time.
+//!
+//! ASTRA-sim accepts only numbers of chunks that are a multiple of the number of ranks. For other
+//! programs, each chunk counts as several chunks.
 
 use rustc_hash::FxHashMap;
 
@@ -15,11 +16,11 @@ use super::parts;
 use crate::chakra::{Attribute, ChakraFile, ChakraNode, NodeKind, Value};
 use opticoll_base::units::{Bytes, gcd};
 
-/// Version of the schema, as the Chakra packages write it.
+/// Version of the schema, in the form of the Chakra packages.
 const SCHEMA: &str = "1.0.2-chakra.0.0.4";
 
-/// Writes the traces of a program in the order of the ranks, for calls in place if the program
-/// supports them.
+/// Writes the traces of all ranks, indexed by rank. The traces are for calls in place if the
+/// program supports them.
 pub(in super::super) fn write(
     program: &CollectiveProgram,
     size: Bytes,
@@ -77,22 +78,23 @@ fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
 }
 
-/// Nodes of a rank.
+/// Nodes of a rank, and the data from which they are made.
 struct Writer<'a> {
     program: &'a CollectiveProgram,
     rank: u32,
     chunk_bytes: Bytes,
     chunks: i64,
     scale: i64,
-    /// Number of chunks of scratch: those of the program, and room for sums that the rank only
-    /// forwards.
+    /// Number of chunks of scratch: the scratch of the program, and space for sums that the rank
+    /// only forwards.
     scratch: u32,
-    /// Number of instructions that use each chunk of memory, and number of those that change it.
+    /// Number of instructions that use each chunk of memory, and number of instructions that change
+    /// it.
     uses: FxHashMap<(ChunkBuffer, i64), (u32, u32)>,
-    /// Number of the first node of each instruction, by thread block and step.
+    /// Number of the first node of each instruction, indexed by thread block and step.
     first: Vec<Vec<u64>>,
     nodes: Vec<ChakraNode>,
-    /// Nodes whose completion completes each instruction, by thread block and step.
+    /// Nodes that complete each instruction, indexed by thread block and step.
     ends: Vec<Vec<Vec<u64>>>,
 }
 
@@ -131,7 +133,6 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// Returns the number of nodes of an instruction.
     fn count(&self, instruction: &Instruction) -> u64 {
         match instruction.operation {
             Operation::Nop => 0,
@@ -150,7 +151,7 @@ impl<'a> Writer<'a> {
         (memory, first + i64::from(operand.offset))
     }
 
-    /// Counts the chunks that an instruction uses and changes.
+    /// Counts the uses and changes of the chunks that an instruction accesses.
     fn count_uses(&mut self, instruction: &Instruction) {
         let Instruction {
             operation,
@@ -170,7 +171,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns whether an instruction is a copy without order relative to any other instruction.
+    /// Returns whether an instruction is a copy that no other instruction needs to be ordered with.
     fn is_independent(&self, instruction: &Instruction) -> bool {
         let fits = |operand: Operand, fits: fn((u32, u32)) -> bool| {
             let (memory, first) = self.address(operand);

@@ -1,4 +1,4 @@
-//! Writer of MSCCL XML with all attributes that runtimes require.
+//! Writer of MSCCL XML, with all attributes that runtimes require.
 
 use std::fmt::Write;
 
@@ -11,13 +11,13 @@ const MAX_STEPS: usize = 256;
 const MAX_CHANNELS: u32 = 32;
 /// Maximum number of thread blocks of a rank on one channel.
 const MAX_BLOCKS_PER_CHANNEL: usize = 32;
-/// Maximum number of thread blocks of a rank: two for each of 108 multiprocessors.
+/// Maximum number of thread blocks of a rank: two for each of the 108 multiprocessors of a GPU.
 const MAX_BLOCKS: usize = 216;
 /// Maximum number of XML elements of a rank.
 const MAX_ELEMENTS: usize = 4096;
-/// Maximum chunk offset: 16 bits with a sign.
+/// Maximum chunk offset: the greatest signed integer of 16 bits.
 const MAX_OFFSET: u32 = 32767;
-/// Maximum number of bytes of the name.
+/// Maximum number of bytes of the program's name.
 const MAX_NAME_BYTES: usize = 255;
 
 pub(in super::super) fn write(program: &CollectiveProgram) -> Result<String, ProgramError> {
@@ -121,7 +121,7 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Checks the limits of the MSCCL runtimes; the error contains the limit.
+/// Checks the limits of the MSCCL runtimes. The error states the limit that is exceeded.
 fn check_limits(program: &CollectiveProgram) -> Result<(), ProgramError> {
     let within = |what: &str, number: u64, max: u64| match number <= max {
         true => Ok(()),
