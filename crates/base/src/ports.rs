@@ -93,8 +93,8 @@ pub struct SelectedPort<S> {
     pub before: Option<(u64, S)>,
     /// True if the port is already in the state that the circuit needs.
     pub holds: bool,
-    /// Number of the pool; `None` if no port of the pool was set before.
-    index: Option<u32>,
+    /// Index of the pool in [`Ports::first`]; `None` if the pool has no entry yet.
+    pool_index: Option<u32>,
 }
 
 impl<S: Copy> Ports<S> {
@@ -102,20 +102,20 @@ impl<S: Copy> Ports<S> {
     /// value of type `S` to a key that increases with the time of the port's last use.
     #[inline]
     pub fn take<K: Ord>(&self, port: Port, since: impl Fn(S) -> K) -> SelectedPort<S> {
-        let index = self.indices.known(port.pool);
-        let Some(at) = index.map(|index| index as usize) else {
+        let pool_index = self.indices.known(port.pool);
+        let Some(at) = pool_index.map(|index| index as usize) else {
             return SelectedPort {
                 place: 0,
                 before: None,
                 holds: false,
-                index,
+                pool_index,
             };
         };
         let taken = |place, before: Option<(u64, S)>| SelectedPort {
             place,
             before,
             holds: before.is_some_and(|(state, _)| state == port.state),
-            index,
+            pool_index,
         };
         if port.size == 1 {
             return taken(0, self.first[at]);
@@ -140,7 +140,7 @@ impl<S: Copy> Ports<S> {
     /// Sets the port that [`Ports::take`] selected to the state that the circuit needs.
     #[inline]
     pub fn set_taken(&mut self, port: Port, taken: &SelectedPort<S>, since: S) {
-        match taken.index {
+        match taken.pool_index {
             Some(index) => self.set_at(index, port.state, taken.place, since),
             None => self.set(port, taken.place, since),
         }

@@ -52,7 +52,8 @@ impl LightField {
         u32::MAX >> (32 - self.bits)
     }
 
-    /// Returns the maximum value that is printed as a number, which excludes `*`.
+    /// Returns the maximum value that is printed as a number: the maximum value of the field, or
+    /// the value below if the maximum value is printed as `*`.
     pub const fn max_number(&self) -> u32 {
         self.max_value() - self.star as u32
     }

@@ -102,8 +102,8 @@ pub(crate) struct Embedding {
     pub(crate) members: Vec<u32>,
     /// Channel of the large ring that replaces channel 0 of the smaller ring.
     pub(crate) first_channel: u32,
-    /// Boundaries of chunk ranges: chunk i of the smaller plan becomes the chunks from `edges[i]`
-    /// on and before `edges[i + 1]`.
+    /// Boundaries of chunk ranges: chunk i of the smaller plan becomes the chunks
+    /// `edges[i]..edges[i + 1]`.
     pub(crate) edges: Vec<u32>,
 }
 
@@ -185,7 +185,8 @@ impl Assembly {
         Ok(())
     }
 
-    /// Assigns wavelengths and slots, counted from 0, to lightpaths.
+    /// Assigns wavelengths and slots to the lightpaths of a step. The first slot of the step is
+    /// slot 0.
     pub(crate) fn placed<'a>(
         &self,
         moves: &[(&'a SharedMove, Direction)],
@@ -211,8 +212,8 @@ impl Assembly {
             .collect())
     }
 
-    /// Appends a step of lightpaths whose wavelengths and slots, counted from 0, are assigned.
-    /// Without lightpaths, no step is appended.
+    /// Appends a step of lightpaths that already have wavelengths and slots. The first slot of the
+    /// step is slot 0. If `moves` is empty, no step is appended.
     pub(crate) fn add_placed<'a>(&mut self, moves: impl Iterator<Item = Placed<'a>>) {
         let before = self.plan.slots();
         let mut slots = 0;

@@ -2,13 +2,13 @@
 //! time.
 //!
 //! Let a plan use the channels 0..u of each direction, and let each direction have c usable
-//! channels. Divide each chunk into k <= c / u stripes. Stripe i follows the route of its chunk on
-//! the channel with a number that is larger by i u. All stripes with the same i form a copy of the
-//! plan on channels of its own, so lightpaths of different copies do not collide. The number of
-//! slots is unchanged, and each slot needs a k-th of the transmission time. Cuts, limits of reach
-//! and light trees affect every copy in the same way. If ranks have p ports and at most s
-//! lightpaths per slot, k <= p / s. On a ring with converters, the plan is first placed on fixed
-//! wavelengths if this needs no more slots.
+//! channels. Divide each chunk into k <= c / u stripes. A chunk that travels on channel x becomes
+//! stripes 0..k, of which stripe i travels on channel x + i u, on the same route. All stripes with
+//! the same i form a copy of the plan on channels of its own, so lightpaths of different copies do
+//! not collide. The number of slots is unchanged, and each slot needs a k-th of the transmission
+//! time. Cuts, limits of reach and light trees affect every copy in the same way. If ranks have p
+//! ports and send or receive at most s lightpaths per slot, k <= p / s. On a ring with converters,
+//! the plan is first placed on fixed wavelengths if this needs no more slots.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -120,11 +120,11 @@ pub struct BurstAssembly {
 pub enum Converters {
     /// No converters.
     None,
-    /// Converters at every node for any number of bursts.
+    /// Unlimited number of converters at every node.
     Full,
-    /// Converters at every node for the given number of simultaneous bursts. A burst keeps its
-    /// wavelength if possible. If the whole route is assigned at once, the burst uses as few
-    /// converters as possible.
+    /// Number of converters at every node. A converter serves one burst at a time. A burst keeps
+    /// its wavelength if possible. If wavelengths are assigned to the whole route at once, the
+    /// burst uses as few converters as possible.
     PerNode(u32),
 }
 

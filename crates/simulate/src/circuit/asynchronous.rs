@@ -98,16 +98,19 @@ struct Waiting {
     rider_receivers: Vec<(Port, SelectedPort<PortTimes>)>,
 }
 
-/// Chunks of one block after a rotation back by `rotation` ranks, so that the block is below the
+/// Chunks of one rank (in an all_to_all, of one source rank), rotated back to a rank below the
 /// period.
 struct RotatedChunks {
     ranks: u32,
+    /// Number of ranks by which the chunks are rotated back.
     rotation: u32,
+    /// Chunks after the rotation.
     range: Range<u32>,
 }
 
 impl RotatedChunks {
-    /// Returns the rank at which the times of these chunks at `rank` are stored.
+    /// Returns the rank for which the times of these chunks at `rank` are stored: `rank`, rotated
+    /// back.
     fn representative(&self, rank: u32) -> u32 {
         match rank.checked_sub(self.rotation) {
             Some(representative) => representative,
@@ -533,7 +536,8 @@ impl<'a> TransferTimeline<'a> {
         self.period == self.plan.fabric.ranks()
     }
 
-    /// Splits `chunks` by block, and rotates each part back to a block below the period.
+    /// Splits `chunks` by rank (in an all_to_all, by source rank), and rotates each part back to a
+    /// rank below the period.
     fn rotated_chunks(&self, chunks: Range<u32>) -> impl Iterator<Item = RotatedChunks> + use<> {
         let (ranks, period) = (self.plan.fabric.ranks(), self.period);
         let collective = self.plan.schedule.collective;

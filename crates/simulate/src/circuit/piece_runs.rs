@@ -83,8 +83,8 @@ pub(super) struct PieceTimes {
     pub(super) limit: Option<Time>,
 }
 
-/// Returns the starts of all pieces on a circuit, as runs with their causes. `started` are the
-/// starts on all earlier circuits, indexed by transfer.
+/// Returns the starts of all pieces on a circuit, as runs. `started` contains the runs of the
+/// transfers on earlier circuits, indexed by transfer.
 ///
 /// # Errors
 /// Returns an error for a time that exceeds 64 bits or the limit.

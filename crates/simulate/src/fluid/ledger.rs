@@ -268,7 +268,8 @@ impl FlowLedger {
         Some(RecordedPeriod { links, flowing })
     }
 
-    /// Adds the link use of a period, repeated from `now` to `end` (ps), to the bins.
+    /// Adds the link use of a period to the bins, for a repetition of the period from `now` to
+    /// `end` (ps).
     pub(super) fn replay_flowing(&mut self, period: &RecordedPeriod, now: f64, end: f64) {
         self.written = end;
         for &(from, to, rate) in &period.flowing {
@@ -277,7 +278,7 @@ impl FlowLedger {
         }
     }
 
-    /// Adds the bytes and busy times of `times` repetitions of a period to the links.
+    /// Adds the link use of a period, multiplied by `times`, to the totals of the links.
     pub(super) fn replay_links(&mut self, period: &RecordedPeriod, times: u64) {
         for &(link, bytes, busy) in &period.links {
             self.add_to_links(&[link], bytes * u128::from(times), busy * times as f64);
@@ -293,7 +294,8 @@ impl FlowLedger {
         }
     }
 
-    /// Adds `times` repetitions of a flow to its ranks `ends`. The last one ends at `finish` (ps).
+    /// Adds the bytes of a flow, multiplied by `times`, to the totals of its source and destination
+    /// (`ends`). The last repetition of the flow ends at `finish` (ps).
     pub(super) fn replay_ranks(&mut self, ends: (u32, u32), bytes: u128, times: u64, finish: f64) {
         let (source, destination) = (ends.0 as usize, ends.1 as usize);
         self.sent[source] += bytes * u128::from(times);

@@ -81,7 +81,7 @@ pub(super) struct FlowPath {
     bytes: u128,
     /// Total time for which the flows have moved bytes (ps).
     moving: f64,
-    /// End of the latest flow (ps).
+    /// Latest end of the flows (ps).
     end: f64,
 }
 

@@ -72,10 +72,11 @@ pub(super) fn run<R: Routes + Send>(
 /// Choice between running network parts one at a time and in parallel. The choice depends on the
 /// load of the computer, but the outcome does not depend on the choice.
 struct TurnTaking {
-    /// Number of events, processed one network part at a time, between two attempts to run in
-    /// parallel. The number is doubled after each slow attempt.
+    /// Number of events to which `turns` is set after a slow attempt to run in parallel, and while
+    /// events are sparse. Each slow attempt doubles the number.
     pause: u64,
-    /// Number of events that remain until the next attempt to run in parallel.
+    /// Number of events until the next attempt to run in parallel. Until this attempt, the network
+    /// parts run one at a time.
     turns: u64,
 }
 

@@ -52,12 +52,14 @@ pub struct TransformerShape {
 enum MatrixSplit {
     /// The matrix is not divided.
     Whole,
-    /// Each rank stores some columns and their biases, and computes a part of the output. Of all
-    /// matrices with the same input, this is the first.
+    /// Each rank stores some columns of the matrix and their biases, and computes a part of the
+    /// output. The matrix is the first of the matrices with the same input.
     Columns,
-    /// Each rank stores some columns. Another matrix with the same input comes first.
+    /// Each rank stores some columns of the matrix and their biases, and computes a part of the
+    /// output. Another matrix with the same input comes before the matrix.
     MoreColumns,
-    /// Each rank stores some rows and computes a summand; the whole bias is added to the sum.
+    /// Each rank stores some rows of the matrix and computes a summand of the output. The biases
+    /// are not divided; they are added to the sum.
     Rows,
 }
 

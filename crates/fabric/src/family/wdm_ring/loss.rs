@@ -21,7 +21,7 @@ use std::str::FromStr;
 use crate::fabric::FabricError;
 use opticoll_base::spec::{OptionRecord, Spec};
 
-/// Power in dBm or loss in dB, in millionths.
+/// Power in dBm, or loss in dB; stored as a whole number of millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decibels(i64);
 

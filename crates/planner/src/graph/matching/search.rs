@@ -33,11 +33,12 @@ pub(super) struct Spread {
 /// Rule that determines when logical links carry chunks.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Timing {
-    /// All logical links proceed in steps. In a step the slowest link carries one chunk, and a link
-    /// that is n times as fast carries n chunks. If the number of steps is limited, links carry as
-    /// many times these numbers as the remaining chunks require.
+    /// All logical links proceed in steps. In a step, the slowest logical link carries at most m
+    /// chunks, and a link that is n times as fast carries at most n m chunks. m is 1, unless a
+    /// limited number of steps requires more.
     Steps {
-        /// Number of steps, and factor on the number of chunks that is needed on average per step.
+        /// Maximum number of steps, and factor by which m exceeds the number that the remaining
+        /// chunks and steps require on average.
         limit: Option<(u32, f64)>,
     },
     /// Logical links follow a clock. A logical link starts when its links are idle, and occupies

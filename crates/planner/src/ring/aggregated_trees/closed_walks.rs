@@ -15,12 +15,13 @@
 //! lightpath that begins o links after the start of the walk. The rotation that starts at rank r
 //! uses channel (r - o) / g mod t. Rotations on the same channel start D links apart.
 
-/// Channels of a lightpath's rotations around the ring. The channel of a rotation depends on the
-/// rank at which the rotation starts.
+/// Position of a lightpath on a closed walk, and the channels of the walk. Together they determine
+/// the channel of each rotated copy of the lightpath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WalkPosition {
-    /// Index of the first channel that the rotations use.
+    /// Index of the first channel of the walk.
     first: u32,
+    /// Number of channels of the walk.
     channels: u32,
     /// Position of the lightpath on its closed walk (see the module), in links from residue 0.
     offset: u32,

@@ -72,8 +72,8 @@ pub(crate) fn all_gather(
     Ok(plan)
 }
 
-/// Returns several alternative lists of lightpath requests, each of which is an all_gather. The
-/// lists that take the least computation come first.
+/// Returns alternative lists of lightpath requests. Each list contains the requests of a whole
+/// all_gather. The lists that take the least computation come first.
 fn candidates(ring: &WdmRing, pieces: u32) -> impl Iterator<Item = Vec<LightpathRequest>> + '_ {
     let (ranks, channels) = (ring.ranks, ring.channels());
     let ports = ring.ports.unwrap_or(2 * channels).min(2 * channels);

@@ -5,8 +5,8 @@ use super::gap_splits::{Split, best_by_total, end_options, splits};
 use opticoll_base::interrupt;
 
 /// Chooses the lightpaths of a slot: a split for every gap of unreached ranks, such that the total
-/// price of later slots is low. The lightpaths of each direction have a total length of at most
-/// `channels` links. Returns `None` if the search fails.
+/// price of reaching the remaining ranks in later slots is low. The lightpaths of each direction
+/// have a total length of at most `channels` links. Returns `None` if the search fails.
 ///
 /// `sizes` is the number of ranks of each gap. `later` is the price of reaching n consecutive ranks
 /// in later slots, indexed by n. With many gaps, the knapsack problem has one capacity for both
@@ -51,9 +51,9 @@ pub(crate) fn choose(
 /// Maximum number of table entries of the knapsack problem with a capacity for each direction.
 const MAX_TABLE_ENTRIES: usize = 20_000_000;
 
-/// Chooses one split per gap of unreached ranks, with the minimum total price of later slots. The
-/// lightpaths of both directions have a total length of at most `capacity` links. `options` is the
-/// possible splits of each gap.
+/// Chooses one split per gap of unreached ranks, with the minimum total price of reaching the
+/// remaining ranks in later slots. The lightpaths of both directions together have a total length
+/// of at most `capacity` links. `options` is the possible splits of each gap.
 fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
     let capacity = capacity as usize;
     let mut best = vec![f32::INFINITY; capacity + 1];
@@ -96,9 +96,10 @@ fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
     Some(chosen)
 }
 
-/// Chooses one split per gap of unreached ranks, with the minimum total price of later slots. The
-/// lightpaths of each direction have a total length of at most `side` - 1 links. `options` is the
-/// possible splits of each gap, which may be mirrored.
+/// Chooses one split per gap of unreached ranks, with the minimum total price of reaching the
+/// remaining ranks in later slots. The lightpaths of each direction have a total length of at most
+/// `side` - 1 links. `options` is the possible splits of each gap. The mirror image of a split is
+/// also possible.
 fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
     let mut best = vec![f32::INFINITY; side * side];
     best[0] = 0.0;

@@ -134,15 +134,16 @@ pub(super) fn has_loads(ring: &WdmRing) -> bool {
 /// bytes).
 struct StepLoads {
     channels: u64,
-    /// `changes` has, for each link, the difference between its load and the load of the previous
-    /// link, in the current step. `carried` has the load of each link in all previous steps. Both
-    /// are indexed by direction and then by link.
+    /// Load of each link minus the load of the previous link, in the current step; indexed by
+    /// direction and then by link.
     changes: Vec<i64>,
+    /// Load of each link, summed over all previous steps; indexed by direction and then by link.
     carried: Vec<u64>,
-    /// Sums over all previous steps: the minimum number of slots, and the load of the busiest link.
-    /// `max_load` is the maximum load of a link in any step.
+    /// Minimum number of slots of all previous steps.
     slots: u64,
+    /// Load of the busiest link of each step, summed over all previous steps.
     chunks: u64,
+    /// Maximum load of a link in any step.
     max_load: u64,
 }
 
@@ -316,8 +317,9 @@ fn just_below(time: Time) -> Time {
     Time::from_ps(time.ps().saturating_sub(1))
 }
 
-/// Adds `count` to the load of all links from `source` to `destination`. `changes` has, by
-/// direction and link, the difference between the loads of a link and of the previous link.
+/// Adds `count` to the load of every link from `source` to `destination` in a direction. Each entry
+/// of `changes` is the load of a link minus the load of the previous link; `changes` is indexed by
+/// direction and then by link.
 fn add_lightpaths(
     changes: &mut [i64],
     source: u32,
@@ -354,8 +356,8 @@ struct NewPairs {
     ranks: usize,
     /// A bit per pair of ranks; empty if pairs are not recorded.
     seen: Vec<u64>,
-    /// Difference between the numbers of first circuits on a link and on the previous link; indexed
-    /// by direction and then by link.
+    /// Number of first circuits on each link minus the number on the previous link; indexed by
+    /// direction and then by link.
     changes: Vec<i64>,
 }
 

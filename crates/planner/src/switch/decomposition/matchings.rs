@@ -217,7 +217,8 @@ fn alternating(one: &Matching, other: &Matching) -> Vec<Vec<u32>> {
     parts
 }
 
-/// Returns as few matchings as the busiest rank has chunks.
+/// Divides `chunks` into matchings. The number of matchings is the minimum: the maximum number of
+/// chunks that a rank sends or receives.
 fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
     let mut counts = [0, 1].map(|_| vec![0usize; ranks as usize]);
     for (source, destination, _) in chunks {

@@ -203,7 +203,7 @@ fn rank_routes(step: &Step, configuration: &Configuration) -> Option<Vec<Vec<u32
     (hops <= MAX_HOPS).then_some(rank_routes)
 }
 
-/// Returns the routes if all hops are in one slot.
+/// Assigns slot 0 to all hops of the routes.
 fn one_slot_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     let hop = |ends: &[u32]| RouteHop {
         slot: 0,
@@ -216,7 +216,8 @@ fn one_slot_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     rank_routes.iter().map(route).collect()
 }
 
-/// Returns the routes with slots. In each slot, the messages with the most remaining hops go first.
+/// Assigns a slot to each hop of the routes. A circuit carries one message per slot, and the
+/// messages with the most remaining hops go first.
 fn slotted_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     let mut routes = vec![Route::default(); rank_routes.len()];
     let mut open: Vec<usize> = (0..rank_routes.len()).collect();
