@@ -74,8 +74,8 @@ impl Swing {
         }
     }
 
-    /// Returns the rank at the distance of step `step` after `rank` if `sign` is 1, or before if it
-    /// is -1.
+    /// Returns the rank `rank` + d(`step`) if `sign` is 1, or `rank` - d(`step`) if `sign` is -1,
+    /// modulo N.
     fn moved(self, rank: u32, step: u32, sign: i64) -> u32 {
         let distance = (1 - (-2i64).pow(step + 1)) / 3;
         (i64::from(rank) + sign * distance).rem_euclid(self.ranks.into()) as u32
@@ -86,8 +86,8 @@ impl Swing {
         self.moved(rank, step, if rank % 2 == 0 { 1 } else { -1 })
     }
 
-    /// Returns the position of `rank` in the order in which the ranks that any rank reaches in
-    /// later steps are consecutive.
+    /// Returns the position of `rank` in the order by e(r) with reversed bits. In this order, the
+    /// ranks that a rank reaches after any given step have consecutive positions.
     fn place(self, rank: u32) -> u32 {
         if self.steps == 0 {
             return 0;

@@ -97,7 +97,7 @@ pub struct OptionRecord {
     pub source: &'static str,
     /// Role of the option, by which code finds, for example, the option for the number of pieces.
     pub role: Role,
-    /// Values that the planner tries in addition to the default.
+    /// Values that the planner `auto` tries in addition to the default.
     pub tries: &'static [&'static str],
 }
 
@@ -126,8 +126,8 @@ pub enum Role {
 }
 
 impl OptionRecord {
-    /// Returns a record whose unit, range, default and source are empty and whose role is
-    /// [`Role::Own`]. The planner tries only the default.
+    /// Returns a record whose role is [`Role::Own`] and whose unit, range, default, source and list
+    /// of values to try are empty.
     pub const fn new(name: &'static str, meaning: &'static str) -> OptionRecord {
         OptionRecord {
             name,
@@ -166,7 +166,7 @@ impl OptionRecord {
         OptionRecord { role, ..self }
     }
 
-    /// Sets the values that the planner tries in addition to the default.
+    /// Sets the values that the planner `auto` tries in addition to the default.
     pub const fn tries(self, tries: &'static [&'static str]) -> OptionRecord {
         OptionRecord { tries, ..self }
     }

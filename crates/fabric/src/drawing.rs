@@ -125,9 +125,9 @@ pub const MAX_LAYOUT_VERTICES: usize = 400;
 /// [`MAX_LAYOUT_VERTICES`] vertices.
 ///
 /// The method is stress majorization, starting from a circle (Gansner, Koren and North, Graph
-/// Drawing by Stress Majorization, 2004). A vertex has one preferred position for every other
-/// vertex v: in its present direction from v, at the distance of the two vertices in links. Each
-/// round moves every vertex to the mean of its preferred positions, weighted by 1 / distance^2.
+/// Drawing by Stress Majorization, 2004). Each pair of vertices u and v has a distance d in links.
+/// Of all points at distance d from v, vertex u prefers the nearest point. Each round moves every
+/// vertex to the mean of the points that it prefers for all other vertices, weighted by 1 / d^2.
 pub fn stress_layout(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
     if vertices > MAX_LAYOUT_VERTICES {
         return Vec::new();

@@ -133,7 +133,7 @@ opticoll_simulate::columns! {
 }
 
 opticoll_simulate::columns! {
-    /// A row per kind of call that occurred, and rank.
+    /// A row per kind of call and rank, for kinds of call that occurred.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Calls shaped {
         /// Number of calls of the rank; for GOAL, number of nodes.

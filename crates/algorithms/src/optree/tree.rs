@@ -208,8 +208,9 @@ pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     search.best.1
 }
 
-/// Maximum number of positions (of groups, or along the ring) that a search visits. No known search
-/// for up to 65,536 ranks with at most one wavelength per rank visits as many positions.
+/// Maximum work of a search: the number of ranks in the groups that the search cuts, plus an
+/// estimate of the steps of first-fit. No known search for up to 65,536 ranks with at most one
+/// wavelength per rank reaches this limit.
 const MAX_WORK: u64 = 1 << 27;
 
 /// Number of slots, sum of the stages' loads in blocks, number of stages, and sum of radices. Costs

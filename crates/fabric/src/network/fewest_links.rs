@@ -27,7 +27,9 @@ pub(crate) enum Ties {
 pub(crate) struct FewestLinks {
     ties: Ties,
     neighbours: Arc<Neighbours>,
-    /// Number of the next link, indexed by destination and vertex. Computed on demand.
+    /// Index of the next link from each vertex towards each destination, indexed by destination and
+    /// vertex. The first request for a route to a destination computes the indices of this
+    /// destination.
     next: Arc<[OnceLock<Box<[u32]>>]>,
 }
 

@@ -175,8 +175,9 @@ fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerErro
     directions.iter().map(part).collect()
 }
 
-/// Divides the blocks of a collective into `chunks` chunks each. Returns the data that each part
-/// must deliver, and the collective with these chunks.
+/// Divides the data of a collective into chunks: `chunks` chunks per block or vector or, in an
+/// all_reduce, per N-th of the vector. Returns the data that each [`Part`] of the collective must
+/// deliver, and the collective with these chunks.
 fn divide(collective: Collective, chunks: u32) -> Result<(Spread, Collective), PlannerError> {
     let (root, blocks) = match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Reduce => (Some(collective.root()), 1),

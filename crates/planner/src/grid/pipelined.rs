@@ -7,7 +7,7 @@
 //! second part travel along column 0 and, D_n slots later, along all rows except row 0. So far,
 //! column 0 lacks pieces of the first part, and row 0 lacks pieces of the second part. However, in
 //! each slot one rank of a row is free to send to the rank in column 0 (the spare rank of module
-//! `line`). This rank sends a piece of the first part, which D_m + D_n slots after its start has
+//! `line`). This rank sends a piece of the first part that started D_m + D_n slots earlier and has
 //! reached the rest of the row. Columns do the same. So every rank receives one piece from each
 //! plane in every slot, and K + D_m + D_n slots suffice.
 //!
@@ -49,11 +49,11 @@ const NO_HYPERCUBE: &str = "shape=hypercube needs a power of two ranks in a row 
 /// Maximum number of pieces per part, as in the option's range.
 const MAX_PIECES: u32 = 1 << 20;
 
-/// Maximum number of transfers of a plan. If a plan has as many, the time of the last piece is a
-/// small fraction of the total time.
+/// Maximum number of transfers of a plan if the option `pieces` is not set. This maximum limits the
+/// number of pieces.
 const MAX_TRANSFERS: u64 = 1 << 18;
-/// Maximum number of transfers of a plan if more than a 64th of the slots pass before the last rank
-/// has its first piece.
+/// Maximum number of transfers as in [`MAX_TRANSFERS`], for plans in which more than a 64th of the
+/// slots pass before the last rank has its first piece.
 const MAX_TRANSFERS_OF_LONG_START: u64 = 1 << 20;
 
 fn is_planned(problem: &PlanningProblem<'_>) -> bool {

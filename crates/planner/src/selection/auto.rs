@@ -130,7 +130,7 @@ fn candidates<'a>(
 /// about one second at 1,000,000 transfers per second.
 const QUICK_SCHEDULE_TRANSFERS: u64 = 1 << 20;
 
-/// Maximum number of transfers for which an algorithm on a ring is tried before other planners.
+/// Number of transfers above which an algorithm on a ring is tried last.
 const LATE_TRANSFERS: u64 = 1 << 12;
 
 /// Estimate for algorithms that are tried last: the second largest time.

@@ -40,9 +40,8 @@ pub enum NoBound {
     Unit(#[from] UnitError),
 }
 
-/// Returns a lower bound on the time of any plan of a collective that is quick to compute, or
-/// `None` if no bound is known. Planners use this bound; [`stated_bound`] returns the bound to
-/// print.
+/// Returns a lower bound on the time of any plan of a collective, or `None` if no bound is known.
+/// This bound is quick to compute and planners use it; [`stated_bound`] returns the bound to print.
 ///
 /// # Errors
 /// Fails if a time exceeds 64 bits.
@@ -62,9 +61,11 @@ pub fn time_bound(
     }
 }
 
-/// Returns every known lower bound on the time of any plan of a collective, with a witness that
-/// proves it. For an all_to_all with a demand over circuits, the list also contains the bound on
-/// plans without relays.
+/// Returns known lower bounds on the time of a collective. On a fabric with links, the list
+/// contains every bound on the time of any plan, with its witness if the bound has a witness. On a
+/// fabric with circuits, the list contains only the greatest bound on the time of any plan, without
+/// a witness. For an all_to_all with a demand on a circuit switch, the list also contains the bound
+/// on the time of plans without relays.
 ///
 /// # Errors
 /// Fails if a time exceeds 64 bits.

@@ -64,7 +64,8 @@ impl ChannelGroups {
         self.horizon[self.index(group, channel)]
     }
 
-    /// Returns the end (ps) of the channel's last reservation before the free interval of `span`.
+    /// Returns the end (ps) of the channel's last reservation before the interval of `span`, or 0
+    /// without such a reservation. The channel must be free in this interval.
     pub(super) fn end_before(&self, span: &Span, channel: u32) -> u64 {
         let index = self.index(span.group, channel);
         let horizon = self.horizon[index];

@@ -397,7 +397,9 @@ mod tests {
         assert!(most_runs >= 3, "{most_runs} runs");
     }
 
-    /// Checks that waits for two circuits form two runs if the slower circuit overtakes the other.
+    /// Checks the runs of a circuit that waits for two other circuits. The second circuit begins
+    /// earlier but is slower. If the second circuit falls behind the first circuit before the last
+    /// piece, there are two runs, otherwise one run.
     #[test]
     fn waits_that_overtake_one_another_are_few_runs() {
         const PIECES: u32 = 200_000;
@@ -416,8 +418,8 @@ mod tests {
         let runs = starts(times(1000, 0), &waits, &started).expect("short times");
         let causes: Vec<Cause> = runs.iter().map(|run| run.cause).collect();
         assert!(runs.len() <= 3, "{causes:?}");
-        // 1e8 + 1001 p = 1002 p: the slower circuit would overtake at piece 1e8, after the last
-        // piece.
+        // The second circuit would fall behind at p = 1e8, where 1e8 + 1001 p = 1002 p. This is
+        // after the last piece.
         assert_eq!(causes, [Cause::Wait(0)]);
         let near = [first(1001, 100_000), first(1002, 0)];
         let runs = starts(times(1000, 0), &waits, &near).expect("short times");

@@ -5,11 +5,11 @@
 //!
 //! The queue is a calendar queue. The near future consists of 2^12 buckets. A bucket covers a power
 //! of two of picoseconds and is an unsorted array. The queue sorts a bucket when the time of the
-//! bucket comes. A small bucket is first divided into short spans by a digit of the time, then
-//! sorted by insertion. Events after the last bucket are stored in a heap. Adding and removing an
-//! event takes O(1) time while each bucket contains a few dozen events. A bitmap is used to skip
-//! empty buckets. The array of an emptied bucket is reused for the next bucket that needs an array,
-//! so that arrays stay in the cache.
+//! bucket comes. A small bucket is first divided into short spans of time, then sorted by
+//! insertion. Events after the last bucket are stored in a heap. Adding and removing an event takes
+//! O(1) time while each bucket contains a few dozen events. A bitmap is used to skip empty buckets.
+//! The array of an emptied bucket is reused for the next bucket that needs an array, so that arrays
+//! stay in the cache.
 //!
 //! Events with equal time, kind and place keep the order in which they were added: arrays keep the
 //! order, and both methods of sorting are stable. Events move from the heap to a bucket as soon as
@@ -20,9 +20,11 @@ use std::collections::BinaryHeap;
 
 const BUCKETS: u64 = 1 << 12;
 
-/// Sorting divides the time of a bucket into 2^DIGIT spans. Buckets of more than
-/// `MAX_INSERTION_SORTED` events may have many in one span, so they are sorted by comparison.
-const DIGIT: u32 = 5;
+/// Binary logarithm of the number of spans into which sorting divides the time of a bucket.
+const SPAN_BITS: u32 = 5;
+
+/// Maximum number of events of a bucket that is divided into spans and sorted by insertion. In a
+/// larger bucket, one span may contain many events, so the bucket is sorted by comparison.
 const MAX_INSERTION_SORTED: usize = 128;
 
 /// Time of an event that never happens.
@@ -268,7 +270,11 @@ impl PacketQueue {
             events.sort_by_key(|event| Reverse(event.order()));
             std::mem::swap(&mut self.open, &mut events);
         } else {
-            sort_few(&events, self.shift.saturating_sub(DIGIT), &mut self.open);
+            sort_few(
+                &events,
+                self.shift.saturating_sub(SPAN_BITS),
+                &mut self.open,
+            );
         }
         events.clear();
         self.spare.push(events);
@@ -291,10 +297,11 @@ impl PacketQueue {
     }
 }
 
-/// Sorts the events of a small bucket into `sorted`, the latest first. The span of an event is the
-/// lowest digit of `time >> shift`.
+/// Sorts the events of a small bucket into `sorted`, the latest event first. The function divides
+/// the events into spans by the lowest `SPAN_BITS` bits of `time >> shift`, then sorts by
+/// insertion.
 fn sort_few(events: &[PacketEvent], shift: u32, sorted: &mut Vec<PacketEvent>) {
-    const SPANS: usize = 1 << DIGIT;
+    const SPANS: usize = 1 << SPAN_BITS;
     let span = |event: &PacketEvent| (event.time() >> shift) as usize % SPANS;
     let mut place = [0_u8; SPANS];
     for event in events {
@@ -411,7 +418,7 @@ mod tests {
             });
             expected.reverse();
             let mut sorted = vec![PacketEvent { when: 1, what: 1 }; case % 7];
-            sort_few(&events, shift.saturating_sub(DIGIT), &mut sorted);
+            sort_few(&events, shift.saturating_sub(SPAN_BITS), &mut sorted);
             // The stable order of equals shows in the indices.
             assert_eq!(sorted, expected, "shift {shift}");
         }

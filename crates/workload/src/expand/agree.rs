@@ -18,7 +18,7 @@ pub(super) type Entered = BTreeMap<u32, Vec<Vec<u32>>>;
 /// limits the number of plans.
 const MAX_EXACT_SIZES: usize = 64;
 
-/// Returns whether a trace has few enough distinct collectives for plans of exact sizes.
+/// Returns whether a trace has at most [`MAX_EXACT_SIZES`] distinct collectives.
 pub(super) fn has_few_sizes(trace: &Trace, collectives: &Entered) -> bool {
     let mut distinct = FxHashSet::default();
     for (communicator, entered) in collectives {

@@ -28,7 +28,8 @@ pub enum ExpertSkew {
     Table(Vec<Vec<Vec<u64>>>),
 }
 
-/// Weight of the most popular expert under Zipf's law; integers resolve ratios up to 10^9.
+/// Weight of the most popular expert under Zipf's law: 2^32. The weights under this law are
+/// integers of at least 1, so the ratio of two weights is at most 2^32.
 const MAX_WEIGHT: f64 = 4_294_967_296.0;
 
 /// Numbers of assignments of a micro-batch to the experts of each layer.

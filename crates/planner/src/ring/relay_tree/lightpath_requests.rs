@@ -150,9 +150,9 @@ impl Occupancy {
 struct PortUse {
     ports: u32,
     ranks: usize,
-    /// Number of lightpaths that rank r sends in slot s, at index s `ranks` + r.
+    /// Number of lightpaths that each rank sends in each slot, indexed by `slot * ranks + rank`.
     sent: Vec<u32>,
-    /// Number of lightpaths that rank r receives in slot s, at index s `ranks` + r.
+    /// Number of lightpaths that each rank receives in each slot, indexed by `slot * ranks + rank`.
     received: Vec<u32>,
 }
 

@@ -235,8 +235,8 @@ impl<'a> PricedSlot<'a> {
         }
     }
 
-    /// Returns the lengths of the cheapest lightpaths from both ends of a gap of `gap` unreached
-    /// ranks, in links, descending.
+    /// Returns the cheapest lightpaths into a gap of `gap` unreached ranks: for each of the two
+    /// ends of the gap, the lengths (in links) of the lightpaths from this end, longest first.
     pub(crate) fn lengths(&self, gap: usize) -> [Vec<u32>; 2] {
         let from_one_end = Some(&self.from_one_end[..]);
         let (ends, _) = self.end.cheapest_split(from_one_end, self.later, gap);

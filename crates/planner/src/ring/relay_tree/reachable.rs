@@ -1,8 +1,8 @@
 //! Number of ranks to which a block is sent in each direction of a ring with broken links.
 //!
-//! A block must reach N - 1 ranks: a ranks clockwise and N - 1 - a ranks counter-clockwise. Without
-//! cuts, a = floor(N / 2). With cuts, a is at most the number of ranks before the first clockwise
-//! cut. N - 1 - a is at most the number of ranks before the first counter-clockwise cut.
+//! A *cut* is a broken link. In each direction, a block reaches at most the ranks before the first
+//! cut. The block must reach N - 1 ranks in both directions together. The number of ranks that the
+//! block reaches clockwise is as close to floor(N / 2) as the cuts permit.
 
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 

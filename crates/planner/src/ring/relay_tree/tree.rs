@@ -6,10 +6,12 @@
 //!
 //! The search adds one slot after another. A *gap* is a run of consecutive ranks that do not have
 //! the block yet. In each slot, lightpaths from the ends of a gap may split the gap into smaller
-//! gaps, which have a price in later slots ([`crate::ring::relay_tree::prices`]). A knapsack
-//! problem over all gaps chooses the splits with the least total price whose total length is at
-//! most 2c. Splits are mirrored such that neither direction exceeds c. Prices are adjusted again
-//! after each slot.
+//! gaps. The price of a gap is the minimum price of reaching its ranks in later slots
+//! ([`crate::ring::relay_tree::prices`]). A knapsack problem chooses a split of every gap such that
+//! the total price of the smaller gaps is low, and the lightpaths of each direction have a total
+//! length of at most c links ([`crate::ring::relay_tree::knapsack`]). Prices are adjusted before
+//! the first slot and, with up to [`MAX_ADJUSTMENTS`] slots, again before every later slot. With
+//! more slots, prices are adjusted only before every n-th slot.
 
 use super::gap_splits::Split;
 use super::knapsack::choose;
@@ -55,7 +57,8 @@ pub(crate) struct TreeRequest {
     pub(crate) slots: u32,
     /// Lengths that lightpaths may have, in links, ascending from 1.
     pub(crate) lengths: Vec<u32>,
-    /// Numbers of rounds of price adjustment before the first slot, and after each slot.
+    /// Number of rounds of the first price adjustment, and number of rounds of each later
+    /// adjustment.
     pub(crate) rounds: (usize, usize),
     pub(crate) learning_rate: f32,
     pub(crate) reserve: Reserve,

@@ -203,7 +203,7 @@ fn rank_routes(step: &Step, configuration: &Configuration) -> Option<Vec<Vec<u32
     (hops <= MAX_HOPS).then_some(rank_routes)
 }
 
-/// Assigns slot 0 to all hops of the routes.
+/// Returns the routes with all hops in slot 0.
 fn one_slot_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     let hop = |ends: &[u32]| RouteHop {
         slot: 0,
@@ -216,8 +216,8 @@ fn one_slot_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     rank_routes.iter().map(route).collect()
 }
 
-/// Assigns a slot to each hop of the routes. A circuit carries one message per slot, and the
-/// messages with the most remaining hops go first.
+/// Returns the routes with slots such that a circuit carries at most one message per slot. In each
+/// slot, the messages with the most remaining hops go first.
 fn slotted_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     let mut routes = vec![Route::default(); rank_routes.len()];
     let mut open: Vec<usize> = (0..rank_routes.len()).collect();

@@ -282,16 +282,19 @@ fn is_never_full(link: u32, on: &[Presence], origins: &[Origin]) -> bool {
     matches!(on, [alone] if origins[alone.class as usize].slowest != link)
 }
 
-/// Returns the level that solves the equation of a link: sum of weight * min(level, bound) =
-/// capacity, over the (bound, weight) pairs. Returns infinity if the sum never exceeds the
+/// Returns the level that solves the equation of a link: the sum of weight * min(level, bound) over
+/// the (bound, weight) pairs equals the capacity. Returns infinity if the sum never exceeds the
 /// capacity.
 ///
-/// The sum is a concave function of the level. After its first step, Newton's method therefore
-/// approaches the solution from below, and ends when a step exceeds no further bound. If the method
-/// starts at 0, its steps exceed only bounds whose sum is within the capacity. After a start at 0,
-/// two results can only be rounding errors: a step that lowers the level, and a sum above the
-/// capacity although the level exceeds all bounds. Such errors exceed [`SAME_LEVEL`] if a flow
-/// class has far less weight than others, or if there are very many classes.
+/// Newton's method starts at the level `guess`. The sum is a concave function of the level, and
+/// linear between two bounds. After the first step, the method therefore approaches the solution
+/// from below. The method ends at the first step that passes no bound.
+///
+/// The method starts again at level 0 in two cases: a step after the first lowers the level, or no
+/// bound exceeds the level and the sum exceeds the capacity. After a start at 0, only rounding
+/// errors cause these cases. The function then returns the level before the step in the first case,
+/// and infinity in the second case. Such errors exceed [`SAME_LEVEL`] if a flow class has far less
+/// weight than others, or if there are very many classes.
 fn solve(capacity: f64, guess: f64, bounds: &[(f64, f64)]) -> f64 {
     let mut level = guess;
     let mut passed = f64::INFINITY;
