@@ -1,4 +1,4 @@
-"""Writes docs/papers, and the table of answers in docs/papers.md and README.md, from full runs.
+"""Writes docs/papers, and the tables of answers in docs/papers.md and README.md, from full runs.
 
 opticoll reproduce --output reproduced
 python papers/pages.py reproduced
@@ -21,7 +21,7 @@ TABLE = re.compile(r"(<!-- answers -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def write(reproduced: Path) -> None:
-    """Copies pages and figures of a run, and fills in the tables."""
+    """Copies the pages and figures of a run, and fills in the tables of answers."""
     rows = []
     for name, paper in PAPERS.items():
         folder = reproduced / name

@@ -1,7 +1,7 @@
 """Write `python/opticoll/_core.pyi` from the binding: its signatures, types and doc comments.
 
-The head, `stub_head.pyi`, holds what the generator does not see: errors, typed dictionaries and
-constants.
+`stub_head.pyi` is the first part of the stub: errors, typed dictionaries and constants, which the
+generator does not find.
 """
 
 import re
@@ -14,7 +14,7 @@ from opticoll._core import records
 HERE = Path(__file__).parent
 STUB = HERE.parents[1] / "python/opticoll/_core.pyi"
 
-# Attributes and special methods, whose types pyo3 derives and does not let be said.
+# Types of attributes and special methods for which pyo3 allows no annotation.
 TYPES = {
     "totals": "dict[str, Any]",
     "tables": "dict[str, Table]",
@@ -38,9 +38,9 @@ WORDS = (
 
 
 def typed(generated: str) -> str:
-    """The classes and functions as people write them."""
+    """Returns the generated classes and functions with readable types and docstrings."""
     body = generated[generated.index("@final") :]
-    # A module that is filled at run time may hold anything, which would hide errors of typing.
+    # With `__getattr__`, type checkers would accept any name in the module.
     body = body.removesuffix("def __getattr__(name: str) -> Incomplete: ...\n")
     pieces = body.split('"""')
     for place, piece in enumerate(pieces):
@@ -49,14 +49,14 @@ def typed(generated: str) -> str:
 
 
 def docstring(piece: str) -> str:
-    """A docstring without blank lines around it."""
+    """Removes blank lines around a docstring."""
     lines = piece.strip().replace("\\", "\\\\")
     indent = piece[piece.rindex("\n") :]
     return lines if "\n" not in lines else lines + indent
 
 
 def signatures(piece: str) -> str:
-    """Code with the types as people write them."""
+    """Replaces generated types in code by readable ones."""
     for old, new in WORDS:
         piece = piece.replace(old, new)
     for name, kind in TYPES.items():
@@ -66,13 +66,13 @@ def signatures(piece: str) -> str:
 
 
 def settings() -> str:
-    """The settings of simulators, by their records in the core that is installed."""
+    """Returns the class `Settings`, made from the records of the installed core."""
     names = ["simulator", *(record["name"] for record in records("settings"))]
     return (
         "\n    ".join(
             [
                 "class Settings(TypedDict, total=False):",
-                '"""A simulator and its settings as text; None where a default holds."""\n',
+                '"""A simulator and its settings as text; None selects the default."""\n',
                 *(f"{name}: str | None" for name in names),
             ]
         )
@@ -81,7 +81,7 @@ def settings() -> str:
 
 
 def main() -> None:
-    """Build the core with its signatures in it, read them, write the stub."""
+    """Builds the core with its signatures, reads them, and writes the stub."""
     with tempfile.TemporaryDirectory() as folder:
         manifest = ("--manifest-path", HERE / "Cargo.toml", "--features", "stub", "--out", folder)
         subprocess.run(["maturin", "generate-stubs", *manifest], check=True)

@@ -1,4 +1,4 @@
-"""The compiled core. Everything numeric happens there; see the modules of this package for use."""
+"""The compiled core, which does all numerical work; the package `opticoll` exports its classes."""
 
 from collections.abc import Callable, Iterator
 from os import PathLike
@@ -15,23 +15,23 @@ from opticoll.commands.run import RunRow
 
 __version__: str
 BESIDE: int
-"""In the columns `source_port` and `destination_port`: beside a circuit switch."""
+"""Value of `source_port` and `destination_port` for a message that does not use the switch."""
 CONVERTED: int
-"""In the column `wavelength`: converters choose it link by link."""
+"""Value of `wavelength` if converters choose a wavelength on each link."""
 
 class OpticollError(ValueError):
-    """Base of all errors of opticoll."""
+    """Base class of all errors of opticoll."""
 
     field: tuple[str | int, ...]
-    """The argument at fault; set by `opticoll.compare` only."""
+    """Path to the wrong argument; only `opticoll.compare` sets it."""
     hint: ClassVar[str | None]
-    """What helps after an error of this kind, where the message does not say it all."""
+    """Remedy for errors of this class whose messages name none, or None."""
 
 class UnitError(OpticollError): ...
 
 class FabricError(OpticollError):
     option: str | None
-    """The option at fault, if it is one."""
+    """The wrong option, or None."""
 
 class CollectiveError(OpticollError): ...
 class AlgorithmError(OpticollError): ...
@@ -42,19 +42,19 @@ class ProgramError(OpticollError): ...
 
 class SimulationError(OpticollError):
     setting: str | None
-    """The setting at fault, if it is one."""
+    """The wrong setting, or None."""
 
 class MemoryLimitError(OpticollError): ...
 class TraceError(OpticollError): ...
 class TrainingError(OpticollError): ...
 
 class OptionEntry(TypedDict):
-    """An option of a record, or something else that is said of it under a name."""
+    """An option of a record, or another fact on the record, by name."""
 
     name: str
     meaning: str
     unit: str | None
-    range: str | None  # values, in words
+    range: str | None  # possible values, in words
     default: str | None
     required: bool
     source: str | None
@@ -67,34 +67,34 @@ class Record(TypedDict):
     summary: str
     citation: str
     options: list[OptionEntry]
-    collective: str | None  # of an algorithm, else None
-    by_size: bool  # whether an algorithm's plans depend on the size and the policy
-    family: str | None  # the only family of fabrics that an algorithm is for; None is any
+    collective: str | None  # only for algorithms
+    by_size: bool  # True if plans of an algorithm depend on size and policy
+    family: str | None  # only family that an algorithm supports; None: all families
 
 class Drawing(TypedDict, total=False):
-    """How a fabric is drawn; what its family has of it."""
+    """Positions at which a fabric is drawn; a family has some of these entries."""
 
-    places: NDArray[np.float64]  # a row a vertex, ranks first: x to the right, y upwards
-    around: NDArray[np.uint32]  # links that lead from one side of the picture to the other
-    nodes: NDArray[np.uint32]  # by rank, the node of a grid of switches
-    dark: list[tuple[int, int]]  # ranks, and the planes in which no light reaches them
+    places: NDArray[np.float64]  # (x, y) of each vertex, ranks first; x to the right, y upwards
+    around: NDArray[np.uint32]  # links between opposite edges of the figure
+    nodes: NDArray[np.uint32]  # node of each rank in a grid of switches
+    dark: list[tuple[int, int]]  # (rank, plane) if no light of the plane reaches the rank
 
 class OptionValue(TypedDict):
-    """An option of a fabric."""
+    """Value of a fabric's option, with its unit and its meaning."""
 
     value: int | str
     unit: str
     meaning: str
 
 class FieldRecord(TypedDict):
-    """A total of an outcome, or a column of a table."""
+    """Description of a total of an outcome, or of a column of a table."""
 
     name: str
     unit: str
     meaning: str
 
 class CollectiveCost(TypedDict):
-    """What a collective costs, and how that was found; parts of the time are within it."""
+    """Cost of a collective, and settings of the simulation; `time_ps` includes the other times."""
 
     time_ps: int
     reconfiguration_ps: int
@@ -104,7 +104,7 @@ class CollectiveCost(TypedDict):
     start: str | None
 
 class FittingGroups(TypedDict):
-    """Groups and sharding that fit a device."""
+    """Ranks per group, and a sharding, with which a model fits a device."""
 
     tensor: int
     pipeline: int
@@ -114,7 +114,7 @@ class FittingGroups(TypedDict):
     total_bytes: int
 
 class GroupCollectiveRecord(TypedDict):
-    """A collective of groups of a kind; `collective` is None for a message between stages."""
+    """Collective of one kind of groups; `collective` is None for a message between stages."""
 
     group: str
     collective: str | None

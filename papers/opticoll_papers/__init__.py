@@ -1,7 +1,7 @@
-"""Published papers computed anew: their tables and figures, with a verdict on each number.
+"""Reproduction of published papers: their tables and figures, with a verdict on each number.
 
-Papers are users of opticoll: they take what `import opticoll` offers to everybody, and nothing else
-of the package imports them but the command `reproduce`. What they share is in `common`.
+Papers use only the public interface of `import opticoll`. In opticoll, only the command
+`reproduce` imports this package. `common` has the parts that several papers use.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ __all__ = ["PAPERS", "Paper"]
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper that is computed anew in the module of its name, by the function `reproduce` there.
+    """A paper that the function `reproduce` in the module of its name recomputes.
 
-    `long`: with cases that take many minutes. `parallel`: simulations run side by side.
+    `long`: the paper has cases that take many minutes. `parallel`: simulations can run at the same
+    time.
     """
 
     title: str
@@ -32,4 +33,4 @@ PAPERS = {
     "oddl": Paper("Li et al., ODDL: training on a fast reconfigurable grid"),
     "obs_grid": Paper("Matsuoka et al., OBS grid: MPI over burst-switched light", long=True),
 }
-"""Papers that can be reproduced, by the names of their modules."""
+"""Papers that can be reproduced, by name of their module."""

@@ -1,9 +1,9 @@
-"""Claims of papers: the file `claims.yaml` beside each paper, in the order of the paper.
+"""Claims of papers, which the file `claims.yaml` of each paper lists in the order of the paper.
 
-A claim has the keys `claim` (its name), `where` (its place in the paper), `says` (in our words),
-`unit`, `judge` (the criterion, see `CRITERIA`), and those of `Claim` that it needs. Where it is
-judged under several `readings`, each has what differs, `case` (added to the name) and `here` (what
-tells it from the others, in words).
+A claim has the keys `claim` (its name), `where` (the place in the paper), `says` (the claim in our
+words), `unit`, `judge` (the criterion, see `CRITERIA`), and other keys of `Claim`. A claim that is
+judged under several readings has a list `readings`. Each reading has the keys that differ, `case`
+(which is appended to the name) and `here` (the difference in words).
 
 >>> claims = load("optree")
 >>> [claim.id for claim in claims if claim.claim == "table1.optree"]
@@ -44,41 +44,42 @@ CRITERIA: dict[str, Callable[..., Criterion]] = {
     "not_done": NotDone,
     "not_stated": NotStated,
 }
-"""By the key that names each: its value, then `why`, and `good` for another verdict than usual.
+"""Classes of criteria by their key in the file.
 
-`share: true` allows the part `within` of the printed number, not so many of its unit.
+The key's value is the number of the criterion. `why` gives the reason, and `good` another verdict
+than usual. With `share: true`, the number of `within` is a fraction of the printed number.
 """
 
 
 @cache
 def load(paper: str) -> tuple[Claim, ...]:
-    """Loads the claims of a paper; each reading of a claim is a claim of its own.
+    """Loads the claims of a paper; each reading of a claim becomes a separate claim.
 
     Raises
     ------
     KeyError, TypeError
-        The file has a criterion or key that is not known.
+        The file has an unknown criterion or key.
     """
     text = files("opticoll_papers").joinpath(paper, "claims.yaml").read_text(encoding="utf-8")
-    return tuple(one for claim in YAML(typ="safe").load(text) for one in _readings(claim))
+    return tuple(reading for claim in YAML(typ="safe").load(text) for reading in _readings(claim))
 
 
-def _readings(given: Mapping[str, Any]) -> Iterator[Claim]:
-    shared = dict(given)
+def _readings(claim: Mapping[str, Any]) -> Iterator[Claim]:
+    shared = dict(claim)
     readings = shared.pop("readings", [{}])
     for reading in readings:
         own = shared | reading
         name = ".".join([shared["claim"], *filter(None, [own.pop("case", None)])])
         says = own["says"]
-        if here := own.pop("here", None):
-            says = f"{says.removesuffix('.')} ({here})."
+        if difference := own.pop("here", None):
+            says = f"{says.removesuffix('.')} ({difference})."
         own["judge"] = _criterion(own["judge"])
         lists = {key: tuple(own[key]) for key in own if isinstance(own[key], list)}
         yield Claim(**own | lists | {"id": name, "says": says})
 
 
-def _criterion(given: str | Mapping[str, Any]) -> Criterion:
-    words = {given: None} if isinstance(given, str) else dict(given)
+def _criterion(stated: str | Mapping[str, Any]) -> Criterion:
+    words = {stated: None} if isinstance(stated, str) else dict(stated)
     name = next(iter(words))
     value = words.pop(name)
     return CRITERIA[name](value, **words)

@@ -1,4 +1,4 @@
-"""A paper's tables and figures computed anew, with a verdict on each number.
+"""Command `reproduce`: recomputes a paper's tables and figures, with a verdict on each number.
 
 >>> paper_name("OpTree")
 'optree'
@@ -61,44 +61,47 @@ class ReproduceRow(Row):
 
     paper: str = means("Name of the paper")
     output: str | None = means(
-        "Folder of figures and tables", absent="only some claims were asked for, and no folder"
+        "Folder of figures and tables",
+        absent="no folder was given and only some claims were selected",
     )
     findings: list[Finding] = means("Claims of the paper, each with a verdict")
-    ours: list[OwnRow] = means("Plans of opticoll beside the paper's numbers")
-    electrical: list[ElectricalRow] = means("Electrical fabrics beside light; empty but for wrht")
+    ours: list[OwnRow] = means("Plans of opticoll for comparison with the paper's numbers")
+    electrical: list[ElectricalRow] = means(
+        "Times on electrical fabrics, compared with optical ones; only wrht has some"
+    )
     results: Any = hidden(default=None)
 
 
-def compute(asked: Reproduce, watch: Watch) -> Iterator[ReproduceRow]:
-    """Computes a paper anew.
+def compute(parameters: Reproduce, watch: Watch) -> Iterator[ReproduceRow]:
+    """Reproduces one paper, or all papers.
 
     Raises
     ------
     OpticollError
-        As for `reproduce`.
+        Any reason that `reproduce` lists.
     """
-    if asked.long and asked.quick:
+    if parameters.long and parameters.quick:
         raise UsageError("--quick and --long are both given; give one of them")
-    every = canonical(asked.name, (ALL,)) is not None
-    if every and asked.only is not None:
+    every = canonical(parameters.name, (ALL,)) is not None
+    if every and parameters.only is not None:
         raise UsageError("--only needs the name of one paper")
-    names = [*PAPERS] if every else [paper_name(asked.name)]
-    above = asked.output or Path("reproduced")
+    names = [*PAPERS] if every else [paper_name(parameters.name)]
+    above = parameters.output or Path("reproduced")
     ended = []
     with TemporaryDirectory() as nowhere:
         for name in names:
-            folder = above / name if every or asked.output is None else above
-            is_kept = asked.only is None or asked.output is not None
+            folder = above / name if every or parameters.output is None else above
+            is_kept = parameters.only is None or parameters.output is not None
             paper = PAPERS[name]
             results = reproduce(
                 name,
                 folder if is_kept else Path(nowhere),
-                asked.quick,
+                parameters.quick,
                 watch.update,
-                only=asked.only,
-                # Only papers that have these options receive them.
-                long=asked.long and (paper.long or not every),
-                jobs=asked.jobs if paper.parallel or not every else None,
+                only=parameters.only,
+                # The options apply only to papers that have them.
+                long=parameters.long and (paper.long or not every),
+                jobs=parameters.jobs if paper.parallel or not every else None,
             )
             ended.append(results)
             if is_kept:
@@ -116,17 +119,17 @@ def compute(asked: Reproduce, watch: Watch) -> Iterator[ReproduceRow]:
 
 
 def paper_name(name: str) -> str:
-    """Returns the key of `PAPERS` for a name; case, hyphens and underscores do not matter.
+    """Returns the key of `PAPERS` for a name, ignoring case, hyphens and underscores.
 
     Raises
     ------
     UsageError
-        There is no such paper.
+        No paper has this name.
     """
-    known = canonical(name, PAPERS)
-    if known is None:
+    module = canonical(name, PAPERS)
+    if module is None:
         raise UsageError(f"nothing to reproduce is called `{name}`{nearest(name, [*PAPERS, ALL])}")
-    return known
+    return module
 
 
 def reproduce(
@@ -146,26 +149,26 @@ def reproduce(
     name
         A key of `PAPERS`.
     output
-        A folder; it is created where it does not exist.
+        A folder, which is created if necessary.
     quick
-        Leave out the cases that take more than a few seconds.
+        Whether to omit cases that take more than a few seconds.
     only
-        The name of a claim, or the beginning of names before a dot: the others are left out.
+        The name of a claim, or the beginning of names before a dot. Other claims are omitted.
     long
-        Add the cases that take many minutes.
+        Whether to add cases that take many minutes.
     progress
-        Called with what comes next, the number of parts that have ended, and of all.
+        Called with the next part, the number of completed parts, and the number of all parts.
     jobs
-        Number of simulations that run side by side (default: number of cores). Results do not
-        depend on it.
+        Number of simultaneous simulations (default: number of cores). Results do not depend on the
+        number.
 
     Raises
     ------
     UsageError
-        There is no such paper or claim, or long is asked for where there are no such cases or
-        together with quick, or jobs are given where nothing runs side by side.
+        There is no such paper or claim. Or `long` is given for a paper without long cases, or
+        together with `quick`. Or `jobs` is given for a paper without parallel simulations.
     FileError
-        No files can be written to the folder.
+        Files cannot be written to the folder.
     """
     module = paper_name(name)
     paper = PAPERS[module]
@@ -181,8 +184,10 @@ def reproduce(
     make_folder(output)
     results = Results(output, module, only or "", quick)
     if not results.claims:
-        known = dict.fromkeys(one.id.partition(".")[0] for one in load(module))
-        raise UsageError(f"no claim of {module} is called `{only}`{nearest(str(only), known)}")
+        claim_names = dict.fromkeys(claim.id.partition(".")[0] for claim in load(module))
+        raise UsageError(
+            f"no claim of {module} is called `{only}`{nearest(str(only), claim_names)}"
+        )
     study = importlib.import_module(f"opticoll_papers.{module}")
     study.reproduce(results, progress, **more)
     if only is not None:
@@ -205,23 +210,28 @@ def reproduce(
     return results
 
 
-def _text(asked: Reproduce, rows: list[ReproduceRow]) -> str:
+def _text(parameters: Reproduce, rows: list[ReproduceRow]) -> str:
     return "\n\n".join(study_text(row.results) for row in rows)
 
 
 def study_text(results: Results) -> str:
-    """Returns the tables and findings of a study; only the findings if `only` is given."""
+    """Returns the tables and findings of a study; without tables if `only` was given."""
     if results.only:
         return _findings(results.findings)
-    tables = [f"{one.title}\n\n{align(one.rows, one.heading, one.right)}" for one in results.tables]
+    tables = [
+        f"{table.title}\n\n{align(table.rows, table.heading, table.right)}"
+        for table in results.tables
+    ]
     return "\n\n".join([*tables, f"Findings\n\n{_findings(results.findings)}"])
 
 
 def _findings(findings: Sequence[Finding]) -> str:
-    """Returns the printed and the computed value of each claim, with the verdict and notes."""
+    """Returns the printed and the computed value of each claim, with its verdict and notes."""
     names = ("id", "paper", "computed", "unit", "verdict", "margin")
     notes = [f"{finding.id}: {finding.note}" for finding in findings if finding.note]
-    shown = [replace(one, paper=value(one.paper), computed=value(one.computed)) for one in findings]
+    shown = [
+        replace(item, paper=value(item.paper), computed=value(item.computed)) for item in findings
+    ]
     return "\n".join([table(shown, names), "", *wrapped(notes, 0)])
 
 

@@ -1,4 +1,4 @@
-"""Parts that papers share: findings with a verdict, results in a folder, plans, unfinished studies.
+"""Common parts of papers: findings with a verdict, result files, plans, interrupted studies.
 
 >>> result = construct("all_gather", 16, 2, "optree:radices=4x4", sizes=(4096,))
 >>> result.steps, result.verified, result.times_ps[4096]
@@ -30,21 +30,22 @@ from opticoll_papers.judging import Computed, judge_all
 from opticoll_papers.judging import Finding as Finding
 
 Progress = Callable[[str, int, int], None]
-"""Called with the next part, the number of parts that have ended, and the number of all."""
+"""Called with the next part, the number of completed parts, and the number of all parts."""
 
 
 TableRow = dict[str, Any]
-"""A row of a table that is written as CSV: its cells by column."""
+"""Row of a table that is written as CSV: cells by name of the column."""
 
 
 Part = Callable[[], Mapping[str, Computed]]
-"""A part of a study: it computes, adds tables and files to the results, and gives what it computed
-by the names of the claims."""
+"""Part of a study: a function that adds tables and files to the results.
+
+It returns the computed values by names of claims."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table for people: cells are text, the columns with an index in `right` are numbers."""
+    """Table for people: cells are texts; `right` are the indices of columns with numbers."""
 
     title: str
     heading: Sequence[str]
@@ -54,14 +55,15 @@ class Table:
 
 @dataclass
 class Results:
-    """The results of a study, as they come; `files` are names in `folder`, in order of writing.
+    """Results of a study, which are added while the study runs.
 
-    Where `only` names a claim, or the beginning of names before a dot, the others are left out. A
-    `quick` run leaves out the largest cases, and the claims that need them.
-    `computed` are values by the names of the paper's claims, `findings` the claims judged. `ours`
-    are plans of opticoll beside the paper's numbers, kept apart from the findings; `electrical` are
-    times on electrical fabrics beside those on light, of WRHT only. The folder is created where it
-    does not exist.
+    If `only` is given, it selects one claim by name, or all claims whose names begin with it before
+    a dot. A `quick` run omits the largest cases, and the claims that need them. `files` are names
+    of files in `folder`, in the order of writing; the folder is created if necessary.
+
+    `computed` are values by name of the claim, and `findings` are the judged claims. `ours` are
+    plans of opticoll for comparison with the paper's numbers, which are no findings. `electrical`
+    are times on electrical fabrics, which only WRHT has.
     """
 
     folder: Path
@@ -76,7 +78,7 @@ class Results:
     files: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.claims = tuple(one for one in load(self.paper) if self.wants(one.id))
+        self.claims = tuple(claim for claim in load(self.paper) if self.wants(claim.id))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.unfinished = Unfinished(self.folder)
 
@@ -85,13 +87,13 @@ class Results:
         return not self.only or f"{id}.".startswith(f"{self.only}.")
 
     def needs(self, part: str) -> bool:
-        """Returns whether a part of the study computes a selected claim."""
-        return not self.only or any(part == one.part for one in self.claims)
+        """Returns whether a selected claim needs a part of the study."""
+        return not self.only or any(part == claim.part for claim in self.claims)
 
     def printed(self, id: str) -> Any:
-        """Returns the printed value of a claim, for a computation from printed values.
+        """Returns the printed value of a claim, as an input of a computation.
 
-        Some claim must name this claim among those that it `uses`.
+        Another claim must name this claim in `uses`.
         """
         claims = load(self.paper)
         if not any(id in claim.uses for claim in claims):
@@ -103,8 +105,9 @@ class Results:
     ) -> Results:
         """Runs the parts in order, judges their values, and writes findings.csv.
 
-        Parts that have ended are kept in the folder until `unfinished` is dropped: a study that was
-        stopped goes on after them. `scale` tells runs apart that compute other cases.
+        Completed parts are stored in the folder until `unfinished` is dropped, so that an
+        interrupted study continues from them. `scale` names the set of cases; runs with another
+        `scale` do not share stored parts.
 
         Raises
         ------
@@ -119,34 +122,35 @@ class Results:
         return self.conclude()
 
     def _run(self, case: Mapping[str, object], part: Part) -> None:
-        """Runs a part, or takes the result from before the study was stopped."""
-        kept = self.unfinished.find(case)
-        if kept is not None and all((self.folder / name).exists() for name in kept["files"]):
+        """Runs a part, or restores the part's results from an interrupted run."""
+        stored = self.unfinished.find(case)
+        if stored is not None and all((self.folder / name).exists() for name in stored["files"]):
             self.computed |= {
                 id: Computed(_value(value), note, chance, _value(interval))
-                for id, (value, note, chance, interval) in kept["computed"]
+                for id, (value, note, chance, interval) in stored["computed"]
             }
             self.tables += [
                 Table(title, heading, rows, frozenset(right))
-                for title, heading, rows, right in kept["tables"]
+                for title, heading, rows, right in stored["tables"]
             ]
-            self.files += kept["files"]
+            self.files += stored["files"]
             return
         tables, files, ours = len(self.tables), len(self.files), self.ours
         gave = part()
         self.computed |= gave
-        # opticoll's own rows are not JSON: their part is short and runs again.
+        # Rows of opticoll cannot be stored as JSON, so parts with such rows run again; they are
+        # short.
         if self.ours is ours:
             self.unfinished.add(
                 case,
                 {
                     "computed": [
-                        [id, [one.value, one.note, one.by_chance, one.interval]]
-                        for id, one in gave.items()
+                        [id, [result.value, result.note, result.by_chance, result.interval]]
+                        for id, result in gave.items()
                     ],
                     "tables": [
-                        [one.title, one.heading, one.rows, sorted(one.right)]
-                        for one in self.tables[tables:]
+                        [result.title, result.heading, result.rows, sorted(result.right)]
+                        for result in self.tables[tables:]
                     ],
                     "files": self.files[files:],
                 },
@@ -154,9 +158,11 @@ class Results:
 
     def conclude(self) -> Results:
         """Judges the computed values, and writes findings.csv."""
-        left_out = {one.id for one in self.claims if one.full_only and self.quick}
+        left_out = {claim.id for claim in self.claims if claim.full_only and self.quick}
         computed = {
-            id: one for id, one in self.computed.items() if self.wants(id) and id not in left_out
+            id: claim
+            for id, claim in self.computed.items()
+            if self.wants(id) and id not in left_out
         }
         self.findings += judge_all(self.claims, computed, self.paper)
         self.write("findings", self.findings)
@@ -165,15 +171,15 @@ class Results:
     def rows(
         self, case: Mapping[str, object], make: Callable[[], list[TableRow]]
     ) -> list[TableRow]:
-        """Returns rows of a case, made now or kept from before the study was stopped.
+        """Returns the rows of a case, which `make` computes or an interrupted run has stored.
 
-        JSON must be able to hold the case and the rows.
+        The case and the rows must be valid JSON.
         """
-        kept = self.unfinished.find(case)
-        if kept is None:
-            kept = {"rows": make()}
-            self.unfinished.add(case, kept)
-        return list(kept["rows"])
+        stored = self.unfinished.find(case)
+        if stored is None:
+            stored = {"rows": make()}
+            self.unfinished.add(case, stored)
+        return list(stored["rows"])
 
     def write(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Writes rows as `name`.csv; raises FileError if this fails."""
@@ -181,7 +187,7 @@ class Results:
         self.files.append(f"{name}.csv")
 
     def write_ours(self, rows: Iterable[OwnRow]) -> None:
-        """Keeps opticoll's own rows for machines, and writes them to ours.csv."""
+        """Adds opticoll's own rows to the results, and writes all of them to ours.csv."""
         self.ours = list(rows)
         self.write("ours", self.ours)
 
@@ -190,7 +196,7 @@ class Results:
     ) -> None:
         """Draws a figure of `opticoll.plot` as `name`.svg and `name`.png.
 
-        Raises FileError where that fails.
+        Raises FileError if a file cannot be written.
         """
         for suffix in ("svg", "png"):
             figure(*parts, path=self.folder / f"{name}.{suffix}", **options)
@@ -204,14 +210,14 @@ class Results:
         *,
         left: Iterable[int] = (0,),
     ) -> None:
-        """Adds a table for people; columns with an index in `left` are words."""
+        """Adds a table for people; `left` are the indices of columns with words."""
         cells = [[_cell(cell) for cell in row] for row in rows]
         right = frozenset(range(len(heading))) - set(left)
         self.tables.append(Table(title, heading, cells, right))
 
 
 def share(met: int, of: int, note: str = "") -> Computed:
-    """Returns the percentage of draws, with the interval of Wilson (1927)."""
+    """Returns a percentage of draws (`met` of `of`), with the interval of Wilson (1927)."""
     part, weight = met / of, NORMAL**2 / of
     middle = (part + weight / 2) / (1 + weight)
     half = NORMAL * sqrt(part * (1 - part) / of + weight / (4 * of)) / (1 + weight)
@@ -221,7 +227,8 @@ def share(met: int, of: int, note: str = "") -> Computed:
 def ratio(parts: tuple[float, float], of: tuple[int, int], note: str = "") -> Computed:
     """Returns the ratio of two shares of draws, with its interval (log method, Katz et al., 1978).
 
-    `by_chance` where the shares may be the same.
+    `parts` are the two shares, and `of` the numbers of draws. The result is `by_chance` if the
+    shares may be equal.
     """
     value = parts[0] / parts[1]
     error = sqrt(sum((1 - part) / (part * count) for part, count in zip(parts, of, strict=True)))
@@ -230,11 +237,11 @@ def ratio(parts: tuple[float, float], of: tuple[int, int], note: str = "") -> Co
 
 
 NORMAL = 1.96
-"""Standard deviations on either side of the mean that 95 % of a normal distribution are in."""
+"""Half width of the interval with 95 % of a normal distribution, in standard deviations."""
 
 
 def _value(value: Any) -> Any:
-    """Returns a value as it was before JSON turned tuples into lists."""
+    """Restores a value in which JSON turned tuples into lists."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -245,19 +252,19 @@ def _cell(value: object) -> str:
 
 
 POLICY = "every_step"
-"""The papers of OpTree and WRHT charge the reconfiguration at every step."""
+"""Policy of the papers on OpTree and WRHT: each step is charged a reconfiguration."""
 
 
 def fabric(ranks: int, wavelengths: int) -> Fabric:
-    """Returns the papers' ring: a fibre per direction, 40 Gb/s per wavelength, 25 us to change."""
+    """Returns the papers' ring: a fibre per direction, 40 Gb/s per wavelength, 25 us per change."""
     return Fabric(f"optree_paper:ranks={ranks},wavelengths={wavelengths}")
 
 
 @dataclass(frozen=True)
 class Constructed:
-    """A plan that was built, verified and simulated, reduced to what a study needs of it.
+    """A plan that was built, verified and simulated; only numbers that studies need are stored.
 
-    `steps` is the number of time slots really needed; `times_ps` are the times of the circuit
+    `steps` is the number of time slots of the plan. `times_ps` are simulated times of the circuit
     simulator in picoseconds, by size in bytes.
     """
 
@@ -268,17 +275,17 @@ class Constructed:
 
     @property
     def proof(self) -> str:
-        """The plan's verification in words, for a note."""
+        """Result of the plan's verification in words, for a note."""
         return proof(self.verified)
 
 
 def proof(verified: bool) -> str:
-    """Returns the result of a plan's verification in words, for a note."""
+    """Returns the result of a verification in words, for a note."""
     return "constructed and verified" if verified else "constructed, but fails verification"
 
 
 Construct = Callable[[int, int, str], Constructed]
-"""A plan of a study's collective and sizes: from ranks, wavelengths and algorithm."""
+"""Function that builds the plan of a study's collective: from ranks, wavelengths, algorithm."""
 
 
 def construct(
@@ -289,9 +296,9 @@ def construct(
     *,
     sizes: tuple[int, ...] = (),
 ) -> Constructed:
-    """Builds, verifies and simulates a plan; sizes in bytes, by the collective's convention.
+    """Builds, verifies and simulates a plan; `sizes` are bytes as the collective defines its size.
 
-    Raises OpticollError where the algorithm does not run there.
+    Raises OpticollError if the algorithm does not support the ring.
     """
     plan = opticoll.plan(collective, fabric(ranks, wavelengths), algorithm)
     return Constructed(
@@ -304,9 +311,10 @@ def construct(
 
 @lru_cache
 def step_time_ps(size_bytes: int) -> int:
-    """Returns the time of a step that carries `size_bytes` on one wavelength, d/B + a, in ps.
+    """Returns the picoseconds d/B + a of a step that sends `size_bytes` on one wavelength.
 
-    It is the simulated time of the smallest plan that has one step: two ranks exchange a block.
+    The time is the simulated time of the smallest plan with one step, in which two ranks exchange a
+    block.
     """
     plan = opticoll.plan("all_gather", fabric(2, 1), "ring")
     assert plan.slots == 1
@@ -317,7 +325,7 @@ class OwnRow(Row):
     """A plan of opticoll that is compared with the paper's numbers, and is not in the paper."""
 
     source: str = means("Source of the row: opticoll, not the paper")
-    printed_in: str = means("Table or figure of the paper that the row stands beside")
+    printed_in: str = means("Table or figure of the paper with which the row is compared")
     collective: str = means("Collective")
     algorithm: str = means("Algorithm as requested")
     chosen: str = means("Algorithm of the plan")
@@ -326,17 +334,19 @@ class OwnRow(Row):
     size_bytes: Bytes = means("Size of the collective")
     steps: Count = means("Number of slots of the plan")
     bound_steps: Count | None = means(
-        "Lower bound on the slots: for plans with one chunk per lightpath; if the plan has more, "
-        "for any number of chunks",
-        absent="there is no such bound",
+        "Lower bound on the number of slots of any plan with one chunk per lightpath; if this "
+        "plan has more chunks per lightpath, of any plan",
+        absent="no such bound is known",
     )
     bound_name: str | None = means(
-        "Name of the bound on the slots", absent="there is no such bound"
+        "Name of the bound on the slots", absent="no such bound is known"
     )
     time_s: Seconds = means("Simulated time, policy every_step")
     bound_time_s: Seconds = means("Lower bound on the time of any plan")
     bound_time_name: str = means("Name of the bound on the time")
-    paper_algorithm: str = means("Algorithm of the paper that the row is compared with", default="")
+    paper_algorithm: str = means(
+        "Algorithm of the paper with which the row is compared", default=""
+    )
     paper_steps: Count | None = means(
         "Number of steps of the paper's algorithm by the paper's formula",
         absent="no algorithm is compared",
@@ -358,7 +368,7 @@ def own_rows(
     algorithm: str,
     sizes: Iterable[int],
 ) -> list[OwnRow]:
-    """Plans for each size in bytes and measures the plans under the papers' policy."""
+    """Makes and measures a plan for each size in bytes, under the papers' policy."""
     ring, rows = fabric(ranks, wavelengths), []
     for size in sizes:
         plan = opticoll.plan(collective, ring, algorithm, size=size, policy=POLICY)
@@ -370,7 +380,7 @@ def own_rows(
 def show_times(
     results: Results, title: str, rows: Iterable[OwnRow], names: Sequence[str] | None = None
 ) -> None:
-    """Adds a table of times in ms, apart from the paper's; `names` stand before the rows."""
+    """Adds a table of opticoll's own times in ms; `names` are the labels of the rows."""
     cells: list[list[object]] = [
         [
             row["ranks"],
@@ -396,10 +406,10 @@ def show_times(
 
 
 class Unfinished:
-    """Rows by case in the store `unfinished.sqlite` of a folder, kept as they come.
+    """Store of an unfinished study: rows by case, in the file `unfinished.sqlite` of a folder.
 
-    A long study that was stopped goes on from there. Cases and rows are mappings of what JSON can
-    say. Rows of another build of opticoll are not found: its numbers might be others.
+    An interrupted study continues from the stored rows. Cases and rows must be valid JSON. Rows of
+    another build of opticoll are ignored, since its numbers may differ.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -414,21 +424,21 @@ class Unfinished:
         self._store = Store.open(self._path) if self._path.exists() else None
 
     def find(self, case: Mapping[str, object]) -> dict[str, Any] | None:
-        """Returns the row of a case, or None if the case has not ended."""
+        """Returns the row of a case, or None if no row is stored."""
         with self._lock:
             result = None if self._store is None else self._store.result(_key(case))
         rows = None if result is None else result.rows
         return None if rows is None else rows[0]
 
     def add(self, case: Mapping[str, object], row: Mapping[str, object]) -> None:
-        """Keeps the row of a case; raises FileError if it cannot be written."""
+        """Stores the row of a case; raises FileError if the row cannot be written."""
         with self._lock:
             if self._store is None:
                 self._store = Store.open(self._path)
             self._store.keep([Result.of(_key(case), [dict(row)])])
 
     def drop(self) -> None:
-        """Removes the file: the study has ended."""
+        """Removes the file after the study is complete."""
         with self._lock:
             if self._store is not None:
                 self._store.close()

@@ -1,9 +1,8 @@
-"""Items of papers, what they print, and how a computed number is judged against that.
+"""Claims of papers, and the judgement of a computed value against the printed value.
 
-A paper's `claims.py` names each algorithm, parameter, table, figure and claim of the paper: what is
-printed, and the criterion, threshold included. It is written before anything is computed, and no
-module that computes imports it; so a computed number cannot be the printed one. `judge` alone sees
-both.
+The claims of a paper name each algorithm, parameter, table, figure and statement of the paper, with
+the printed value and the criterion. They are written before anything is computed. No module that
+computes imports them, so a computed value cannot be copied from the paper. Only `judge` sees both.
 
 >>> ring = Claim(id="ring", where="Table I", says="Ring takes N - 1 steps.", printed=1023,
 ...              unit="steps", judge=Equal())
@@ -52,33 +51,34 @@ MEANINGS: dict[Verdict, str] = {
     "not_done": "opticoll does not compute it",
     "left_out": "not computed in this run: `--quick` leaves it out, or only `--long` has it",
 }
-"""Meanings of the verdicts."""
+"""Meanings of the verdicts, by verdict."""
 
 Value = int | float | str | tuple[int | float | str, ...]
-"""A number, words, or several of them."""
+"""A number, words, or several of these."""
 
 Numbers = int | float | tuple[int | float | str, ...]
 
 
 class Criterion(Protocol):
-    """Rule by which a computed value is judged.
+    """Rule that judges a computed value.
 
-    `rule` is the criterion in words for the page; `good` is the verdict of a value that meets it.
+    `rule` is the criterion in words, for the page. `good` is the verdict of a value that meets the
+    criterion.
     """
 
     @property
     def rule(self) -> str:
-        """The criterion in words."""
+        """Criterion in words."""
 
     @property
     def good(self) -> Verdict:
-        """The verdict of a value that meets it."""
+        """Verdict of a value that meets the criterion."""
 
     def met(self, printed: Value | None, computed: Value) -> bool:
         """Returns whether a computed value meets the criterion."""
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """Returns by how much the value meets or misses the criterion, in words."""
+        """Returns in words by how much a value meets or misses the criterion."""
 
 
 def _number(value: Value | None) -> float:
@@ -89,21 +89,18 @@ def _number(value: Value | None) -> float:
 
 @dataclass(frozen=True)
 class Equal:
-    """The printed value exactly; of several values each."""
+    """Criterion: the computed value, or every one of several, equals the printed value."""
 
     good: Verdict = "reproduced"
 
     @property
     def rule(self) -> str:
-        """The criterion in words."""
         return "equal"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Returns whether both values are equal."""
         return printed == computed
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """Returns the difference in words."""
         if printed == computed:
             return "equal"
         if isinstance(printed, int | float) and isinstance(computed, int | float):
@@ -113,28 +110,26 @@ class Equal:
 
 @dataclass(frozen=True)
 class Used(Equal):
-    """A parameter or algorithm that opticoll takes over: what it uses equals what is printed."""
+    """Criterion of a parameter or algorithm that opticoll uses as printed."""
 
     good: Verdict = "used"
 
 
 @dataclass(frozen=True)
 class Rounded:
-    """Equal when rounded to as many decimals as are printed; of several values each."""
+    """Criterion: rounded to the printed number of decimals, the values are equal."""
 
     decimals: int
     good: Verdict = "reproduced"
 
     @property
     def rule(self) -> str:
-        """The criterion in words."""
         return f"equal when rounded to {self.decimals} decimals"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Returns whether each value is at most half a unit of the last decimal away."""
         ours = computed if isinstance(computed, tuple) else (computed,)
         theirs = printed if isinstance(printed, tuple) else (printed,)
-        # Binary floats cannot hold most decimals: a half may be a little larger.
+        # Binary fractions cannot represent most decimals, so a half may be slightly larger.
         allowed = 0.5 * 10**-self.decimals * (1 + 1e-9)
         return len(ours) == len(theirs) and all(
             abs(_number(own) - _number(their)) <= allowed
@@ -142,20 +137,22 @@ class Rounded:
         )
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """Returns the largest difference in words."""
         ours = computed if isinstance(computed, tuple) else (computed,)
         theirs = printed if isinstance(printed, tuple) else (printed,)
         pairs = list(zip(ours, theirs, strict=False))
         if any(their is None for _, their in pairs):
             return "nothing is printed"
         away = max((_number(own) - _number(their) for own, their in pairs), key=abs)
-        # Rounding errors of binary fractions do not count as a difference.
+        # Differences due to binary fractions do not count.
         return f"{round(away, self.decimals + 3) + 0.0:+.2g}"
 
 
 @dataclass(frozen=True)
 class Within:
-    """A printed number within an allowed difference: of the unit, or (`share`) of the number."""
+    """Criterion: the difference to the printed number is allowed.
+
+    With `share`, as a fraction of it.
+    """
 
     allowed: float
     why: str
@@ -164,7 +161,6 @@ class Within:
 
     @property
     def rule(self) -> str:
-        """The criterion in words."""
         amount = f"{100 * self.allowed:g} %" if self.share else f"{self.allowed:g}"
         return f"within {amount}: {self.why}"
 
@@ -173,11 +169,9 @@ class Within:
         return (_number(computed) - theirs) / (theirs if self.share else 1)
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Returns whether the difference is allowed."""
         return printed is not None and abs(self._away(printed, computed)) <= self.allowed + 1e-9
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """Returns the difference in words."""
         if printed is None:
             return "nothing is printed"
         away = self._away(printed, computed)
@@ -186,7 +180,7 @@ class Within:
 
 @dataclass(frozen=True)
 class AtLeast:
-    """A claim in words that holds where a computed number reaches a limit."""
+    """Criterion of a claim in words: a computed number is at least a limit."""
 
     limit: float
     why: str
@@ -194,21 +188,18 @@ class AtLeast:
 
     @property
     def rule(self) -> str:
-        """The criterion in words."""
         return f"at least {self.limit:g}: {self.why}"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Returns whether the number reaches the limit."""
         return _number(computed) >= self.limit
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """Returns the number and the limit in words."""
         return f"{_number(computed):.4g}, at least {self.limit:g} asked for"
 
 
 @dataclass(frozen=True)
 class AtMost:
-    """A claim in words that holds where a computed number does not exceed a limit."""
+    """Criterion of a claim in words: a computed number is at most a limit."""
 
     limit: float
     why: str
@@ -216,21 +207,18 @@ class AtMost:
 
     @property
     def rule(self) -> str:
-        """The criterion in words."""
         return f"at most {self.limit:g}: {self.why}"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Returns whether the number is no larger than the limit."""
         return _number(computed) <= self.limit
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """Returns the number and the limit in words."""
         return f"{_number(computed):.4g}, at most {self.limit:g} allowed"
 
 
 @dataclass(frozen=True)
 class Between:
-    """A claim in words that holds where computed numbers, one or several, are in a range."""
+    """Criterion of a claim in words: all computed numbers are in a range."""
 
     low: float
     high: float
@@ -239,16 +227,13 @@ class Between:
 
     @property
     def rule(self) -> str:
-        """The criterion in words."""
         return f"from {self.low:g} to {self.high:g}: {self.why}"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Returns whether all numbers are in the range."""
         values = computed if isinstance(computed, tuple) else (computed,)
         return all(self.low <= _number(value) <= self.high for value in values)
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """Returns the numbers and the range in words."""
         values = computed if isinstance(computed, tuple) else (computed,)
         shown = ", ".join(f"{_number(value):.4g}" for value in values)
         return f"{shown}, {self.low:g} to {self.high:g} asked for"
@@ -256,30 +241,27 @@ class Between:
 
 @dataclass(frozen=True)
 class NotDone:
-    """An item that opticoll does not compute; `why` says so on the page."""
+    """Claim that opticoll does not compute; `why` is the reason for the page."""
 
     why: str
     good: Verdict = "not_done"
 
     @property
     def rule(self) -> str:
-        """The criterion in words."""
         return self.why
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Never asked."""
         raise TypeError("nothing is computed for an item that is not done")
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """Nothing."""
         return ""
 
 
 @dataclass(frozen=True)
 class NotStated(NotDone):
-    """An item that cannot be computed: `why` names what the paper does not say.
+    """Claim that cannot be computed; `why` names the information that the paper lacks.
 
-    Where something near it can be computed, the number is shown beside it and not judged.
+    If a related number can be computed, the page shows the number without judging it.
     """
 
     good: Verdict = "not_reproducible"
@@ -287,19 +269,21 @@ class NotStated(NotDone):
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """An item of a paper: an algorithm, parameter, table, figure or claim.
+    """A claim: an algorithm, parameter, table, figure or statement of a paper.
 
-    `where` is its place in the paper, `says` what the paper says, in our words. `printed` is the
-    value that it prints, None where it has words only; `evaluates` names the printed formula or
-    words that `printed` is evaluated from, where the number itself is not in the paper. `reading`
-    is an assumption that the paper does not state: the verdict is then `conditional` or
-    `undecided`. `uses` are claims whose printed values go into the computation: at best
-    `consistent`. `command` shows the number alone, where `opticoll reproduce` is not the only way
-    to it. `remark` says what a reader must know; `dispute` what a referee says against the
-    verdict, and why it stands. `full_only`: a quick run computes it on other cases, or not at all,
-    and leaves it out. `afterwards`: the criterion was fixed when the value was known. `misses` is
-    the verdict of a value that does not meet the criterion; `undecided` says why meeting it decides
-    nothing.
+    `where` is the place in the paper, and `says` is the statement in our words. `printed` is the
+    printed value, or None if the paper has only words. If the paper prints no number, `evaluates`
+    names the formula or the words from which `printed` was evaluated.
+
+    `reading` is an assumption that the paper does not state; the verdict is then `conditional` or
+    `undecided`. `uses` are claims whose printed values the computation uses; the verdict is then at
+    best `consistent`. `misses` is the verdict of a value that does not meet the criterion.
+    `undecided` is the reason why a value that meets the criterion decides nothing. `afterwards`:
+    the criterion was fixed after the value was known.
+
+    `command` is another command that shows the number. `remark` is for all readers of the page.
+    `dispute` is an objection to the verdict, and our answer. `full_only`: a quick run omits the
+    claim, since it does not compute the claim's cases.
     """
 
     id: str
@@ -324,12 +308,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Computed:
-    """Result computed for a claim: the value that is judged, and a note in words.
+    """Value computed for a claim, and a note in words.
 
-    The value of what is not judged may be None: the words alone stand on the page.
-    `by_chance`: draws would give the value as often if the claim were false, or true; it is then
-    `undecided`. `interval` has the true value in 95 of 100 such studies; the value is then shown
-    with two digits.
+    If the claim is not judged, the value may be None, and the page has only the note. `by_chance`:
+    random draws do not decide the claim, so it is `undecided`. `interval` is a 95 % confidence
+    interval; the value is then shown with two digits.
     """
 
     value: Value | None
@@ -339,7 +322,7 @@ class Computed:
 
     @property
     def rounded(self) -> Value | None:
-        """The value with the digits that it has."""
+        """Value with two digits if it has an interval."""
         if self.interval is None or not isinstance(self.value, int | float):
             return self.value
         return float(f"{self.value:.2g}")
@@ -349,31 +332,31 @@ class Finding(Row):
     """An item of a paper, judged."""
 
     id: str = means("Name of the item")
-    reading_of: str = means("Name of the claim of which the item is a reading, or the item itself")
+    reading_of: str = means("Name of the claim; an item may be one of several readings of a claim")
     where: str = means("Place in the paper")
     claim: str = means("What the paper says")
     paper: float | str | None = means(
         "Value that the paper prints, or that a printed formula gives", absent="it prints none"
     )
-    computed: float | str | None = means("Value that was computed", absent="none was computed")
+    computed: float | str | None = means("Value that was computed", absent="no value was computed")
     unit: str = means("Unit of both")
     verdict: Verdict = means("Verdict")
     criterion: str = means("Criterion of the verdict, and whether it was fixed afterwards")
-    margin: str = means("By how much the criterion is met or missed")
+    margin: str = means("Amount by which the value meets or misses the criterion")
     command: str = means("Command that computes the value")
-    note: str = means("Assumptions, and how the value came out")
+    note: str = means("Assumptions, and a description of the computation")
 
 
 AFTERWARDS = "; fixed when the value was known"
 
 
 def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
-    """Judges a claim: the only function that sees the printed and the computed value.
+    """Judges a claim; no other function sees both the printed and the computed value.
 
     Raises
     ------
     TypeError
-        A number is asked for and words were computed.
+        The criterion needs a number, but words were computed.
     """
     criterion = claim.judge
     judged = not isinstance(criterion, NotDone)
@@ -428,12 +411,12 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
 def judge_all(
     claims: tuple[Claim, ...], computed: Mapping[str, Computed], paper: str
 ) -> list[Finding]:
-    """Findings of all claims of a paper, in the order of the claims.
+    """Judges all claims of a paper, in the order of the claims.
 
     Raises
     ------
     KeyError
-        Something was computed that is no claim.
+        A computed value belongs to no claim.
     """
     unknown = set(computed) - {claim.id for claim in claims}
     if unknown:
@@ -442,14 +425,14 @@ def judge_all(
 
 
 def claim_verdicts(findings: Iterable[Finding]) -> dict[str, Verdict]:
-    """Returns the verdict of each claim: of its items' verdicts the first in `_FIRST`.
+    """Returns the verdict of each claim, which is the first verdict in `_FIRST` that an item has.
 
-    An item that fails without a reading decides, then one that holds without, then a reading under
-    which the claim holds.
+    An item that fails without a reading decides first. Then an item that holds without a reading
+    decides, and then a reading under which the claim holds.
     """
     items: dict[str, list[Verdict]] = {}
-    for one in findings:
-        items.setdefault(one.reading_of, []).append(one.verdict)
+    for finding in findings:
+        items.setdefault(finding.reading_of, []).append(finding.verdict)
     return {claim: min(own, key=_FIRST.index) for claim, own in items.items()}
 
 
@@ -466,10 +449,10 @@ _FIRST: tuple[Verdict, ...] = (
     "not_done",
     "left_out",
 )
-"""Verdicts by rank: a claim has the first of these verdicts that one of its items has."""
+"""Verdicts by precedence; a claim has the first of them that one of its items has."""
 
 
 def _shown(value: Value | None) -> float | str | None:
     if isinstance(value, tuple):
-        return ", ".join(f"{one:.6g}" if isinstance(one, float) else str(one) for one in value)
+        return ", ".join(f"{part:.6g}" if isinstance(part, float) else str(part) for part in value)
     return value

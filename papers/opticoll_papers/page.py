@@ -1,4 +1,4 @@
-"""The pages of a paper: its answer on one screen, and a table of all its items behind it."""
+"""Pages of a paper: the answer on one screen, and a table of all claims."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _RULES: dict[Verdict, str] = {
     "not_done": "Not computed",
     "not_reproducible": "The paper does not state",
 }
-"""Headings of `criterion` for claims that are not judged."""
+"""Headings of the column `criterion` for claims that are not judged, by verdict."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer of a paper; `{claim}` in its sentences stands for the computed value of a claim.
+    """Answer of a paper; `{claim}` in a sentence is replaced by the computed value of this claim.
 
-    `headline` is what the paper prints, `needs` what verified plans give, `figure` the name of a
-    figure of the study, `why` the reasons for the verdict, `command` shows it in seconds.
+    `headline` is the paper's printed statement, and `needs` is the result of verified plans.
+    `figure` is the name of a figure of the study. `why` are the reasons for the verdict. `command`
+    shows the answer within seconds.
     """
 
     question: str
@@ -38,7 +39,7 @@ class Answer:
 
 
 def answer_of(paper: str) -> Answer:
-    """Reads the answer of a paper from its file `answer.yaml`."""
+    """Reads the answer of a paper from the file `answer.yaml`."""
     text = files("opticoll_papers").joinpath(paper, "answer.yaml").read_text(encoding="utf-8")
     return Answer(**YAML(typ="safe").load(text))
 
@@ -46,8 +47,8 @@ def answer_of(paper: str) -> Answer:
 def answer_page(
     title: str, answer: Answer, findings: Sequence[Finding], *, figure: str, items: str
 ) -> str:
-    """Returns the answer on one screen, as Markdown; `figure` and `items` are links."""
-    values = {one.id: one.computed for one in findings}
+    """Returns a page of one screen with the answer, as Markdown; `figure` and `items` are links."""
+    values = {finding.id: finding.computed for finding in findings}
     parts = [
         f"# {title}",
         f"**Question.** {answer.question}",
@@ -68,21 +69,21 @@ _VALUE = re.compile(r"\{([\w.]+)(?:\[(\d)\])?\}")
 
 
 def filled(text: str, values: Mapping[str, float | str | None]) -> str:
-    """Returns a text with the computed values in place of the names of claims.
+    """Replaces the names of claims in a text by the computed values.
 
     Raises
     ------
     KeyError
-        There is no such claim.
+        The text names an unknown claim.
     """
 
     def shown(match: re.Match[str]) -> str:
-        given = values[match[1]]
-        if given is None:
+        value_text = values[match[1]]
+        if value_text is None:
             return "(left out)"
-        numbers = [float(one) for one in str(given).split(", ")]
+        numbers = [float(part) for part in str(value_text).split(", ")]
         number = numbers[int(match[2] or 0)]
-        # The digits after a ratio's 1 are the information, so a ratio near 1 has more digits.
+        # A ratio near 1 gets more digits, since only the digits after 1 are informative.
         is_ratio = not text.startswith(" %", match.end())
         digits = 5 if is_ratio and abs(number - 1) < 0.05 else 3
         return f"{number:,.0f}" if number == round(number) else f"{number:.{digits}g}"
@@ -91,7 +92,7 @@ def filled(text: str, values: Mapping[str, float | str | None]) -> str:
 
 
 def page(title: str, findings: Sequence[Finding]) -> str:
-    """Items of a paper with their verdicts, as Markdown."""
+    """Returns a page of all claims with their verdicts, as Markdown."""
     counts = Counter(claim_verdicts(findings).values())
     lines = [
         f"# {title}",
@@ -112,49 +113,49 @@ def page(title: str, findings: Sequence[Finding]) -> str:
         "",
         "| place | the paper says | printed | computed | unit | verdict | margin | item |",
         "|---|---|---|---|---|---|---|---|",
-        *(_line(one) for one in findings),
+        *(_line(finding) for finding in findings),
         "",
         "## How each was computed and judged",
         "",
-        *(line for one in findings for line in _how(one)),
+        *(line for finding in findings for line in _how(finding)),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _line(one: Finding) -> str:
+def _line(finding: Finding) -> str:
     cells = (
-        one.where,
-        one.claim,
-        value(one.paper),
-        value(one.computed),
-        one.unit,
-        one.verdict,
-        one.margin,
-        f"[{one.id}](#{_anchor(one.id)})",
+        finding.where,
+        finding.claim,
+        value(finding.paper),
+        value(finding.computed),
+        finding.unit,
+        finding.verdict,
+        finding.margin,
+        f"[{finding.id}](#{_anchor(finding.id)})",
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _how(one: Finding) -> Iterator[str]:
-    yield f"### {one.id}"
+def _how(finding: Finding) -> Iterator[str]:
+    yield f"### {finding.id}"
     yield ""
-    yield f"{_RULES.get(one.verdict, 'Criterion')}: {one.criterion}."
+    yield f"{_RULES.get(finding.verdict, 'Criterion')}: {finding.criterion}."
     yield ""
-    if one.note:
-        yield one.note
+    if finding.note:
+        yield finding.note
         yield ""
-    if one.command:
-        yield f"Command: `{one.command}`"
+    if finding.command:
+        yield f"Command: `{finding.command}`"
         yield ""
 
 
-def value(given: float | str | None) -> str:
-    """Returns a printed or computed value with six digits."""
-    if given is None:
+def value(number: float | str | None) -> str:
+    """Returns a printed or computed value as text with six digits."""
+    if number is None:
         return "-"
-    return f"{given:.6g}" if isinstance(given, float) else str(given)
+    return f"{number:.6g}" if isinstance(number, float) else str(number)
 
 
 def _anchor(id: str) -> str:
-    """Returns the anchor of a heading, as Markdown processors make it: without dots."""
+    """Returns the anchor of a heading as Markdown processors form it, without dots."""
     return id.lower().replace(".", "")

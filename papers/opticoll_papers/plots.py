@@ -1,4 +1,4 @@
-"""Figures as papers have them: families of curves, groups of bars, and what ports send when."""
+"""Figures in the style of papers: curves, groups of bars, and the use of ports over time."""
 
 import math
 import os
@@ -21,17 +21,17 @@ MAX_PORTS = 128
 
 @dataclass(frozen=True)
 class Curve:
-    """A series: its label, its points, its place in the common order of colours."""
+    """A curve: its label, its points, and the index of its colour."""
 
     label: str
     points: Sequence[tuple[float, float]]
     colour: int
-    dashed: bool = False  # a second reading of the series that has the same colour
+    dashed: bool = False  # another reading of a curve with the same colour
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves that share axes; `close_up` is a range of x that an inset shows larger."""
+    """Curves that share axes; `close_up` is a range of x that an inset shows enlarged."""
 
     title: str
     curves: Sequence[Curve]
@@ -50,9 +50,10 @@ def curves(
     log_x: bool = False,
     log_y: bool = True,
 ) -> "Figure":
-    """Draws panels side by side (two to a line), sharing axes, with one legend below.
+    """Draws panels, two in a row, with shared axes and one legend below.
 
-    `x_sizes`: x counts bytes. Labels carry the units. Raises PlotError for no panels.
+    `x_sizes`: x values are bytes. Labels must contain their units. Raises PlotError if there are no
+    panels.
     """
     if not shown:
         raise PlotError("there is nothing to draw: no panels")
@@ -78,7 +79,7 @@ def _draw_curves(axes: "Axes", family: Sequence[Curve], *, scale: float = 1.0) -
         look = style.series(curve.colour)
         if curve.dashed:
             look |= {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.2}
-            # Dashed curves are on top, since one may coincide with the curve of another series.
+            # Dashed curves are on top, since one may coincide with another curve.
             look |= {"markersize": 4.0, "zorder": 3}
         look["linewidth"] *= scale
         look["markersize"] *= scale
@@ -86,7 +87,7 @@ def _draw_curves(axes: "Axes", family: Sequence[Curve], *, scale: float = 1.0) -
 
 
 def _label_x(axes: "Axes", every: Sequence[Panel], *, x_sizes: bool) -> None:
-    """Ticks at the values of all panels, which share the axis."""
+    """Adds ticks at the x values of all panels, which share the axis."""
     values = sorted({x for panel in every for curve in panel.curves for x, _ in curve.points})
     shown = values[:: -(-len(values) // 10)] if not x_sizes else values[:: -(-len(values) // 6)]
     axes.set_xticks(shown, style.size_texts(shown) if x_sizes else [f"{x:g}" for x in shown])
@@ -94,12 +95,12 @@ def _label_x(axes: "Axes", every: Sequence[Panel], *, x_sizes: bool) -> None:
 
 
 def _close_up(axes: "Axes", panel: Panel) -> None:
-    """Draws the range of interest on a linear scale, in the upper part of the panel."""
+    """Draws the range `close_up` on a linear scale, in the upper part of the panel."""
     from matplotlib.patches import Rectangle
 
     assert panel.close_up is not None
     low, high = panel.close_up
-    # A blank area hides the panel's grid lines behind the inset and its numbers.
+    # A white area hides the panel's grid lines behind the inset and its numbers.
     blank = Rectangle((0.28, 0.36), 0.72, 0.64, transform=axes.transAxes)
     blank.set(facecolor="white", edgecolor="none", zorder=1)
     axes.add_patch(blank)
@@ -133,15 +134,15 @@ def grouped_bars(
     base: float = 0.0,
     marks: Mapping[str, float] | None = None,
 ) -> "Figure":
-    """Draws panels (`columns` to a line) of grouped bars with one legend below.
+    """Draws panels of grouped bars, `columns` panels in a row, with one legend below.
 
-    Labels carry the units. Bars stand on `base`, lesser values hang from it; `marks` are named
-    values at which a line crosses all panels.
+    Labels must contain their units. Bars begin at `base`; lower values extend downwards. `marks`
+    are values by name at which a line crosses all panels.
 
-    Raises PlotError for no panels, or series that do not have one value per group.
+    Raises PlotError if there are no panels, or if a series does not have one value per group.
     """
     check(shown, groups, "groups")
-    # Three or more columns have smaller panels.
+    # With three or more columns, panels are smaller.
     size = (4.9, 2.9) if min(len(shown), columns) < 3 else (3.3, 2.2)
     figure, grid = panels(len(shown), columns, size, (0.4, 1.0), sharex=True, sharey=True)
     for axes, panel in zip(grid, shown, strict=True):
@@ -175,7 +176,7 @@ def grouped_bars(
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow of a port: plane 0 is the row's switch, plane 1 the column's; times in seconds."""
+    """A flow of a port, in seconds; plane 0 is the row's switch, plane 1 the column's switch."""
 
     source: int
     plane: int
@@ -187,7 +188,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class PortPanel:
-    """A panel: one collective on a number of ranks."""
+    """Panel of a collective on a number of ranks."""
 
     title: str
     ranks: int
@@ -198,12 +199,12 @@ class PortPanel:
 def port_timeline(
     shown: Sequence[PortPanel], path: str | os.PathLike[str], *, title: str = ""
 ) -> "Figure":
-    """Draws a row for each port, first ports to rows, then to columns, and a bar for each flow.
+    """Draws a row per port, first the ports to row switches, with a bar for each flow.
 
-    Bars are coloured by wavelength; grey before a bar is the time in which its circuit is asked
-    for and its laser tuned. Panels share the axis of time.
+    Colours are wavelengths. Grey before a bar is the time for the request of the circuit and the
+    tuning of the laser. Panels share the time axis.
 
-    Raises PlotError for nothing to draw, or more ports than lines on paper.
+    Raises PlotError if there is nothing to draw, or too many ports.
     """
     flows = [flow for panel in shown for flow in panel.flows]
     if not flows:
@@ -232,7 +233,7 @@ def port_timeline(
 
 
 def _port_names(panel: PortPanel) -> dict[float, str]:
-    """Returns the names of some rows, with their places."""
+    """Returns names for some rows of ports, by the position of the row."""
     shown = range(0, panel.ranks, max(1, panel.ranks // 4))
     return {plane * panel.ranks + rank: f"rank {rank}" for plane in range(2) for rank in shown}
 

@@ -1,4 +1,4 @@
-"""The fixture that the tests of the papers share with those of opticoll."""
+"""The fixture that tests of the papers and tests of opticoll share."""
 
 from support import run
 

@@ -1,4 +1,4 @@
-"""The commands that the pages of papers print show the value of their item."""
+"""The commands on the pages of papers show the value of their claims."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ NAMED = {
     "calls": "call",
     "nodes": "rank|node",
 }
-"""Words of a line with a number below 10, by its unit."""
+"""Words that a line must contain if its number is below 10, by unit."""
 
 
 def computed(paper: str) -> dict[str, str]:
-    """Returns the computed value of each item, as its page prints it."""
+    """Returns the computed value of each claim, as its page prints it."""
     page = ROOT / "docs" / "papers" / f"{paper}-items.md"
     rows = re.findall(
         r"^\|(?:[^|]*\|){3} ([^|]*) \|.*\[([^]]+)\]\(#", page.read_text("utf-8"), re.MULTILINE
@@ -39,7 +39,7 @@ def computed(paper: str) -> dict[str, str]:
 
 
 def shows(text: str, value: str, unit: str) -> bool:
-    """Returns whether a text has the number or the words of a value, or of one of its parts."""
+    """Returns whether a text contains a value, or one of its parts, as a number or as words."""
     return any(_is(one, unit, line) for one in value.split(", ") for line in text.splitlines())
 
 
@@ -52,7 +52,7 @@ def _is(wanted: str, unit: str, line: str) -> bool:
         return False
     scale = PREFIXES.get(unit.removesuffix("s"), 1.0) if unit.endswith("s") else 1.0
     exact = number * scale
-    # A number of one digit says too little about a value.
+    # A single digit is too imprecise to identify a value.
     return any(
         abs(exact - shown) <= half and (half <= 0.02 * abs(exact) or shown == exact)
         for shown, half in _numbers(line)
@@ -60,7 +60,7 @@ def _is(wanted: str, unit: str, line: str) -> bool:
 
 
 def _numbers(line: str) -> Iterator[tuple[float, float]]:
-    """Numbers of a line, times in seconds, each with half a unit of its last digit."""
+    """Yields the numbers of a line, with times in seconds, and half a unit of their last digit."""
     for text, is_time, prefix in TOKEN.findall(line):
         plain = text.replace(",", "")
         mantissa, _, exponent = plain.partition("e")
@@ -89,7 +89,7 @@ def test_a_command_of_an_item_shows_its_value(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Commands of items that are not judged show a value beside the item."""
+    """A command of a claim that is not judged shows a related value."""
     monkeypatch.chdir(ROOT)
     done = run(*shlex.split(command)[1:])
     assert done.code == 0, done.err

@@ -1,4 +1,4 @@
-"""The Dragonfly poster computed anew, against CODES's results and what theory says."""
+"""The reproduction of the Dragonfly poster, against CODES's results and against theory."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SMALL = Scale(
 
 
 class Study:
-    """A study's findings by id, its rows by case, and its folder."""
+    """Findings of a study by id, rows by case, and the study's folder."""
 
     def __init__(self, results: Results, rows: dict[Case, Row]) -> None:
         self.results = results
@@ -99,7 +99,7 @@ def check_times(cases: Sequence[Case], peers: Sequence[float], percent: float) -
 
 @pytest.mark.parametrize(
     ("algorithm", "sizes", "peers"),
-    # The reference, section 2.5. The natural ring with 4 KiB has two modes, CODES's the rarer.
+    # Reference, section 2.5. The natural ring with 4 KiB has two modes; CODES shows the rarer one.
     [
         ("RING", (64, 1024, 65536), (9.28, 31.25, 1676.8)),
         ("TAR", (64, 1024, 4096, 65536), (8.53, 29.39, 69.16, 926.9)),
@@ -143,11 +143,11 @@ def test_every_plan_of_the_study_is_verified(small: Study) -> None:
 
 
 def test_bytes_on_global_links_are_those_of_the_algorithms(small: Study) -> None:
-    # All blocks but one's own cross each of the nine boundaries of groups, by either ring.
+    # With either ring, all blocks but the group's own cross each of the nine group boundaries.
     for name in ("RING", "TAR"):
         row = small.rows[gather(2, name, 64)]
         assert row["global_bytes"] == 9 * 71 * 64
-    # Each block for another group crosses once from the root.
+    # Each block for another group leaves the root's group once.
     row = small.rows[scatter(6, "LIN", "pipelined")]
     assert row["global_bytes"] == (5256 - 72) * 1024
     # The reference, section 2.6: bytes injected by all terminals, in MB.
@@ -169,9 +169,9 @@ def test_scatters_are_judged_by_what_codes_gives(
     small: Study, rule: Rule, lin: float, others: tuple[float, ...]
 ) -> None:
     for name, time in zip(("TREE", "GLF", "LLF"), others, strict=True):
-        found = small.number(f"scatter.twice.{rule}.{name}")
-        assert found == pytest.approx(time / lin, rel=0.01)
-        # Twice, with one digit.
+        ratio = small.number(f"scatter.twice.{rule}.{name}")
+        assert ratio == pytest.approx(time / lin, rel=0.01)
+        # The printed factor 2 has one digit.
         holds = 1.5 <= time / lin <= 2.5
         verdict = small.findings[f"scatter.twice.{rule}.{name}"]["verdict"]
         assert verdict == ("conditional" if holds else "undecided")
@@ -183,57 +183,57 @@ def test_scatters_are_judged_by_what_codes_gives(
 
 
 def test_all_gathers_are_judged_by_what_codes_gives(small: Study) -> None:
-    # The reference, section 2.5, 72 terminals: TAR against RING, and small blocks of BRUCK.
+    # Reference, section 2.5, 72 terminals: TAR against RING, and small blocks of BRUCK.
     gain = small.number("all_gather.tar.pipelined")
     assert gain == pytest.approx(100 * (1 - 926.9 / 1676.8), abs=1)
-    # Of random orders RING is the faster at 64 KiB if BRUCK is not.
+    # At 64 KiB in random order, either RING or BRUCK is faster.
     gain = small.number("all_gather.tar.shuffled")
     assert gain == pytest.approx(100 * (1 - 926.9 / min(3706.9, 2385.8)), abs=1)
-    # 1 KiB from 72 ranks is less than 80 KiB, 64 KiB is more.
+    # 1 KiB from each of 72 ranks is less than 80 KiB in total; 64 KiB is more.
     for id, bruck, tar in (("natural", 6.56, 8.53), ("shuffled", 38.29, 29.39)):
         gain = small.number(f"all_gather.bruck.{id}.pipelined")
         assert gain == pytest.approx(100 * (1 - bruck / tar), abs=3)
 
 
 def test_bytes_and_buffers_are_judged_by_what_the_algorithms_send(small: Study) -> None:
-    # Each of nine boundaries takes 71 of 72 blocks; eight groups need each block.
+    # Each of nine group boundaries passes 71 of 72 blocks; each block must reach eight groups.
     assert small.number("tar.global.least") == pytest.approx(9 * 71 / (8 * 72))
     assert small.number("tar.global.rings") == 1
-    # A ring in natural order crosses as often; at random 8 in 9 of its 72 hops do.
+    # A ring in natural order crosses equally often; in random order, 8 of 9 of its 72 hops cross.
     note = small.findings["tar.global.rings"]["note"]
     assert "RING has 1.00 times in natural order" in note
     at_random = float(note.split("natural order and ")[1].split(" times")[0])
     assert at_random == pytest.approx(72 * 64 / 71 / 9, rel=0.1)
-    # TAR: 3 local hops in each of 9 groups, and 9 global ones, of 108 local links with two
-    # channels each that minimal routes may use and 72 global ones with one. RING: up to two
-    # local hops more about each global one.
+    # TAR uses 3 local hops in each of 9 groups, and 9 global hops. Minimal routes may use two
+    # channels of 108 local links, and one channel of 72 global links. RING has up to two more local
+    # hops next to each global hop.
     used = (3 * 9 + 9) / (2 * 108 + 72)
     ring, tar = map(float, str(small.findings["discussion.balance"]["computed"]).split(", "))
     assert tar == pytest.approx(100 * (1 - used))
     assert tar - 100 * 2 * 9 / (2 * 108 + 72) <= ring < tar
     assert small.number("discussion.path") == 0
-    # Every rank gives 71 others its block, by any algorithm; of the scatters LLF sends most.
+    # With any algorithm, every rank sends 71 blocks. Among the scatters, LLF sends most.
     sent = proven("scatter", fabric(2), "LLF").columns()["count"].sum()
     assert small.number("discussion.data") == pytest.approx(72 * 71 / sent)
-    # The root's first message of the tree has a power of two of blocks, fewer than half.
+    # The root's first message in the tree has a power of two of blocks, fewer than half of all.
     assert small.number("scatter.trees.data") <= 2048
-    # Each block for another group once, and LIN's routes are the shortest.
+    # Each block for another group crosses once, and LIN's routes are the shortest.
     note = small.findings["llf.global.least"]["note"]
     assert "straight to its groups, LLF has 1 times the least." in note
     assert small.number("lin.links") == 1
 
 
 def test_large_rings_follow_their_slowest_link_and_small_ones_do_not(small: Study) -> None:
-    """Half the rate of the link that bounds a ring adds the time of its bytes once more."""
+    """Halving the rate of a ring's busiest link adds the time of its bytes once more."""
     large = str(small.findings["discussion.slowest.64KiB"]["computed"])
     assert [float(one) for one in large.split(", ")] == pytest.approx([1, 1], abs=0.01)
-    # RING: two streams on one local link. TAR: one on a global link.
+    # RING: two streams share one local link. TAR: one stream uses a global link.
     note = small.findings["discussion.slowest.64KiB"]["note"]
     told = [float(one.split(" us")[0]) for one in note.split("its slowest link ")[1:]]
     slowest = [2 * 71 * 65536 / (5.25 * GIB), 71 * 65536 / (4.7 * GIB)]
     assert told == pytest.approx([1e6 * one for one in slowest], rel=0.01)
     tar = float(str(small.findings["discussion.slowest.1KiB"]["computed"]).split(", ")[1])
-    # One hop of eight crosses groups, and each waits for the one before.
+    # One of eight hops crosses groups, and each hop waits for the previous one.
     assert tar == pytest.approx(1 / 8, rel=0.05)
 
 
@@ -247,7 +247,7 @@ def test_messages_wait_where_others_are_on_their_links(
     assert plan.simulate(1024, **settings(case)).latencies.rows()[0]["count"] == len(blocks)
     assert blocks.sum() == 72 * 71
     a_message = waiting_s(small.rows[case]) / len(source)
-    # No two edges of TAR's ring share a link: what is left is less than the hand-over of a chunk.
+    # No two edges of TAR's ring share a link; the rest is shorter than the hand-over of a chunk.
     assert (a_message > 100e-9) if queues else (abs(a_message) < 2e-9)
 
 
@@ -262,9 +262,9 @@ def test_hops_are_those_of_simulated_routes(network: int) -> None:
 
 
 def test_energy_is_bits_times_hops() -> None:
-    # 1 MB: injected and delivered 2 links, one local, one global: 3 of 10 pJ/bit and 1 of 20.
-    found = energy_mj(terminal_bytes=2_000_000, local_bytes=1_000_000, global_bytes=1_000_000)
-    assert found == pytest.approx(1e6 * 8 * (3 * 10 + 20) * 1e-9)
+    # 1 MB uses 2 links at the ends, one local and one global link: 3 of 10 pJ/bit and 1 of 20.
+    energy = energy_mj(terminal_bytes=2_000_000, local_bytes=1_000_000, global_bytes=1_000_000)
+    assert energy == pytest.approx(1e6 * 8 * (3 * 10 + 20) * 1e-9)
 
 
 def test_the_order_of_phases_is_told_from_another() -> None:
@@ -276,7 +276,7 @@ def test_the_order_of_phases_is_told_from_another() -> None:
 
 
 def test_a_pair_is_reversed_where_its_order_is(small: Study) -> None:
-    """TAR is faster than RING without background traffic; slower with it is a reversal."""
+    """TAR beats RING without background traffic; if not with traffic, the pair is reversed."""
     unchanged = small.number("all_gather.background.pipelined")
     for slower, reversals in ((1.2, 1), (1.0, 0)):
         rows = dict(small.rows)
@@ -289,13 +289,13 @@ def test_a_pair_is_reversed_where_its_order_is(small: Study) -> None:
 
 def test_a_gain_below_the_agreement_with_codes_is_chance() -> None:
     for tar, chance in ((98.5, True), (101.5, True), (97.5, False), (102.5, False)):
-        found = gathers.gain(72, {64: {"TAR": tar, "RING": 100.0, "BRUCK": 200.0}})
-        assert found.value == pytest.approx(100 - tar)
-        assert found.by_chance == chance
+        gain = gathers.gain(72, {64: {"TAR": tar, "RING": 100.0, "BRUCK": 200.0}})
+        assert gain.value == pytest.approx(100 - tar)
+        assert gain.by_chance == chance
 
 
 def test_steps_of_buffers_count_by_doubling(small: Study) -> None:
-    """No step from 1 to 16 to 64 KiB moves the ratio as far as the whole range does."""
+    """No step from 1 to 16 to 64 KiB changes the ratio as much as the whole range does."""
     for rule in RULES:
         note = small.findings[f"scatter.buffers.{rule}"]["note"]
         step = float(note.split("Buffers move it by ")[1].split()[0])
@@ -317,7 +317,7 @@ def test_claims_that_hold_under_each_rule_are_counted_once(small: Study) -> None
 
 
 def test_large_rings_run_at_the_rate_of_their_slowest_link_by_flows(small: Study) -> None:
-    # TAR: one stream on each global link; the natural ring: two on one local link.
+    # TAR: one stream on each global link. The natural ring: two streams on one local link.
     for size in SMALL.flows:
         slowest = {"TAR": 71 * size / (4.7 * GIB), "RING": 2 * 71 * size / (5.25 * GIB)}
         for name, time in slowest.items():
@@ -330,7 +330,7 @@ def test_flows_with_delays_follow_small_blocks_and_plain_flows_large_ones(small:
     for name in ("RING", "TAR"):
         assert abs(table[name, 64]["delayed_error"]) < 0.01 < -table[name, 64]["fluid_error"]
         assert abs(table[name, 65536]["fluid_error"]) < 0.01
-    # Messages of several steps on the ring's twice used link at once.
+    # Messages of several steps use the ring's busiest link at the same time.
     assert table["RING", 65536]["delayed_error"] > 0.01
     for row in table.values():
         assert row["fluid_error"] == row["fluid_s"] / row["packet_s"] - 1
@@ -339,11 +339,12 @@ def test_flows_with_delays_follow_small_blocks_and_plain_flows_large_ones(small:
 
 @pytest.mark.parametrize("chunk", [64, 512])
 def test_delays_are_those_of_a_chunk_alone(chunk: int) -> None:
-    # A router: 50 ns and 0.75 ns to hand over; 0.505 ns a link; 13.5 ns at the ends; section 2.2.
+    # A router takes 50 ns and 0.75 ns for the hand-over, a link 0.505 ns, the ends 13.5 ns (section
+    # 2.2).
     wire = chunk / (5.25 * GIB) * 1e12
-    found = delays(chunk, GATHER_CUT)
-    assert 2 * found.terminal_ps == pytest.approx(13_500 + 2 * 505 + 50_750 + wire, abs=4)
-    for link in (found.local_ps, found.global_ps):
+    delay = delays(chunk, GATHER_CUT)
+    assert 2 * delay.terminal_ps == pytest.approx(13_500 + 2 * 505 + 50_750 + wire, abs=4)
+    for link in (delay.local_ps, delay.global_ps):
         assert link == pytest.approx(505 + 50_750 + wire, abs=6)
 
 
@@ -406,9 +407,9 @@ def test_a_study_that_was_stopped_goes_on_from_there(
 ) -> None:
     cases = [gather(2, "TAR", 64), gather(2, "RING", 64), flows(gather(2, "TAR", 64))]
     whole = simulate(cases)
-    first = simulate(cases[:2], kept=Unfinished(tmp_path))
+    first = simulate(cases[:2], store=Unfinished(tmp_path))
     assert first == {case: whole[case] for case in cases[:2]}
-    # A run of another build knows none of them.
+    # A run of another build ignores the stored rows.
     with monkeypatch.context() as other:
         other.setattr("opticoll_papers.common.build", lambda *_: "of another build")
         assert Unfinished(tmp_path).find(asdict(cases[0])) is None

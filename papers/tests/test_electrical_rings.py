@@ -1,8 +1,8 @@
 """The electrical side of the WRHT poster: times against theory, and rates at which claims hold.
 
-On a switch of rate B with a latency of L per cable, ring all_reduce of M bytes among N ranks takes
-2 (N - 1) (2 L + M / (N B)), recursive doubling log2(N) (2 L + M / B), halving and doubling
-2 log2(N) 2 L + 2 (N - 1) / N M / B.
+On a switch of rate B with a latency of L per cable, consider an all_reduce of M bytes on N ranks.
+The ring takes 2 (N - 1) (2 L + M / (N B)). Recursive doubling takes log2(N) (2 L + M / B). Halving
+and doubling takes 2 log2(N) 2 L + 2 (N - 1) / N M / B.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LATENCY_S = 500e-9
 
 
 class BreakEven(TypedDict):
-    """A line of break_even.csv, numbers read."""
+    """A line of break_even.csv, with numbers parsed."""
 
     fabric: str
     algorithm: str
@@ -63,13 +63,14 @@ def test_times_on_a_switch_are_those_of_theory(study: Results) -> None:
             ("e_hd_s", "halving_doubling"),
         ):
             expected = theory(name, row["ranks"], row["size_bytes"], rate)
-            # Blocks are whole numbers of bytes: up to one more each, of 100 kB and more.
+            # Blocks are whole numbers of bytes, so each of at least 100 kB has up to one byte more.
             assert row[column] == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_tapered_tree_slows_only_what_leaves_its_leaves(study: Results) -> None:
-    # 16 ranks per leaf share 8 cables. Of the ring 1 rank in 16 sends out of its leaf. Of recursive
-    # doubling all do in the steps with partners beyond: log2(N) - 4 of log2(N), at half the rate.
+    # 16 ranks per leaf share 8 cables. In the ring, 1 rank in 16 sends out of its leaf. In
+    # recursive doubling, all ranks do so at half the rate, in the log2(N) - 4 steps with partners
+    # on other leaves.
     for row in study.electrical:
         if row["fabric"] != "fat_tree" or row["rate_bits_per_second"] > 10**10:
             continue
@@ -85,12 +86,12 @@ def test_every_row_is_proved_and_holds_both_of_wrhts_numbers(study: Results) -> 
     }
     for row in study.electrical:
         assert row["verified"]
-        # Reference, section 1.5: 2 steps at 128 ranks, 3 at 256, each d / B + a.
+        # Reference, section 1.5: 2 steps at 128 ranks and 3 at 256, each of d / B + a.
         steps = {128: 2, 256: 3}[row["ranks"]]
         expected = steps * (row["size_bytes"] / 5e9 + 25e-6)
         assert row["wrht_claimed_s"] == pytest.approx(expected, rel=1e-9)
         assert row["wrht_constructed_s"] == pytest.approx(expected, rel=1e-9)
-        # Quick runs plan on light for 128 ranks only.
+        # Quick runs plan optical rings only for 128 ranks.
         assert (row["auto_s"] is None) == (row["ranks"] > 128)
         assert row["auto_s"] is None or row["auto_s"] < expected
 
@@ -115,8 +116,8 @@ def test_at_the_break_even_rate_theory_takes_wrhts_time(study: Results) -> None:
     for row in rows:
         size = 4 * MODELS[row["model"]]
         expected = wrht_claimed_s(row["ranks"], size)
-        taken = theory(row["algorithm"], row["ranks"], size, row["rate"] / 8)
-        assert taken == pytest.approx(expected, rel=1e-5)
+        seconds = theory(row["algorithm"], row["ranks"], size, row["rate"] / 8)
+        assert seconds == pytest.approx(expected, rel=1e-5)
 
 
 def test_what_was_solved_for_was_simulated_too(study: Results) -> None:
@@ -128,7 +129,7 @@ def test_what_was_solved_for_was_simulated_too(study: Results) -> None:
 
 
 def mean_saved(bytes_per_s: float, more_s: float = 0.0) -> float:
-    """Returns the percentage that WRHT saves on a switch, with each cable `more_s` slower."""
+    """Returns the percentage that WRHT saves on a switch whose cables are `more_s` slower."""
     saved = []
     for ranks in electrical.QUICK_RANKS:
         for model in MODELS.values():
@@ -136,8 +137,8 @@ def mean_saved(bytes_per_s: float, more_s: float = 0.0) -> float:
                 ("ring", 2 * (ranks - 1)),
                 ("recursive_doubling", ranks.bit_length() - 1),
             ):
-                taken = theory(name, ranks, 4 * model, bytes_per_s) + 2 * steps * more_s
-                saved.append(1 - wrht_claimed_s(ranks, 4 * model) / taken)
+                seconds = theory(name, ranks, 4 * model, bytes_per_s) + 2 * steps * more_s
+                saved.append(1 - wrht_claimed_s(ranks, 4 * model) / seconds)
     return 100 * sum(saved) / len(saved)
 
 
@@ -152,7 +153,8 @@ def test_the_mean_is_that_of_theory_and_judged_against_its_own_number(
     assert study.computed[id].value == pytest.approx(mean_saved(rate * 1e9 / 8), rel=1e-4)
     (said,) = (one for one in study.findings if one["id"] == id)
     assert said["paper"] == PRINTED["electrical"]
-    # 2 or 3 vectors at 40 Gb/s beside 2 and 7 or 8: only slow ports make that a quarter.
+    # WRHT sends 2 or 3 vectors at 40 Gb/s, the baselines 2 and 7 or 8: only slow ports explain 75
+    # %.
     assert said["verdict"] == ("conditional" if rate == 10 else "undecided")
 
 

@@ -1,4 +1,4 @@
-"""Judging of papers: no computed value knows the printed value beside it."""
+"""Judging of papers: computed values do not depend on the printed values."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def a_claim(judge: object, printed: Value | None = None, **more: object) -> Clai
 def test_a_criterion_gives_its_verdict(
     criterion: object, printed: Value | None, computed: Value, verdict: str
 ) -> None:
-    found = judge(a_claim(criterion, printed), Computed(computed))
-    assert found.verdict == verdict
-    assert found.criterion
+    judgement = judge(a_claim(criterion, printed), Computed(computed))
+    assert judgement.verdict == verdict
+    assert judgement.criterion
 
 
 def test_what_rests_on_printed_values_or_readings_is_never_reproduced() -> None:
@@ -93,11 +93,11 @@ def test_what_fails_under_a_reading_or_by_chance_is_not_refuted() -> None:
 
 
 def test_the_page_says_where_a_printed_value_comes_from_and_who_disputes_a_verdict() -> None:
-    found = judge(
+    judgement = judge(
         a_claim(Equal(), 5, evaluates="Eq. 2 at N = 4.", dispute="A referee counts 6."), Computed(5)
     )
-    assert "evaluated from Eq. 2 at N = 4." in found.note
-    assert "Disputed: A referee counts 6." in found.note
+    assert "evaluated from Eq. 2 at N = 4." in judgement.note
+    assert "Disputed: A referee counts 6." in judgement.note
     assert judge(a_claim(Equal(), 5), None).verdict == "left_out"
     assert judge(a_claim(Equal(), 5), None).verdict == "left_out"
 
@@ -194,7 +194,7 @@ def test_a_quick_run_judges_as_the_full_one_or_leaves_out(paper: str, tmp_path: 
 def test_computed_numbers_stay_the_same_without_the_printed_ones(
     paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other printed values in place of the paper's: only what says that it uses them may change."""
+    """With changed printed values, only values that declare their use in `uses` may change."""
     quick = reproduce(paper, tmp_path / "quick", quick=True)
     claims = load(paper)
     used = {name for claim in claims for name in claim.uses}
@@ -211,7 +211,7 @@ def test_computed_numbers_stay_the_same_without_the_printed_ones(
 
 
 def _other(printed: Value | None, used: bool) -> Value | None:
-    """Returns another value of the same kind, near the first if other values depend on it."""
+    """Returns another value of the same type; close to the original value if it is used."""
     match printed:
         case tuple():
             return tuple(_other(one, used) for one in printed)  # type: ignore[misc]
@@ -227,9 +227,9 @@ def test_the_committed_page_of_a_paper_has_its_items_as_they_are_claimed(paper: 
     items = re.findall(r"^\|.*\| \[([^]]+)\]\(#", text, re.MULTILINE)
     assert items == [claim.id for claim in load(paper)], "run `make papers`"
     for claim in load(paper):
-        found = judge(claim, None, paper)
-        assert f": {found.criterion}." in text, claim.id
-        assert found.claim.replace("|", "\\|") in text, claim.id
+        judgement = judge(claim, None, paper)
+        assert f": {judgement.criterion}." in text, claim.id
+        assert judgement.claim.replace("|", "\\|") in text, claim.id
 
 
 def test_the_page_of_papers_names_every_verdict_and_paper() -> None:
@@ -250,14 +250,14 @@ def test_the_page_of_a_paper_is_one_screen_with_the_values_of_its_items(paper: s
         for value, id in rows
     ]
     answer = answer_of(paper)
-    made = answer_page(
+    page_text = answer_page(
         papers.PAPERS[paper].title,
         answer,
         findings,
         figure=f"{paper}.svg",
         items=f"{paper}-items.md",
     )
-    assert text == made, "run `make papers`"
+    assert text == page_text, "run `make papers`"
     assert len(text.split()) <= 290
     assert len(answer.why) == 3
     assert (ROOT / "docs" / "papers" / f"{paper}.svg").exists()
@@ -284,8 +284,8 @@ def test_a_claim_is_counted_once_whatever_its_readings() -> None:
 
 
 def test_a_paper_that_contradicts_itself_is_inconsistent() -> None:
-    found = judge(a_claim(Equal(), 70, misses="inconsistent"), Computed(76))
-    assert found.verdict == "inconsistent"
+    judgement = judge(a_claim(Equal(), 70, misses="inconsistent"), Computed(76))
+    assert judgement.verdict == "inconsistent"
 
 
 def test_what_agrees_because_of_an_open_choice_is_undecided() -> None:
@@ -295,7 +295,7 @@ def test_what_agrees_because_of_an_open_choice_is_undecided() -> None:
 
 
 def test_counts_of_draws_have_an_interval() -> None:
-    # Wilson's 95 % interval of 61 of 100: 0.512 to 0.700 (Newcombe, 1998, has the formula).
+    # Wilson's 95 % interval for 61 of 100 is 0.512 to 0.700 (formula in Newcombe, 1998).
     low, high = share(61, 100).interval or (0, 0)
     assert (low, high) == pytest.approx((51.2, 70.0), abs=0.05)
     assert judge(a_claim(AtLeast(5, "some")), share(61, 100)).computed == 61.0

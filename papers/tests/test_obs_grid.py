@@ -1,4 +1,4 @@
-"""The OBS grid paper computed anew: against closed forms, published values and a slow replay."""
+"""The reproduction of the OBS grid paper, against formulas, published values and a slow replay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RANKS, LATENCY, BYTE, SET_UP = 64, 100e-6, 8e-9, 10e-3
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """Computes the study with few bursts."""
+    """Computes a quick run of the study."""
     return obs_grid.reproduce(Results(tmp_path_factory.mktemp("obs_grid"), "obs_grid", quick=True))
 
 
@@ -47,7 +47,7 @@ def test_only_what_few_bursts_and_replications_cannot_tell_is_left_out(results: 
 
 
 def seconds(algorithm: str, size: float, way: str) -> float:
-    """Returns the time by the corrected formulas; the block of an all_gather has whole bytes."""
+    """Returns the time by the corrected formulas; an all_gather's block has whole bytes."""
     rounds = int(math.log2(RANKS))
     ports = {"ideal": math.inf, "naive": 1}.get(way) or int(way[0])
     block = math.ceil(size / RANKS)
@@ -68,16 +68,16 @@ def seconds(algorithm: str, size: float, way: str) -> float:
 
 
 def test_costs_are_those_of_the_formulas(results: Results) -> None:
-    found = rows(results, "costs")
-    assert len(found) == 4 * 5 * 5
-    for row in found:
+    cost_rows = rows(results, "costs")
+    assert len(cost_rows) == 4 * 5 * 5
+    for row in cost_rows:
         expected = seconds(row["algorithm"], float(row["bytes"]), row["way"])
         assert float(row["time_s"]) == pytest.approx(expected, rel=1e-12), row
     printed = {
         (row["algorithm"], int(row["bytes"]), row["way"]): f"{float(row['time_s']):.6f}"
-        for row in found
+        for row in cost_rows
     }
-    # Worked values of the formulas, to the microsecond.
+    # Values of the formulas computed by hand, to the microsecond.
     assert printed["linear", 10**6, "4_ports"] == "0.670300"
     assert printed["ring", 10**3, "naive"] == "1.272616"
     assert printed["ring", 10**7, "2_ports"] == "0.095050"
@@ -95,9 +95,9 @@ def test_set_ups_are_counted_with_ceil(results: Results) -> None:
         ("binomial_tree", rounds, [3, 2, 2]),
     ):
         assert value(results, f"{name}.saved") == tuple(naive - one for one in needed)
-    # Three matchings for each step of an odd ring.
+    # Each step of a ring with an odd number of ranks has three matchings.
     assert value(results, "ring.naive_odd") == 3 * 62
-    # More ports also save one of the two transfers of a step.
+    # More ports also save one of the two transfers in a step.
     for size in (2**10, 2**20):
         saved = costs.seconds("ring", 1, size) - costs.seconds("ring", 2, size)
         transfers = steps * (LATENCY + size / RANKS * BYTE)
@@ -135,27 +135,27 @@ def test_each_algorithm_sends_as_its_slide_says(results: Results) -> None:
 
 def test_twice_the_ideal_time_is_where_a_message_takes_its_set_up(results: Results) -> None:
     message = (SET_UP - LATENCY) / BYTE
-    found = {row["algorithm"]: row for row in rows(results, "effective")}
+    row_by_algorithm = {row["algorithm"]: row for row in rows(results, "effective")}
     for algorithm, factor in (
         ("linear", 1.0),
         ("binomial_tree", 1.0),
         ("ring", 64.0),
         ("recursive_doubling", 6 * 64 / 63),
     ):
-        assert int(found[algorithm]["bytes"]) == round(factor * message)
-        assert float(found[algorithm]["naive_over_ideal"]) == pytest.approx(2, abs=1e-4)
+        assert int(row_by_algorithm[algorithm]["bytes"]) == round(factor * message)
+        assert float(row_by_algorithm[algorithm]["naive_over_ideal"]) == pytest.approx(2, abs=1e-4)
 
 
 def test_collectives_add_their_set_ups(results: Results) -> None:
     collectives = {"EP": 5, "FT": 17}
-    found = rows(results, "applications")
-    assert len(found) == 10
-    for row in found:
+    application_rows = rows(results, "applications")
+    assert len(application_rows) == 10
+    for row in application_rows:
         ports = {"ideal": math.inf, "naive": 1}.get(row["way"]) or int(row["way"][0])
         name = row["application"]
         each = math.ceil(4 / ports) if ports < 5 else 0
         added = collectives[name] * each * SET_UP
-        # Ranks of a real run arrive apart, and hide some of it.
+        # Ranks of a real run arrive at different times, which hides part of the setups.
         assert added - 1e-3 <= float(row["increase_s"]) <= added + 1e-9
         if each:
             own = value(results, f"{name.lower()}.{row['way']}.setups")
@@ -177,24 +177,24 @@ def test_a_message_of_an_all_to_all_carries_half_of_the_buffer(results: Results)
 
 
 def test_paths_that_are_kept_are_set_up_once(results: Results) -> None:
-    """All collectives of EP have the same four partners, for which four ports are enough."""
+    """In EP, all collectives have the same four partners, and four ports suffice for them."""
     kept = applications.replayed(applications.table("ep"), applications.grid(4), "kept")
     free = applications.replayed(applications.table("ep"), applications.IDEAL)
     assert kept.time_s - free.time_s == pytest.approx(SET_UP / 2, abs=1e-9)
 
 
 def test_congestion_costs_what_the_model_charges(results: Results) -> None:
-    found = {row["case"]: row for row in rows(results, "congestion")}
+    row_by_case = {row["case"]: row for row in rows(results, "congestion")}
     step = LATENCY + 10**5 * 8 / 10**10
-    assert float(found["ring, no bursts"]["time_s"]) == pytest.approx(SET_UP + 99 * step)
+    assert float(row_by_case["ring, no bursts"]["time_s"]) == pytest.approx(SET_UP + 99 * step)
     assert value(results, "goal.testbed") == pytest.approx(SET_UP + 5 * step)
-    # Without retries nothing ends that was blocked.
+    # Without retries, a replication ends at the first blocked setup.
     for name in ("ring", "tree", "linear"):
-        row = found[f"{name}, no retries"]
+        row = row_by_case[f"{name}, no retries"]
         assert round(float(row["blocked"]) * 10) == int(row["failed"]) > 0
-    # A link of the slides' own ladder carries 11 bursts of 28 on average.
+    # A link of the ladder on the slides carries 11 bursts on 28 wavelengths on average.
     for name in ("ring", "tree"):
-        assert found[f"{name}, own ladder, no retries"]["failed"] == "0"
+        assert row_by_case[f"{name}, own ladder, no retries"]["failed"] == "0"
 
 
 def test_bursts_without_queues_are_lost_as_erlang_says(results: Results) -> None:
@@ -206,7 +206,7 @@ def test_bursts_without_queues_are_lost_as_erlang_says(results: Results) -> None
 
 
 def rounds_of(call: str, size: int, root: int) -> list[list[tuple[int, int, int]]]:
-    """Returns source, destination and bytes per round: doubling, binomial trees, 16 ranks."""
+    """Returns (source, destination, bytes) per round of doubling or binomial trees on 16 ranks."""
     if call in ("Barrier", "Allreduce", "Alltoall"):
         amount = size // 2 if call == "Alltoall" else size
         return [[(rank, rank ^ 2**bit, amount) for rank in range(16)] for bit in range(4)]
@@ -221,9 +221,9 @@ def rounds_of(call: str, size: int, root: int) -> list[list[tuple[int, int, int]
 
 
 def slow_replay(text: str, ports: int, half_ps: int) -> int:
-    """Returns the time of a replay with a clock for each rank, in ps.
+    """Returns the picoseconds of a replay that keeps one clock per rank.
 
-    A group of `ports` rounds costs half a setup before and half a setup after.
+    A group of `ports` rounds costs half a setup before the rounds, and half a setup after them.
     """
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     calls: dict[int, list[dict[str, str]]] = {rank: [] for rank in range(16)}
@@ -247,7 +247,7 @@ def slow_replay(text: str, ports: int, half_ps: int) -> int:
             ends: dict[int, int] = {}
             for source, destination, amount in sent:
                 end = max(clock[source], clock[destination]) + 100_000_000 + amount * 8_000
-                # The path serves both until the last byte is there.
+                # The lightpath occupies both ranks until the last byte has arrived.
                 for rank in (source, destination):
                     ends[rank] = max(end, ends.get(rank, 0))
             for rank, end in ends.items():
@@ -264,32 +264,32 @@ def slow_replay(text: str, ports: int, half_ps: int) -> int:
 @pytest.mark.parametrize("application", ["ep", "ft"])
 def test_traces_take_what_a_slow_replay_says(application: str) -> None:
     text = applications.table(application)
-    found = applications.times(text)
-    assert found["ideal"] == slow_replay(text, 4, 0)
+    times = applications.times(text)
+    assert times["ideal"] == slow_replay(text, 4, 0)
     for way, ports in applications.WAYS.items():
-        assert found[way] == slow_replay(text, ports, 5_000_000_000), way
+        assert times[way] == slow_replay(text, ports, 5_000_000_000), way
 
 
 def test_half_of_the_ranks_of_mg_send_as_often_as_the_first(results: Results) -> None:
-    found = {row["call"]: row for row in rows(results, "motivation")}
-    # Collectives on all ranks alike; the others send 724 and receive 714.
-    assert [int(row["ranks_as_rank_0"]) for row in found.values()] == [16, 16, 16, 8, 16, 8, 8]
-    assert (int(found["send"]["most"]), int(found["irecv"]["most"])) == (724, 714)
-    assert int(found["irecv"]["rank_0"]) == int(found["wait"]["rank_0"])
+    calls = {row["call"]: row for row in rows(results, "motivation")}
+    # Collectives are equal on all ranks. The other ranks send 724 times and receive 714 times.
+    assert [int(row["ranks_as_rank_0"]) for row in calls.values()] == [16, 16, 16, 8, 16, 8, 8]
+    assert (int(calls["send"]["most"]), int(calls["irecv"]["most"])) == (724, 714)
+    assert int(calls["irecv"]["rank_0"]) == int(calls["wait"]["rank_0"])
 
 
 def test_losses_agree_with_another_simulator(results: Results) -> None:
-    """Shares lost that were found by another simulator, and by theory at the receivers."""
-    found = {(row["reading"], int(row["wavelengths"])): row for row in rows(results, "ladder")}
+    """Burst losses from another simulator, and from theory for the receivers."""
+    ladders = {(row["reading"], int(row["wavelengths"])): row for row in rows(results, "ladder")}
     for name, expected, tolerance in (
         ("one_way_random", 0.128, 0.05),
         ("one_way_first_fit", 0.32, 0.05),
         ("busiest_link", 0.074, 0.08),
         ("one_receiver", 0.47, 0.05),
     ):
-        assert float(found[name, 28]["loss"]) == pytest.approx(expected, rel=tolerance), name
-    assert int(found["whole_path", 28]["lost"]) == 0
-    twenty = found["whole_path", 20]
+        assert float(ladders[name, 28]["loss"]) == pytest.approx(expected, rel=tolerance), name
+    assert int(ladders["whole_path", 28]["lost"]) == 0
+    twenty = ladders["whole_path", 20]
     assert float(twenty["loss_low"]) <= 2.1e-4 <= float(twenty["loss_high"])
 
 

@@ -1,4 +1,4 @@
-"""The ODDL paper computed anew: against its own numbers and against closed forms."""
+"""The reproduction of the ODDL paper, against its own numbers and against closed formulas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RESNET50_BITS = 25_557_032 * 32
 VGG19_BITS = 143_667_240 * 32
 TENSORS = 161
 RATE = 100e9
-CIRCUITS = 3  # of an all_reduce on four nodes: 2 log2 N - 1
+CIRCUITS = 3  # circuits per rank in an all_reduce on four nodes: 2 log2 N - 1
 BEHIND, ON_ODDL = 97.3, 97.8  # minutes, Table 1
 
 
@@ -37,7 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 @pytest.mark.parametrize("nodes", [16, 64])
 def test_the_closed_form_of_a_ring_on_the_tree_is_what_a_simulation_says(nodes: int) -> None:
-    # The vector has one part for each node; the simulator computes rates in floats.
+    # The vector has one part per node. The simulator computes rates in floating point.
     fabric = scaling.NETWORKS["tree_ring"].spelled(nodes)
     for part in (1, 1000, 300_001):
         plan = opticoll.plan("all_reduce", fabric, "ring", size=part * nodes)
@@ -65,7 +65,7 @@ def test_only_large_systems_are_left_out(results: Results) -> None:
 
 
 def test_exchanges_far_apart_share_the_uplinks_of_a_tapered_tree(results: Results) -> None:
-    # Four nodes share an uplink, and with as many uplinks as nodes none does.
+    # With an uplink for four nodes, the nodes share it. With an uplink per node, they do not.
     assert value(results, "fat_tree.contention") == pytest.approx(4, rel=1e-2)
     assert "an uplink for each node: 1.004 times" in results.computed["fat_tree.contention"].note
 
@@ -78,13 +78,13 @@ def test_a_ring_of_many_waits_for_its_messages(results: Results) -> None:
         ratios.append((data_s + 2 * (nodes - 1) * 500e-9) / halving)
     grows = min(after / before for before, after in pairwise(ratios))
     assert value(results, "ring.efficiency") == pytest.approx(grows, rel=1e-5)
-    # The fewest nodes have 6 and 4 steps.
+    # The smallest system has 6 steps of the ring, and 4 of halving and doubling.
     assert value(results, "hd.efficient") == 1.5
     assert value(results, "hd.efficient.time") == pytest.approx(min(ratios), rel=1e-5)
 
 
 def test_any_two_nodes_of_a_grid_need_not_share_a_switch(results: Results) -> None:
-    # Of 255 others of a node of 16 x 16, 15 are in its row and 15 in its column.
+    # Of the 255 other nodes in a grid of 16 x 16, 15 are in the same row and 15 in the same column.
     assert value(results, "one_hop") == 1
     assert value(results, "one_hop.all") == pytest.approx(30 / 255)
 
@@ -104,11 +104,11 @@ def test_node_one_of_eight_meets_whom_the_figure_says(results: Results) -> None:
 
 
 def test_control_grows_with_the_circuits(results: Results) -> None:
-    # A request, a grant and a release for each of 2 log2 N - 1 circuits of a node.
+    # A node sends a request, a grant and a release for each of its 2 log2 N - 1 circuits.
     assert value(results, "control.ends") == 3
     node = math.log(15 / 7) / math.log(16)
     assert value(results, "control.growth") == pytest.approx(node)
-    # A request and a grant of 500 ns each for each circuit on the path.
+    # Each circuit on the critical path needs a request and a grant of 500 ns each.
     assert "spends 7 to 15 us" in results.computed["control.growth"].note
     assert value(results, "control.growth.all") == pytest.approx(1 + node)
     exchanges = {
@@ -123,10 +123,10 @@ def test_control_grows_with_the_circuits(results: Results) -> None:
 def test_tuning_adds_nothing_that_four_nodes_would_see(results: Results) -> None:
     tuning_s = 25_040 * TENSORS * CIRCUITS * 10.5e-9
     assert value(results, "table1.difference") == pytest.approx(tuning_s, rel=1e-3)
-    # The shortest iteration, which most circuits are added to.
+    # The circuits add the largest share to the shortest iteration.
     worst = 1 + TENSORS * CIRCUITS * 10.5e-9 / (BEHIND * 60 / 200_200)
     assert value(results, "table1.equivalent") == pytest.approx(worst, rel=1e-6)
-    # Requests of 2 us for each circuit make more of it than a per cent.
+    # With requests of 2 us per circuit, the difference exceeds one percent.
     slow = worst + TENSORS * CIRCUITS * 2e-6 / (BEHIND * 60 / 200_200)
     assert value(results, "table1.equivalent.2us") > 1.01
     assert value(results, "table1.equivalent.2us") == pytest.approx(slow, rel=1e-2)
@@ -134,7 +134,8 @@ def test_tuning_adds_nothing_that_four_nodes_would_see(results: Results) -> None
 
 def test_latency_is_paid_where_nothing_hides_it(results: Results) -> None:
     each, hidden = value(results, "latency.cause")
-    # Four exchanges of each tensor, 4.5 us longer each, of 220 ms and 12.3 ms for the gradients.
+    # Each tensor has four exchanges, which take 4.5 us longer. An iteration computes for 220 ms and
+    # sends gradients for 12.3 ms.
     added_s = TENSORS * 4 * 4.5e-6
     iteration_s = 0.22 + 1.5 * RESNET50_BITS / RATE + TENSORS * 4 * 500e-9
     assert each == pytest.approx(100 * added_s / iteration_s, rel=0.01)
@@ -150,7 +151,7 @@ def test_all_files_are_written(results: Results) -> None:
     assert all((results.folder / name).stat().st_size > 0 for name in expected)
 
 
-# N: grid, switches, ports, steps, retunes, wavelengths for halving and doubling, for any pair.
+# By N: grid, switches, ports, steps, retunes, wavelengths for halving and doubling, for any pair.
 SWITCHES = {
     4: ((2, 2), 4, 2, 4, 3, 1, 1),
     16: ((4, 4), 8, 4, 8, 7, 2, 3),
@@ -177,7 +178,7 @@ def test_switches_are_counted(results: Results) -> None:
 
 @pytest.mark.parametrize(
     ("batch", "iterations", "electrical_ms", "difference_us"),
-    # Iterations count an incomplete last batch of each epoch.
+    # Iterations include an incomplete last batch in each epoch.
     [
         (32, 200_200, 29.16, 150),
         (64, 100_100, 58.32, 300),
@@ -205,7 +206,7 @@ def test_requests_of_four_nodes_add_what_theory_says(results: Results) -> None:
         buckets = {"tensor": TENSORS, "all": 1}.get(row["buckets"])
         if row["overlap"] == "true" or buckets is None:
             continue
-        # Nothing is hidden: every circuit is asked for, and its lasers tuned.
+        # Nothing is hidden: every circuit is requested, and its lasers are tuned.
         added_s = buckets * CIRCUITS * (request_s + 10.5e-9)
         minutes = 97.3 + four_nodes.iterations(batch) * added_s / 60
         assert float(row["oddl_min"]) == pytest.approx(minutes, abs=2e-4)
@@ -240,10 +241,10 @@ def test_larger_systems_send_as_long_as_theory_says(results: Results) -> None:
         data_s = 2 * (nodes - 1) / nodes * bits / (planes * RATE)
         waiting_s = exchanges * 500e-9
         if network.startswith("oddl"):
-            # A request and a grant, tuning, locking, for each circuit.
+            # Each circuit needs a request and a grant, tuning, and locking.
             waiting_s += (exchanges - 1) * (2 * 500e-9 + 10.5e-9 + 100e-9)
         theory = data_s + buckets * waiting_s
-        # Chunks are whole bytes: each exchange may send some more.
+        # Chunks are whole bytes, so an exchange may send slightly more.
         assert float(row["communication_s"]) == pytest.approx(theory, rel=1e-4)
         parts = ("compute_s", "exposed_communication_s", "reconfiguration_s", "control_s")
         total = sum(float(row[part]) for part in parts)
@@ -255,7 +256,7 @@ def test_the_timeline_shows_no_port_busy_twice(results: Results) -> None:
     for row in rows(results, "timeline"):
         port = (row["algorithm"], row["source"], row["plane"])
         flows.setdefault(port, []).append((float(row["start_s"]), float(row["sent_s"])))
-    # Both ports of 16 ranks, by both algorithms.
+    # 16 ranks with two ports each, in plans of two algorithms.
     assert len(flows) == 2 * 16 * 2
     for own in flows.values():
         own.sort()

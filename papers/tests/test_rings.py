@@ -1,4 +1,4 @@
-"""The papers computed anew: findings, tables and figures against the reference's values."""
+"""The reproductions of OpTree and WRHT: findings, tables and figures against the reference."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from support import ALL_CASES, BROAD, broad
 
 
 class Reproduction:
-    """The findings of a paper by id, its tables, and the folder with its files."""
+    """Findings of a paper by id, its tables, and the folder with its files."""
 
     def __init__(self, results: Results) -> None:
         self.findings = {finding["id"]: finding for finding in results.findings}
@@ -71,10 +71,11 @@ def of_wrht(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
 @pytest.mark.parametrize(
     ("paper", "faster_than"),
     [
-        # One block per lightpath: a relay-tree bound of 19 against 70 steps (the reference, section
-        # 4.3). With several, rounds of growth: ceil(log(1024) / log(1 + 2 * 64)).
+        # With one block per lightpath, the relay-tree bound is 19 and OpTree needs 70 steps
+        # (reference, section 4.3). With several, the bound `growth` is ceil(log(1024) / log(1 + 2 *
+        # 64)).
         ("optree", {("all_gather", 1024, 64): ({"relay_tree": 19, "growth": 2}, 70)}),
-        # 1 + 2 * 64 ranks after one step.
+        # After one step, at most 1 + 2 * 64 ranks have a contribution.
         ("wrht", {("all_reduce", 128, 64): ({"growth": 1}, 2)}),
     ],
 )
@@ -103,7 +104,7 @@ def test_own_plans_stand_apart_from_the_papers_numbers(
     assert any(title.startswith(("Not in the paper", "Not in the poster")) for title in titles)
 
 
-# Values of theory, by formulas or by hand; reference, sections 1.2, 2.1 to 2.5, 3.
+# Values of theory, computed by formulas or by hand; reference, sections 1.2, 2.1 to 2.5, 3.
 OPTREE_VALUES: dict[str, Value] = {
     "lemma1.ring.even": tuple(-(-(n * n // 4) // 2) for n in range(4, 17, 2)),
     "lemma1.ring.odd": tuple(-(-(n * n // 4) // 2) for n in (3, 5, 7, 9)),
@@ -116,50 +117,50 @@ OPTREE_VALUES: dict[str, Value] = {
     "example.two_stages.subsets": ("5 9 13", "2 3 4"),
     "example.two_stages.wavelengths": (4 * 4**2 // 8, 4 * 4**2 // 4),
     "example.two_stages": (8 + 16) // 2,
-    # Eight pairs on opposite arcs fit 4 wavelengths; then twice 2 * 3 * floor(9/4).
+    # Eight pairs on opposite arcs fit into 4 wavelengths. The other stages need 2 * 3 * floor(9/4).
     "example.three_stages.wavelengths": (4, 12, 12),
     "example.three_stages": (4 + 12 + 12) // 2,
     "example.three_stages.theorem": math.ceil(5 * 16 ** (4 / 3) / 16),
     "intro.steps.existing": 512 / 72,
     "intro.steps.existing.example": 8 / 12,
     "intro.steps.existing.4096": 259 / 340,
-    # A third of 8 and of 16 wavelengths, each rounded up.
+    # Stages 1 and 2 need 8 and 16 wavelengths; divided by 3 and rounded up, 3 and 6 slots.
     "theorem1.stages": 3 + 6,
     "theorem1.equal": 0,
-    # 4x2x2x2x2 on 64 nodes: 4 + 4 * 4 slots; the formula has 20.68, rounded up.
+    # 4x2x2x2x2 on 64 nodes needs 4 + 4 * 4 slots; the formula gives 20.68, rounded up.
     "theorem1.any": 1,
     "routing.children": (16, 4, 1),
     "routing.data": (1, 4, 16),
-    # 2^9, 4^5 and 4^6 nodes.
+    # 2^9, 4^5 and 4^6 nodes have whole radices.
     "routing.whole": 3,
     "theorem2.bracket": 0,
     "theorem2.trees": 0,
-    # The other whole p have p^theta above 1024.
+    # For all other whole p, p^theta is above 1024.
     "baseline.wrht.total": 1023 - len((2, 4, 32, 1024)),
-    # p^theta = N.
+    # Without rounding, p^theta = N.
     "baseline.wrht.total.unrounded": 0,
     "table1.wrht.total.first": 1 + 7 + 129,
     "table1.wrht.total.second": 1 + 7 + 2 * 129,
-    # The integer parts of 2.69^2 / 512 and / 256 are 0, of which the first is rounded up.
+    # 2.69^2 / 512 and 2.69^2 / 256 round down to 0; only the first is rounded up.
     "theorem1.proof": math.ceil(1024 / 1024 ** (1 / 7)),
     "theorem2.ceiling": 2,
     "theorem2.nearest": 0,
     "baseline.neighbour_exchange": (8, 512, 1, 2),
     "table1.ring": 1023,
     "table1.neighbour_exchange": 512,
-    # p = 129, theta = 2.
+    # Here p = 129 and theta = 2.
     "table1.wrht": 1 + 129 + 129,
     "table1.wrht.formula": 0,
-    # To collect; eight times 129 blocks to exchange; every other block to each of 64 on a side.
+    # 1 step collects, 17 steps exchange eight times 129 blocks, and 1023 distribute the others.
     "table1.wrht.constructed": 1 + 1024 * 8 // 64 // 8 + 1 + 1023,
     "table1.one_stage": 1024**2 // 8 // 64,
     "table1.optree": math.ceil(13 * 1024 ** (8 / 7) / (8 * 64)),
-    # 4x4x4x4x4: N/m ceil(m^2/8), then four times N/m floor(m^2/4).
+    # 4x4x4x4x4: N/m ceil(m^2/8) lightpaths, and then four times N/m floor(m^2/4).
     "table1.optree.constructed": (512 + 4 * 1024) // 64,
     "time": 0,
     "equation3": math.ceil(7 * 1024 ** (8 / 7) / (4 * 64)),
     "theorem3.proof": math.ceil(13 * 1024 / (8 * 64)),
-    # 4 MiB in flits of 32 B, 1 ns each, beside 838.8608 us and 25 us.
+    # 4 MiB have flits of 32 B, 1 ns each; the step takes 838.8608 us and 25 us.
     "setup.conversion": 100 * (4 * 2**20 / 32 * 1e-9) / 863.8608e-6,
     "setup.packets": (128, 32),
     "fig4.shape.1024": ("falling", "flat", "rising"),
@@ -185,14 +186,14 @@ def test_what_is_computed_for_optree_is_what_theory_says(id: str, of_optree: Rep
 
 
 def test_a_tree_of_at_most_three_children_misses_the_best() -> None:
-    # Reference, section 3: seven stages of 3 need 86 slots by link load, 91 with first fit.
+    # Reference, section 3: seven stages of 3 need 86 slots by link load, and 91 with first fit.
     small = construct("all_gather", 1024, 64, "optree:depth=paper")
     assert small.verified
     assert 86 <= small.steps <= 91
 
 
 def test_trees_with_equal_groups_take_what_their_loads_ask_for() -> None:
-    # N/8 wavelengths times the first radix, N/4 times each later one, for powers of two.
+    # Powers of two need N/8 wavelengths times the first radix, and N/4 times each later radix.
     for ranks, wavelengths in ((64, 8), (512, 64), (1024, 64)):
         for depth in range(1, ranks.bit_length()):
             for radices in even_trees(ranks, depth):
@@ -219,7 +220,7 @@ def test_loads_of_trees_are_those_of_verified_plans(radices: str) -> None:
     assert loads.max(axis=(1, 2)).tolist() == expected
 
 
-# Found by hand in whole numbers; a float is next to a whole number here.
+# Cases found by hand in whole numbers, in which a float is close to a whole number.
 @pytest.mark.parametrize(
     ("ranks", "wavelengths", "depth", "steps"),
     [(8394, 1, 2, 288_394), (5841, 1, 7, 32_766), (1_048_575, 64, 2, 6_291_448), (1024, 64, 5, 72)],
@@ -247,20 +248,20 @@ def test_plans_claim_what_the_formulas_of_papers_give(ranks: int, wavelengths: i
 
 @pytest.mark.parametrize(("ranks", "fewest"), [(512, 32), (1024, 72), (2048, 160), (4096, 352)])
 def test_trees_of_the_papers_depth_tie_with_the_best(ranks: int, fewest: int) -> None:
-    # Two stages of 2 take as long as one of 4: N/8 twice.
+    # Two stages of 2 take as long as one stage of 4: N/8 twice.
     depth = {512: 6, 1024: 7, 2048: 7, 4096: 8}[ranks]
     assert depth in best_depths(ranks, 64)
     assert least_slots(ranks, 64, depth) == fewest
 
 
 def test_a_ring_on_all_wavelengths_is_faster_than_optree(of_optree: Reproduction) -> None:
-    # 512 slots of a 64th of 4 MiB, beside 72 of 4 MiB.
+    # 512 slots of a 64th of 4 MiB, compared with 72 slots of 4 MiB.
     expected = 512 * step_time_ps(4 * 1024**2 // 64) / (72 * step_time_ps(4 * 1024**2))
     computed = of_optree.results.computed["intro.traditional"].value
     assert computed == pytest.approx(expected, rel=1e-6)
 
 
-# Reference, section 2.2: steps of OpTree, WRHT, Ring and NE by ranks and wavelengths.
+# Reference, section 2.2: steps of OpTree, WRHT, Ring and NE, by ranks and wavelengths.
 STEPS = {
     (512, 64): (32, 259, 511, 256),
     (1024, 64): (70, 259, 1023, 512),
@@ -285,7 +286,7 @@ def test_reductions_are_means_of_ratios_of_steps(id: str, of_optree: Reproductio
 
 
 def test_reductions_by_plans_are_ratios_of_their_slots(of_optree: Reproduction) -> None:
-    # NE takes 512 slots; the trees 72, 49, 36 and 18: reference, section 3, and by link load.
+    # NE needs 512 slots. The trees need 72, 49, 36 and 18 (reference, section 3, and link loads).
     (row,) = (
         row
         for row in of_optree.rows("reductions.csv")
@@ -310,8 +311,8 @@ def test_what_the_paper_leaves_open_is_neither_reproduced_nor_refuted(
 
 
 def test_optree_on_fat_trees_takes_what_theory_says(of_optree: Reproduction) -> None:
-    # Full bisection, 256 ranks, four stages of 4: 255 blocks at 100 Gb/s over each rank's own
-    # cable, and the latency of the longest route of each stage: 4, 4, 2 and 2 cables of 500 ns.
+    # A fat tree with full bisection, 256 ranks, four stages of 4. Each rank's own cable carries 255
+    # blocks at 100 Gb/s. The longest routes of the stages have 4, 4, 2 and 2 cables of 500 ns.
     rows = of_optree.rows("fat_tree.csv")
     assert len(rows) == 2 * 7 * 3
     own = [row for row in rows if row["algorithm"] == "optree" and "up=1x16" in row["fabric"]]
@@ -320,7 +321,7 @@ def test_optree_on_fat_trees_takes_what_theory_says(of_optree: Reproduction) -> 
         assert float(row["time_s"]) == pytest.approx(expected, rel=1e-9)
 
 
-# Reference, section 2.1 and 3: formula, constructed.
+# Reference, sections 2.1 and 3: steps by formula, and steps of the constructed plan.
 TABLE_ONE = {
     "ring": ("1023", "1023"),
     "neighbour_exchange": ("512", "512"),
@@ -346,14 +347,14 @@ def test_theorem_one_is_shown_for_every_depth(of_optree: Reproduction) -> None:
 
 
 def test_wrht_shows_its_steps_and_times(of_wrht: Reproduction) -> None:
-    # Reference, section 1.5: (1024, w) for w = 1, 2, 4, 16, 64, 128, 256.
+    # Reference, section 1.5: 1024 ranks with w = 1, 2, 4, 16, 64, 128, 256.
     steps = [f"{count} / {count}" for count in (13, 9, 7, 4, 3, 3, 3)]
     assert of_wrht.shown("Steps of all_reduce")["1024"] == steps
     (times,) = (table for table in of_wrht.results.tables if table.title.startswith("Time of"))
     assert {(line[0], line[1]) for line in times.rows} == {
         (model, str(ranks)) for model in wrht.MODELS for ranks in wrht.TIME_RANKS
     }
-    # Reference, section 2.6, and the formula of the ring that quick runs do not build.
+    # Reference, section 2.6, and the formula of the ring, which quick runs do not construct.
     (vgg,) = (line for line in times.rows if line[:2] == ["VGG16", "1024"])
     assert vgg[2:4] == ["331.27", "271.73*"]
 
@@ -374,7 +375,7 @@ def test_what_is_refuted_is_said(name: str, request: pytest.FixtureRequest) -> N
     reproduction: Reproduction = request.getfixturevalue(name)
     refuted = [one for one in reproduction.findings.values() if one["verdict"] == "refuted"]
     assert refuted
-    # By a number beside a printed one, or by a margin to a threshold.
+    # A refutation has a number next to the printed number, or a margin to a threshold.
     assert [one["id"] for one in refuted if one["computed"] is None or not one["margin"]] == []
 
 
@@ -417,7 +418,7 @@ def test_no_plan_of_the_tables_fails_verification(
         assert any(row["verified"] == "true" for row in rows)
 
 
-# Reference, section 2.3, ceil of the continuous formula at w = 64.
+# Reference, section 2.3: the continuous formula, rounded up, for w = 64.
 THEOREM_ONE = {
     512: [512, 68, 40, 34, 32, 32, 32, 33, 34, 36],
     1024: [2048, 192, 101, 80, 72, 70, 70, 72, 74, 76],
@@ -446,14 +447,14 @@ def test_steps_by_depth_are_those_of_theorem_one_and_equation_three(
 
 
 def test_equation_three_is_evaluated_exactly() -> None:
-    # N = m^k with w dividing: N m k / (4w) is whole, 4^5 * 4 * 5 / (4 * 64) = 80.
+    # With N = m^k, N m k / (4w) is whole if w divides it: 4^5 * 4 * 5 / (4 * 64) = 80.
     assert equation_three_steps(4**5, 64, 5) == 80
     assert equation_three_steps(4**5, 63, 5) == 82  # 81.27
     assert theorem_three_proof_steps(1024, 64, 7) == 26
 
 
 def test_the_printed_wrht_formula_gives_16() -> None:
-    # Reference, section 2.1: 7 + 8 + 1.
+    # Reference, section 2.1: 7 + 8 + 1 steps.
     assert table_row(1024, 129, 2) == 16
 
 
@@ -464,7 +465,7 @@ def test_the_papers_cases_have_the_references_steps(case: tuple[int, int]) -> No
 
 
 def test_only_the_ceiling_reading_gives_the_published_reductions() -> None:
-    # Reference, section 2.2: rounded or truly minimal k at 2048 ranks misses them.
+    # Reference, section 2.2: k rounded, or k minimal, at 2048 ranks gives other numbers.
     printed = (56.36, 92.76, 85.54)
     candidates = [(ranks, 64) for ranks in (256, 512, 1024, 2048, 4096)]
     assert case_sets(printed, candidates, "ceil") == [((1024, 64), (2048, 64))]
@@ -485,11 +486,11 @@ def test_where_claims_hold_the_circuit_time_is_steps_times_one_step(
 
 
 def test_a_step_takes_transmission_and_reconfiguration() -> None:
-    # 4 MiB at 40 Gb/s is 838.8608 us; reconfiguration 25 us.
+    # 4 MiB at 40 Gb/s take 838.8608 us, and the reconfiguration takes 25 us.
     assert step_time_ps(4 * 1024**2) == 863_860_800
 
 
-# Reference, section 2.2: absolute times at 4 MiB and at 4 MiB / 1024, in ms.
+# Reference, section 2.2: times in ms for 4 MiB, and for 4 MiB / 1024.
 @pytest.mark.parametrize(
     ("algorithm", "large_ms", "small_ms"),
     [
@@ -511,7 +512,7 @@ def test_fig_5_has_the_references_times(
     assert times[4 * 1024] == pytest.approx(small_ms, abs=0.001)
 
 
-# Reference, section 2.6: reduction of time by WRHT against O-Ring in whole percent.
+# Reference, section 2.6: percentage of O-Ring's time that WRHT saves, rounded.
 REDUCTIONS = {
     "AlexNet": [5, -34, -20, 1, 26, 34],
     "VGG16": [2, -42, -35, -22, -3, -4],
@@ -572,12 +573,13 @@ def test_wrht_for_all_reduce_takes_its_claimed_steps_everywhere(of_wrht: Reprodu
 
 
 def test_small_groups_take_fewer_steps_than_the_formula(of_wrht: Reproduction) -> None:
-    # By hand from 1024: groups of 3 leave 342, 114, 38, 13 representatives, of 5 205, 41, 9, of 9
-    # 114, 13, of 33 32 and 1, of 129 8. At most 22 exchange directly on 64 wavelengths.
+    # Computed by hand for 1024 ranks. Groups of 3 leave 342, 114, 38 and 13 representatives. Groups
+    # of 5 leave 205, 41 and 9, groups of 9 leave 114 and 13, groups of 33 leave 32 and 1, groups of
+    # 129 leave 8. Up to 22 can exchange directly on 64 wavelengths.
     computed = of_wrht.results.computed
     assert computed["steps.groups"].value == (4 + 1 + 4, 3 + 1 + 3, 2 + 1 + 2, 2 + 2, 1 + 1 + 1)
     assert computed["scheme.repeated"].value == 0
-    # 22^2 / 8 = 60.5 and 23^2 / 8 = 66.1 wavelengths of 64.
+    # 22^2 / 8 = 60.5 and 23^2 / 8 = 66.1 of 64 wavelengths.
     assert "to 22 exchange" in computed["scheme.repeated"].note
     wide = tuple(group // 2 for group in (3, 4, 5, 9, 16, 33, 129))
     assert computed["scheme.group_wavelengths"].value == wide
@@ -586,8 +588,8 @@ def test_small_groups_take_fewer_steps_than_the_formula(of_wrht: Reproduction) -
 
 
 def test_an_all_to_all_of_an_odd_ring_needs_less_than_the_formula(of_wrht: Reproduction) -> None:
-    # Reference, section 4: exact wavelengths of an all-to-all on a ring. Of an odd one all shortest
-    # paths cross n (n^2 - 1) / 4 links, on 2n directed ones.
+    # Reference, section 4: exact wavelengths of an all-to-all on a ring. For odd n, all shortest
+    # routes have n (n^2 - 1) / 4 links in total, and there are 2n directed links.
     computed = of_wrht.results.computed
     odd = tuple((n * n - 1) // 8 for n in range(3, 17, 2))
     even = tuple(-(-n * n // 8) for n in range(2, 17, 2))
@@ -609,7 +611,7 @@ def test_a_ring_on_all_wavelengths_beats_the_ring_and_wrht(of_wrht: Reproduction
 def test_one_wavelength_takes_as_many_times_as_long_as_it_takes_steps(
     of_wrht: Reproduction,
 ) -> None:
-    # Each step sends the whole vector, so times are as steps.
+    # Each step sends the whole vector, so times are proportional to steps.
     steps = {(row["ranks"], row["wavelengths"]): row for row in of_wrht.rows("steps.csv")}
     ratios = [
         int(steps[ranks, "1"]["formula"]) / int(steps[ranks, "64"]["formula"])
@@ -622,7 +624,7 @@ def test_one_wavelength_takes_as_many_times_as_long_as_it_takes_steps(
 def test_the_share_of_an_iteration_is_between_perfect_and_no_overlap(
     of_wrht: Reproduction,
 ) -> None:
-    # A ring of 256 on one switch: 510 steps of two cables of 500 ns and a 256th of the bucket.
+    # A ring of 256 ranks on one switch: 510 steps of two cables of 500 ns and 1/256 of the bucket.
     rate = 100
     note = of_wrht.results.computed["intro.share"].note
     shares = {
@@ -635,7 +637,7 @@ def test_the_share_of_an_iteration_is_between_perfect_and_no_overlap(
         sizes = timed.buckets("ddp")
         computing = timed.iterate("ddp", True, dict.fromkeys(sizes, (0, 0, 0))).compute_ps / 1e12
         sending = sum(510 * (1e-6 + 8 * size / 256 / (rate * 1e9)) for size in sizes)
-        # The note has one decimal.
+        # The note states one decimal.
         assert share <= 100 * sending / (computing + sending) + 0.06
         assert share >= 100 * (1 - computing / sending) - 0.06
     inside = sum(50 <= share <= 90 for share in shares.values())
@@ -651,7 +653,7 @@ def test_the_abstracts_numbers_are_exchanged_and_not_reached_on_light(
     assert computed["headline.order"].value == pytest.approx(means)
     assert of_wrht.findings["headline.order"]["verdict"] == "undecided"
     assert of_wrht.findings["headline.order.exchanged"]["verdict"] == "conditional"
-    # Means of the reference's percentages: over all ranks, and up to 1024 ranks.
+    # Means of the reference's percentages over all ranks, and over up to 1024 ranks.
     every = [percent for own in REDUCTIONS.values() for percent in own]
     fewer = [percent for own in REDUCTIONS.values() for percent in own[:4]]
     assert computed["conclusion.optical.4096"].value == pytest.approx(sum(every) / 24, abs=0.5)
@@ -662,8 +664,8 @@ def test_the_abstracts_numbers_are_exchanged_and_not_reached_on_light(
 
 
 def test_striping_gives_the_theory_for_groups_of_three(of_wrht: Reproduction) -> None:
-    # 1024 ranks: 342, 114, 38, 13, 5, 2 representatives, then an exchange of two that fits the 64
-    # wavelengths: 6 + 1 + 6 steps, each 1/64 of the vector.
+    # 1024 ranks leave 342, 114, 38, 13, 5 and 2 representatives, and then two exchange. The 64
+    # wavelengths allow 6 + 1 + 6 steps, each with 1/64 of the vector.
     beside = of_wrht.results.computed["scheme.group_size.striped"]
     assert isinstance(beside.value, tuple)
     for (model, parameters), shown in zip(wrht.MODELS.items(), beside.value, strict=True):
@@ -680,7 +682,7 @@ def test_striping_gives_the_theory_for_groups_of_three(of_wrht: Reproduction) ->
 
 
 def test_small_groups_save_what_theory_says_against_the_ring(of_wrht: Reproduction) -> None:
-    # 128 ranks: 43, 15, 5 and 2 representatives, 4 + 1 + 4 steps; 512 ranks: down to 1, 6 + 6.
+    # 128 ranks: 43, 15, 5 and 2 representatives need 4 + 1 + 4 steps. 512 ranks need 6 + 6.
     saved = []
     for ranks, steps in ((128, 9), (256, 11), (512, 12), (1024, 13), (2048, 14), (4096, 15)):
         for parameters in wrht.MODELS.values():

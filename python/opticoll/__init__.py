@@ -8,8 +8,8 @@
 >>> opticoll.format_time(plan.simulate(opticoll.parse_size("4MiB"), policy="every_step").time_ps)
 '10.3663296ms'
 
-Sizes are written with their unit (`4MiB`) or given as whole bytes. Everything here and in the
-command line has the same name. Importing this package loads the compiled core and nothing else.
+Sizes are texts with a unit (`4MiB`), or whole numbers of bytes. Names are the same in Python and on
+the command line. Importing this package imports only the compiled core.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Returns a function of studies, whose module is loaded on first use."""
+    """Returns a function for studies, whose module is imported on first use."""
     if name not in ("results", "sweep"):
         raise AttributeError(f"module `opticoll` has no attribute `{name}`")
     return getattr(import_module("opticoll.study.interface"), name)

@@ -1,10 +1,10 @@
-"""The command `opticoll`, also as `python -m opticoll`."""
+"""The command `opticoll`, which also runs as `python -m opticoll`."""
 
 import sys
 
 
 def run() -> int:
-    """Runs the command line, and handles an interrupt also while modules are loaded."""
+    """Runs the command line; handles interrupts even while modules are imported."""
     try:
         from opticoll.cli.main import main
     except KeyboardInterrupt:

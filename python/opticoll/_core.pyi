@@ -1,4 +1,4 @@
-"""The compiled core. Everything numeric happens there; see the modules of this package for use."""
+"""The compiled core, which does all numerical work; the package `opticoll` exports its classes."""
 
 from collections.abc import Callable, Iterator
 from os import PathLike
@@ -15,23 +15,23 @@ from opticoll.commands.run import RunRow
 
 __version__: str
 BESIDE: int
-"""In the columns `source_port` and `destination_port`: beside a circuit switch."""
+"""Value of `source_port` and `destination_port` for a message that does not use the switch."""
 CONVERTED: int
-"""In the column `wavelength`: converters choose it link by link."""
+"""Value of `wavelength` if converters choose a wavelength on each link."""
 
 class OpticollError(ValueError):
-    """Base of all errors of opticoll."""
+    """Base class of all errors of opticoll."""
 
     field: tuple[str | int, ...]
-    """The argument at fault; set by `opticoll.compare` only."""
+    """Path to the wrong argument; only `opticoll.compare` sets it."""
     hint: ClassVar[str | None]
-    """What helps after an error of this kind, where the message does not say it all."""
+    """Remedy for errors of this class whose messages name none, or None."""
 
 class UnitError(OpticollError): ...
 
 class FabricError(OpticollError):
     option: str | None
-    """The option at fault, if it is one."""
+    """The wrong option, or None."""
 
 class CollectiveError(OpticollError): ...
 class AlgorithmError(OpticollError): ...
@@ -42,19 +42,19 @@ class ProgramError(OpticollError): ...
 
 class SimulationError(OpticollError):
     setting: str | None
-    """The setting at fault, if it is one."""
+    """The wrong setting, or None."""
 
 class MemoryLimitError(OpticollError): ...
 class TraceError(OpticollError): ...
 class TrainingError(OpticollError): ...
 
 class OptionEntry(TypedDict):
-    """An option of a record, or something else that is said of it under a name."""
+    """An option of a record, or another fact on the record, by name."""
 
     name: str
     meaning: str
     unit: str | None
-    range: str | None  # values, in words
+    range: str | None  # possible values, in words
     default: str | None
     required: bool
     source: str | None
@@ -67,34 +67,34 @@ class Record(TypedDict):
     summary: str
     citation: str
     options: list[OptionEntry]
-    collective: str | None  # of an algorithm, else None
-    by_size: bool  # whether an algorithm's plans depend on the size and the policy
-    family: str | None  # the only family of fabrics that an algorithm is for; None is any
+    collective: str | None  # only for algorithms
+    by_size: bool  # True if plans of an algorithm depend on size and policy
+    family: str | None  # only family that an algorithm supports; None: all families
 
 class Drawing(TypedDict, total=False):
-    """How a fabric is drawn; what its family has of it."""
+    """Positions at which a fabric is drawn; a family has some of these entries."""
 
-    places: NDArray[np.float64]  # a row a vertex, ranks first: x to the right, y upwards
-    around: NDArray[np.uint32]  # links that lead from one side of the picture to the other
-    nodes: NDArray[np.uint32]  # by rank, the node of a grid of switches
-    dark: list[tuple[int, int]]  # ranks, and the planes in which no light reaches them
+    places: NDArray[np.float64]  # (x, y) of each vertex, ranks first; x to the right, y upwards
+    around: NDArray[np.uint32]  # links between opposite edges of the figure
+    nodes: NDArray[np.uint32]  # node of each rank in a grid of switches
+    dark: list[tuple[int, int]]  # (rank, plane) if no light of the plane reaches the rank
 
 class OptionValue(TypedDict):
-    """An option of a fabric."""
+    """Value of a fabric's option, with its unit and its meaning."""
 
     value: int | str
     unit: str
     meaning: str
 
 class FieldRecord(TypedDict):
-    """A total of an outcome, or a column of a table."""
+    """Description of a total of an outcome, or of a column of a table."""
 
     name: str
     unit: str
     meaning: str
 
 class CollectiveCost(TypedDict):
-    """What a collective costs, and how that was found; parts of the time are within it."""
+    """Cost of a collective, and settings of the simulation; `time_ps` includes the other times."""
 
     time_ps: int
     reconfiguration_ps: int
@@ -104,7 +104,7 @@ class CollectiveCost(TypedDict):
     start: str | None
 
 class FittingGroups(TypedDict):
-    """Groups and sharding that fit a device."""
+    """Ranks per group, and a sharding, with which a model fits a device."""
 
     tensor: int
     pipeline: int
@@ -114,7 +114,7 @@ class FittingGroups(TypedDict):
     total_bytes: int
 
 class GroupCollectiveRecord(TypedDict):
-    """A collective of groups of a kind; `collective` is None for a message between stages."""
+    """Collective of one kind of groups; `collective` is None for a message between stages."""
 
     group: str
     collective: str | None
@@ -125,7 +125,7 @@ class GroupCollectiveRecord(TypedDict):
     back: bool
 
 class Settings(TypedDict, total=False):
-    """A simulator and its settings as text; None where a default holds."""
+    """A simulator and its settings as text; None selects the default."""
 
     simulator: str | None
     policy: str | None
@@ -155,11 +155,11 @@ class Settings(TypedDict, total=False):
 
 @final
 class Collective:
-    """A collective operation: the rank that has each chunk at the start, and the rank that needs it at
-    the end.
+    """A collective operation, which determines the rank that has each chunk at the start, and the rank
+    that needs it at the end.
 
-    A **chunk** is the unit that transfers move. The collective has `chunks` chunks: one block per
-    rank, one block per pair of ranks, or parts of one vector, each cut into `pieces`.
+    A **chunk** is the unit that transfers move. The collective has one block per rank, one block
+    per pair of ranks, or a single vector. Each block (or the vector) is cut into `pieces` chunks.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class Collective:
     ranks : int
         Number of ranks.
     root : int
-        The root rank of broadcast, reduce, gather and scatter; 0 for the others.
+        The root rank of broadcast, reduce, gather and scatter; 0 for other collectives.
     pieces : int
         Number of chunks into which each block is cut.
     demand : Demand, optional
@@ -281,7 +281,7 @@ class Demand:
     Raises
     ------
     CollectiveError
-        A row has not as many amounts as there are rows, or all amounts are zero.
+        The rows do not form a square matrix, or all amounts are zero.
 
     Examples
     --------
@@ -319,7 +319,7 @@ class Demand:
 
 @final
 class EventTable:
-    """A table of the calls of ranks, filled from columns in batches of rows."""
+    """A table of the ranks' calls, to which batches of rows are appended."""
     def __new__(cls, ranks: int | None, communicators: dict[int, list[int]]) -> EventTable: ...
     def extend(
         self,
@@ -328,15 +328,15 @@ class EventTable:
         numbers: list[NDArray[np.uint64]],
         sizes: list[tuple[int, list[int]]],
     ) -> None:
-        """Appends rows: the names of calls, the index of each row's call among them, and the numbers
-        of each row.
+        """Appends rows of calls. `names` are the names of calls, `call` is the index of each row's
+        name, and `numbers` are the columns of numbers.
 
-        The numbers are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns; 2^64 - 1
-        stands for a missing number. `sizes` are the rows with an Alltoallv and the bytes for each
-        member. Raises TraceError, which names the row.
+        The columns are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns; 2^64 - 1
+        represents a missing number. `sizes` are pairs of a row with an Alltoallv and its bytes for
+        each member. Raises TraceError, which names the row.
         """
     def finish(self) -> Trace:
-        """Returns the trace of all rows and empties the table. Raises TraceError."""
+        """Returns the trace of all rows, and empties the table. Raises TraceError."""
 
 @final
 class Fabric:
@@ -351,7 +351,7 @@ class Fabric:
         A specification such as `wdm_ring:ranks=16,wavelengths=2`, or the name of a family or preset
         (see `opticoll list fabrics` for the options of each family with units and defaults).
     options : int or str
-        Options by name, which replace those in the specification; rates and times are text with a
+        Options by name, which replace options in the specification; rates and times are text with a
         unit.
 
     Raises
@@ -395,11 +395,11 @@ class Fabric:
     def __reduce__(self) -> tuple[Any, tuple[str]]: ...
     def __repr__(self) -> str: ...
     def as_custom(self) -> Fabric:
-        """Returns the ranks, switches and links of an electrical fabric as a fabric of the family
-        `custom`, with the same names.
+        """Returns an electrical fabric as a fabric of the family `custom`, with the same ranks,
+        switches, links and names.
 
-        Its routes have the fewest links, as on all custom fabrics, whatever the routes of this
-        fabric are.
+        Routes on the new fabric have the fewest links, as on all custom fabrics. They may differ
+        from the routes of this fabric.
 
         Raises
         ------
@@ -415,7 +415,7 @@ class Fabric:
         """
     @property
     def drawing(self) -> Drawing:
-        """The positions from which figures of the fabric are drawn, as a dictionary with some of these
+        """The positions at which figures draw the parts of the fabric: a dictionary with some of these
         entries.
 
         - `places`: for an electrical fabric, the x (to the right) and y (upwards) of each vertex,
@@ -434,10 +434,12 @@ class Fabric:
         """The name of the family, such as `wdm_ring`."""
     @property
     def injection_bandwidth(self) -> int:
-        """The bandwidth that a rank can inject, in bits per second; the minimum if ranks differ."""
+        """The rate at which a rank can send on all of its links or transmitters at once, in bits per
+        second; the minimum over all ranks.
+        """
     @property
     def intact(self) -> Fabric:
-        """The same fabric without failures.
+        """The fabric as it was before all failures.
 
         Examples
         --------
@@ -450,20 +452,19 @@ class Fabric:
         """The time in picoseconds of a message without bytes from rank 0 to the farthest rank."""
     @property
     def light_fields(self) -> dict[str, list[str]]:
-        """The fields of light that a plan on this fabric has for each transfer, with the names of
-        their values.
+        """The fields of light that each transfer on this fabric has, with the names of their values.
 
-        The values of a field without names are numbers. Electrical fabrics have no fields.
+        A field without names has numbers as values. Electrical fabrics have no fields.
         """
     @property
     def link_count(self) -> int:
         """The number of directed links of an electrical fabric; 0 for other fabrics."""
     @property
     def link_ends(self) -> list[tuple[int, int]] | None:
-        """The ends of the links of an electrical fabric, as a list of (source, destination); None if
-        they are unknown.
+        """The source and destination of each link of an electrical fabric, as a list indexed by link;
+        None if they are unknown.
 
-        Vertices are numbered, the ranks before the switches.
+        Sources and destinations are vertices; ranks have the lowest numbers, and switches follow.
         """
     def link_name(self, link: int) -> str | None:
         """Returns the name of a link of an electrical fabric, or None if there is no such link.
@@ -486,15 +487,15 @@ class Fabric:
         """
     @property
     def link_names(self) -> list[str]:
-        """The names of the links of an electrical fabric, as a list by number of the link."""
+        """The names of the links of an electrical fabric, as a list indexed by link."""
     @property
     def link_rates(self) -> list[int]:
-        """The rates of the links of an electrical fabric, in bits per second, as a list by number of
-        the link.
+        """The rates of the links of an electrical fabric in bits per second, as a list indexed by
+        link.
         """
     def option(self, name: str) -> Any:
-        """Returns the value of an option: times in picoseconds, rates in bits per second; None if the
-        option is not set.
+        """Returns the value of an option, or None if the option is not set. Times are in picoseconds,
+        rates in bits per second.
 
         Parameters
         ----------
@@ -514,11 +515,11 @@ class Fabric:
         Times are in picoseconds (unit `ps`), rates in bits per second (unit `bit/s`).
         """
     def part(self, members: list[int]) -> Fabric:
-        """Returns the part of the fabric that some of its ranks occupy, with the ranks renumbered in
+        """Returns the part of the fabric that some of its ranks occupy. The ranks are renumbered in
         their order.
 
-        On a fabric with links, the part has these ranks and all links; on a fabric with circuits,
-        it is a fabric with the same number of ranks.
+        On a fabric with links, the part has these ranks and all links. On a fabric with circuits,
+        the part is a smaller fabric of the same family.
 
         Parameters
         ----------
@@ -538,13 +539,15 @@ class Fabric:
         """
     @property
     def policy(self) -> str | None:
-        """The policy by which reconfiguration is charged by default; None on an electrical fabric."""
+        """The default policy, which defines the reconfigurations that cost time; None on an electrical
+        fabric.
+        """
     @property
     def ranks(self) -> int:
         """The number of ranks."""
     def route(self, source: int, destination: int) -> list[int]:
-        """Returns the links of an electrical fabric that a message between two ranks takes: a list of
-        link numbers, in order.
+        """Returns the links of a message between two ranks of an electrical fabric: a list of link
+        numbers, in order.
 
         Parameters
         ----------
@@ -573,16 +576,12 @@ class Fabric:
         """The specification with all options that are set, which `Fabric` accepts."""
     @property
     def switch_ports(self) -> int:
-        """The number of ports of each circuit switch that fibres of the fabric lead to; 0 if the
-        fabric has no switches.
-        """
+        """The number of ports of each circuit switch; 0 if the fabric has no circuit switches."""
     @property
     def switches(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """The circuit switches that connect the parts of a fabric, as a list of (name, pairs of
-        connected ports).
+        """The circuit switches of a fabric, as a list of (name, pairs of connected ports).
 
-        The switches of an `ocs_torus` are set before any plan runs; all other fabrics have no
-        switches.
+        Only an `ocs_torus` has switches in this list. They are set before a plan starts.
 
         Examples
         --------
@@ -594,10 +593,10 @@ class Fabric:
         ('switch z 3.3', [('cube 0 +z', 'cube 1 -z'), ('cube 1 +z', 'cube 0 -z')])
         """
     def to_networkx(self) -> networkx.Graph:
-        """Returns the ranks, switches and links of an electrical fabric as a NetworkX graph, which
-        functions accept in place of a fabric.
+        """Returns the ranks, switches and links of an electrical fabric as a NetworkX graph. All
+        functions with a parameter `fabric` accept such a graph.
 
-        Nodes have the attribute `kind` (`rank` or `switch`), edges the attributes `rate` and
+        Nodes have the attribute `kind` (`rank` or `switch`). Edges have the attributes `rate` and
         `latency`. The graph is directed if some links lead in one direction only.
 
         Raises
@@ -617,7 +616,7 @@ class Fabric:
         'custom'
         """
     def with_options(self, **options: str | int) -> Fabric:
-        """Returns the same fabric with other values of options.
+        """Returns the same fabric with changed options.
 
         Parameters
         ----------
@@ -637,7 +636,7 @@ class Fabric:
         """
     @property
     def words(self) -> str:
-        """The components of the fabric, in words."""
+        """Sentence on the components of the fabric."""
 
 @final
 class GroupedTraining:
@@ -661,32 +660,35 @@ class GroupedTraining:
         weights: list[list[list[int]]] | None = None,
         capacity: int | None = None,
     ) -> GroupedTraining:
-        """Divides a model. Raises TrainingError if the numbers do not fit.
+        """Divides a model among groups of ranks. Raises TrainingError if the numbers contradict each
+        other.
 
-        `groups` are the numbers of ranks of tensor, pipeline and expert parallelism, `zipf` is
-        (exponent, seed) of Zipf's law, `weights` are the weights by layer, source and expert, and
+        `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `zipf` is
+        (exponent, seed) of Zipf's law. `weights` are the weights by layer, source and expert.
         `capacity` is the capacity factor in millionths.
         """
     @property
     def assignments(self) -> tuple[int, int]:
-        """The number of assignments of tokens to experts, and the number above the capacity of
-        experts, over all layers and sources.
+        """The number of assignments of tokens to experts, and the number of assignments above the
+        capacity of experts, summed over all layers and sources.
         """
     def demand(self, layer: int, back: bool) -> list[list[int]]:
-        """Returns the bytes from each expert-parallel rank to each other rank in a layer of experts."""
+        """Returns the bytes by source and destination in a layer of experts; with `back`, those that
+        return to the sources.
+        """
     @property
     def groups(self) -> tuple[int, int, int, int]:
         """The numbers of ranks of tensor, pipeline, expert and data parallelism."""
     def made_of(self) -> list[GroupCollectiveRecord]:
-        """Returns the distinct collectives of an iteration, and the number of times that one rank of
-        each stage takes part in each, summed over stages.
+        """Returns the distinct collectives of an iteration, each with its number of calls.
 
-        `collective` is None for a message between stages. `layer` is the layer of an uneven
-        exchange, and `back` tells whether its tokens return.
+        The number counts the calls of one rank of each stage, summed over the stages. `collective`
+        is None for a message between stages. `layer` is the layer of an exchange with unequal
+        blocks, and `back` is True if the exchange returns tokens to their sources.
         """
     def memory_of_device(self) -> tuple[int, int, int, int]:
-        """Returns the bytes on a device of the stage that needs the most memory: weights, gradients,
-        optimizer, activations.
+        """Returns the bytes on a device of the pipeline stage that needs the most memory, for weights,
+        gradients, optimizer and activations.
         """
     @property
     def micro_batches(self) -> int:
@@ -694,26 +696,24 @@ class GroupedTraining:
     def over(
         self, fabric: str, algorithms: dict[str, str], **settings: Unpack[Settings]
     ) -> Outcome:
-        """Replays an iteration over a fabric whose simulator carries single messages. Raises the
-        errors of `replay_trace`.
+        """Simulates an iteration in which all groups use the fabric together. Raises the errors of
+        `replay_trace`.
         """
     def that_fit(self, device_bytes: int) -> FittingGroups | None:
-        """Returns the nearest groups and sharding that take at most `device_bytes`, or None if there
-        are none.
+        """Returns the closest division for which a device needs at most `device_bytes`, or None if
+        there is no such division.
         """
     def with_times(self, times_ps: list[int]) -> Outcome:
-        """Executes an iteration in which each collective of `made_of` takes a given time, in
-        picoseconds.
-        """
+        """Simulates an iteration in which the collectives of `made_of` take the given picoseconds."""
 
 @final
 class Outcome:
     """The result of a simulation: totals, which are single values, and tables of columns.
 
     Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator
-    has its own totals and tables; `describe` returns the meanings and units of the totals,
-    `Table.describe` those of the columns. Outcomes with equal totals and tables are equal. Outcomes
-    can be pickled.
+    has its own totals and tables. `describe` returns the meanings and units of the totals, and
+    `Table.describe` the meanings and units of the columns. Outcomes with equal totals and tables
+    are equal. Outcomes can be pickled.
 
     Examples
     --------
@@ -766,17 +766,16 @@ class Outcome:
         *,
         ax: Axes | None = None,
     ) -> None:
-        """Draws the quantities that the simulator measured over time, by `opticoll.plot.outcome`.
-
-        These are the slots for plans, the latencies for packets, and the losses for bursts.
+        """Draws the quantities that the simulator measured over time (see `opticoll.plot.outcome`):
+        the slots of a plan, the latencies of packets, or the losses of bursts.
 
         Parameters
         ----------
         path : str or PathLike, optional
-            The file; its suffix (svg, png or pdf) chooses the format.
+            The file; its suffix (svg, png or pdf) determines the format.
         plan : Plan, optional
-            The simulated plan: if it was simulated with a `link_bin`, the use of its links is
-            drawn; for a dragonfly, the load is drawn beside the latencies.
+            The simulated plan. If it was simulated with a `link_bin`, the figure shows the use of
+            its links. On a dragonfly, the figure shows the load of links beside the latencies.
         title : str
             The title of the figure.
         ax : matplotlib.axes.Axes, optional
@@ -825,8 +824,8 @@ class Plan:
     """A schedule with a route, a wavelength and a slot for every transfer.
 
     `opticoll.plan` makes a plan, and `opticoll.read_plan` reads a plan. `len(plan)` is the number
-    of transfers. Plans are equal if they have the same transfers with the same light and slots in
-    each step, in any order, and the same fabric, collective, algorithm and size. Plans can be
+    of transfers. Two plans are equal if they have the same fabric, collective, algorithm and size,
+    and in each step the same transfers with the same light and slots, in any order. Plans can be
     pickled.
 
     Examples
@@ -844,7 +843,7 @@ class Plan:
     >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
     (2, 8, (5, 'relay_tree'))
 
-    A plan by `auto` states the candidates from which it was chosen, and the reasons:
+    A plan by `auto` lists the candidates from which it was chosen, and the reasons for the choice:
 
     >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=5,wavelengths=1", size="4MiB")
     >>> plan.candidates[0]
@@ -868,44 +867,45 @@ class Plan:
         """The specification of the algorithm, with its options."""
     @property
     def asked(self) -> str:
-        """The specification of the algorithm as requested, such as `auto`."""
+        """The requested algorithm, such as `auto`."""
     @property
     def bound(self) -> tuple[int, str, str] | None:
-        """The lower bound on the slots of any plan, as (number of slots, name of the bound, its
+        """The lower bound on the number of slots of any plan, as (number of slots, name of the bound,
         assumptions), or None.
 
-        If a lightpath of the plan carries several chunks, the bound holds for any number of chunks
+        If some lightpath of the plan carries several chunks, the bound allows any number of chunks
         per lightpath.
         """
     @property
     def candidates(self) -> list[tuple[str, int, int, str]]:
         """The plans that `auto` compared, as a list of (name, slots, time in picoseconds, reason).
 
-        The chosen plan is first. The reason is empty if the plan was simulated; otherwise it states
-        why the plan was left out, and slots and time are lower bounds. The list is empty for other
-        algorithms.
+        The chosen plan is first. The reason is empty if the plan was simulated. Otherwise the
+        reason says why the plan was left out, and slots and time are lower bounds. The list is
+        empty for other algorithms.
         """
     @property
     def claimed_steps(self) -> int | None:
-        """The number of steps that the paper of the algorithm states, or None."""
+        """The number of steps that the algorithm's paper states, or None."""
     @property
     def collective(self) -> Collective:
         """The collective, with its root and its number of pieces."""
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Returns the transfers as NumPy arrays: a dictionary of columns, each of shape
-        `(len(plan),)`, in the order of the schedule.
+        """Returns the transfers as NumPy arrays: a dictionary of columns, each with one entry per
+        transfer in the order of the schedule.
 
-        Other optical fabrics have other columns instead of direction, fibre and wavelength:
-        `Fabric.light_fields` names them. Electrical fabrics have none of these columns.
+        The columns direction, fibre and wavelength exist on a `wdm_ring`. Other optical fabrics
+        have the columns that `Fabric.light_fields` names. Electrical fabrics have none of these
+        columns.
 
         Columns
         -------
         chunk : uint32
-            First chunk that the transfer moves, from 0 to `plan.collective.chunks` - 1.
+            First chunk of the transfer, from 0 to `plan.collective.chunks` - 1.
         count : uint32
             Number of consecutive chunks.
         source, destination : uint32
-            Ranks, from 0 to `plan.fabric.ranks` - 1.
+            Ranks that send and receive, from 0 to `plan.fabric.ranks` - 1.
         action : uint8
             0: the destination stores a copy. 1: the destination reduces the chunks into its own.
         direction, fibre : uint8
@@ -921,7 +921,7 @@ class Plan:
         Raises
         ------
         ScheduleError
-            The plan has more than 2^26 transfers; `slot_columns` returns those of a single slot.
+            The plan has more than 2^26 transfers; use `slot_columns` slot by slot.
 
         Examples
         --------
@@ -943,9 +943,9 @@ class Plan:
         """
     @property
     def configurations(self) -> int:
-        """The number of different circuit settings among the slots."""
+        """The number of different configurations of circuits among the slots."""
     def ends(self, transfer: int) -> tuple[int, int]:
-        """Returns the source and the destination of a transfer: two ranks.
+        """Returns the rank that sends a transfer, and the rank that receives it.
 
         Parameters
         ----------
@@ -966,8 +966,8 @@ class Plan:
     def expected_packets(
         self, size: int | str | None = None, **settings: Unpack[Settings]
     ) -> tuple[int, int, int]:
-        """Returns the work of the packet simulator before it starts: messages, chunks and an estimate
-        of the forwards by routers.
+        """Returns the expected work of the packet simulator: the numbers of messages, of chunks, and
+        approximately of chunks that routers forward.
 
         Parameters
         ----------
@@ -996,19 +996,19 @@ class Plan:
         """Writes the plan in the format of another program, such as MSCCL XML; `opticoll.write_plan`
         writes plan files.
 
-        A format that cannot express light and slots is accompanied by a plan file, such as
-        `ours.xml.plan`.
+        If the format cannot express light and slots, a plan file such as `ours.xml.plan` is written
+        as well.
 
         Parameters
         ----------
         path : str or PathLike
             The file.
         format : str, optional
-            The format, such as `msccl`; see `opticoll list formats` (default: by the ending of the
-            file).
+            The format, such as `msccl`; see `opticoll list formats` (default: the format of the
+            file's ending).
         size : str or int, optional
-            Size of the collective in bytes or with its unit, for formats that state bytes (default:
-            the size for which the plan was made, or 4MiB).
+            Size of the collective, in bytes or as text with a unit, for formats that contain bytes
+            (default: the plan's size, or 4 MiB).
 
         Returns
         -------
@@ -1059,10 +1059,9 @@ class Plan:
         """Returns the hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of
         equal length.
 
-        A transfer between nodes that share neither row nor column has two hops, through a relay. On
-        other fabrics the arrays are empty.
-
-        The fields of the fabric's light (`Fabric.light_fields`) are further columns.
+        A transfer between nodes that share neither row nor column has two hops, over a relay. On
+        other fabrics the arrays are empty. The fields of the fabric's light (`Fabric.light_fields`)
+        are additional columns.
 
         Parameters
         ----------
@@ -1130,12 +1129,12 @@ class Plan:
         """
     @property
     def pipeline(self) -> tuple[int, int] | None:
-        """The numbers of wavelengths and of pieces that each row of a pipelined plan represents; None
-        for other plans.
+        """The numbers of wavelengths and of pieces that each stored row of a pipelined plan
+        represents; None for other plans.
         """
     @property
     def pipelined(self) -> bool:
-        """True if the plan is pipelined and stored as the transfers of its first chunks."""
+        """True if the plan is pipelined and only the transfers of its first chunks are stored."""
     def plot(
         self,
         path: str | PathLike[str] | None = None,
@@ -1147,20 +1146,20 @@ class Plan:
         chunk: int | None = None,
         ax: Axes | None = None,
     ) -> None:
-        """Draws the plan to a file or in matplotlib axes, by `opticoll.plot.plan`.
+        """Draws the plan to a file or in matplotlib axes (see `opticoll.plot.plan`).
 
         Parameters
         ----------
         path : str or PathLike, optional
-            The file; its suffix (svg, png or pdf) chooses the format.
+            The file; its suffix (svg, png or pdf) determines the format.
         view : str, optional
-            The view, such as `space_time` (default: the usual view of the fabric).
+            The view, such as `space_time` (default: the fabric's default view).
         slot : int, optional
             The slot, for views of one slot.
         size : int, optional
             Size of the collective in bytes, for views of time.
         rank, chunk : int, optional
-            The rank or the chunk whose trees the view `trees` draws.
+            The rank or the chunk whose trees are drawn, for the view `trees`.
         ax : matplotlib.axes.Axes, optional
             The axes in which the figure is drawn, instead of a file.
 
@@ -1184,12 +1183,12 @@ class Plan:
         """The reasons why `auto` chose this plan, as a list of sentences; empty for other algorithms."""
     @property
     def rotation_symmetric(self) -> bool:
-        """True if the plan is rotation-symmetric and stored as the transfers of rank 0."""
+        """True if the plan is rotation-symmetric and only the transfers of rank 0 are stored."""
     def route(self, transfer: int) -> list[int]:
-        """Returns the links that a transfer takes on an electrical fabric, in order; empty on other
-        fabrics.
+        """Returns the links of a transfer's route on an electrical fabric, in order; an empty list on
+        other fabrics.
 
-        The links are those that the plan names, or else those of the fabric's route
+        If the plan names no route for the transfer, the result is the fabric's route
         (`Fabric.route`).
 
         Parameters
@@ -1220,26 +1219,26 @@ class Plan:
         repetitions: int = 1,
         time_limit: str = "30s",
     ) -> list[RunRow]:
-        """Executes the plan with real bytes, and compares every byte with the definition of the
+        """Executes the plan with real bytes, and compares every output byte with the definition of the
         collective.
 
-        The measured times are those of this machine; they are unrelated to the fabric.
+        The measured times are those of this machine, not of the fabric.
 
         Parameters
         ----------
         size : str or int, optional
-            Size of the collective in bytes or with its unit; several sizes are separated by commas
-            (default: 4MiB).
+            Size of the collective, in bytes or as text with a unit; commas separate several sizes
+            (default: 4 MiB).
         on : str
-            Where the plan is executed: in this `process`, or in one process per rank by `mpi`.
+            Place of execution: `process` for this process, or `mpi` for one MPI process per rank.
         type : str
             Type of the elements, such as `float32`.
         operator : str
             Operator that reductions apply: `sum`, `prod`, `min` or `max`.
         repetitions : int
-            Number of repetitions, of which the mean time is reported.
+            Number of repetitions; the reported time is their mean.
         time_limit : str
-            Time without progress after which MPI processes are terminated.
+            Time without progress after which MPI processes are stopped.
 
         Returns
         -------
@@ -1249,7 +1248,7 @@ class Plan:
         Raises
         ------
         UsageError
-            The plan violates a rule, or MPI is missing.
+            The plan violates a rule, or MPI is not installed.
 
         Examples
         --------
@@ -1266,7 +1265,7 @@ class Plan:
         timeline: bool = False,
         **settings: Unpack[Settings],
     ) -> Outcome:
-        """Times the plan by a simulator.
+        """Simulates the plan, and returns its time and other results.
 
         Parameters
         ----------
@@ -1277,7 +1276,7 @@ class Plan:
             Callback of the packet simulator, called at intervals as `watch(events,
             messages_delivered, time_ps)`.
         timeline : bool
-            True to measure the table `timeline` with the packet simulator.
+            True to record the load of links and buffers over time, with the packet simulator.
         settings
             The simulator and its settings, as text: `simulator="packet"`, `policy="free"`,
             `start="step"`. `opticoll list settings` lists all settings. By default the simulator is
@@ -1309,8 +1308,8 @@ class Plan:
         """
     @property
     def size_bytes(self) -> int | None:
-        """The size of the collective in bytes, or None; `Collective.size_convention` states the
-        quantity that it counts.
+        """The size of the collective in bytes, or None; `Collective.size_convention` says which bytes
+        the size counts.
         """
     def slot_columns(self, slot: int) -> dict[str, NDArray[Any]]:
         """Returns the transfers of a slot as NumPy arrays: the columns of `columns`, and the indices
@@ -1362,8 +1361,7 @@ class Plan:
         240
         """
     def to_text(self) -> str:
-        """Returns the plan as the text of a plan file, which `from_text` and `opticoll.read_plan`
-        read.
+        """Returns the plan as the text of a plan file, for `from_text` and `opticoll.read_plan`.
 
         Examples
         --------
@@ -1373,13 +1371,13 @@ class Plan:
         'collective broadcast ranks=4 root=0 pieces=1'
         """
     def verify(self) -> list[Violation]:
-        """Verifies the plan from its text alone, and returns a list of all violations, empty if the
-        plan is right.
+        """Verifies the plan from its text alone, and returns a list of all violations. The list is
+        empty if the plan is valid.
 
-        The verifier shares no code with the planners. It checks that every transfer fits the fabric
-        in its slot, that every rank has a chunk before it sends the chunk, and that every rank ends
-        with the chunks that the collective requires. A violation of a rotation-symmetric plan
-        stands for all rotations of its transfers.
+        The verifier shares no code with the planners. It checks that the fabric can carry every
+        transfer in its slot, that every rank has a chunk before it sends the chunk, and that every
+        rank ends with the chunks that the collective requires. A violation of a rotation-symmetric
+        plan represents all rotations of its transfers.
 
         Examples
         --------
@@ -1413,8 +1411,8 @@ class Plan:
 
 @final
 class Program:
-    """A collective as instructions of its ranks: thread blocks that send, receive, copy and reduce
-    chunks of buffers.
+    """A collective as instructions of its ranks. The thread blocks of a rank send, receive, copy and
+    reduce chunks of buffers.
 
     Runtimes such as MSCCL execute programs. `opticoll.read_program` reads programs from files.
 
@@ -1451,13 +1449,13 @@ class Program:
         """The collective that the program executes."""
     @staticmethod
     def from_chakra(traces: list[bytes]) -> Program:
-        """Reads Chakra traces with the sends and receives of a collective, such as a custom collective
-        of ASTRA-sim.
+        """Reads Chakra traces whose nodes send and receive the chunks of a collective, such as a
+        custom collective of ASTRA-sim.
 
         Parameters
         ----------
         traces : list of bytes
-            The content of the file of each rank, in the order of ranks.
+            The content of each rank's file, in the order of ranks.
 
         Raises
         ------
@@ -1499,8 +1497,8 @@ class Program:
         """
     @staticmethod
     def from_plan(plan: Plan) -> Program:
-        """Returns the program that executes the schedule of a plan, without the links and the light
-        that data travel over.
+        """Returns a program that executes the schedule of a plan. Links and light are not part of a
+        program.
 
         Parameters
         ----------
@@ -1510,7 +1508,7 @@ class Program:
         Raises
         ------
         ProgramError
-            The plan is that of a barrier, which moves no chunks.
+            The collective is a barrier, which moves no chunks.
 
         Examples
         --------
@@ -1521,13 +1519,13 @@ class Program:
         """
     @property
     def in_place(self) -> bool:
-        """True if the program is for calls whose input and output share memory."""
+        """True if the program supports calls whose input and output share memory."""
     @property
     def name(self) -> str:
         """The name of the program."""
     @property
     def out_of_place(self) -> bool:
-        """True if the program is for calls with separate buffers."""
+        """True if the program supports calls with separate buffers."""
     def run(
         self,
         inputs: list[bytes],
@@ -1537,7 +1535,7 @@ class Program:
         operator: str = "sum",
         in_place: bool = False,
     ) -> list[bytes]:
-        """Executes the program with real bytes, in this process.
+        """Executes the program with real bytes in this process.
 
         Parameters
         ----------
@@ -1561,7 +1559,8 @@ class Program:
         Raises
         ------
         ProgramError
-            The program deadlocks or leaves its buffers; the message names rank and step.
+            The program deadlocks or accesses chunks outside of its buffers; the message names rank
+            and step.
 
         Examples
         --------
@@ -1573,7 +1572,7 @@ class Program:
         b'o\\\\x16!'
         """
     def schedule(self, *, in_place: bool) -> tuple[Schedule, int]:
-        """Returns the schedule of a proved program, with steps by dependence.
+        """Returns the schedule of a verified program; its steps follow from the dependencies.
 
         Parameters
         ----------
@@ -1583,8 +1582,8 @@ class Program:
         Returns
         -------
         tuple of Schedule and int
-            The schedule, and the number of chunks that the program sends to ranks that already have
-            them, which the schedule leaves out.
+            The schedule, and the number of chunks that the schedule leaves out because the
+            receiving rank already has them.
 
         Raises
         ------
@@ -1626,12 +1625,12 @@ class Program:
         self, rank: int
     ) -> list[tuple[int, int, int, list[tuple[str, int, int, int, int, int, int, int]]]]:
         """Returns the thread blocks of a rank, as a list of (rank to send to, rank to receive from,
-        channel, instructions); -1 stands for no rank.
+        channel, instructions). A rank of -1 means no rank.
 
         An instruction is (operation, source buffer, source chunk, destination buffer, destination
         chunk, number of chunks, thread block to wait for, step to wait for). Operations have the
-        names of MSCCL files. Buffers are 0 for input, 1 for output and 2 for scratch. If there is
-        nothing to wait for, thread block and step are -1.
+        names in MSCCL files. Buffers are 0 for input, 1 for output and 2 for scratch. Thread block
+        and step are -1 if the instruction waits for no other.
 
         Parameters
         ----------
@@ -1652,8 +1651,8 @@ class Program:
         [(-1, 0, 0, [('r', 1, 0, 1, 0, 1, -1, -1)])]
         """
     def to_chakra(self, size_bytes: int) -> list[bytes]:
-        """Returns the program as Chakra traces, one for each rank, in the form in which ASTRA-sim
-        reads a custom collective.
+        """Returns the program as Chakra traces, one per rank, in the form that ASTRA-sim reads for
+        custom collectives.
 
         Parameters
         ----------
@@ -1698,8 +1697,8 @@ class Program:
         in_place : bool
             True if input and output share memory.
         fabric : Fabric, optional
-            A fabric whose links the messages must follow; without it any rank may send to any other
-            rank.
+            A fabric that must have a link for every message (default: any rank may send to any
+            other rank).
 
         Examples
         --------
@@ -1725,19 +1724,19 @@ class ProgramProof:
         """Remarks on correct but unusual parts of the program, as a list."""
     @property
     def violations(self) -> list[ProgramViolation]:
-        """All violations, as a list; empty if the program is proved."""
+        """All violations, as a list; empty if the program is valid."""
 
 @final
 class ProgramViolation:
-    """A rule that a program breaks in one place, or a remark."""
+    """A rule that a program violates at one place, or a remark on an unusual part."""
     def __repr__(self) -> str: ...
     @property
     def kind(self) -> str:
-        """The name of the rule, such as `race` or `wrong_result`."""
+        """The name of the violated rule, such as `race` or `wrong_result`."""
     @property
     def line(self) -> int | None:
-        """The line of the file, or None; for a Chakra trace, the number of the node in the file of its
-        rank, from 1.
+        """The line of the file, or None; for a Chakra trace, the position of the node in its rank's
+        file, counted from 1.
         """
     @property
     def rank(self) -> int | None:
@@ -1747,15 +1746,15 @@ class ProgramViolation:
         """The violation or remark, in one sentence."""
     @property
     def step(self) -> int | None:
-        """The instruction of the thread block, or None."""
+        """The index of the instruction in the thread block, or None."""
     @property
     def thread_block(self) -> int | None:
         """The thread block of the rank, or None."""
 
 @final
 class Schedule:
-    """The transfers of a collective in steps, without routes and wavelengths: the result of a user's
-    algorithm.
+    """The transfers of a collective in steps, without routes and wavelengths. A user's algorithm
+    returns a schedule.
 
     `len(schedule)` is the number of transfers. `opticoll.plan` assigns the routes, wavelengths and
     slots of the transfers.
@@ -1763,7 +1762,7 @@ class Schedule:
     Parameters
     ----------
     collective : Collective
-        The collective that the transfers carry out.
+        The collective that the transfers perform.
 
     Examples
     --------
@@ -1794,9 +1793,9 @@ class Schedule:
         chunks_sent_per_rank: int | None = None,
         neighbours_only: bool = False,
     ) -> None:
-        """Replaces the claims of the schedule about itself.
+        """Replaces the claims that the schedule makes about itself.
 
-        The verifier enforces all claims except `paper_steps`.
+        The verifier reports every false claim, except `paper_steps`.
 
         Parameters
         ----------
@@ -1828,7 +1827,7 @@ class Schedule:
         """
     @property
     def collective(self) -> Collective:
-        """The collective that the transfers carry out."""
+        """The collective that the transfers perform."""
     def step(
         self,
         chunk: Any,
@@ -1839,13 +1838,13 @@ class Schedule:
     ) -> None:
         """Appends a step: transfers that do not depend on each other.
 
-        Every argument except `action` is an integer or an array of integers with one dimension and
-        one entry per transfer; a single integer holds for all transfers of the step.
+        Every argument except `action` is an integer, or a one-dimensional array of integers with
+        one entry per transfer. A single integer applies to all transfers of the step.
 
         Parameters
         ----------
         chunk : int or array of int, shape (transfers,)
-            First chunk that moves, from 0 to `collective.chunks` - 1.
+            First chunk to send, from 0 to `collective.chunks` - 1.
         source : int or array of int, shape (transfers,)
             Rank that sends.
         destination : int or array of int, shape (transfers,)
@@ -1853,8 +1852,8 @@ class Schedule:
         count : int or array of int, shape (transfers,), optional
             Number of consecutive chunks (default: 1).
         action : str or list of str, optional
-            `copy`: the destination stores the chunks; `reduce`: the destination adds the chunks to
-            its own. A single word holds for all transfers of the step (default: `copy`).
+            `copy`: the destination stores the chunks. `reduce`: the destination adds the chunks to
+            its own chunks. A single word applies to all transfers of the step (default: `copy`).
 
         Raises
         ------
@@ -1930,7 +1929,7 @@ class Table:
         """The name of the table."""
     @property
     def row(self) -> str:
-        """The meaning of a row of the table, in words."""
+        """Sentence on the meaning of a row."""
     def rows(self) -> list[dict[str, Any]]:
         """Returns the rows: a list with one dictionary of plain numbers and texts per row.
 
@@ -1945,7 +1944,7 @@ class Table:
         """
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes, as a tuple of integers."""
+        """The number of entries along each axis, as a tuple of integers."""
     def to_pandas(self) -> pandas.DataFrame:
         """Returns the rows as a pandas DataFrame, with the axes of the table as its index.
 
@@ -1965,21 +1964,21 @@ class Table:
 
 @final
 class TimedModel:
-    """Layers with their gradients and times for a batch."""
+    """Layers of a model, with the times and gradients for one batch."""
     def __new__(cls, layers: list[tuple[str, list[int], int, int]]) -> TimedModel:
-        """Creates a model from the (name, bytes of each gradient, picoseconds forward, picoseconds
-        backward) of each layer.
+        """Creates a model from tuples, one per layer: name, bytes of each gradient, picoseconds of the
+        forward pass, picoseconds of the backward pass.
         """
     def buckets(self, rule: str) -> list[int]:
-        """Returns the bytes of the buckets, in the order of sending."""
+        """Returns the number of bytes of each bucket, in the order of sending."""
     def iterate(self, rule: str, overlap: bool, costs: dict[int, tuple[int, int, int]]) -> Outcome:
-        """Simulates an iteration. `costs` maps sizes to picoseconds: in total, of reconfiguration, of
-        control.
+        """Simulates an iteration. `costs` maps the size of a bucket in bytes to three times in
+        picoseconds: the total, the part for reconfiguration, and the part for control.
         """
     @property
     def layers(self) -> list[tuple[str, list[int], int, int]]:
-        """The name, the bytes of each gradient, and the picoseconds forward and backward of each
-        layer.
+        """The name, the bytes of each gradient, and the picoseconds of the forward and the backward
+        pass of each layer.
         """
 
 @final
@@ -2005,7 +2004,7 @@ class Trace:
         number of nodes.
         """
     def exported_from(self, plan: Plan | None) -> Trace:
-        """Returns the same trace with the plan that was exported as it, or without a plan.
+        """Returns the same trace as the export of another plan, or as the export of no plan.
 
         Parameters
         ----------
@@ -2030,16 +2029,16 @@ class Trace:
         """
     @property
     def has_calls(self) -> bool:
-        """True if the ranks of the trace make one call after another; false for traces of messages or
-        graphs.
+        """True if each rank of the trace makes one call after another; False for traces of single
+        messages, and for graphs of dependent operations.
         """
     @property
     def messages(self) -> tuple[int, int]:
         """The number of point-to-point messages of the program, without collectives, and their bytes."""
     @property
     def plan(self) -> Plan | None:
-        """The plan that was exported as this trace, which is executed in its place on the plan's
-        fabric; None without such a plan.
+        """The plan that was exported as this trace, or None if the trace is no export. On the plan's
+        fabric, the plan is simulated instead of the trace.
         """
     @property
     def ranks(self) -> int:
@@ -2101,7 +2100,7 @@ class TrainingModel:
         """The name of the model, such as `resnet50`."""
     @property
     def operations(self) -> tuple[int, int]:
-        """The floating-point operations per sample: of the forward pass and of the backward pass."""
+        """The floating-point operations per sample of the forward pass, and of the backward pass."""
     @property
     def parameters(self) -> int:
         """The number of trainable parameters."""
@@ -2149,7 +2148,7 @@ class TrainingModel:
 
 @final
 class Violation:
-    """A rule that a plan breaks in one place: an entry of the list that `Plan.verify` returns.
+    """A rule that a plan violates at one place; `Plan.verify` returns a list of violations.
 
     Examples
     --------
@@ -2169,32 +2168,32 @@ class Violation:
     def __repr__(self) -> str: ...
     @property
     def chunk(self) -> int | None:
-        """The chunk, or None."""
+        """The chunk for which the plan violates the rule, or None if the rule concerns no chunk."""
     @property
     def kind(self) -> str:
-        """The name of the rule, such as `missing` or `link_conflict`."""
+        """The name of the violated rule, such as `missing` or `link_conflict`."""
     @property
     def link(self) -> tuple[int, str, int] | None:
-        """The link of a ring as (sending rank, direction `cw` or `ccw`, fibre), or None."""
+        """The ring's link concerned as (sending rank, direction `cw` or `ccw`, fibre), or None."""
     @property
     def rank(self) -> int | None:
-        """The rank, or None."""
+        """The rank at which the plan violates the rule, or None if the rule concerns no rank."""
     @property
     def sentence(self) -> str:
-        """The violation, in one sentence."""
+        """A sentence that describes the violation."""
     @property
     def slot(self) -> int | None:
-        """The slot, or None."""
+        """The slot in which the plan violates the rule, or None if the rule concerns no slot."""
     @property
     def transfers(self) -> list[int]:
-        """The indices of the transfers at fault, as a list, which may be empty."""
+        """The indices of the transfers that violate the rule, as a list, which may be empty."""
     @property
     def wavelength(self) -> int | None:
-        """The wavelength, or None."""
+        """The wavelength concerned, or None if the rule concerns no wavelength."""
 
 def burst_fixed_point(fabric: str, offered_load: float | int) -> float:
-    """Returns the burst loss ratio of Poisson bursts to all destinations with full wavelength
-    conversion, by the reduced-load fixed point.
+    """Returns the burst loss ratio of Poisson bursts to all destinations, with full wavelength
+    conversion, by the reduced-load fixed point. `offered_load` is in Erlang per host.
     """
 
 def burst_hosts(fabric: str) -> tuple[int, int]:
@@ -2204,60 +2203,59 @@ def burst_rate(fabric: str) -> int:
     """Returns the rate of a wavelength of a network in bits per second."""
 
 def call_names() -> list[str]:
-    """Returns the kinds of calls, in the order of their numbers in a timeline."""
+    """Returns the names of the kinds of calls; a timeline refers to them by index."""
 
 def carries_messages(fabric: Fabric, **settings: Unpack[Settings]) -> bool:
-    """Returns whether the simulator of a fabric carries messages one by one, as programs send them."""
+    """Returns whether the simulator of a fabric can time single messages, as programs send them."""
 
 def check_buckets(rule: str) -> str:
-    """Checks a rule for buckets, whatever the model, and returns it in its standard form."""
+    """Checks a rule for buckets independently of the model, and returns its standard form."""
 
 def check_bursts(fabric: str, settings: dict[str, str]) -> str:
-    """Returns the complete specification of the network. Raises the errors that `simulate_bursts`
-    would raise.
+    """Returns the complete specification of a burst-switched network. Raises the errors that
+    `simulate_bursts` would raise.
     """
 
 def check_settings(**settings: Unpack[Settings]) -> None:
-    """Checks that settings are valid for some plan."""
+    """Checks that settings are valid for at least one plan."""
 
 def collective_cost(plan: Plan, size_bytes: int, **settings: Unpack[Settings]) -> CollectiveCost:
-    """Simulates a verified plan and returns its cost."""
+    """Simulates a verified plan, and returns the cost of its collective."""
 
 def collective_kind(name: str) -> str:
-    """Returns the printed name of a collective, for any accepted name."""
+    """Returns the printed name of a collective for a name in any accepted spelling."""
 
 def concurrent_flow_bound(
     kind: str, fabric: Fabric, lengths: list[int], root: int = 0
 ) -> tuple[int, int] | None:
-    """Returns the lower bound that the lengths of the links prove for all_to_all, scatter and gather:
-    the time per block of 10^9 bytes in seconds, as a fraction. Returns None if the lengths prove no
-    bound.
+    """Returns the lower bound that the lengths of links prove for all_to_all, scatter and gather, as a
+    fraction: seconds per block of 10^9 bytes. Returns None if the lengths prove no bound.
     """
 
 def delivered_plan(runs: Outcome, plan: Plan, run: int, collective: int) -> Plan:
-    """Returns the transfers of a replication and collective in the order of their arrival, as a plan
-    to be verified.
+    """Returns the transfers of one collective in replication `run`, in the order of their arrival, as
+    a plan that can be verified.
     """
 
 def device_memory(device: str | None = None) -> int:
-    """Returns the bytes of the memory of a device, by default of the default device."""
+    """Returns the memory of a device in bytes (default: of the default device)."""
 
 def engset(sources: int, load: float | int, servers: int) -> float:
-    """Returns the call congestion of Engset's formula."""
+    """Returns the call congestion of Engset's formula: the share of calls that are blocked."""
 
 def erlang_b(load: float | int, servers: int) -> float:
-    """Returns the blocking probability of Erlang's B formula."""
+    """Returns the blocking probability of Erlang's B formula for an offered `load` in Erlang."""
 
 def expected_traffic(
     fabric: Fabric, traffic: str, **settings: Unpack[Settings]
 ) -> tuple[int, int, int]:
-    """Returns the work of [`simulate_traffic`] before it starts: messages, chunks, approximate number
-    of forwards.
+    """Returns the expected work of [`simulate_traffic`]: the numbers of messages, of chunks, and
+    approximately of chunks that routers forward.
     """
 
 def fields_of(result: str) -> list[FieldRecord]:
-    """Returns the name, unit and meaning of every total of a type of results, and of every column as
-    `table.column`.
+    """Returns the name, unit and meaning of every total of a type of results, and of every column. A
+    column is named `table.column`.
     """
 
 def format_size(size_bytes: int) -> str:
@@ -2301,9 +2299,7 @@ def format_time(time_ps: int) -> str:
     """
 
 def generated_demand(spec: str, ranks: int) -> Demand:
-    """Returns the demand among `ranks` ranks that a specification such as `zipf:exponent=1.2,seed=0`
-    describes.
-    """
+    """Returns the demand of a generator such as `zipf:exponent=1.2,seed=0` for `ranks` ranks."""
 
 def interrupt_all() -> None:
     """Stops all work of the compiled core on every thread: each call in progress raises
@@ -2322,15 +2318,15 @@ def make_plan(
     wavelength: str = "auto",
     size_bytes: int | None = None,
 ) -> Plan:
-    """Routes the transfers of a schedule and assigns wavelengths. The schedule is copied."""
+    """Makes a plan from a copy of a schedule, by choosing routes and assigning wavelengths."""
 
 def memory_limit() -> int | None:
-    """Returns the limit in bytes: as set, or the memory that the machine has available; None if this
-    is unknown.
+    """Returns the memory limit in bytes: the configured limit, or the available memory of the machine.
+    Returns None if both are unknown.
     """
 
 def parameter_memory(parameters: int) -> tuple[int, int, int]:
-    """Returns the bytes of a number of parameters on a device: weights, gradients, optimizer."""
+    """Returns the bytes that parameters need on a device, for weights, gradients and optimizer."""
 
 def parse_size(text: str) -> int:
     """Converts a size with its unit to a whole number of bytes.
@@ -2378,7 +2374,7 @@ def pickled_outcome(totals: list[Any], tables: list[Any]) -> Outcome:
 def pickled_plan(
     text: str, asked: str | None, candidates: list[tuple[str, int, int, str]], reasons: list[str]
 ) -> Plan:
-    """Restores a pickled plan, with the candidates from which it was chosen."""
+    """Restores a pickled plan, with the candidates that `auto` compared."""
 
 def place_ranks(
     fabric: str,
@@ -2389,11 +2385,11 @@ def place_ranks(
     *,
     search: bool = True,
 ) -> tuple[list[int], int, int, bool]:
-    """Returns the hosts of all ranks, the cost in bytes times hops, a lower bound on the cost, and
-    whether the cost is the minimum.
+    """Returns the hosts of the ranks of all copies, the cost in bytes times hops, a lower bound on the
+    cost, and whether the cost is the minimum.
 
-    The search also starts from the placements `starts`. Without the search, the first of them is
-    evaluated.
+    The search improves each of the placements `starts`, among others. With `search=False`, only the
+    first placement in `starts` is evaluated.
     """
 
 def plan(
@@ -2408,36 +2404,38 @@ def plan(
     demand: Demand | None = None,
     **settings: Unpack[Settings],
 ) -> Plan:
-    """Makes a plan: a schedule by an algorithm with routes and wavelengths, or a plan by a planner
-    (such as relay_tree or auto).
+    """Makes a plan by an algorithm, whose schedule gets routes and wavelengths, or by a planner such
+    as relay_tree or auto.
 
-    The planner plans for a size (4 MiB if none is given) and for settings. `auto` calls `watch`
-    with the name of each candidate before the candidate is built.
+    A planner plans for `size_bytes` (default: 4 MiB) and for the settings. `auto` calls `watch`
+    with the name of each candidate before it builds the candidate.
     """
 
 def plans_for(collective: str, algorithm: str, fabric: Fabric) -> bool:
-    """Returns whether a fabric is of a kind that an algorithm plans for: links or light."""
+    """Returns whether an algorithm plans for fabrics of this type: with links, or with light."""
 
 def read_chakra(contents: list[bytes]) -> Trace:
-    """Reads the execution trace in the contents of Chakra files, one for each rank. Raises TraceError."""
+    """Reads the trace in Chakra files; `contents` has one file per rank. Raises TraceError."""
 
 def read_goal_schedule(text: str) -> Schedule:
-    """Reads the schedule that the text of a GOAL file states. Raises TraceError, which names the line."""
+    """Reads the schedule that a GOAL file states in its comments. Raises TraceError, which names the
+    line.
+    """
 
 def read_trace(
     content: bytes | bytearray, form: str, operations_per_second: int = 1000000000
 ) -> Trace:
-    """Reads a trace of the form `table`, `time_independent` or `goal`.
+    """Reads a trace in the format `table`, `time_independent` or `goal`.
 
     Raises TraceError, which names the line, the byte, or the rank and event.
     """
 
 def records(kind: str) -> list[Record]:
-    """Returns the records of a kind, such as `algorithms`; raises KeyError for another word."""
+    """Returns the records of a kind, such as `algorithms`; raises KeyError for an unknown kind."""
 
 def relay_tree_costs(ranks: int, depth: int) -> list[int]:
-    """Returns C_1(N), ..., C_depth(N) for N = `ranks`: the minimum total lengths of relay trees of
-    each depth, in links.
+    """Returns the minimum total lengths, in links, of relay trees over `ranks` ranks with depth 1, 2
+    and so on up to `depth`.
     """
 
 def replan(
@@ -2447,7 +2445,8 @@ def replan(
     size: int | str | None = None,
     **settings: Unpack[Settings],
 ) -> tuple[Plan, int, int]:
-    """Plans anew after failures. Returns the plan, and the times before and after in picoseconds.
+    """Plans a collective again after failures. Returns the new plan, and the times before and after
+    the failures in picoseconds.
 
     Raises FabricError for invalid failures, and AlgorithmError if no plan exists.
     """
@@ -2466,21 +2465,21 @@ def replay_trace(
     bursts: dict[str, str] | None = None,
     **settings: Unpack[Settings],
 ) -> Outcome:
-    """Replays a trace over a fabric, or over a cost model such as `zero`, `hockney:...`, `loggp:...`,
+    """Replays a trace on a fabric, or with a cost model such as `zero`, `hockney:...`, `loggp:...` or
     `lightpath_grid:...`.
 
-    With `bursts`, the settings of lightpaths and bursts, the network is one of `simulate_bursts`,
-    in which each message requests a lightpath. Raises FabricError, SimulationError, AlgorithmError,
-    and TraceError, which names the rank, event and line at fault, if there are any.
+    With `bursts`, which are settings of lightpaths and bursts, the network is a network of
+    `simulate_bursts`, and each message requests a lightpath. Raises FabricError, SimulationError,
+    AlgorithmError, or TraceError, which names the rank, the event and the line if they are known.
     """
 
 def rounded_rate(text: str) -> str | None:
-    """Returns the rounded value of a rate such as `4.7GiB/s`, or None if the rate is a whole number of
-    bits per second.
+    """Returns the rounded value of a rate such as `4.7GiB/s`. Returns None if the rate is a whole
+    number of bits per second.
     """
 
 def set_memory_limit(limit: str | None) -> None:
-    """Limits the memory that the compiled core may need, by its own forecasts.
+    """Limits the memory that the compiled core may use, as estimated before each computation.
 
     Parameters
     ----------
@@ -2506,13 +2505,13 @@ def simulate_bursts(
     threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
 ) -> Outcome:
-    """Simulates bursts on a network with wavelengths. The settings are the records `burst_settings`,
-    as text.
+    """Simulates bursts on a network with wavelengths. `opticoll list burst_settings` lists the
+    settings, whose values are texts.
 
     `progress` is called with the number of bursts measured so far and the number to be measured; an
-    exception in it ends the run. The outcome does not depend on the number of threads. Raises
-    FabricError, or SimulationError, whose attribute `setting` names the setting at fault, if there
-    is one.
+    exception in `progress` ends the simulation. The outcome does not depend on the number of
+    threads. Raises FabricError, or SimulationError, whose attribute `setting` names the wrong
+    setting.
     """
 
 def simulate_collectives(
@@ -2526,25 +2525,25 @@ def simulate_collectives(
     threads: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> Outcome:
-    """Simulates copies of a plan that run concurrently over lightpaths. `places` are the hosts of each
-    copy's ranks.
+    """Simulates copies of a plan that run at the same time over lightpaths. `places` are the hosts of
+    each copy's ranks.
 
-    The settings are the records `congestion_settings` and `burst_settings`. Without `external`
+    `opticoll list congestion_settings` and `burst_settings` list the settings. Without `external`,
     there are no background bursts. `progress` is called with the number of completed replications;
-    an exception in it ends the run. The outcome does not depend on the number of threads. Raises
-    FabricError, ScheduleError for a plan with lightpaths, or SimulationError, whose attribute
-    `setting` names the setting at fault, if there is one.
+    an exception in `progress` ends the simulation. The outcome does not depend on the number of
+    threads. Raises FabricError, ScheduleError for a plan with light, or SimulationError, whose
+    attribute `setting` names the wrong setting.
     """
 
 def simulate_tasks(
     tasks: list[tuple[Plan, int, int, int]],
 ) -> list[tuple[int, int, int, int, int, int, Outcome]]:
-    """Simulates tasks on one wss_grid, each given by its plan, bytes, rounds and time of request in
-    picoseconds.
+    """Simulates tasks on one `wss_grid`. A task is given by its plan, its bytes, its number of rounds,
+    and the time of its request in picoseconds.
 
     Returns for each task the times of admission, start and end in picoseconds, the number of
-    messages of the arbiter, the numbers of ports and of switch settings, and one round. Raises
-    SimulationError.
+    messages of the arbiter, the numbers of ports and of switch settings, and the outcome of one
+    round. Raises SimulationError.
     """
 
 def simulate_traffic(
@@ -2555,25 +2554,27 @@ def simulate_traffic(
     timeline: bool = False,
     **settings: Unpack[Settings],
 ) -> Outcome:
-    """Simulates traffic without a collective on a fabric, packet by packet."""
+    """Simulates traffic that belongs to no collective on a fabric, packet by packet."""
 
 def slots_bound(kind: str, fabric: Fabric, root: int = 0) -> tuple[int, str, str]:
-    """Returns the lower bound on slots for whole blocks, its name and its assumption."""
+    """Returns the lower bound on the number of slots of plans that send whole blocks, with the bound's
+    name and assumption.
+    """
 
 def take_memory(what: str, bytes: int) -> None:
-    """Refuses work that needs more memory than the limit, before the work starts.
+    """Raises an error if a computation needs more memory than the limit, before it starts.
 
     Parameters
     ----------
     what : str
-        The work that needs the memory, as the error names it.
+        The computation, as the error names it.
     bytes : int
-        The forecast.
+        The estimated memory in bytes.
 
     Raises
     ------
     MemoryLimitError
-        The forecast is above the limit.
+        The estimate is above the limit.
 
     Examples
     --------
@@ -2582,14 +2583,16 @@ def take_memory(what: str, bytes: int) -> None:
     """
 
 def task_conflicts(plans: list[Plan]) -> list[Violation]:
-    """Returns the violations of plans that run concurrently on one grid."""
+    """Returns the violations of plans that use one grid at the same time."""
 
 def throughput_optimum(
     kind: str, fabric: Fabric, root: int = 0
 ) -> tuple[tuple[int, int], tuple[int, int] | None] | None:
-    """Returns the throughput optimum in seconds per 10^9 bytes of `size`, as two fractions (numerator,
-    denominator). No plan takes less time than the first fraction; some plan takes at most the
-    second one, which is None if no such plan is known. Returns None if no optimum is known.
+    """Returns the throughput optimum in seconds for 10^9 bytes, as two fractions (numerator,
+    denominator).
+
+    No plan takes less time than the first fraction. Some plan takes at most the second fraction,
+    which is None if no such plan is known. Returns None if not even a lower bound is known.
     """
 
 def time_bound(
@@ -2603,10 +2606,10 @@ def time_bound(
     placement: str | None = None,
     demand: Demand | None = None,
 ) -> tuple[int | None, str | None, str]:
-    """Returns the lower bound on the time of any plan in picoseconds, its name and its assumption.
+    """Returns a lower bound on the time of any plan: picoseconds, name of the bound, assumption.
 
-    Without a bound, returns None, None and the reason, for example that flows do not share the
-    cables of a rank. With a placement of packets, the placement also moves the root.
+    If no bound is known, returns None, None and the reason, for example that messages do not share
+    the links of a rank. A `placement` of packets also moves the root.
     """
 
 def time_bounds(
@@ -2621,15 +2624,17 @@ def time_bounds(
     str | None, list[tuple[int, str, str, tuple[list[int], int, list[str], list[int]] | None]]
 ]:
     """Returns the policy to which the bounds apply (None on electrical fabrics), and every lower bound
-    on the time of any plan. A bound has a time in picoseconds, a name, an assumption and a witness.
-    The witness of a cut has the ranks on one side, the number of parts that they belong to, and the
-    names of the links between the sides; the witness of link lengths has the names of the links and
-    their lengths. A demand over circuits adds the bound `direct`, which holds for plans in which no
-    rank relays.
+    on the time of any plan.
+
+    A bound has a time in picoseconds, a name, an assumption and a witness. The witness of a cut has
+    the ranks on one side, the number of parts that these ranks form, and the names of the links
+    between the sides. The witness of link lengths has the names and the lengths of links. With a
+    demand over circuits, the list contains the bound `direct`, which applies only to plans without
+    relays.
     """
 
 def write_messages(plan: Plan, path: str | PathLike[str], form: str, size_bytes: int) -> None:
-    """Writes the messages of a plan to a file, in the form `goal` or `time_independent`.
+    """Writes the messages of a plan to a file, in the format `goal` or `time_independent`.
 
-    Raises OSError, and TraceError if the form cannot express the messages.
+    Raises OSError, or TraceError if the format cannot express the messages.
     """

@@ -1,4 +1,4 @@
-"""Examples in docstrings write their files into a temporary folder of their own."""
+"""Runs the examples in docstrings in temporary folders."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ import pytest
 def change_folder(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs each docstring's examples in an empty folder; other tests stay where they are."""
+    """Runs the examples of each docstring in an empty folder; other tests keep their folder."""
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(tmp_path)

@@ -1,7 +1,7 @@
-"""Exceptions of opticoll, a class for each kind of error, derived from `OpticollError`.
+"""Exceptions of opticoll, all derived from `OpticollError`, with a class for each kind of error.
 
-The first group comes from the compiled core, the second from the Python side. The message is one
-sentence that names the value at fault, with a hint where the cure is known.
+The compiled core raises the first group, and Python code raises the second group. The message is
+one sentence that names the wrong value. A hint follows if opticoll knows how to fix the problem.
 
 >>> import opticoll
 >>> try:
@@ -55,29 +55,29 @@ __all__ = [
 
 
 class ReadingNote(UserWarning):
-    """Note on how a file was read: the meaning given to attributes, and ignored attributes."""
+    """Note on a file that was read: the meaning of attributes, and ignored attributes."""
 
 
 class UsageError(OpticollError):
-    """Arguments that do not go together, or one that is missing."""
+    """Error of arguments that contradict each other, or of a missing argument."""
 
 
 class RunError(OpticollError):
-    """Processes that did not come to the end of a program; the message names rank and step."""
+    """Error of processes that did not finish a program; the message names rank and step."""
 
     exit_code = 1
 
 
 class ConfigError(OpticollError):
-    """An invalid YAML file, graph or scenario; the message names file and place."""
+    """Error of an invalid YAML file, graph or scenario; the message names file and place."""
 
 
 class FileError(OpticollError):
-    """A file that cannot be read or written; the message names it."""
+    """Error of a file that cannot be read or written; the message names the file."""
 
 
 class UserAlgorithmError(OpticollError):
-    """A user's own algorithm that cannot be imported or called, or returned no schedule."""
+    """Error of a user algorithm that cannot be imported or called, or that returns no schedule."""
 
 
 def installing(extra: str) -> str:
@@ -92,12 +92,12 @@ def installing(extra: str) -> str:
 
 
 def needed(module: str, use: str, extra: str = "", package: str = "") -> Any:
-    """Imports a module of a package that may be missing; `use` begins the sentence of the error.
+    """Imports a module of an optional package; `use` begins the sentence of the error.
 
     Raises
     ------
     UsageError
-        It is not installed.
+        The package is not installed; the message says how to install it.
     """
     try:
         return import_module(module)

@@ -1,4 +1,4 @@
-"""Plans as files that other programs read.
+"""Plans as files for other programs.
 
 >>> import pathlib, tempfile, opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=3,wavelengths=1", "ring")
@@ -27,12 +27,13 @@ from opticoll.inputs.imported import fitting
 from opticoll.names import resolve
 
 COLUMNS = ("slot", "action", "chunk", "count", "source", "destination")
-"""Columns of a table of transfers, before the fields of the lightpath."""
+"""First columns of a table of transfers; the fields of the transfer's light follow."""
 
 
 def transfers(plan: Plan) -> list[dict[str, int | str]]:
-    """Returns the transfers of a plan in the schedule's order; relayed ones with the light of hop
-    0.
+    """Returns the transfers of a plan in the schedule's order, as rows.
+
+    A relayed transfer has the light of its first hop.
 
     Raises
     ------
@@ -59,23 +60,23 @@ CONTENTS: dict[str, Callable[[Plan], Any]] = {
     "schedule": lambda plan: plan,
     "trace": lambda plan: plan,
 }
-"""Conversion of a plan to the content of a file, by kind of content."""
+"""Functions that convert a plan to the content of a file, by kind of content."""
 
 KNOWN = {form.name: form for form in FORMATS if form.writes and form.holds in CONTENTS}
-"""Formats of plans, by name."""
+"""Formats in which plans can be written, by name."""
 
 TRACES = {form.name for form in formats_of("trace")} - {form.name for form in formats_of("rows")}
-"""Formats of traces, which `replay` reads."""
+"""Names of the formats of traces, which `replay` reads."""
 
 FABRICS = {form.name: form for form in formats_of("fabric") if form.writes}
-"""Formats of fabrics, by name."""
+"""Formats in which fabrics can be written, by name."""
 
 CHOICES = {form.name: form for form in formats_of("choices")}
-"""Formats of tuning files with the fastest algorithms of a comparison, by name."""
+"""Formats of tuner tables with the fastest algorithms of a comparison, by name."""
 
 
-def format_of(name: str | None, path: Path, known: Mapping[str, Format] = KNOWN) -> Format:
-    """Returns the format with a name, or the format of a file's ending.
+def format_of(name: str | None, path: Path, formats: Mapping[str, Format] = KNOWN) -> Format:
+    """Returns the format called `name`, or the format to which the file's ending belongs.
 
     Raises
     ------
@@ -83,11 +84,11 @@ def format_of(name: str | None, path: Path, known: Mapping[str, Format] = KNOWN)
         There is no such format.
     """
     if name is not None:
-        return known[resolve(name, known, "--format: there is no")]
-    for form in known.values():
+        return formats[resolve(name, formats, "--format: there is no")]
+    for form in formats.values():
         if path.name.lower().endswith(form.suffixes):
             return form
-    endings = dict.fromkeys(ending for form in known.values() for ending in form.suffixes)
+    endings = dict.fromkeys(ending for form in formats.values() for ending in form.suffixes)
     raise UsageError(f"--output: `{path}` must end in {' or '.join(endings)}; or give --format")
 
 
@@ -97,29 +98,30 @@ def export(
     format: str | None = None,
     size: str | int | None = None,
 ) -> list[Path]:
-    """Writes a plan, and a plan file beside formats that lose light or routes, and beside traces.
+    """Writes a plan as a file for other programs.
+
+    A plan file is written as well if the format is a trace, or cannot contain light or routes.
 
     Parameters
     ----------
     plan
-        The plan.
+        The plan to write.
     path
         The file.
     format
-        The format, such as `msccl` (default: by the ending of the file).
+        The format, such as `msccl` (default: the format of the file's ending).
     size
-        Size of the collective, for formats that state bytes (default: the size of the plan, or
-        4MiB).
+        Size of the collective, for formats that contain bytes (default: the plan's size, or 4 MiB).
 
     Returns
     -------
     list of Path
-        The files that are written.
+        The files that were written.
 
     Raises
     ------
     OpticollError
-        A file cannot be written, or the format cannot hold the plan.
+        A file cannot be written, or the format cannot express the plan.
     """
     form, place = format_of(format, Path(path)), Path(path)
     if size is not None and not form.sized:
@@ -133,45 +135,47 @@ def export(
         beside = place.with_name(f"{place.name}.plan")
         formats_of("plan")[0].write(plan.with_size(size_bytes) if form.sized else plan, beside)
         if form.name in TRACES:
-            # The plan that is read from the plan file has its transfers in another order.
+            # A plan that is read back from its plan file has the transfers in another order.
             plan = Plan.from_text(plan.to_text())
         written = form.write(CONTENTS[form.holds](plan), *sizes, place) or [place]
         return [*written, beside]
 
 
 def plan_beside(path: str | os.PathLike[str]) -> Path | None:
-    """Returns the plan file beside a file if exporting its plan gives exactly this file, else None.
+    """Returns the plan file that belongs to an exported file; None if there is no plan file.
+
+    The export of this plan must give exactly the file at `path`.
 
     Raises
     ------
     FileError, PlanFileError
         The plan file cannot be read, or is malformed.
     UsageError
-        Its plan is exported as something else.
+        The export of the plan gives another file.
     """
     place = Path(path)
-    # The plan file is named after the trace of all ranks, without the number of a rank.
+    # The plan file has the name of the trace of all ranks, without the number of a rank.
     place = place.with_name(re.sub(r"\.\d+\.et$", ".et", place.name))
     beside = place.with_name(f"{place.name}.plan")
     if not beside.is_file():
         return None
     plan: Plan = formats_of("plan")[0].read(beside)
-    other = UsageError(f"`{beside}` is not exported as `{place}`")
+    mismatch = UsageError(f"`{beside}` is not exported as `{place}`")
     with TemporaryDirectory() as folder:
         try:
             written = export(plan, Path(folder, place.name))
         except OpticollError as error:
-            raise other from error
+            raise mismatch from error
         pairs = [(file, place.with_name(file.name)) for file in written if file.name != beside.name]
         if not all(
             existing.is_file() and cmp(file, existing, shallow=False) for file, existing in pairs
         ):
-            raise other
+            raise mismatch
     return beside
 
 
 def unused_plan_notes(path: str | os.PathLike[str]) -> list[str]:
-    """Returns a note that the file itself was read, if the plan of its export lies beside it."""
+    """Returns a note that a file was read although the plan of its export is in the same folder."""
     with suppress(OpticollError):
         if (beside := plan_beside(path)) is not None:
             return [f"`{path}` itself was read; `{beside}` has the plan that it was exported from"]
@@ -183,12 +187,12 @@ def read_trace(
     form: str | None = None,
     operations_per_second: int | None = None,
 ) -> Trace:
-    """Returns the trace in a file or folder, with the plan of its export if that lies beside it.
+    """Reads a trace; also reads the plan file if the trace was exported from a plan.
 
     Raises
     ------
     OpticollError
-        As `trace_file.read` and `plan_beside`.
+        Any reason that `trace_file.read` or `plan_beside` lists.
     """
     trace = trace_file.read(source, form, operations_per_second)
     if isinstance(source, bytes):
@@ -204,9 +208,10 @@ def read_trace(
 
 
 def carried_out_on(trace: Trace, network: str) -> tuple[Trace, list[str]]:
-    """Returns the trace with its exported plan moved to another fabric, and notes on the move.
+    """Moves the exported plan of a trace to another fabric, and returns the trace and notes.
 
-    Where the plan does not fit, the trace has none: each message then goes by itself.
+    If the plan does not fit the fabric, the trace loses the plan, and each message is simulated
+    alone.
     """
     plan = trace.plan
     if plan is None:

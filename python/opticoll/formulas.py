@@ -29,10 +29,10 @@ __all__ = [
 def bandwidths(
     collective: str, ranks: int, size_bytes: int, seconds: float
 ) -> tuple[float, float] | None:
-    """Returns nccl-tests' algbw and busbw in GB/s, or None if no bytes move or no time passes."""
+    """Returns algbw and busbw of nccl-tests in GB/s; None if no bytes move or no time passes."""
     if collective == "barrier" or size_bytes == 0 or seconds <= 0:
         return None
-    # The size of these collectives is one rank's block, and the buffer holds the blocks of all
+    # The size of these collectives is one rank's block, but nccl-tests counts the blocks of all
     # ranks.
     blocks = ranks if collective in ("all_gather", "gather", "scatter") else 1
     algorithm = size_bytes * blocks / seconds / 1e9

@@ -1,4 +1,4 @@
-"""Memory limit of the work, and the share of each of several processes.
+"""Memory limit of a computation, and the equal share of each process.
 
 >>> _core.set_memory_limit("4GiB")
 >>> share(4)
@@ -12,21 +12,26 @@ from __future__ import annotations
 from opticoll import _core
 
 BYTES_PER_VALUE = 100
-"""Bytes of a value read from text: the object and its place in a list or table (estimate)."""
+"""Estimated bytes of memory for a value in a text: the object and its entry in a list."""
 
 
 def share(processes: int) -> int | None:
-    """Returns the bytes for each of `processes` processes, or None without a memory limit."""
+    """Divides the memory limit by the number of processes; returns bytes, or None."""
     whole = _core.memory_limit()
     return None if whole is None else whole // processes
 
 
-def take_values(what: str, text: str, marks: str = ",[{\n", each: int = BYTES_PER_VALUE) -> None:
-    """Refuses a text whose values exceed the memory limit; `marks` begin or separate values.
+def take_values(
+    noun: str, text: str, marks: str = ",[{\n", value_bytes: int = BYTES_PER_VALUE
+) -> None:
+    """Raises an error if the values in a text would exceed the memory limit.
+
+    `marks` are characters that precede a value, and `value_bytes` is the number of bytes per value.
+    `noun` names the text in the message.
 
     Raises
     ------
     MemoryLimitError
-        They need more.
+        The values need more memory than the limit.
     """
-    _core.take_memory(what, len(text) + each * sum(map(text.count, marks)))
+    _core.take_memory(noun, len(text) + value_bytes * sum(map(text.count, marks)))

@@ -1,7 +1,7 @@
-"""Names that users write: the known names, and the known name that a word stands for.
+"""Names of algorithms, fabrics and so on, and the lookup of names as users write them.
 
-Records are declared in the compiled core, one for each algorithm, fabric family, preset, simulator,
-policy and so on; nothing here repeats them.
+Records of all names are declared in the compiled core: one for each algorithm, fabric family,
+preset, simulator, policy and so on.
 
 >>> DEFAULT_ALGORITHM in algorithm_names("broadcast")
 True
@@ -22,7 +22,7 @@ DEFAULT_ALGORITHM = "auto"
 
 
 def known_names(kind: str) -> list[str]:
-    """Returns the names of the records of a kind, such as `collectives`.
+    """Returns the names of all records of a kind, such as `collectives`.
 
     >>> known_names("policies")[0]
     'every_step'
@@ -31,9 +31,9 @@ def known_names(kind: str) -> list[str]:
 
 
 def algorithm_names(collective: str, family: str | None = None) -> list[str]:
-    """Returns the names of the algorithms of a collective.
+    """Returns the names of all algorithms of a collective.
 
-    With a family of fabrics, algorithms made for other families are left out.
+    If `family` is a family of fabrics, algorithms for other families only are left out.
     """
     kind = _core.collective_kind(collective)
     of_kind = [record for record in _core.records("algorithms") if record["collective"] == kind]
@@ -45,14 +45,14 @@ def algorithm_names(collective: str, family: str | None = None) -> list[str]:
 
 
 def plans_by_size(algorithm: str) -> bool:
-    """Returns whether the plans of an algorithm depend on size and policy."""
+    """Returns whether an algorithm makes different plans for different sizes or policies."""
     return (
         "<" in algorithm or canonical(algorithm.partition(":")[0], _planned_by_size()) is not None
     )
 
 
 def takes_all_stripes(algorithm: str) -> bool:
-    """Returns whether an algorithm has the option `stripes=all`; planners do not.
+    """Returns whether an algorithm has the option `stripes=all`, which planners do not have.
 
     >>> takes_all_stripes("ring"), takes_all_stripes("hierarchical")
     (True, False)
@@ -77,7 +77,7 @@ def _planned_by_size() -> tuple[str, ...]:
 
 
 def has_root(collective: str) -> bool:
-    """Returns whether a collective has a root, that is, whether its demands depend on the root."""
+    """Returns whether a collective has a root, so that its demands depend on the root."""
 
     def demands(root: int) -> list[tuple[int | None, int | None]]:
         demanded = _core.Collective(collective, 2, root=root)
@@ -87,33 +87,33 @@ def has_root(collective: str) -> bool:
     return demands(0) != demands(1)
 
 
-def canonical(name: str, known: Iterable[str]) -> str | None:
-    """Returns the known name that equals a name up to case, hyphens and underscores, or None.
+def canonical(name: str, names: Iterable[str]) -> str | None:
+    """Returns the name in `names` that equals `name` up to case, hyphens and underscores, or None.
 
     >>> canonical("WDM-Ring", ["wdm_ring"])
     'wdm_ring'
     """
     wanted = _letters(name)
-    return next((known_name for known_name in known if _letters(known_name) == wanted), None)
+    return next((known_name for known_name in names if _letters(known_name) == wanted), None)
 
 
-def resolve(name: str, known: Iterable[str], problem: str = "there is no") -> str:
-    """Returns the known name that equals a name up to case, hyphens and underscores.
+def resolve(name: str, candidates: Iterable[str], problem: str = "there is no") -> str:
+    """Returns the name in `candidates` that equals `name` up to case, hyphens and underscores.
 
     Raises
     ------
     UsageError
-        No known name matches; the message begins with `problem`.
+        `candidates` has no such name; the message begins with `problem`.
     """
-    names = list(known)
-    found = canonical(name, names)
-    if found is None:
+    names = list(candidates)
+    match = canonical(name, names)
+    if match is None:
         raise UsageError(f"{problem} `{name}`{nearest(name, names)}")
-    return found
+    return match
 
 
 def algorithm_spelling(collective: str, spec: str) -> str:
-    """Returns an algorithm's specification with its recorded name; unknown names stay unchanged.
+    """Returns an algorithm's specification with the spelling of its record, if it has a record.
 
     >>> algorithm_spelling("all_gather", "Bruck<80KiB, Ring")
     'bruck<80KiB,ring'
@@ -121,10 +121,10 @@ def algorithm_spelling(collective: str, spec: str) -> str:
     Raises
     ------
     AlgorithmError
-        The numbers of an option are separated by commas, which separate options.
+        The numbers of an option are separated by commas, but commas separate options.
     """
-    small, less, rest = spec.partition("<")
-    size, comma, large = rest.partition(",")
+    small, less, larger = spec.partition("<")
+    size, comma, large = larger.partition(",")
     if comma:
         parts = [algorithm_spelling(collective, part) for part in (small, large)]
         return f"{parts[0]}{less}{size.strip()},{parts[1]}"
@@ -136,11 +136,11 @@ def algorithm_spelling(collective: str, spec: str) -> str:
     return f"{canonical(name, algorithm_names(collective)) or name}{colon}{options}"
 
 
-def nearest(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """Returns `; did you mean X?` if a known name is similar, else a list of known names."""
+def nearest(name: str, candidates: Iterable[str], otherwise: str | None = None) -> str:
+    """Returns `; did you mean X?` if some candidate is similar, else a list of candidates."""
     import difflib
 
-    names = list(known)
+    names = list(candidates)
     near = difflib.get_close_matches(name.lower(), names, n=1)
     if near:
         return f"; did you mean `{near[0]}`?"
@@ -152,7 +152,7 @@ def _letters(name: str) -> str:
 
 
 def defaults(*kinds: str) -> dict[str, str]:
-    """Returns the default of each setting of some kinds, by name."""
+    """Returns the default of each setting by name; `kinds` are kinds of records."""
     return {
         record["name"]: fact["meaning"]
         for kind in kinds
@@ -162,11 +162,11 @@ def defaults(*kinds: str) -> dict[str, str]:
     }
 
 
-def without_defaults(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def without_defaults(kind: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of a kind that differ from their defaults.
 
     >>> without_defaults("settings", {"routing": "minimal", "packet": "4KiB"})
     {'packet': '4KiB'}
     """
     usual = defaults(kind)
-    return {name: value for name, value in given.items() if str(value) != usual.get(name)}
+    return {name: value for name, value in settings.items() if str(value) != usual.get(name)}

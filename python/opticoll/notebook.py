@@ -1,4 +1,4 @@
-"""Plans, outcomes, tables and comparisons in notebooks: HTML with units, and DataFrames.
+"""Plans, outcomes, tables and comparisons in notebooks: as HTML with units, and as DataFrames.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
@@ -28,17 +28,17 @@ MAX_ROWS = 30
 """Maximum number of table rows that a notebook shows."""
 
 MAX_DRAWN_TRANSFERS = 4_000
-"""Maximum number of transfers of a plan that is drawn."""
+"""Maximum number of transfers of a plan for which a notebook shows a drawing."""
 
 MAX_CELL_LENGTH = 60
 """Maximum number of characters of a cell; a column with a longer cell is left out."""
 
 ENDINGS = {"ps": "_ps", "s": "_s", "B": "_bytes"}
-"""Endings of names by the unit that the cells show."""
+"""Endings of column names, by unit of the column's values."""
 
 
 def html(value: Plan | Outcome | Table) -> str:
-    """Returns HTML: a plan with its drawing, the totals of an outcome, or the rows of a table."""
+    """Returns a plan with its drawing, an outcome's totals, or a table's rows, as HTML."""
     if isinstance(value, Plan):
         return _plan(value)
     if isinstance(value, Outcome):
@@ -47,27 +47,27 @@ def html(value: Plan | Outcome | Table) -> str:
 
 
 def frame(value: Plan | Outcome | Table) -> pandas.DataFrame:
-    """Returns the transfers of a plan, the totals of an outcome as one row, or the rows of a table.
+    """Returns a plan's transfers, an outcome's totals as one row, or a table's rows.
 
-    The rows of a table with several axes have an index of these. Raises UsageError where the
+    If the table has several axes, they are the index of the DataFrame. Raises UsageError if the
     package `pandas` is not installed.
     """
-    made = dataframe(_columns_of(value))
+    data = dataframe(_columns_of(value))
     if isinstance(value, Table) and len(value.axes) > 1:
-        made = made.set_index(list(value.axes))
-    return made
+        data = data.set_index(list(value.axes))
+    return data
 
 
 def stream(value: Plan | Outcome | Table, requested_schema: object = None) -> object:
-    """Returns the content of `frame` as an Arrow stream, in which axes are columns.
+    """Returns the rows of `frame` as an Arrow stream, with axes as columns.
 
-    Raises UsageError where the package `pyarrow` is not installed.
+    Raises UsageError if the package `pyarrow` is not installed.
     """
     return arrow_stream(_columns_of(value), requested_schema)
 
 
 def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
-    """Returns columns by name; of a table with several axes, the axes come first."""
+    """Returns columns by name; if a table has several axes, they are the first columns."""
     if isinstance(value, Plan):
         return value.columns()
     if isinstance(value, Outcome):
@@ -80,7 +80,7 @@ def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
 
 
 def rows_html(rows: Sequence[Row]) -> str:
-    """Returns rows as an HTML table of the columns that differ, with headings of text tables."""
+    """Returns an HTML table of rows with the columns that differ between rows."""
     if not rows:
         return "<p>no rows</p>"
     plain = [
@@ -94,7 +94,7 @@ def rows_html(rows: Sequence[Row]) -> str:
 
 
 def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> str:
-    """Returns rows with the same keys as an HTML table of the keys that differ, with units."""
+    """Returns an HTML table of rows with units, and with the columns that differ between rows."""
     cells = []
     for name in rows[0] if rows else ():
         values, unit = [row[name] for row in rows], units.get(name, "")
@@ -107,14 +107,14 @@ def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> s
 
 
 def _is_twin(name: str, row: Mapping[str, Any]) -> bool:
-    """Returns whether another column has the same quantity in seconds or bytes."""
+    """Returns whether the row has the same quantity in seconds or bytes in another column."""
     return f"{name}_bytes" in row or (
         name.endswith("_ps") and f"{name.removesuffix('_ps')}_s" in row
     )
 
 
 def _differing(columns: Iterable[tuple[str, list[str]]], count: int) -> str:
-    """Returns an HTML table of the columns whose cells are short and differ between rows."""
+    """Returns an HTML table of the columns that have short cells and differ between rows."""
     shown = [
         (heading.replace("_", " "), cells)
         for heading, cells in columns
@@ -128,7 +128,7 @@ def _differing(columns: Iterable[tuple[str, list[str]]], count: int) -> str:
 
 
 def _plan(plan: Plan) -> str:
-    """Returns the facts of a plan, and its usual picture if the plan is small enough."""
+    """Returns the facts of a plan as HTML, with the default drawing if the plan is small enough."""
     facts = [
         ("collective", f"{plan.collective.kind} on {plan.collective.ranks} ranks"),
         ("algorithm", plan.algorithm),
@@ -140,7 +140,7 @@ def _plan(plan: Plan) -> str:
 
 
 def _picture(plan: Plan) -> str:
-    """Returns the usual picture of a plan as SVG, or an empty text if there is none."""
+    """Returns the default drawing of a plan as SVG, or an empty text if there is none."""
     if len(plan) > MAX_DRAWN_TRANSFERS:
         return ""
     with tempfile.TemporaryDirectory() as folder:
@@ -154,7 +154,7 @@ def _picture(plan: Plan) -> str:
 
 
 def _outcome(outcome: Outcome) -> str:
-    """Returns the totals of an outcome with their units, and the names of its tables."""
+    """Returns an outcome's totals with units, and the names of its tables, as HTML."""
     descriptions = {description["name"]: description for description in outcome.describe()}
     facts = [
         (name, _reading(value, descriptions[name]["unit"] if name in descriptions else ""))
@@ -192,13 +192,13 @@ def _facts(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _lines(heading: Sequence[str], lines: Iterable[Sequence[str]], count: int) -> str:
-    """Returns an HTML table of the first rows, and the number of further rows."""
+    """Returns an HTML table of the first rows, with the number of rows left out."""
     head = "".join(f"<th>{escape(name)}</th>" for name in heading)
     body = ""
     for number, line in enumerate(lines):
         if number == MAX_ROWS:
             break
         body += f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>"
-    rest = f"<p>and {count - MAX_ROWS} more rows</p>" if count > MAX_ROWS else ""
+    note = f"<p>and {count - MAX_ROWS} more rows</p>" if count > MAX_ROWS else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"<div style='overflow-x:auto'>{table}</div>{rest}"
+    return f"<div style='overflow-x:auto'>{table}</div>{note}"

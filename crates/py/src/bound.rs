@@ -14,10 +14,10 @@ use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::method_with;
 
-/// Returns the lower bound on the time of any plan in picoseconds, its name and its assumption.
+/// Returns a lower bound on the time of any plan: picoseconds, name of the bound, assumption.
 ///
-/// Without a bound, returns None, None and the reason, for example that flows do not share the
-/// cables of a rank. With a placement of packets, the placement also moves the root.
+/// If no bound is known, returns None, None and the reason, for example that messages do not share
+/// the links of a rank. A `placement` of packets also moves the root.
 #[pyfunction]
 #[pyo3(signature = (
     kind, fabric, size_bytes, policy, root = 0, paths = None, simulator = None, placement = None,
@@ -53,20 +53,22 @@ pub(crate) fn time_bound(
     })?
 }
 
-/// Witness of a bound: the ranks on one side of a cut, the number of parts that the ranks belong
-/// to, and the names of the links between the sides; or no ranks, no parts, links, and the length
-/// of each link.
+/// Witness of a bound. For a cut: the ranks on one side, the number of connected parts that these
+/// ranks form, the names of the links between the sides, and no lengths. For lengths of links: no
+/// ranks, 0 parts, the names of the links, and the length of each link.
 type WitnessRow = (Vec<u32>, u32, Vec<String>, Vec<u64>);
 
-/// A time in picoseconds, a name, an assumption, and the witness.
+/// A bound as (time in picoseconds, name, assumption, witness).
 type NamedBound = (u64, &'static str, &'static str, Option<WitnessRow>);
 
 /// Returns the policy to which the bounds apply (None on electrical fabrics), and every lower bound
-/// on the time of any plan. A bound has a time in picoseconds, a name, an assumption and a witness.
-/// The witness of a cut has the ranks on one side, the number of parts that they belong to, and the
-/// names of the links between the sides; the witness of link lengths has the names of the links and
-/// their lengths. A demand over circuits adds the bound `direct`, which holds for plans in which no
-/// rank relays.
+/// on the time of any plan.
+///
+/// A bound has a time in picoseconds, a name, an assumption and a witness. The witness of a cut has
+/// the ranks on one side, the number of parts that these ranks form, and the names of the links
+/// between the sides. The witness of link lengths has the names and the lengths of links. With a
+/// demand over circuits, the list contains the bound `direct`, which applies only to plans without
+/// relays.
 #[pyfunction]
 #[pyo3(signature = (
     kind, fabric, size_bytes, root = 0, policy = None, paths = None, demand = None
@@ -120,9 +122,11 @@ pub(crate) fn time_bounds(
 /// A fraction as (numerator, denominator).
 type Fraction = (u128, u128);
 
-/// Returns the throughput optimum in seconds per 10^9 bytes of `size`, as two fractions (numerator,
-/// denominator). No plan takes less time than the first fraction; some plan takes at most the
-/// second one, which is None if no such plan is known. Returns None if no optimum is known.
+/// Returns the throughput optimum in seconds for 10^9 bytes, as two fractions (numerator,
+/// denominator).
+///
+/// No plan takes less time than the first fraction. Some plan takes at most the second fraction,
+/// which is None if no such plan is known. Returns None if not even a lower bound is known.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, root = 0))]
 pub(crate) fn throughput_optimum(
@@ -142,9 +146,8 @@ pub(crate) fn throughput_optimum(
     Ok(lower.map(|lower| (lower, upper)))
 }
 
-/// Returns the lower bound that the lengths of the links prove for all_to_all, scatter and gather:
-/// the time per block of 10^9 bytes in seconds, as a fraction. Returns None if the lengths prove no
-/// bound.
+/// Returns the lower bound that the lengths of links prove for all_to_all, scatter and gather, as a
+/// fraction: seconds per block of 10^9 bytes. Returns None if the lengths prove no bound.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, lengths, root = 0))]
 pub(crate) fn concurrent_flow_bound(
@@ -162,7 +165,8 @@ pub(crate) fn concurrent_flow_bound(
     Ok(proved.and_then(Ratio::seconds_per_gigabyte))
 }
 
-/// Returns the lower bound on slots for whole blocks, its name and its assumption.
+/// Returns the lower bound on the number of slots of plans that send whole blocks, with the bound's
+/// name and assumption.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, root = 0))]
 pub(crate) fn slots_bound(
@@ -185,8 +189,8 @@ pub(crate) fn slots_bound(
     Ok((bound.steps, bound.name, bound.assumption))
 }
 
-/// Returns C_1(N), ..., C_depth(N) for N = `ranks`: the minimum total lengths of relay trees of
-/// each depth, in links.
+/// Returns the minimum total lengths, in links, of relay trees over `ranks` ranks with depth 1, 2
+/// and so on up to `depth`.
 #[pyfunction]
 pub(crate) fn relay_tree_costs(py: Python<'_>, ranks: u32, depth: usize) -> PyResult<Vec<u64>> {
     interrupt::run(py, || RelayCosts::new(ranks).take(depth).collect())

@@ -12,13 +12,13 @@ use crate::interrupt;
 use crate::method::texts;
 use crate::table::Outcome;
 
-/// Simulates bursts on a network with wavelengths. The settings are the records `burst_settings`,
-/// as text.
+/// Simulates bursts on a network with wavelengths. `opticoll list burst_settings` lists the
+/// settings, whose values are texts.
 ///
 /// `progress` is called with the number of bursts measured so far and the number to be measured; an
-/// exception in it ends the run. The outcome does not depend on the number of threads. Raises
-/// FabricError, or SimulationError, whose attribute `setting` names the setting at fault, if there
-/// is one.
+/// exception in `progress` ends the simulation. The outcome does not depend on the number of
+/// threads. Raises FabricError, or SimulationError, whose attribute `setting` names the wrong
+/// setting.
 #[pyfunction]
 #[pyo3(signature = (
     fabric, settings, *, threads = 1, progress: "Callable[[int, int], object] | None" = None
@@ -49,8 +49,8 @@ pub(crate) fn parse_network(py: Python<'_>, fabric: &str) -> PyResult<BurstNetwo
     interrupt::attempt(py, || BurstNetwork::of(&Medium::parse(fabric)?))
 }
 
-/// Returns the complete specification of the network. Raises the errors that `simulate_bursts`
-/// would raise.
+/// Returns the complete specification of a burst-switched network. Raises the errors that
+/// `simulate_bursts` would raise.
 #[pyfunction]
 pub(crate) fn check_bursts(
     py: Python<'_>,
@@ -65,20 +65,20 @@ pub(crate) fn check_bursts(
     })
 }
 
-/// Returns the blocking probability of Erlang's B formula.
+/// Returns the blocking probability of Erlang's B formula for an offered `load` in Erlang.
 #[pyfunction]
 pub(crate) fn erlang_b(load: f64, servers: u32) -> f64 {
     erlang::erlang_b(load, servers)
 }
 
-/// Returns the call congestion of Engset's formula.
+/// Returns the call congestion of Engset's formula: the share of calls that are blocked.
 #[pyfunction]
 pub(crate) fn engset(sources: u32, load: f64, servers: u32) -> f64 {
     erlang::engset(sources, load, servers)
 }
 
-/// Returns the burst loss ratio of Poisson bursts to all destinations with full wavelength
-/// conversion, by the reduced-load fixed point.
+/// Returns the burst loss ratio of Poisson bursts to all destinations, with full wavelength
+/// conversion, by the reduced-load fixed point. `offered_load` is in Erlang per host.
 #[pyfunction]
 pub(crate) fn burst_fixed_point(py: Python<'_>, fabric: &str, offered_load: f64) -> PyResult<f64> {
     let everyone = burst::Destinations::Everyone;

@@ -22,7 +22,7 @@ use crate::error::OrRaise;
 /// Raises
 /// ------
 /// CollectiveError
-///     A row has not as many amounts as there are rows, or all amounts are zero.
+///     The rows do not form a square matrix, or all amounts are zero.
 ///
 /// Examples
 /// --------
@@ -39,7 +39,7 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    /// Wraps a demand, if an all_to_all can have it.
+    /// Creates a demand if an all_to_all can have it.
     fn of(demand: DemandMatrix) -> Result<Demand, CollectiveError> {
         collective::Collective::new(CollectiveKind::AllToAll, demand.ranks())?;
         Ok(Demand {
@@ -94,8 +94,7 @@ getters! { Demand |self|
     even_block: Option<u64> = self.matrix.even_block();
 }
 
-/// Returns the demand among `ranks` ranks that a specification such as `zipf:exponent=1.2,seed=0`
-/// describes.
+/// Returns the demand of a generator such as `zipf:exponent=1.2,seed=0` for `ranks` ranks.
 #[pyfunction]
 pub(crate) fn generated_demand(spec: &str, ranks: u32) -> PyResult<Demand> {
     let spec = spec.parse().or_raise()?;
@@ -103,7 +102,7 @@ pub(crate) fn generated_demand(spec: &str, ranks: u32) -> PyResult<Demand> {
     demand.and_then(Demand::of).or_raise()
 }
 
-/// Creates a collective on `ranks` ranks with a root and, if given, a demand.
+/// Creates the collective that a caller requests by name.
 pub(crate) fn requested_collective(
     kind: &str,
     ranks: u32,
@@ -122,11 +121,11 @@ pub(crate) fn requested_collective(
     }
 }
 
-/// A collective operation: the rank that has each chunk at the start, and the rank that needs it at
-/// the end.
+/// A collective operation, which determines the rank that has each chunk at the start, and the rank
+/// that needs it at the end.
 ///
-/// A **chunk** is the unit that transfers move. The collective has `chunks` chunks: one block per
-/// rank, one block per pair of ranks, or parts of one vector, each cut into `pieces`.
+/// A **chunk** is the unit that transfers move. The collective has one block per rank, one block
+/// per pair of ranks, or a single vector. Each block (or the vector) is cut into `pieces` chunks.
 ///
 /// Parameters
 /// ----------
@@ -135,7 +134,7 @@ pub(crate) fn requested_collective(
 /// ranks : int
 ///     Number of ranks.
 /// root : int
-///     The root rank of broadcast, reduce, gather and scatter; 0 for the others.
+///     The root rank of broadcast, reduce, gather and scatter; 0 for other collectives.
 /// pieces : int
 ///     Number of chunks into which each block is cut.
 /// demand : Demand, optional

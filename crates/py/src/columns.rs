@@ -12,10 +12,10 @@ use crate::interrupt;
 
 type Columns<'py> = Bound<'py, PyDict>;
 
-/// Maximum number of transfers that are put into columns: about 4 GB during the conversion.
+/// Maximum number of transfers that are converted to columns, which takes about 4 GB of memory.
 const MAX_TRANSFERS: u64 = 1 << 26;
 
-/// Returns the columns of all transfers.
+/// Returns a column for each field of a plan's transfers, in the order of the schedule.
 pub(crate) fn plan_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Columns<'py>> {
     let transfers = plan.transfers();
     if transfers > MAX_TRANSFERS {
@@ -28,7 +28,7 @@ pub(crate) fn plan_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<
     to_columns(py, &whole)
 }
 
-/// Returns the columns of the transfers of a slot, and their indices in the plan.
+/// Returns the columns of the transfers of one slot, and their indices in the plan.
 pub(crate) fn slot_columns<'py>(
     py: Python<'py>,
     plan: &plan::Plan,
@@ -50,7 +50,7 @@ pub(crate) fn slot_columns<'py>(
     Ok(columns)
 }
 
-/// Returns the columns of the hops of a slot, or of all slots.
+/// Returns the columns of the hops of relayed transfers, in one slot or in all slots.
 pub(crate) fn hop_columns<'py>(
     py: Python<'py>,
     plan: &plan::Plan,
@@ -79,7 +79,7 @@ pub(crate) fn hop_columns<'py>(
     Ok(columns)
 }
 
-/// Returns the columns of the rows of a plan.
+/// Returns the columns of a plan's stored rows, which must not represent repetitions.
 fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, PyDict>> {
     let schedule = &plan.schedule;
     let values = |field: fn(&Transfer) -> u32| -> Vec<u32> {
@@ -114,7 +114,7 @@ fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, Py
     Ok(columns)
 }
 
-/// Adds a column for each field of light, of the smallest type that holds its values.
+/// Adds a column for each field of light, with the smallest integer type for its values.
 fn set_light(
     py: Python<'_>,
     kind: Option<&LightKind>,

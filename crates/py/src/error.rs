@@ -17,13 +17,12 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Declares the exceptions, and `add_to`, which adds them to the module with their hints.
+/// Declares the exceptions, and a function `add_to` that adds them to the module.
 macro_rules! exceptions {
     ($($name:ident($base:ident): $about:literal, $hint:expr;)*) => {
         $(create_exception!(opticoll._core, $name, $base, $about);)*
 
-        /// Adds the exceptions to the module. A hint complements messages that do not state a
-        /// remedy.
+        /// Adds the exceptions to the module. A class has a hint if its messages name no remedy.
         pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
             $(
                 let kind = module.py().get_type::<$name>();
@@ -37,16 +36,16 @@ macro_rules! exceptions {
 
 exceptions! {
     OpticollError(PyValueError): "Base class of all errors of opticoll; the message is one \
-        sentence that names the value at fault.", None;
+        sentence that names the wrong value.", None;
     UnitError(OpticollError): "A size, a time or a rate is malformed, or has no unit.", None;
     FabricError(OpticollError): "A fabric cannot be built; the attribute `option` names the \
-        option at fault, or is None.",
+        wrong option, or is None.",
         Some("see `opticoll list fabrics`");
     CollectiveError(OpticollError): "A collective is unknown, or its ranks, root or pieces are \
         out of range.",
         Some("see `opticoll list collectives`");
-    AlgorithmError(OpticollError): "An algorithm is unknown, has a wrong option, or does not run \
-        on the fabric.",
+    AlgorithmError(OpticollError): "An algorithm is unknown, has a wrong option, or does not \
+        support the fabric.",
         Some("see `opticoll list algorithms`, and for the options of one `opticoll list NAME`");
     ScheduleError(OpticollError): "A transfer of a schedule is impossible, or its columns are too \
         large.", None;
@@ -55,10 +54,10 @@ exceptions! {
         Some("see `opticoll list wavelengths`");
     PlanFileError(OpticollError): "The text of a plan is malformed; the message names line and \
         column.", None;
-    ProgramError(OpticollError): "A file with the programs of ranks is malformed, or a plan has \
-        no such form; the message says where.", None;
-    SimulationError(OpticollError): "A plan cannot be simulated as asked; the attribute `setting` \
-        names the setting at fault, or is None.",
+    ProgramError(OpticollError): "A file with the programs of ranks is malformed, or a plan \
+        cannot become a program; the message names the place.", None;
+    SimulationError(OpticollError): "A plan cannot be simulated as requested; the attribute \
+        `setting` names the wrong setting, or is None.",
         Some("see `opticoll list simulators`, `opticoll list policies` and `opticoll list \
             settings`");
     TrainingError(OpticollError): "A model, a device or a setting of a training run is unknown or \
@@ -70,15 +69,15 @@ exceptions! {
         message says where.", None;
 }
 
-/// Conversion of an error of the core into the Python exception of its kind.
+/// Conversion of an error of the core to the matching Python exception.
 pub(crate) trait IntoPyErr {
     /// Returns the exception, with the message of the error.
     fn into_py_err(self) -> PyErr;
 }
 
-/// Conversion of a result of the core, which raises its error.
+/// Conversion of a result of the core to a value or a raised exception.
 pub(crate) trait OrRaise<T> {
-    /// Returns the value, or the exception.
+    /// Returns the value, or the matching exception.
     fn or_raise(self) -> PyResult<T>;
 }
 
@@ -88,7 +87,7 @@ impl<T, E: IntoPyErr> OrRaise<T> for Result<T, E> {
     }
 }
 
-/// Converts errors of the core that each map to one exception.
+/// Maps error types of the core to one exception each.
 macro_rules! raised_as {
     ($($problem:ident => $kind:ident;)*) => {$(
         impl IntoPyErr for $problem {
@@ -138,8 +137,7 @@ impl IntoPyErr for CollectiveProblem {
     }
 }
 
-/// Conversion of a planner's error into an error of the requested algorithm or of the settings that
-/// time plans.
+/// Maps an error of the requested algorithm, or of the settings that time plans.
 impl IntoPyErr for PlannerProblem {
     fn into_py_err(self) -> PyErr {
         match self {
@@ -213,7 +211,7 @@ impl IntoPyErr for SiteError {
     }
 }
 
-/// Returns the option at fault, so that a configuration file can point at its line.
+/// Returns the option that is wrong, so that the message can name its line in a configuration file.
 fn option_of(problem: &SpecError) -> Option<String> {
     match problem {
         SpecError::Syntax { .. } | SpecError::Unknown { .. } => None,
@@ -221,7 +219,7 @@ fn option_of(problem: &SpecError) -> Option<String> {
     }
 }
 
-/// Returns the error with an additional attribute.
+/// Adds an attribute to an exception.
 fn with(error: PyErr, name: &str, value: impl for<'py> IntoPyObject<'py>) -> PyErr {
     Python::attach(|py| match error.value(py).setattr(name, value) {
         Ok(()) => error.clone_ref(py),

@@ -26,7 +26,7 @@ use crate::interrupt;
 ///     A specification such as `wdm_ring:ranks=16,wavelengths=2`, or the name of a family or preset
 ///     (see `opticoll list fabrics` for the options of each family with units and defaults).
 /// options : int or str
-///     Options by name, which replace those in the specification; rates and times are text with a
+///     Options by name, which replace options in the specification; rates and times are text with a
 ///     unit.
 ///
 /// Raises
@@ -126,7 +126,7 @@ impl Fabric {
         Ok(Fabric { fabric })
     }
 
-    /// Returns the same fabric with other values of options.
+    /// Returns the same fabric with changed options.
     ///
     /// Parameters
     /// ----------
@@ -148,11 +148,11 @@ impl Fabric {
         Fabric::new(&self.spec(), options)
     }
 
-    /// Returns the part of the fabric that some of its ranks occupy, with the ranks renumbered in
+    /// Returns the part of the fabric that some of its ranks occupy. The ranks are renumbered in
     /// their order.
     ///
-    /// On a fabric with links, the part has these ranks and all links; on a fabric with circuits,
-    /// it is a fabric with the same number of ranks.
+    /// On a fabric with links, the part has these ranks and all links. On a fabric with circuits,
+    /// the part is a smaller fabric of the same family.
     ///
     /// Parameters
     /// ----------
@@ -174,11 +174,11 @@ impl Fabric {
         Ok(Fabric { fabric: part })
     }
 
-    /// Returns the ranks, switches and links of an electrical fabric as a fabric of the family
-    /// `custom`, with the same names.
+    /// Returns an electrical fabric as a fabric of the family `custom`, with the same ranks,
+    /// switches, links and names.
     ///
-    /// Its routes have the fewest links, as on all custom fabrics, whatever the routes of this
-    /// fabric are.
+    /// Routes on the new fabric have the fewest links, as on all custom fabrics. They may differ
+    /// from the routes of this fabric.
     ///
     /// Raises
     /// ------
@@ -204,10 +204,10 @@ impl Fabric {
         Ok(Fabric { fabric })
     }
 
-    /// Returns the ranks, switches and links of an electrical fabric as a NetworkX graph, which
-    /// functions accept in place of a fabric.
+    /// Returns the ranks, switches and links of an electrical fabric as a NetworkX graph. All
+    /// functions with a parameter `fabric` accept such a graph.
     ///
-    /// Nodes have the attribute `kind` (`rank` or `switch`), edges the attributes `rate` and
+    /// Nodes have the attribute `kind` (`rank` or `switch`). Edges have the attributes `rate` and
     /// `latency`. The graph is directed if some links lead in one direction only.
     ///
     /// Raises
@@ -231,7 +231,7 @@ impl Fabric {
         graphs.call_method1("to_networkx", (slf,))
     }
 
-    /// The same fabric without failures.
+    /// The fabric as it was before all failures.
     ///
     /// Examples
     /// --------
@@ -269,8 +269,8 @@ impl Fabric {
         self.fabric.spec().options().map(described).collect()
     }
 
-    /// Returns the value of an option: times in picoseconds, rates in bits per second; None if the
-    /// option is not set.
+    /// Returns the value of an option, or None if the option is not set. Times are in picoseconds,
+    /// rates in bits per second.
     ///
     /// Parameters
     /// ----------
@@ -290,10 +290,9 @@ impl Fabric {
             .map(|text| parse_value(text).0)
     }
 
-    /// The fields of light that a plan on this fabric has for each transfer, with the names of
-    /// their values.
+    /// The fields of light that each transfer on this fabric has, with the names of their values.
     ///
-    /// The values of a field without names are numbers. Electrical fabrics have no fields.
+    /// A field without names has numbers as values. Electrical fabrics have no fields.
     #[getter]
     fn light_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);
@@ -303,7 +302,8 @@ impl Fabric {
         Ok(fields)
     }
 
-    /// The bandwidth that a rank can inject, in bits per second; the minimum if ranks differ.
+    /// The rate at which a rank can send on all of its links or transmitters at once, in bits per
+    /// second; the minimum over all ranks.
     #[getter]
     fn injection_bandwidth(&self, py: Python<'_>) -> u128 {
         py.detach(|| self.fabric.injection_bandwidth())
@@ -315,14 +315,15 @@ impl Fabric {
         py.detach(|| self.fabric.latency().ps())
     }
 
-    /// The policy by which reconfiguration is charged by default; None on an electrical fabric.
+    /// The default policy, which defines the reconfigurations that cost time; None on an electrical
+    /// fabric.
     #[getter]
     fn policy(&self) -> Option<&'static str> {
         let has_circuits = self.fabric.circuits().is_some();
         has_circuits.then(|| simulate::default_policy(&self.fabric).name())
     }
 
-    /// The names of the links of an electrical fabric, as a list by number of the link.
+    /// The names of the links of an electrical fabric, as a list indexed by link.
     #[getter]
     fn link_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         interrupt::run(py, || match self.fabric.network() {
@@ -355,11 +356,9 @@ impl Fabric {
         ((link as usize) < network.links().len()).then(|| network.link_name(link))
     }
 
-    /// The circuit switches that connect the parts of a fabric, as a list of (name, pairs of
-    /// connected ports).
+    /// The circuit switches of a fabric, as a list of (name, pairs of connected ports).
     ///
-    /// The switches of an `ocs_torus` are set before any plan runs; all other fabrics have no
-    /// switches.
+    /// Only an `ocs_torus` has switches in this list. They are set before a plan starts.
     ///
     /// Examples
     /// --------
@@ -389,8 +388,8 @@ impl Fabric {
         })
     }
 
-    /// The rates of the links of an electrical fabric, in bits per second, as a list by number of
-    /// the link.
+    /// The rates of the links of an electrical fabric in bits per second, as a list indexed by
+    /// link.
     #[getter]
     fn link_rates(&self) -> Vec<u64> {
         let links = self
@@ -403,10 +402,10 @@ impl Fabric {
             .collect()
     }
 
-    /// The ends of the links of an electrical fabric, as a list of (source, destination); None if
-    /// they are unknown.
+    /// The source and destination of each link of an electrical fabric, as a list indexed by link;
+    /// None if they are unknown.
     ///
-    /// Vertices are numbered, the ranks before the switches.
+    /// Sources and destinations are vertices; ranks have the lowest numbers, and switches follow.
     #[getter]
     fn link_ends(&self) -> Option<Vec<(u32, u32)>> {
         let network = self.fabric.network()?;
@@ -414,7 +413,7 @@ impl Fabric {
         links.map(|link| network.ends(link)).collect()
     }
 
-    /// The positions from which figures of the fabric are drawn, as a dictionary with some of these
+    /// The positions at which figures draw the parts of the fabric: a dictionary with some of these
     /// entries.
     ///
     /// - `places`: for an electrical fabric, the x (to the right) and y (upwards) of each vertex,
@@ -450,8 +449,8 @@ impl Fabric {
         Ok(columns)
     }
 
-    /// Returns the links of an electrical fabric that a message between two ranks takes: a list of
-    /// link numbers, in order.
+    /// Returns the links of a message between two ranks of an electrical fabric: a list of link
+    /// numbers, in order.
     ///
     /// Parameters
     /// ----------
@@ -504,7 +503,7 @@ getters! { Fabric |self|
     spec: String = self.fabric.to_string();
     /// The name of the family, such as `wdm_ring`.
     family: &'static str = self.fabric.family();
-    /// The components of the fabric, in words.
+    /// Sentence on the components of the fabric.
     words: String = self.fabric.description();
     /// The number of ranks.
     ranks: u32 = self.fabric.ranks();
@@ -514,7 +513,6 @@ getters! { Fabric |self|
     electrical: bool = self.fabric.network().is_some();
     /// The number of directed links of an electrical fabric; 0 for other fabrics.
     link_count: usize = self.fabric.network().map_or(0, |network| network.links().len());
-    /// The number of ports of each circuit switch that fibres of the fabric lead to; 0 if the
-    /// fabric has no switches.
+    /// The number of ports of each circuit switch; 0 if the fabric has no circuit switches.
     switch_ports: u32 = self.fabric.switches().map_or(0, |switches| switches.ports());
 }

@@ -16,7 +16,8 @@ use crate::plan::Plan;
 use crate::table::Outcome;
 use crate::violation::Violation;
 
-/// Plans anew after failures. Returns the plan, and the times before and after in picoseconds.
+/// Plans a collective again after failures. Returns the new plan, and the times before and after
+/// the failures in picoseconds.
 ///
 /// Raises FabricError for invalid failures, and AlgorithmError if no plan exists.
 #[pyfunction]
@@ -45,16 +46,16 @@ pub(crate) fn replan(
     Ok((plan, before, after))
 }
 
-/// Times of admission, start and end of a task in picoseconds, the arbiter's messages, the number
-/// of ports and of switch settings, and one round.
+/// Times of a task's admission, start and end in picoseconds; the number of messages of the
+/// arbiter; the numbers of ports and of switch settings; and the outcome of one round.
 type Admitted = (u64, u64, u64, u32, usize, usize, Outcome);
 
-/// Simulates tasks on one wss_grid, each given by its plan, bytes, rounds and time of request in
-/// picoseconds.
+/// Simulates tasks on one `wss_grid`. A task is given by its plan, its bytes, its number of rounds,
+/// and the time of its request in picoseconds.
 ///
 /// Returns for each task the times of admission, start and end in picoseconds, the number of
-/// messages of the arbiter, the numbers of ports and of switch settings, and one round. Raises
-/// SimulationError.
+/// messages of the arbiter, the numbers of ports and of switch settings, and the outcome of one
+/// round. Raises SimulationError.
 #[pyfunction]
 pub(crate) fn simulate_tasks(
     py: Python<'_>,
@@ -84,7 +85,7 @@ pub(crate) fn simulate_tasks(
     Ok(rows.collect())
 }
 
-/// Returns the violations of plans that run concurrently on one grid.
+/// Returns the violations of plans that use one grid at the same time.
 #[pyfunction]
 pub(crate) fn task_conflicts(py: Python<'_>, plans: Vec<Py<Plan>>) -> PyResult<Vec<Violation>> {
     let plans: Vec<_> = plans.iter().map(|plan| plan.get().rows()).collect();

@@ -1,5 +1,4 @@
-//! The Python class `GroupedTraining`: iterations of training with groups of ranks that divide the
-//! model.
+//! The Python class `GroupedTraining`: training in which groups of ranks divide the model.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +32,7 @@ pub(crate) struct GroupedTraining {
     batch: u64,
 }
 
-/// A collective of the groups of a kind.
+/// A collective that each group of one kind performs.
 #[derive(IntoPyObject)]
 pub(crate) struct GroupCollectiveRecord {
     group: &'static str,
@@ -45,7 +44,7 @@ pub(crate) struct GroupCollectiveRecord {
     back: bool,
 }
 
-/// Groups and sharding that fit a device.
+/// Numbers of ranks per group, and a sharding, with which the model fits a device.
 #[derive(IntoPyObject)]
 pub(crate) struct FittingGroups {
     tensor: u32,
@@ -74,10 +73,11 @@ impl GroupedTraining {
 
 #[pymethods]
 impl GroupedTraining {
-    /// Divides a model. Raises TrainingError if the numbers do not fit.
+    /// Divides a model among groups of ranks. Raises TrainingError if the numbers contradict each
+    /// other.
     ///
-    /// `groups` are the numbers of ranks of tensor, pipeline and expert parallelism, `zipf` is
-    /// (exponent, seed) of Zipf's law, `weights` are the weights by layer, source and expert, and
+    /// `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `zipf` is
+    /// (exponent, seed) of Zipf's law. `weights` are the weights by layer, source and expert.
     /// `capacity` is the capacity factor in millionths.
     #[new]
     #[pyo3(signature = (
@@ -175,24 +175,24 @@ impl GroupedTraining {
         self.training.micro_batches
     }
 
-    /// The number of assignments of tokens to experts, and the number above the capacity of
-    /// experts, over all layers and sources.
+    /// The number of assignments of tokens to experts, and the number of assignments above the
+    /// capacity of experts, summed over all layers and sources.
     #[getter]
     fn assignments(&self) -> (u128, u128) {
         let loads = &self.training.loads;
         (loads.assigned, loads.dropped)
     }
 
-    /// Returns the bytes on a device of the stage that needs the most memory: weights, gradients,
-    /// optimizer, activations.
+    /// Returns the bytes on a device of the pipeline stage that needs the most memory, for weights,
+    /// gradients, optimizer and activations.
     fn memory_of_device(&self) -> (u128, u128, u128, u128) {
         let memory = self.memory().forecast(&self.model);
         let states = (memory.weights, memory.gradients, memory.optimizer);
         (states.0, states.1, states.2, memory.activations)
     }
 
-    /// Returns the nearest groups and sharding that take at most `device_bytes`, or None if there
-    /// are none.
+    /// Returns the closest division for which a device needs at most `device_bytes`, or None if
+    /// there is no such division.
     #[pyo3(signature = (device_bytes) -> "FittingGroups | None")]
     fn that_fit(&self, device_bytes: u128) -> Option<FittingGroups> {
         let current = self.memory();
@@ -207,11 +207,11 @@ impl GroupedTraining {
         })
     }
 
-    /// Returns the distinct collectives of an iteration, and the number of times that one rank of
-    /// each stage takes part in each, summed over stages.
+    /// Returns the distinct collectives of an iteration, each with its number of calls.
     ///
-    /// `collective` is None for a message between stages. `layer` is the layer of an uneven
-    /// exchange, and `back` tells whether its tokens return.
+    /// The number counts the calls of one rank of each stage, summed over the stages. `collective`
+    /// is None for a message between stages. `layer` is the layer of an exchange with unequal
+    /// blocks, and `back` is True if the exchange returns tokens to their sources.
     #[pyo3(signature = () -> "list[GroupCollectiveRecord]")]
     fn made_of(&self) -> PyResult<Vec<GroupCollectiveRecord>> {
         let record = |(collective, count): (GroupCollective, u64)| GroupCollectiveRecord {
@@ -226,7 +226,8 @@ impl GroupedTraining {
         Ok(self.collectives()?.into_iter().map(record).collect())
     }
 
-    /// Returns the bytes from each expert-parallel rank to each other rank in a layer of experts.
+    /// Returns the bytes by source and destination in a layer of experts; with `back`, those that
+    /// return to the sources.
     fn demand(&self, layer: usize, back: bool) -> Vec<Vec<u64>> {
         let ranks = self.training.groups.expert as usize;
         let bytes = |source, target| {
@@ -241,8 +242,8 @@ impl GroupedTraining {
         (0..ranks).map(row).collect()
     }
 
-    /// Replays an iteration over a fabric whose simulator carries single messages. Raises the
-    /// errors of `replay_trace`.
+    /// Simulates an iteration in which all groups use the fabric together. Raises the errors of
+    /// `replay_trace`.
     #[pyo3(signature = (fabric, algorithms, **settings: "Unpack[Settings]"))]
     fn over(
         &self,
@@ -259,8 +260,7 @@ impl GroupedTraining {
             .map(Outcome::from_core)
     }
 
-    /// Executes an iteration in which each collective of `made_of` takes a given time, in
-    /// picoseconds.
+    /// Simulates an iteration in which the collectives of `made_of` take the given picoseconds.
     fn with_times(&self, py: Python<'_>, times_ps: Vec<u64>) -> PyResult<Outcome> {
         let collectives = self.collectives()?;
         if times_ps.len() != collectives.len() {
@@ -276,7 +276,7 @@ impl GroupedTraining {
     }
 }
 
-/// Returns whether the simulator of a fabric carries messages one by one, as programs send them.
+/// Returns whether the simulator of a fabric can time single messages, as programs send them.
 #[pyfunction]
 #[pyo3(signature = (fabric, **settings: "Unpack[Settings]"))]
 pub(crate) fn carries_messages(fabric: &Fabric, settings: Option<Settings>) -> PyResult<bool> {

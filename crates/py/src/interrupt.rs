@@ -1,4 +1,4 @@
-//! Long work of the core, which Ctrl-C stops.
+//! Long computations of the core, which Ctrl-C stops.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -13,16 +13,16 @@ use pyo3::types::PyTuple;
 use crate::error::{IntoPyErr, MemoryLimitError, OrRaise};
 use crate::memory;
 
-/// Interval between checks for signals while the core works. 50 ms stop the work without noticeable
-/// delay and take negligible time.
+/// Interval between checks for signals while the core works: unnoticeably short for a user, and
+/// negligible as computing time.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// Stack of the worker thread: as large as that of a main thread.
+/// Stack of the worker thread, as large as the stack of a main thread.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Runs work without the interpreter lock. Signals are checked at intervals; if a handler raises an
-/// exception (Ctrl-C: `KeyboardInterrupt`), all work of the core stops. Work whose forecast memory
-/// exceeds the limit raises `MemoryLimitError`.
+/// Runs work without the interpreter lock. Signals are checked every [`PERIOD`]. If a signal
+/// handler raises an exception (Ctrl-C: `KeyboardInterrupt`), all work of the core stops. If the
+/// forecast memory of the work exceeds the limit, `MemoryLimitError` is raised.
 pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     memory::set_limit();
     py.detach(|| {
@@ -30,7 +30,7 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> P
             let (sender, ended) = channel::<()>();
             let worker = thread::Builder::new().stack_size(STACK_BYTES);
             let worker = worker.spawn_scoped(scope, move || {
-                // The sender is dropped at the end of the work, also after a panic.
+                // Dropping the sender reports the end of the work, even after a panic.
                 let _sender = sender;
                 interrupt::interruptible(work)
             })?;
@@ -57,7 +57,7 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> P
     })
 }
 
-/// Runs work as [`run`] does, and raises its error.
+/// Runs work as [`run`] does, and converts its error to an exception.
 pub(crate) fn attempt<T: Send, E: IntoPyErr + Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, E> + Send,
@@ -65,11 +65,11 @@ pub(crate) fn attempt<T: Send, E: IntoPyErr + Send>(
     run(py, work)?.or_raise()
 }
 
-/// Progress callback: passes numbers to Python and returns whether to continue.
+/// Progress callback: passes numbers to Python, and returns false to stop the work.
 pub(crate) type Tell<'a> = dyn FnMut(&[u64]) -> bool + Send + 'a;
 
-/// Runs work as [`attempt`] does, and reports its progress to `watch`. An exception in `watch` ends
-/// the work.
+/// Runs work as [`attempt`] does, and reports its progress to `watch`. An exception in `watch`
+/// stops the work.
 pub(crate) fn watched<T: Send, E: IntoPyErr + Send>(
     py: Python<'_>,
     watch: Option<Py<PyAny>>,

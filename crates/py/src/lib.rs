@@ -1,8 +1,8 @@
 //! `opticoll._core`: the binding of the crate `opticoll` to Python.
 //!
-//! Every function converts its arguments, releases the interpreter lock around long work (by
-//! `interrupt::run`, so that Ctrl-C stops the work), calls the core, and converts the result.
-//! There is no logic here; `python/opticoll/_core.pyi` describes the interface for Python.
+//! Every function converts its arguments, releases the interpreter lock during long work, calls the
+//! core, and converts the result. `interrupt::run` makes Ctrl-C stop the work. The binding contains
+//! no other logic. `python/opticoll/_core.pyi` describes the interface for Python.
 
 #![forbid(unsafe_code)]
 // Doc comments become Python docstrings, in which `>>>` starts an example, not a quotation.

@@ -1,4 +1,4 @@
-//! The memory limit: as set, or the memory that the machine has available.
+//! The memory limit: a configured limit, or the memory that the machine has available.
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
@@ -10,16 +10,16 @@ use pyo3::prelude::*;
 
 use crate::error::{MemoryLimitError, OrRaise};
 
-/// Time for which a reading of the available memory remains valid.
+/// Time for which a measurement of the available memory remains valid.
 const READING_LIFETIME: Duration = Duration::from_secs(1);
 
-/// The limit as set; `None` for the available memory.
+/// The configured limit in bytes; `None` for the available memory.
 static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 
-/// Time of the last reading, and the available bytes.
+/// Time and result in bytes of the last measurement of the available memory.
 static AVAILABLE: Mutex<Option<(Instant, Option<u64>)>> = Mutex::new(None);
 
-/// Limits the memory that the compiled core may need, by its own forecasts.
+/// Limits the memory that the compiled core may use, as estimated before each computation.
 ///
 /// Parameters
 /// ----------
@@ -45,19 +45,19 @@ pub(crate) fn set_memory_limit(limit: Option<&str>) -> PyResult<()> {
     Ok(())
 }
 
-/// Refuses work that needs more memory than the limit, before the work starts.
+/// Raises an error if a computation needs more memory than the limit, before it starts.
 ///
 /// Parameters
 /// ----------
 /// what : str
-///     The work that needs the memory, as the error names it.
+///     The computation, as the error names it.
 /// bytes : int
-///     The forecast.
+///     The estimated memory in bytes.
 ///
 /// Raises
 /// ------
 /// MemoryLimitError
-///     The forecast is above the limit.
+///     The estimate is above the limit.
 ///
 /// Examples
 /// --------
@@ -71,15 +71,15 @@ pub(crate) fn take_memory(what: &str, bytes: u64) -> PyResult<()> {
         .map_err(|much| MemoryLimitError::new_err(much.to_string()))
 }
 
-/// Returns the limit in bytes: as set, or the memory that the machine has available; None if this
-/// is unknown.
+/// Returns the memory limit in bytes: the configured limit, or the available memory of the machine.
+/// Returns None if both are unknown.
 #[pyfunction]
 pub(crate) fn memory_limit() -> Option<u64> {
     let given = *LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
     given.or_else(available)
 }
 
-/// Passes the limit to the core.
+/// Sets the limit in the core, which keeps its own copy.
 pub(crate) fn set_limit() {
     memory::set_limit(memory_limit().unwrap_or(u64::MAX));
 }
@@ -99,7 +99,7 @@ fn available() -> Option<u64> {
     }
 }
 
-/// Returns the memory that Linux reports as available without swapping.
+/// Returns the bytes that Linux reports as available without swapping.
 fn machine_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
@@ -109,7 +109,7 @@ fn machine_memory() -> Option<u64> {
     Some(kibibytes << 10)
 }
 
-/// Returns the memory that a control group, such as a container, has left.
+/// Returns the bytes that a control group, such as a container, may still allocate.
 fn control_group_memory() -> Option<u64> {
     let number = |name: &str| -> Option<u64> {
         let text = fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?;

@@ -32,7 +32,7 @@ impl Size {
 /// Settings from Python; None for a setting that is left out.
 pub(crate) type Settings = BTreeMap<String, Option<String>>;
 
-/// Returns the names of settings with their texts.
+/// Returns settings as pairs of name and text.
 pub(crate) fn texts(
     settings: &BTreeMap<String, String>,
 ) -> impl Iterator<Item = (&str, &str)> + Clone {
@@ -41,14 +41,14 @@ pub(crate) fn texts(
         .map(|(name, text)| (name.as_str(), text.as_str()))
 }
 
-/// Returns the method with the settings that are present, which time a plan.
+/// Returns the simulator, with the settings that have a value.
 pub(crate) fn method(settings: Option<Settings>) -> PyResult<TimingModel> {
     let settings = settings.unwrap_or_default();
     let settings = settings.iter();
     method_with(settings.map(|(name, text)| (name.as_str(), text.as_deref())))
 }
 
-/// Returns the method with the named settings that are present.
+/// Returns the simulator, with the named settings that have a value.
 pub(crate) fn method_with<'a>(
     settings: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
 ) -> PyResult<TimingModel> {
@@ -57,7 +57,7 @@ pub(crate) fn method_with<'a>(
     TimingModel::from_settings(present).or_raise()
 }
 
-/// Returns the algorithms of collectives by name, with defaults for the other collectives.
+/// Returns algorithms by collective; collectives that are not named get their defaults.
 pub(crate) fn named_algorithms(names: &BTreeMap<String, String>) -> PyResult<Algorithms> {
     let mut algorithms = Algorithms::default();
     for (collective, algorithm) in names {
@@ -67,7 +67,7 @@ pub(crate) fn named_algorithms(names: &BTreeMap<String, String>) -> PyResult<Alg
     Ok(algorithms)
 }
 
-/// Checks that settings are valid for some plan.
+/// Checks that settings are valid for at least one plan.
 #[pyfunction]
 #[pyo3(signature = (**settings: "Unpack[Settings]"))]
 pub(crate) fn check_settings(settings: Option<Settings>) -> PyResult<()> {

@@ -1,4 +1,4 @@
-//! Functions on traffic without a collective, packet by packet.
+//! Functions on packet traffic that belongs to no collective.
 
 use opticoll::simulate;
 use opticoll::simulate::packet;
@@ -12,8 +12,8 @@ use crate::interrupt::{self, Tell};
 use crate::method::{Settings, method};
 use crate::table::Outcome;
 
-/// Reports events, delivered messages and the time in picoseconds to Python; returns whether to
-/// continue.
+/// Reports the number of events, the number of delivered messages and the simulated picoseconds to
+/// Python; returns whether to continue.
 pub(crate) fn report(tell: &mut Tell<'_>, progress: &PacketProgress) -> bool {
     tell(&[
         progress.events,
@@ -22,12 +22,13 @@ pub(crate) fn report(tell: &mut Tell<'_>, progress: &PacketProgress) -> bool {
     ])
 }
 
-/// Returns the expected numbers of messages, chunks and (approximately) forwards by routers.
+/// Returns the expected numbers of messages, of chunks, and approximately of chunks that routers
+/// forward.
 pub(crate) fn expected_tuple(expected: ExpectedWork) -> (u64, u64, u64) {
     (expected.messages, expected.chunks, expected.forwards)
 }
 
-/// Returns the work of the traffic, and the settings that are not the traffic's own.
+/// Splits settings into the traffic, with its expected work, and the settings of the simulator.
 fn work(
     fabric: &Fabric,
     traffic: &str,
@@ -46,7 +47,7 @@ fn work(
     Ok((work, method.packet.clone()))
 }
 
-/// Simulates traffic without a collective on a fabric, packet by packet.
+/// Simulates traffic that belongs to no collective on a fabric, packet by packet.
 #[pyfunction]
 #[pyo3(signature = (
     fabric, traffic, *, watch: "Callable[[int, int, int], None] | None" = None, timeline = false,
@@ -73,8 +74,8 @@ pub(crate) fn simulate_traffic(
     .map(Outcome::from_core)
 }
 
-/// Returns the work of [`simulate_traffic`] before it starts: messages, chunks, approximate number
-/// of forwards.
+/// Returns the expected work of [`simulate_traffic`]: the numbers of messages, of chunks, and
+/// approximately of chunks that routers forward.
 #[pyfunction]
 #[pyo3(signature = (fabric, traffic, **settings: "Unpack[Settings]"))]
 pub(crate) fn expected_traffic(

@@ -1,5 +1,5 @@
-//! Copies and pickles. An immutable value is its own copy; a pickled value is restored from its
-//! description.
+//! Copies and pickles. An immutable value is its own copy. A pickled value is restored from a
+//! description that the value gives of itself.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::plan::choice::{CandidateRow, Choice};
 use crate::table::{Outcome, Table, column, to_python};
 
-/// Implements copies of immutable values.
+/// Implements `copy` and `deepcopy` of immutable values.
 macro_rules! is_its_own_copy {
     ($($kind:ident)*) => {$(
         #[pymethods]
@@ -39,14 +39,14 @@ macro_rules! is_its_own_copy {
 
 is_its_own_copy! { Collective Demand Fabric Outcome Plan Table }
 
-/// A function of the core, and the arguments with which it restores a value.
+/// A function of the core, and the arguments with which this function restores a value.
 type Reduced<'py, T> = PyResult<(Bound<'py, PyAny>, T)>;
 
 fn function<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("opticoll._core")?.getattr(name)
 }
 
-/// The text of a plan, the request, the candidates and the reasons.
+/// The text of a plan, the requested algorithm, the candidates and the reasons.
 type ToldPlan = (String, Option<String>, Vec<CandidateRow>, Vec<String>);
 
 #[pymethods]
@@ -63,7 +63,7 @@ impl Plan {
     }
 }
 
-/// Restores a pickled plan, with the candidates from which it was chosen.
+/// Restores a pickled plan, with the candidates that `auto` compared.
 #[pyfunction]
 pub(crate) fn pickled_plan(
     py: Python<'_>,
@@ -181,7 +181,7 @@ pub(crate) fn pickled_outcome(
     Ok(Outcome::from_core(Pickled { totals, tables }))
 }
 
-/// A result restored from its own description.
+/// A result that is restored from its description.
 #[derive(Debug, Clone, PartialEq)]
 struct Pickled {
     totals: Vec<(String, String, String, Cell)>,
@@ -196,7 +196,7 @@ struct PickledTable {
     columns: Vec<(String, String, String, Cells)>,
 }
 
-/// A single value. Flags are tried first, because Python's `True` is also a whole number.
+/// A single value. Truth values are tried first, because Python's `True` is also a whole number.
 #[derive(Debug, Clone, PartialEq, FromPyObject)]
 pub(crate) enum Cell {
     Flag(bool),

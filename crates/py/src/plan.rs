@@ -26,8 +26,8 @@ use choice::{CandidateRow, Choice};
 /// A schedule with a route, a wavelength and a slot for every transfer.
 ///
 /// `opticoll.plan` makes a plan, and `opticoll.read_plan` reads a plan. `len(plan)` is the number
-/// of transfers. Plans are equal if they have the same transfers with the same light and slots in
-/// each step, in any order, and the same fabric, collective, algorithm and size. Plans can be
+/// of transfers. Two plans are equal if they have the same fabric, collective, algorithm and size,
+/// and in each step the same transfers with the same light and slots, in any order. Plans can be
 /// pickled.
 ///
 /// Examples
@@ -45,7 +45,7 @@ use choice::{CandidateRow, Choice};
 /// >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
 /// (2, 8, (5, 'relay_tree'))
 ///
-/// A plan by `auto` states the candidates from which it was chosen, and the reasons:
+/// A plan by `auto` lists the candidates from which it was chosen, and the reasons for the choice:
 ///
 /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=5,wavelengths=1", size="4MiB")
 /// >>> plan.candidates[0]
@@ -60,22 +60,22 @@ pub(crate) struct Plan {
     timed: Option<Arc<TimedChoice>>,
 }
 
-/// Outcome of the simulation by which a plan was chosen; a simulation with the same size and
-/// settings returns it.
+/// Outcome of the simulation that chose the plan. A simulation with the same size and settings
+/// returns this outcome.
 struct TimedChoice {
     size: Bytes,
     settings: Settings,
     outcome: Outcome,
 }
 
-/// Returns the settings that are present.
+/// Removes the settings that have no value.
 fn present_settings(settings: Option<Settings>) -> Settings {
     let mut settings = settings.unwrap_or_default();
     settings.retain(|_, text| text.is_some());
     settings
 }
 
-/// Counts over all transfers of a plan, each computed at most once.
+/// Numbers that depend on all transfers of a plan; each is computed at most once.
 #[derive(Default)]
 struct Counts {
     wavelengths: OnceLock<u32>,
@@ -108,8 +108,9 @@ impl Plan {
         }
     }
 
-    /// Creates a plan that was requested as `asked`, such as `auto`, or None if the request is the
-    /// plan's algorithm. If a simulation chose the plan, `settings` are those of the simulation.
+    /// Creates a plan. `asked` is the requested algorithm, such as `auto`; None if the plan's
+    /// algorithm itself was requested. If a simulation chose the plan, `settings` are the settings
+    /// of that simulation.
     pub(crate) fn from_planned(
         planned: planner::Planned,
         asked: Option<&str>,
@@ -133,7 +134,7 @@ impl Plan {
         }
     }
 
-    /// Returns the plan in its compact form, in which a row may represent repetitions.
+    /// Returns the stored rows of the plan; a row may represent several transfers.
     pub(crate) fn rows(&self) -> &plan::Plan {
         &self.plan
     }
@@ -168,8 +169,7 @@ impl Plan {
         interrupt::attempt(py, || text::read_any(text)).map(Plan::from_core)
     }
 
-    /// Returns the plan as the text of a plan file, which `from_text` and `opticoll.read_plan`
-    /// read.
+    /// Returns the plan as the text of a plan file, for `from_text` and `opticoll.read_plan`.
     ///
     /// Examples
     /// --------
@@ -181,7 +181,7 @@ impl Plan {
         interrupt::run(py, || text::write(self.rows()))
     }
 
-    /// The specification of the algorithm as requested, such as `auto`.
+    /// The requested algorithm, such as `auto`.
     #[getter]
     pub(crate) fn asked(&self) -> &str {
         let asked = self.choice.asked.as_deref();
@@ -239,8 +239,8 @@ impl Plan {
         interrupt::run(py, || self.plan.is_same(&other.plan))
     }
 
-    /// The numbers of wavelengths and of pieces that each row of a pipelined plan represents; None
-    /// for other plans.
+    /// The numbers of wavelengths and of pieces that each stored row of a pipelined plan
+    /// represents; None for other plans.
     #[getter]
     fn pipeline(&self) -> Option<(u32, u32)> {
         let repetition = self.plan.repetition;
@@ -256,7 +256,7 @@ impl Plan {
         })
     }
 
-    /// The number of different circuit settings among the slots.
+    /// The number of different configurations of circuits among the slots.
     #[getter]
     fn configurations(&self, py: Python<'_>) -> PyResult<u64> {
         counted(py, &self.counts.configurations, || {
@@ -264,10 +264,10 @@ impl Plan {
         })
     }
 
-    /// The lower bound on the slots of any plan, as (number of slots, name of the bound, its
+    /// The lower bound on the number of slots of any plan, as (number of slots, name of the bound,
     /// assumptions), or None.
     ///
-    /// If a lightpath of the plan carries several chunks, the bound holds for any number of chunks
+    /// If some lightpath of the plan carries several chunks, the bound allows any number of chunks
     /// per lightpath.
     #[getter]
     fn bound(&self, py: Python<'_>) -> PyResult<Option<SlotsBound>> {
@@ -280,13 +280,13 @@ impl Plan {
         })
     }
 
-    /// Verifies the plan from its text alone, and returns a list of all violations, empty if the
-    /// plan is right.
+    /// Verifies the plan from its text alone, and returns a list of all violations. The list is
+    /// empty if the plan is valid.
     ///
-    /// The verifier shares no code with the planners. It checks that every transfer fits the fabric
-    /// in its slot, that every rank has a chunk before it sends the chunk, and that every rank ends
-    /// with the chunks that the collective requires. A violation of a rotation-symmetric plan
-    /// stands for all rotations of its transfers.
+    /// The verifier shares no code with the planners. It checks that the fabric can carry every
+    /// transfer in its slot, that every rank has a chunk before it sends the chunk, and that every
+    /// rank ends with the chunks that the collective requires. A violation of a rotation-symmetric
+    /// plan represents all rotations of its transfers.
     ///
     /// Examples
     /// --------
@@ -322,8 +322,8 @@ getters! { Plan |self|
     };
     /// The specification of the algorithm, with its options.
     algorithm: &str = &self.rows().algorithm;
-    /// The size of the collective in bytes, or None; `Collective.size_convention` states the
-    /// quantity that it counts.
+    /// The size of the collective in bytes, or None; `Collective.size_convention` says which bytes
+    /// the size counts.
     size_bytes: Option<u64> = self.rows().size.map(Bytes::get);
     /// The number of time slots.
     slots: u32 = self.plan.slots();
@@ -334,17 +334,17 @@ getters! { Plan |self|
             .iter()
             .map(|slots| slots.end - slots.start)
             .collect();
-    /// True if the plan is rotation-symmetric and stored as the transfers of rank 0.
+    /// True if the plan is rotation-symmetric and only the transfers of rank 0 are stored.
     rotation_symmetric: bool = self.plan.repetition.is_rotation_symmetric();
-    /// True if the plan is pipelined and stored as the transfers of its first chunks.
+    /// True if the plan is pipelined and only the transfers of its first chunks are stored.
     pipelined: bool = self.plan.repetition.is_pipelined();
-    /// The number of steps that the paper of the algorithm states, or None.
+    /// The number of steps that the algorithm's paper states, or None.
     claimed_steps: Option<u64> = self.rows().schedule.claims.paper_steps;
     /// The plans that `auto` compared, as a list of (name, slots, time in picoseconds, reason).
     ///
-    /// The chosen plan is first. The reason is empty if the plan was simulated; otherwise it states
-    /// why the plan was left out, and slots and time are lower bounds. The list is empty for other
-    /// algorithms.
+    /// The chosen plan is first. The reason is empty if the plan was simulated. Otherwise the
+    /// reason says why the plan was left out, and slots and time are lower bounds. The list is
+    /// empty for other algorithms.
     candidates: Vec<CandidateRow> = self.choice.candidates.clone();
     /// The reasons why `auto` chose this plan, as a list of sentences; empty for other algorithms.
     reasons: Vec<&str> = self.choice.reasons.iter().map(String::as_str).collect();

@@ -14,7 +14,7 @@ use crate::method::{Settings, method};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 
-/// Routes the transfers of a schedule and assigns wavelengths. The schedule is copied.
+/// Makes a plan from a copy of a schedule, by choosing routes and assigning wavelengths.
 #[pyfunction]
 #[pyo3(signature = (schedule, fabric, algorithm, wavelength = "auto", size_bytes = None))]
 pub(crate) fn make_plan(
@@ -33,11 +33,11 @@ pub(crate) fn make_plan(
     Ok(Plan::from_core(plan))
 }
 
-/// Makes a plan: a schedule by an algorithm with routes and wavelengths, or a plan by a planner
-/// (such as relay_tree or auto).
+/// Makes a plan by an algorithm, whose schedule gets routes and wavelengths, or by a planner such
+/// as relay_tree or auto.
 ///
-/// The planner plans for a size (4 MiB if none is given) and for settings. `auto` calls `watch`
-/// with the name of each candidate before the candidate is built.
+/// A planner plans for `size_bytes` (default: 4 MiB) and for the settings. `auto` calls `watch`
+/// with the name of each candidate before it builds the candidate.
 #[pyfunction]
 #[pyo3(name = "plan")]
 #[pyo3(signature = (

@@ -17,8 +17,8 @@ use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 
-/// A collective as instructions of its ranks: thread blocks that send, receive, copy and reduce
-/// chunks of buffers.
+/// A collective as instructions of its ranks. The thread blocks of a rank send, receive, copy and
+/// reduce chunks of buffers.
 ///
 /// Runtimes such as MSCCL execute programs. `opticoll.read_program` reads programs from files.
 ///
@@ -80,13 +80,13 @@ impl Program {
         Ok(Program { program })
     }
 
-    /// Reads Chakra traces with the sends and receives of a collective, such as a custom collective
-    /// of ASTRA-sim.
+    /// Reads Chakra traces whose nodes send and receive the chunks of a collective, such as a
+    /// custom collective of ASTRA-sim.
     ///
     /// Parameters
     /// ----------
     /// traces : list of bytes
-    ///     The content of the file of each rank, in the order of ranks.
+    ///     The content of each rank's file, in the order of ranks.
     ///
     /// Raises
     /// ------
@@ -112,8 +112,8 @@ impl Program {
         Ok(Program { program })
     }
 
-    /// Returns the program that executes the schedule of a plan, without the links and the light
-    /// that data travel over.
+    /// Returns a program that executes the schedule of a plan. Links and light are not part of a
+    /// program.
     ///
     /// Parameters
     /// ----------
@@ -123,7 +123,7 @@ impl Program {
     /// Raises
     /// ------
     /// ProgramError
-    ///     The plan is that of a barrier, which moves no chunks.
+    ///     The collective is a barrier, which moves no chunks.
     ///
     /// Examples
     /// --------
@@ -159,8 +159,8 @@ impl Program {
         interrupt::attempt(py, || self.program.to_msccl())
     }
 
-    /// Returns the program as Chakra traces, one for each rank, in the form in which ASTRA-sim
-    /// reads a custom collective.
+    /// Returns the program as Chakra traces, one per rank, in the form that ASTRA-sim reads for
+    /// custom collectives.
     ///
     /// Parameters
     /// ----------
@@ -188,7 +188,7 @@ impl Program {
         Ok(traces.iter().map(|trace| PyBytes::new(py, trace)).collect())
     }
 
-    /// Executes the program with real bytes, in this process.
+    /// Executes the program with real bytes in this process.
     ///
     /// Parameters
     /// ----------
@@ -212,7 +212,8 @@ impl Program {
     /// Raises
     /// ------
     /// ProgramError
-    ///     The program deadlocks or leaves its buffers; the message names rank and step.
+    ///     The program deadlocks or accesses chunks outside of its buffers; the message names rank
+    ///     and step.
     ///
     /// Examples
     /// --------
@@ -255,12 +256,12 @@ impl Program {
     }
 
     /// Returns the thread blocks of a rank, as a list of (rank to send to, rank to receive from,
-    /// channel, instructions); -1 stands for no rank.
+    /// channel, instructions). A rank of -1 means no rank.
     ///
     /// An instruction is (operation, source buffer, source chunk, destination buffer, destination
     /// chunk, number of chunks, thread block to wait for, step to wait for). Operations have the
-    /// names of MSCCL files. Buffers are 0 for input, 1 for output and 2 for scratch. If there is
-    /// nothing to wait for, thread block and step are -1.
+    /// names in MSCCL files. Buffers are 0 for input, 1 for output and 2 for scratch. Thread block
+    /// and step are -1 if the instruction waits for no other.
     ///
     /// Parameters
     /// ----------
@@ -355,8 +356,8 @@ impl Program {
     /// in_place : bool
     ///     True if input and output share memory.
     /// fabric : Fabric, optional
-    ///     A fabric whose links the messages must follow; without it any rank may send to any other
-    ///     rank.
+    ///     A fabric that must have a link for every message (default: any rank may send to any
+    ///     other rank).
     ///
     /// Examples
     /// --------
@@ -380,7 +381,7 @@ impl Program {
         Ok(ProgramProof { proof })
     }
 
-    /// Returns the schedule of a proved program, with steps by dependence.
+    /// Returns the schedule of a verified program; its steps follow from the dependencies.
     ///
     /// Parameters
     /// ----------
@@ -390,8 +391,8 @@ impl Program {
     /// Returns
     /// -------
     /// tuple of Schedule and int
-    ///     The schedule, and the number of chunks that the program sends to ranks that already have
-    ///     them, which the schedule leaves out.
+    ///     The schedule, and the number of chunks that the schedule leaves out because the
+    ///     receiving rank already has them.
     ///
     /// Raises
     /// ------
@@ -436,16 +437,16 @@ getters! { Program |self|
     collective: Collective = Collective {
         collective: self.program.collective,
     };
-    /// True if the program is for calls whose input and output share memory.
+    /// True if the program supports calls whose input and output share memory.
     in_place: bool = self.program.in_place;
-    /// True if the program is for calls with separate buffers.
+    /// True if the program supports calls with separate buffers.
     out_of_place: bool = self.program.out_of_place;
     /// The number of thread blocks of all ranks.
     thread_blocks: usize = self.program.thread_blocks();
 }
 
-/// Returns the links of an electrical fabric, or None on a fabric where light connects all pairs of
-/// ranks.
+/// Returns the links of an electrical fabric; None on a fabric that connects all pairs of ranks by
+/// light.
 fn link_graph(fabric: &Fabric) -> Option<LinkGraph> {
     let network = fabric.fabric.network()?;
     let mut links = Vec::new();
@@ -469,7 +470,7 @@ pub(crate) struct ProgramProof {
 }
 
 getters! { ProgramProof |self|
-    /// All violations, as a list; empty if the program is proved.
+    /// All violations, as a list; empty if the program is valid.
     violations: Vec<ProgramViolation> = listed(&self.proof.violations);
     /// Remarks on correct but unusual parts of the program, as a list.
     remarks: Vec<ProgramViolation> = listed(&self.proof.remarks);
@@ -485,7 +486,7 @@ fn listed(violations: &[verify::ProgramViolation]) -> Vec<ProgramViolation> {
         .collect()
 }
 
-/// A rule that a program breaks in one place, or a remark.
+/// A rule that a program violates at one place, or a remark on an unusual part.
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct ProgramViolation {
     violation: verify::ProgramViolation,
@@ -503,16 +504,16 @@ impl ProgramViolation {
 }
 
 getters! { ProgramViolation |self|
-    /// The name of the rule, such as `race` or `wrong_result`.
+    /// The name of the violated rule, such as `race` or `wrong_result`.
     kind: &'static str = self.violation.kind.name();
     /// The rank, or None.
     rank: Option<u32> = self.violation.rank;
     /// The thread block of the rank, or None.
     thread_block: Option<u32> = self.violation.thread_block;
-    /// The instruction of the thread block, or None.
+    /// The index of the instruction in the thread block, or None.
     step: Option<u32> = self.violation.step;
-    /// The line of the file, or None; for a Chakra trace, the number of the node in the file of its
-    /// rank, from 1.
+    /// The line of the file, or None; for a Chakra trace, the position of the node in its rank's
+    /// file, counted from 1.
     line: Option<u32> = Some(self.violation.line).filter(|line| *line > 0);
     /// The violation or remark, in one sentence.
     sentence: &str = &self.violation.sentence;

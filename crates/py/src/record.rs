@@ -60,7 +60,7 @@ fn non_empty<T: AsRef<str>>(text: T) -> Option<T> {
     (!text.as_ref().is_empty()).then_some(text)
 }
 
-/// Returns an entry with a name and a meaning.
+/// Returns an option's entry that consists of a name and a meaning.
 fn entry(name: &'static str, meaning: impl Into<String>) -> OptionEntry {
     OptionEntry {
         name,
@@ -77,8 +77,7 @@ fn option(record: &OptionRecord) -> OptionEntry {
     family_option("", FabricOption::from(*record))
 }
 
-/// Returns the entry of a family's option. `citation` is the source of options without a source of
-/// their own.
+/// Returns the entry of a family's option. An option without a source of its own gets `citation`.
 fn family_option(citation: &'static str, option: FabricOption) -> OptionEntry {
     OptionEntry {
         unit: non_empty(option.record.unit),
@@ -90,10 +89,10 @@ fn family_option(citation: &'static str, option: FabricOption) -> OptionEntry {
     }
 }
 
-/// A word, and a function that reads the records of that kind.
+/// The name of a kind of records, and a function that returns the records.
 type Kind = (&'static str, fn() -> Vec<Record>);
 
-/// Reads records that consist of a name, a summary and a citation.
+/// Converts records that consist of a name, a summary and a citation.
 macro_rules! cited {
     ($records:path) => {
         || {
@@ -123,7 +122,7 @@ const KINDS: &[Kind] = &[
     ("wavelengths", cited!(placement::RECORDS)),
 ];
 
-/// Returns the records of a kind, such as `algorithms`; raises KeyError for another word.
+/// Returns the records of a kind, such as `algorithms`; raises KeyError for an unknown kind.
 #[pyfunction]
 #[pyo3(signature = (kind) -> "list[Record]")]
 pub(crate) fn records(kind: &str) -> PyResult<Vec<Record>> {
@@ -132,7 +131,7 @@ pub(crate) fn records(kind: &str) -> PyResult<Vec<Record>> {
     Ok(read())
 }
 
-/// Returns whether a fabric is of a kind that an algorithm plans for: links or light.
+/// Returns whether an algorithm plans for fabrics of this type: with links, or with light.
 #[pyfunction]
 pub(crate) fn plans_for(collective: &str, algorithm: &str, fabric: &Fabric) -> bool {
     let mut planners = planner::PLANNERS.iter().filter(|record| {
@@ -142,7 +141,7 @@ pub(crate) fn plans_for(collective: &str, algorithm: &str, fabric: &Fabric) -> b
     planners.all(|record| record.applies(&fabric.fabric))
 }
 
-/// Returns the records of all algorithms, by collective, with the default of each collective first.
+/// Returns the records of all algorithms by collective; the default of a collective is first.
 fn algorithms() -> Vec<Record> {
     let record = |algorithm: &algorithms::Algorithm| Record {
         label: algorithm.label,
@@ -181,8 +180,8 @@ fn fabrics() -> Vec<Record> {
     FAMILIES.iter().map(record).collect()
 }
 
-/// Returns the records of all presets. The options of a record state the preset's specification and
-/// its unconfirmed values.
+/// Returns the records of all presets, whose options are the specification and the values that no
+/// source confirms.
 fn presets() -> Vec<Record> {
     let record = |preset: &fabric::PresetRecord| Record {
         options: [
@@ -198,8 +197,8 @@ fn presets() -> Vec<Record> {
     families::presets().map(record).collect()
 }
 
-/// Returns the record of a setting: its default, its values, the simulators that know it, and the
-/// help that shows it, unless every help does.
+/// Returns the record of a setting: its default, its values, the simulators that have it, and the
+/// kind of help page that shows it.
 fn setting(record: &SettingRecord) -> Record {
     let values = [
         ("values", record.values.range()),
@@ -239,7 +238,7 @@ fn congestion_settings() -> Vec<Record> {
     settings.map(|entry| setting(&entry.record)).collect()
 }
 
-/// Returns the records of the reactions to a blocked lightpath.
+/// Returns the records of the possible reactions to a blocked lightpath.
 fn congestion_policies() -> Vec<Record> {
     simulate::burst::collective::POLICIES
         .iter()
@@ -257,7 +256,7 @@ fn models() -> Vec<Record> {
     training_models::MODELS.iter().map(record).collect()
 }
 
-/// Returns the records of all devices, the default first.
+/// Returns the records of all devices; the default device is first.
 fn devices() -> Vec<Record> {
     let record = |device: &device::DeviceRecord| Record {
         options: device::OPTIONS.iter().map(option).collect(),
@@ -266,7 +265,7 @@ fn devices() -> Vec<Record> {
     device::DEVICES.iter().map(record).collect()
 }
 
-/// Returns the records of all collectives; the summary states the size convention.
+/// Returns the records of all collectives; the summary says which bytes the size counts.
 fn collectives() -> Vec<Record> {
     CollectiveKind::ALL
         .iter()

@@ -1,4 +1,4 @@
-//! The Python class `Trace`: traces of MPI programs, replayed over networks.
+//! The Python class `Trace`: traces of MPI programs, which are replayed on networks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -40,7 +40,7 @@ use crate::table::Outcome;
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Trace {
     source: TraceContent,
-    /// The plan that was exported as this trace, if any.
+    /// The plan from which this trace was exported, if any.
     exported: Option<Py<Plan>>,
 }
 
@@ -80,21 +80,21 @@ impl Trace {
         }
     }
 
-    /// True if the ranks of the trace make one call after another; false for traces of messages or
-    /// graphs.
+    /// True if each rank of the trace makes one call after another; False for traces of single
+    /// messages, and for graphs of dependent operations.
     #[getter]
     fn has_calls(&self) -> bool {
         matches!(&self.source, TraceContent::Calls(trace) if trace.after.is_empty())
     }
 
-    /// The plan that was exported as this trace, which is executed in its place on the plan's
-    /// fabric; None without such a plan.
+    /// The plan that was exported as this trace, or None if the trace is no export. On the plan's
+    /// fabric, the plan is simulated instead of the trace.
     #[getter]
     fn plan(&self, py: Python<'_>) -> Option<Py<Plan>> {
         self.exported.as_ref().map(|plan| plan.clone_ref(py))
     }
 
-    /// Returns the same trace with the plan that was exported as it, or without a plan.
+    /// Returns the same trace as the export of another plan, or as the export of no plan.
     ///
     /// Parameters
     /// ----------
@@ -133,7 +133,7 @@ impl Trace {
     }
 }
 
-/// A table of the calls of ranks, filled from columns in batches of rows.
+/// A table of the ranks' calls, to which batches of rows are appended.
 #[pyclass(module = "opticoll._core")]
 pub(crate) struct EventTable {
     table: event_table::EventTable,
@@ -155,12 +155,12 @@ impl EventTable {
         Ok(EventTable { table })
     }
 
-    /// Appends rows: the names of calls, the index of each row's call among them, and the numbers
-    /// of each row.
+    /// Appends rows of calls. `names` are the names of calls, `call` is the index of each row's
+    /// name, and `numbers` are the columns of numbers.
     ///
-    /// The numbers are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns; 2^64 - 1
-    /// stands for a missing number. `sizes` are the rows with an Alltoallv and the bytes for each
-    /// member. Raises TraceError, which names the row.
+    /// The columns are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns; 2^64 - 1
+    /// represents a missing number. `sizes` are pairs of a row with an Alltoallv and its bytes for
+    /// each member. Raises TraceError, which names the row.
     #[pyo3(signature = (
         names, call: "NDArray[np.uint32]", numbers: "list[NDArray[np.uint64]]", sizes
     ))]
@@ -189,7 +189,7 @@ impl EventTable {
         interrupt::run(py, || self.table.extend(columns))?.or_raise()
     }
 
-    /// Returns the trace of all rows and empties the table. Raises TraceError.
+    /// Returns the trace of all rows, and empties the table. Raises TraceError.
     fn finish(&mut self) -> PyResult<Trace> {
         let read = std::mem::take(&mut self.table).finish();
         read.map(|trace| TraceContent::Calls(trace).into())
@@ -197,7 +197,7 @@ impl EventTable {
     }
 }
 
-/// Reads a trace of the form `table`, `time_independent` or `goal`.
+/// Reads a trace in the format `table`, `time_independent` or `goal`.
 ///
 /// Raises TraceError, which names the line, the byte, or the rank and event.
 #[pyfunction]
@@ -226,7 +226,7 @@ pub(crate) fn read_trace(
     Ok(read.into())
 }
 
-/// Reads the execution trace in the contents of Chakra files, one for each rank. Raises TraceError.
+/// Reads the trace in Chakra files; `contents` has one file per rank. Raises TraceError.
 #[pyfunction]
 #[pyo3(signature = (contents: "list[bytes]"))]
 pub(crate) fn read_chakra(py: Python<'_>, contents: Vec<PyBackedBytes>) -> PyResult<Trace> {
@@ -237,9 +237,9 @@ pub(crate) fn read_chakra(py: Python<'_>, contents: Vec<PyBackedBytes>) -> PyRes
     Ok(TraceContent::Calls(read).into())
 }
 
-/// Writes the messages of a plan to a file, in the form `goal` or `time_independent`.
+/// Writes the messages of a plan to a file, in the format `goal` or `time_independent`.
 ///
-/// Raises OSError, and TraceError if the form cannot express the messages.
+/// Raises OSError, or TraceError if the format cannot express the messages.
 #[pyfunction]
 pub(crate) fn write_messages(
     py: Python<'_>,
@@ -267,19 +267,20 @@ pub(crate) fn write_messages(
     Ok(written.or_raise()??)
 }
 
-/// Reads the schedule that the text of a GOAL file states. Raises TraceError, which names the line.
+/// Reads the schedule that a GOAL file states in its comments. Raises TraceError, which names the
+/// line.
 #[pyfunction]
 pub(crate) fn read_goal_schedule(py: Python<'_>, text: &str) -> PyResult<Schedule> {
     let schedule = interrupt::run(py, || goal_plan::read(text))?;
     schedule.map(Schedule::from_core).or_raise()
 }
 
-/// Replays a trace over a fabric, or over a cost model such as `zero`, `hockney:...`, `loggp:...`,
+/// Replays a trace on a fabric, or with a cost model such as `zero`, `hockney:...`, `loggp:...` or
 /// `lightpath_grid:...`.
 ///
-/// With `bursts`, the settings of lightpaths and bursts, the network is one of `simulate_bursts`,
-/// in which each message requests a lightpath. Raises FabricError, SimulationError, AlgorithmError,
-/// and TraceError, which names the rank, event and line at fault, if there are any.
+/// With `bursts`, which are settings of lightpaths and bursts, the network is a network of
+/// `simulate_bursts`, and each message requests a lightpath. Raises FabricError, SimulationError,
+/// AlgorithmError, or TraceError, which names the rank, the event and the line if they are known.
 #[pyfunction]
 #[pyo3(signature = (
     trace, network, algorithms, *, compute_factor: "tuple[int, int]" = (1, 1),
@@ -340,7 +341,7 @@ pub(crate) fn replay_trace(
     .or_raise()
 }
 
-/// Returns the kinds of calls, in the order of their numbers in a timeline.
+/// Returns the names of the kinds of calls; a timeline refers to them by index.
 #[pyfunction]
 pub(crate) fn call_names() -> Vec<&'static str> {
     Call::ALL.into_iter().map(Call::name).collect()

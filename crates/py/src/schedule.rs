@@ -12,8 +12,8 @@ use pyo3::types::PyDict;
 use crate::collective::Collective;
 use crate::error::ScheduleError;
 
-/// The transfers of a collective in steps, without routes and wavelengths: the result of a user's
-/// algorithm.
+/// The transfers of a collective in steps, without routes and wavelengths. A user's algorithm
+/// returns a schedule.
 ///
 /// `len(schedule)` is the number of transfers. `opticoll.plan` assigns the routes, wavelengths and
 /// slots of the transfers.
@@ -21,7 +21,7 @@ use crate::error::ScheduleError;
 /// Parameters
 /// ----------
 /// collective : Collective
-///     The collective that the transfers carry out.
+///     The collective that the transfers perform.
 ///
 /// Examples
 /// --------
@@ -66,13 +66,13 @@ impl Schedule {
 
     /// Appends a step: transfers that do not depend on each other.
     ///
-    /// Every argument except `action` is an integer or an array of integers with one dimension and
-    /// one entry per transfer; a single integer holds for all transfers of the step.
+    /// Every argument except `action` is an integer, or a one-dimensional array of integers with
+    /// one entry per transfer. A single integer applies to all transfers of the step.
     ///
     /// Parameters
     /// ----------
     /// chunk : int or array of int, shape (transfers,)
-    ///     First chunk that moves, from 0 to `collective.chunks` - 1.
+    ///     First chunk to send, from 0 to `collective.chunks` - 1.
     /// source : int or array of int, shape (transfers,)
     ///     Rank that sends.
     /// destination : int or array of int, shape (transfers,)
@@ -80,8 +80,8 @@ impl Schedule {
     /// count : int or array of int, shape (transfers,), optional
     ///     Number of consecutive chunks (default: 1).
     /// action : str or list of str, optional
-    ///     `copy`: the destination stores the chunks; `reduce`: the destination adds the chunks to
-    ///     its own. A single word holds for all transfers of the step (default: `copy`).
+    ///     `copy`: the destination stores the chunks. `reduce`: the destination adds the chunks to
+    ///     its own chunks. A single word applies to all transfers of the step (default: `copy`).
     ///
     /// Raises
     /// ------
@@ -138,9 +138,9 @@ impl Schedule {
         Ok(())
     }
 
-    /// Replaces the claims of the schedule about itself.
+    /// Replaces the claims that the schedule makes about itself.
     ///
-    /// The verifier enforces all claims except `paper_steps`.
+    /// The verifier reports every false claim, except `paper_steps`.
     ///
     /// Parameters
     /// ----------
@@ -204,7 +204,7 @@ impl Schedule {
 }
 
 getters! { Schedule |self|
-    /// The collective that the transfers carry out.
+    /// The collective that the transfers perform.
     collective: Collective = Collective {
         collective: self.lock().collective,
     };
@@ -212,7 +212,7 @@ getters! { Schedule |self|
     steps: usize = self.lock().steps();
 }
 
-/// A column of a step: a number for all transfers, or one number per transfer.
+/// A column of a step: one number for all transfers, or one number per transfer.
 struct Column {
     name: &'static str,
     values: Values,
@@ -231,7 +231,7 @@ enum Words {
 }
 
 impl Column {
-    /// Reads integers within `least..end` from any object that NumPy converts to an array.
+    /// Reads integers in `least..end` from any object that NumPy can convert to an array.
     fn read(
         name: &'static str,
         object: &Bound<'_, PyAny>,
@@ -277,7 +277,7 @@ impl Column {
         Ok(Column { name, values })
     }
 
-    /// Returns the numbers of actions: 0 for copy, 1 for reduce.
+    /// Converts words to numbers of actions: 0 for copy, 1 for reduce.
     fn actions(words: Option<Words>) -> PyResult<Column> {
         let number = |word: &PyBackedStr| match &**word {
             "copy" => Ok(0),
@@ -314,8 +314,8 @@ impl Column {
     }
 }
 
-/// Returns the common length of all columns with more than a single number, or 1 if there are no
-/// such columns.
+/// Returns the length of all columns with more than a single number, which must agree; 1 if there
+/// are no such columns.
 fn common_length(columns: &[&Column]) -> PyResult<usize> {
     let mut longest: Option<(&str, usize)> = None;
     for column in columns {

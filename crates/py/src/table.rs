@@ -1,4 +1,4 @@
-//! The Python classes `Outcome` and `Table`: results of all simulators, which describe themselves.
+//! The Python classes `Outcome` and `Table`: results of all simulators, with descriptions.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ use crate::plan::Plan;
 /// The result of a simulation: totals, which are single values, and tables of columns.
 ///
 /// Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator
-/// has its own totals and tables; `describe` returns the meanings and units of the totals,
-/// `Table.describe` those of the columns. Outcomes with equal totals and tables are equal. Outcomes
-/// can be pickled.
+/// has its own totals and tables. `describe` returns the meanings and units of the totals, and
+/// `Table.describe` the meanings and units of the columns. Outcomes with equal totals and tables
+/// are equal. Outcomes can be pickled.
 ///
 /// Examples
 /// --------
@@ -48,7 +48,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the result as a value of type `T`, or `None` if it has another type.
+    /// Returns the result as type `T`, or `None` if the result has another type.
     pub(crate) fn get<T: Described>(&self) -> Option<&T> {
         (*self.result).as_any().downcast_ref()
     }
@@ -126,17 +126,16 @@ impl Outcome {
         attributes.into_iter().chain(totals).chain(tables).collect()
     }
 
-    /// Draws the quantities that the simulator measured over time, by `opticoll.plot.outcome`.
-    ///
-    /// These are the slots for plans, the latencies for packets, and the losses for bursts.
+    /// Draws the quantities that the simulator measured over time (see `opticoll.plot.outcome`):
+    /// the slots of a plan, the latencies of packets, or the losses of bursts.
     ///
     /// Parameters
     /// ----------
     /// path : str or PathLike, optional
-    ///     The file; its suffix (svg, png or pdf) chooses the format.
+    ///     The file; its suffix (svg, png or pdf) determines the format.
     /// plan : Plan, optional
-    ///     The simulated plan: if it was simulated with a `link_bin`, the use of its links is
-    ///     drawn; for a dragonfly, the load is drawn beside the latencies.
+    ///     The simulated plan. If it was simulated with a `link_bin`, the figure shows the use of
+    ///     its links. On a dragonfly, the figure shows the load of links beside the latencies.
     /// title : str
     ///     The title of the figure.
     /// ax : matplotlib.axes.Axes, optional
@@ -205,7 +204,7 @@ impl Outcome {
     }
 }
 
-/// Returns the result of a function of `opticoll.notebook` for a value.
+/// Calls a function of `opticoll.notebook` with a value.
 pub(crate) fn notebook<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let module = value.py().import("opticoll.notebook")?;
     module.call_method1(name, (value,))
@@ -279,7 +278,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Applies a function to the description of the table.
+    /// Applies a function to the description of the table in the core.
     fn read<T>(&self, read: impl FnOnce(&table::Table<'_>) -> T) -> PyResult<T> {
         let description = Description::of(&*self.result);
         let table = description
@@ -294,7 +293,7 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The lengths of the axes, as a tuple of integers.
+    /// The number of entries along each axis, as a tuple of integers.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.read(|table| PyTuple::new(py, lengths(table)))?
@@ -421,14 +420,14 @@ impl Table {
 getters! { Table |self|
     /// The name of the table.
     name: &str = &self.name;
-    /// The meaning of a row of the table, in words.
+    /// Sentence on the meaning of a row.
     row: PyResult<String> = self.read(|table| table.row.clone());
 }
 
-/// A word, and the outline of a type of results.
+/// The name of a type of results, and a function that returns its outline.
 type Known = (&'static str, fn() -> Vec<Outline>);
 
-/// The types of results by the words of [`fields_of`].
+/// The types of results whose fields [`fields_of`] returns, by name.
 const RESULTS: &[Known] = &[
     ("plan", outline::<outcome::Outcome>),
     ("tuned", outline::<outcome::Tuned>),
@@ -441,8 +440,8 @@ const RESULTS: &[Known] = &[
     ("groups", outline::<GroupedIteration>),
 ];
 
-/// Returns the name, unit and meaning of every total of a type of results, and of every column as
-/// `table.column`.
+/// Returns the name, unit and meaning of every total of a type of results, and of every column. A
+/// column is named `table.column`.
 #[pyfunction]
 #[pyo3(signature = (result) -> "list[FieldRecord]")]
 pub(crate) fn fields_of(result: &str) -> PyResult<Vec<FieldRecord>> {
@@ -472,7 +471,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Boun
     })
 }
 
-/// Returns a column as an array of the table's shape, or as a list.
+/// Returns a column as an array of the table's shape, or as a list of texts.
 pub(crate) fn column<'py>(
     py: Python<'py>,
     table: &table::Table<'_>,

@@ -28,8 +28,8 @@ pub(crate) fn parse_size(text: &str) -> PyResult<u64> {
     text.parse::<Bytes>().map(Bytes::get).or_raise()
 }
 
-/// Returns the rounded value of a rate such as `4.7GiB/s`, or None if the rate is a whole number of
-/// bits per second.
+/// Returns the rounded value of a rate such as `4.7GiB/s`. Returns None if the rate is a whole
+/// number of bits per second.
 #[pyfunction]
 pub(crate) fn rounded_rate(text: &str) -> PyResult<Option<String>> {
     Rate::rounded(text)
@@ -103,7 +103,7 @@ pub(crate) fn format_time(time_ps: u64) -> String {
     Time::from_ps(time_ps).to_string()
 }
 
-/// Returns the printed name of a collective, for any accepted name.
+/// Returns the printed name of a collective for a name in any accepted spelling.
 #[pyfunction]
 pub(crate) fn collective_kind(name: &str) -> PyResult<&'static str> {
     name.parse().map(CollectiveKind::name).or_raise()

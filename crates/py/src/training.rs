@@ -1,4 +1,4 @@
-//! The Python classes `TrainingModel` and `TimedModel`, and the cost of all_reduces.
+//! The Python classes `TrainingModel` and `TimedModel`, and the costs of all_reduces.
 
 use std::collections::BTreeMap;
 
@@ -134,11 +134,11 @@ getters! { TrainingModel |self|
     epoch_samples: Option<u64> = self.model.epoch_samples;
     /// The number of trainable parameters.
     parameters: u64 = self.model.parameters();
-    /// The floating-point operations per sample: of the forward pass and of the backward pass.
+    /// The floating-point operations per sample of the forward pass, and of the backward pass.
     operations: (u128, u128) = self.model.operations();
 }
 
-/// Layers with their gradients and times for a batch.
+/// Layers of a model, with the times and gradients for one batch.
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct TimedModel {
     layers: Vec<TimedLayer>,
@@ -154,8 +154,8 @@ impl TimedModel {
 
 #[pymethods]
 impl TimedModel {
-    /// Creates a model from the (name, bytes of each gradient, picoseconds forward, picoseconds
-    /// backward) of each layer.
+    /// Creates a model from tuples, one per layer: name, bytes of each gradient, picoseconds of the
+    /// forward pass, picoseconds of the backward pass.
     #[new]
     fn new(layers: Vec<(String, Vec<u64>, u64, u64)>) -> TimedModel {
         let timed = |(name, tensors, forward, backward): (String, Vec<u64>, u64, u64)| TimedLayer {
@@ -169,8 +169,8 @@ impl TimedModel {
         }
     }
 
-    /// The name, the bytes of each gradient, and the picoseconds forward and backward of each
-    /// layer.
+    /// The name, the bytes of each gradient, and the picoseconds of the forward and the backward
+    /// pass of each layer.
     #[getter]
     fn layers(&self) -> Vec<(&str, Vec<u64>, u64, u64)> {
         let bytes = |layer: &TimedLayer| layer.tensors.iter().map(|tensor| tensor.get()).collect();
@@ -183,14 +183,14 @@ impl TimedModel {
             .collect()
     }
 
-    /// Returns the bytes of the buckets, in the order of sending.
+    /// Returns the number of bytes of each bucket, in the order of sending.
     fn buckets(&self, rule: &str) -> PyResult<Vec<u64>> {
         let grouped = self.grouped(rule)?;
         Ok(grouped.iter().map(|bucket| bucket.bytes.get()).collect())
     }
 
-    /// Simulates an iteration. `costs` maps sizes to picoseconds: in total, of reconfiguration, of
-    /// control.
+    /// Simulates an iteration. `costs` maps the size of a bucket in bytes to three times in
+    /// picoseconds: the total, the part for reconfiguration, and the part for control.
     fn iterate(
         &self,
         rule: &str,
@@ -213,7 +213,7 @@ impl TimedModel {
     }
 }
 
-/// Returns the bytes of the memory of a device, by default of the default device.
+/// Returns the memory of a device in bytes (default: of the default device).
 #[pyfunction]
 #[pyo3(signature = (device = None))]
 pub(crate) fn device_memory(device: Option<&str>) -> PyResult<u64> {
@@ -222,14 +222,14 @@ pub(crate) fn device_memory(device: Option<&str>) -> PyResult<u64> {
         .or_raise()
 }
 
-/// Returns the bytes of a number of parameters on a device: weights, gradients, optimizer.
+/// Returns the bytes that parameters need on a device, for weights, gradients and optimizer.
 #[pyfunction]
 pub(crate) fn parameter_memory(parameters: u64) -> (u128, u128, u128) {
     let states = memory::Memory::for_parameters(parameters);
     (states.weights, states.gradients, states.optimizer)
 }
 
-/// Cost of a collective by a plan, with the settings of its simulation.
+/// Cost of a collective in a plan, with the settings of the simulation.
 #[derive(IntoPyObject)]
 pub(crate) struct CollectiveCost {
     time_ps: u64,
@@ -240,7 +240,7 @@ pub(crate) struct CollectiveCost {
     start: Option<&'static str>,
 }
 
-/// Simulates a verified plan and returns its cost.
+/// Simulates a verified plan, and returns the cost of its collective.
 #[pyfunction]
 #[pyo3(signature = (plan, size_bytes, **settings: "Unpack[Settings]") -> "CollectiveCost")]
 pub(crate) fn collective_cost(
@@ -265,7 +265,7 @@ pub(crate) fn collective_cost(
     .or_raise()
 }
 
-/// Checks a rule for buckets, whatever the model, and returns it in its standard form.
+/// Checks a rule for buckets independently of the model, and returns its standard form.
 #[pyfunction]
 pub(crate) fn check_buckets(rule: &str) -> PyResult<String> {
     rule.parse::<Buckets>()

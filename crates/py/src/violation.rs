@@ -3,7 +3,7 @@
 use opticoll::verify;
 use pyo3::prelude::*;
 
-/// A rule that a plan breaks in one place: an entry of the list that `Plan.verify` returns.
+/// A rule that a plan violates at one place; `Plan.verify` returns a list of violations.
 ///
 /// Examples
 /// --------
@@ -38,23 +38,23 @@ impl Violation {
 }
 
 getters! { Violation |self|
-    /// The name of the rule, such as `missing` or `link_conflict`.
+    /// The name of the violated rule, such as `missing` or `link_conflict`.
     kind: &'static str = self.violation.kind.name();
-    /// The indices of the transfers at fault, as a list, which may be empty.
+    /// The indices of the transfers that violate the rule, as a list, which may be empty.
     transfers: Vec<usize> = self.violation.transfers.clone();
-    /// The slot, or None.
+    /// The slot in which the plan violates the rule, or None if the rule concerns no slot.
     slot: Option<u32> = self.violation.slot;
-    /// The rank, or None.
+    /// The rank at which the plan violates the rule, or None if the rule concerns no rank.
     rank: Option<u32> = self.violation.rank;
-    /// The chunk, or None.
+    /// The chunk for which the plan violates the rule, or None if the rule concerns no chunk.
     chunk: Option<u32> = self.violation.chunk;
-    /// The link of a ring as (sending rank, direction `cw` or `ccw`, fibre), or None.
+    /// The ring's link concerned as (sending rank, direction `cw` or `ccw`, fibre), or None.
     link: Option<(u32, &'static str, u8)> =
         self.violation
             .link
             .map(|link| (link.rank, link.direction.name(), link.fibre));
-    /// The wavelength, or None.
+    /// The wavelength concerned, or None if the rule concerns no wavelength.
     wavelength: Option<u16> = self.violation.wavelength;
-    /// The violation, in one sentence.
+    /// A sentence that describes the violation.
     sentence: &str = &self.violation.sentence;
 }

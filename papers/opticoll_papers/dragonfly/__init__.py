@@ -1,8 +1,8 @@
-"""The Dragonfly poster computed anew: all_gather and scatter, packet by packet.
+"""Reproduction of the Dragonfly poster: all_gather and scatter, packet by packet.
 
 Cherièvre and Dorier, Design and Evaluation of Topology-aware Scatter and AllGather Algorithms for
-Dragonfly Networks, SC 2016. The poster's figures are pictures without numbers; what it claims in
-words is judged here, under both rules by which its simulator has charged the delay of a router.
+Dragonfly Networks, SC 2016. The figures have no numbers, so only claims in words are judged.
+They are judged under both rules by which the poster's simulator may charge the delay of a router.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ __all__ = ["conclude", "reproduce"]
 def reproduce(results: Results, progress: Progress | None = None, jobs: int = 1) -> Results:
     """Simulates both comparisons; writes findings, cases and figures into the results' folder.
 
-    A quick run gathers on 1056 terminals in place of 5256, and has background traffic on smaller
-    networks. `jobs` simulations run side by side. Simulations that have ended stay in the folder
-    until the last one has: a study that was stopped goes on from there. Raises FileError where
-    files cannot be written.
+    A quick run gathers on 1056 terminals instead of 5256, and has background traffic on smaller
+    networks. `jobs` is the number of simultaneous simulations. Completed simulations stay in the
+    folder until all are completed, so an interrupted study continues from them.
+
+    Raises FileError if files cannot be written.
     """
     scale = QUICK if results.quick else FULL
     cases = all_cases(scale, results.needs)
@@ -36,7 +37,7 @@ def reproduce(results: Results, progress: Progress | None = None, jobs: int = 1)
 
 
 def conclude(results: Results, rows: Rows, scale: Scale) -> Results:
-    """Findings, tables, CSV and figures, from the rows of a scale's cases."""
+    """Writes findings, tables, CSV files and figures, from the rows of a scale's cases."""
     parts: dict[str, Part] = {
         "algorithms": lambda: shapes.compute(scale),
         "all_gather": lambda: gathers.compute(results, rows, scale),
@@ -59,18 +60,20 @@ def conclude(results: Results, rows: Rows, scale: Scale) -> Results:
 
 
 def together(results: Results) -> Computed:
-    """Counts the claims that hold under each rule of a router's delay.
+    """Counts the claims that hold under each rule for the delay of a router.
 
-    Only claims that are judged under both rules count.
+    Only claims that are judged under both rules are counted.
     """
     judged = {
-        one.id: one.verdict == "conditional"
-        for one in judge_all(results.claims, results.computed, results.paper)
-        if one.id in results.computed
+        finding.id: finding.verdict == "conditional"
+        for finding in judge_all(results.claims, results.computed, results.paper)
+        if finding.id in results.computed
     }
     holds = {
         rule: {
-            id.replace(rule, "RULE"): held for id, held in judged.items() if rule in id.split(".")
+            id.replace(rule, "RULE"): is_met
+            for id, is_met in judged.items()
+            if rule in id.split(".")
         }
         for rule in RULES
     }

@@ -1,8 +1,8 @@
-"""Simulations of the Dragonfly poster's study: networks, settings, and the extent of each scale.
+"""Simulations of the Dragonfly poster's study: networks, settings, and the cases of each scale.
 
-The poster names its network (5256 terminals, 4.7 and 5.25 GiB/s) but neither packets, chunks,
-buffers, routing nor the sizes of blocks: those here are a shipped configuration of its simulator
-(CODES) from that spring, minimal routes, and blocks as far as packets reach.
+The poster states its network (5256 terminals; 4.7 and 5.25 GiB/s). It states neither packets,
+chunks, buffers, routing nor block sizes. The values here are a configuration that its simulator
+(CODES) shipped in that spring, minimal routes, and blocks as large as packets can be simulated.
 
 >>> from opticoll_papers.dragonfly.cases import FULL, fabric
 >>> fabric(FULL.gather).ranks, FULL.gather_sizes("pipelined", background=False)["TAR"]
@@ -20,12 +20,12 @@ from opticoll import Fabric, format_size
 
 Rule = Literal["pipelined", "occupies_port"]
 RULES: tuple[Rule, ...] = ("pipelined", "occupies_port")
-"""Rules: a chunk's time in a router leaves its output port free, or keeps it busy."""
+"""Rules: a chunk in a router leaves its output port free (`pipelined`), or occupies it."""
 
 Sizes = Mapping[str, tuple[int, ...]]
-"""For each algorithm the blocks in bytes."""
+"""Block sizes in bytes, by algorithm."""
 
-GLOBAL_RATE = "40372692582b/s"  # 4.7 GiB/s, to a whole number of bits
+GLOBAL_RATE = "40372692582b/s"  # 4.7 GiB/s, rounded to whole bits per second
 
 ALGORITHMS: Mapping[str, tuple[str, str | None]] = {
     "RING": ("ring", None),
@@ -39,24 +39,24 @@ ALGORITHMS: Mapping[str, tuple[str, str | None]] = {
     "LLF": ("llf", None),
     "LLF flat": ("llf:groups=flat", None),
 }
-"""The poster's names: the algorithm, and where its ranks are placed if not in natural order.
+"""The algorithm, and the placement of ranks (None: natural order), by the poster's names.
 
-LLF that is flat serves the groups of a router straight from there, not along a tree.
+The flat LLF sends from a router directly to the router's groups, not along a tree.
 """
 
 SCATTERS = ("LIN", "TREE", "GLF", "LLF")
-SCATTER_BYTES = 1024  # the poster's
+SCATTER_BYTES = 1024  # as in the poster
 MPICH_BYTES = 80 * 1024
-"""`MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE`: where all blocks together are less, and ranks are no power
-of two, MPICH takes Bruck's algorithm. These are the poster's small transfers."""
+"""`MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE`: if all blocks together have fewer bytes, and the number of
+ranks is no power of two, MPICH uses Bruck's algorithm. The poster calls such transfers small."""
 
 BACKGROUND = "uniform:bytes=2KiB,period=2us"
-"""18 % of what a terminal can inject; the poster gives no rate."""
+"""Traffic of 18 % of a terminal's injection bandwidth; the poster states no rate."""
 
 
 @dataclass(frozen=True)
 class Delays:
-    """Latencies of the links to terminals, within and between groups, in picoseconds."""
+    """Latencies of links to terminals, of links within groups and of links between groups."""
 
     terminal_ps: int
     local_ps: int
@@ -65,7 +65,7 @@ class Delays:
 
 @dataclass(frozen=True)
 class Cut:
-    """Packet and chunk size in bytes, and the buffers of local, global and terminal channels."""
+    """Packet and chunk size in bytes, and buffer sizes of local, global and terminal channels."""
 
     packet_bytes: int
     chunk_bytes: int
@@ -74,11 +74,11 @@ class Cut:
 
 GATHER_CUT = Cut(512, 512)
 SCATTER_CUT = Cut(512, 256)
-WHOLE_CUT = Cut(512, 512)  # a packet is one chunk
+WHOLE_CUT = Cut(512, 512)  # each packet is a single chunk
 LARGE_CUT = Cut(4096, 4096, "64KiB,64KiB,64KiB")
 
 Buffers = tuple[int, int, int]
-"""Buffers of local, global and terminal channels in KiB."""
+"""Buffer sizes of local, global and terminal channels, in KiB."""
 
 BUFFERS: tuple[Buffers, ...] = (
     (1, 2, 1),
@@ -89,23 +89,24 @@ BUFFERS: tuple[Buffers, ...] = (
     (32, 64, 32),
     (64, 128, 64),
 )
-"""Buffer sizes of scatters, from four chunks of 256 B upwards."""
+"""Buffer sizes for scatters, from four chunks of 256 B upwards."""
 
 SCATTER_BUFFERS: Buffers = (16, 32, 16)
-"""Buffer sizes of `SCATTER_CUT`."""
+"""Buffer sizes in `SCATTER_CUT`."""
 
 PACKETS = "packet"
 FLUID = "fluid"
 FLUID_DELAYED = "fluid, delays"
-"""Flows that wait for routers and for whole chunks as latencies of their links, sent eagerly: a
-sender is free when its message has left."""
+"""Flows whose links have the delays of routers and chunks as latencies.
+
+Messages are eager: a sender is free when its message has left."""
 
 
 @dataclass(frozen=True)
 class Case:
     """A simulation; `network` is the number of terminals per router of a balanced dragonfly.
 
-    `variant` is one of `VARIANTS`, empty for the balanced dragonfly itself.
+    `variant` is one of `VARIANTS`, or empty for the balanced dragonfly itself.
     """
 
     network: int
@@ -120,25 +121,30 @@ class Case:
 
     @property
     def words(self) -> str:
-        """The case for whoever waits."""
+        """Description of the case for progress reports."""
         beside = ", background" if self.background else ""
         size = format_size(self.size_bytes)
         ranks = fabric(self.network).ranks
         more = "".join(
-            f", {one}" for one in (self.simulator, self.variant) if one != PACKETS and one
+            f", {part}" for part in (self.simulator, self.variant) if part != PACKETS and part
         )
         return f"{self.algorithm} {size} on {ranks}, {self.rule}{beside}{more}"
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Extent of a study: networks as in `Case`, and blocks of all_gather.
+    """Cases of a study at one scale.
 
-    `alone` and `beside` (background traffic, each block on the network that `gather_beside` has for
-    it) give blocks by rule; `placed` are blocks with ranks in random order, on the network
-    `placed_on`; `flows` are blocks of the largest network that are left to the fluid simulator,
-    `buffers` those of scatters; `compared` are networks and blocks on which that is held against
-    packets.
+    Networks are numbers of terminals per router, and sizes are bytes of a block.
+
+    `alone` are the sizes of all_gathers on the network `gather`, by rule. `beside` are the sizes
+    with background traffic, by rule; `gather_beside` is the network for each size. `placed` are
+    sizes for ranks in random order, on the network `placed_on`. `flows` are sizes on the largest
+    network that only the fluid simulator computes.
+
+    `scatter` is the network of scatters, and `scatter_beside` their network with background
+    traffic. `buffers` are the buffer sizes of scatters. `compared` are the networks and sizes for
+    which flows are compared with packets.
     """
 
     gather: int
@@ -154,7 +160,7 @@ class Scale:
     compared: Mapping[int, Mapping[Cut, Sizes]]
 
     def gather_sizes(self, rule: Rule, *, background: bool) -> Sizes:
-        """Blocks in bytes of each algorithm of all_gather."""
+        """Returns the block sizes in bytes of each all_gather algorithm."""
         return (self.beside if background else self.alone).get(rule, {})
 
 
@@ -165,13 +171,13 @@ SHAPES: Mapping[str, str] = {
     WIDE: "terminals_per_router=3,routers_per_group=24,global_per_router=3",
     NARROW: "terminals_per_router=6,routers_per_group=6,global_per_router=25,groups=146",
 }
-"""Other dragonflies of 5256 terminals: groups as large with smaller routers, and half as large."""
+"""Other dragonflies of 5256 terminals: groups as large with smaller routers, or half as large."""
 
 RATES: Mapping[str, str] = {
     SLOW_GLOBAL: "rate=5.25GiB/s,global_rate=20186346291b/s",
     SLOW_LOCAL: f"rate=5.25GiB/s,local_rate=2.625GiB/s,global_rate={GLOBAL_RATE}",
 }
-"""The balanced dragonfly with slower links of one class."""
+"""Balanced dragonflies in which one class of links is slower."""
 
 VARIANTS = (*SHAPES, *RATES)
 """Variants of the poster's network on which scatters are simulated."""
@@ -179,10 +185,10 @@ VARIANTS = (*SHAPES, *RATES)
 
 @lru_cache
 def fabric(network: int, delays: Delays | None = None, variant: str = "") -> Fabric:
-    """Returns a dragonfly with the poster's rates: 2 p routers a group, p global links each.
+    """Returns a dragonfly with the poster's rates: 2 p routers per group, p global links each.
 
-    `network` is p, the terminals of a router: 2, 4 and 6 make 72, 1056 and 5256 terminals. One of
-    `SHAPES` as a `variant` has its own number of terminals.
+    `network` is p, the number of terminals per router. Values of 2, 4 and 6 give 72, 1056 and 5256
+    terminals. If `variant` is one of `SHAPES`, the shape determines the number of terminals.
     """
     balanced = (
         f"terminals_per_router={network},routers_per_group={2 * network},"
@@ -207,10 +213,10 @@ BRUCKS = ("BRUCK", "BRUCK shuffled")
 COMPARED = (*RINGS, "BRUCK")
 
 JUDGED_BYTES = (64, 1024, 4096, 65536)
-"""Blocks on which TAR is judged, where they are simulated."""
+"""Block sizes in bytes for which TAR is judged, if they are simulated."""
 
 DISCUSSED = 2
-"""The network on which the poster's discussion is judged: packets reach its large blocks."""
+"""Network of the poster's discussion; even its large blocks can be simulated by packets."""
 
 FULL = Scale(
     gather=6,
@@ -237,7 +243,7 @@ FULL = Scale(
         },
     },
 )
-"""The poster's network. Beyond 4 KiB a ring there has a thousand million chunks."""
+"""Cases on the poster's network; a ring with blocks above 4 KiB would have 10^9 chunks."""
 
 QUICK = Scale(
     gather=4,
@@ -261,11 +267,11 @@ QUICK = Scale(
         4: {LARGE_CUT: _same((4096,), *RINGS)},
     },
 )
-"""Scatters are small enough for the poster's network, without background traffic."""
+"""Cases of a quick run: scatters on the poster's network, without background traffic."""
 
 
 def all_cases(scale: Scale, needs: Callable[[str], bool] = lambda part: True) -> list[Case]:
-    """Returns every simulation that the parts of the study need at a scale, each once."""
+    """Returns all different simulations that the selected parts of the study need at a scale."""
     parts = {
         "all_gather": [*_gathers(scale), *_compared(scale)],
         "scatter": _scatters(scale),
@@ -287,7 +293,7 @@ def _gathers(scale: Scale) -> Iterator[Case]:
     for algorithm in ("TAR", "RING shuffled", "BRUCK shuffled"):
         for size in scale.placed:
             yield gather(scale.placed_on, algorithm, size)
-    # Bytes on links and the use of buffers.
+    # Cases for bytes on links, and for the use of buffers.
     for algorithm in COMPARED:
         for network in {scale.placed_on, min(scale.gather, 4)}:
             yield gather(network, algorithm, 64)
@@ -338,12 +344,12 @@ def gather(
     rule: Rule = "pipelined",
     background: bool = False,
 ) -> Case:
-    """Returns the case of an all_gather packet by packet."""
+    """Returns the case of an all_gather that is simulated packet by packet."""
     return Case(network, "all_gather", algorithm, size_bytes, cut, rule, background)
 
 
 def flows(case: Case, *, delayed: bool = False) -> Case:
-    """Returns the same case for the fluid simulator, plain or with the delays of chunks."""
+    """Returns the same case for the fluid simulator, optionally with the delays of chunks."""
     return replace(case, simulator=FLUID_DELAYED if delayed else FLUID)
 
 
@@ -357,7 +363,7 @@ def scatter(
     variant: str = "",
     cut: Cut = SCATTER_CUT,
 ) -> Case:
-    """Returns the case of a scatter of the poster's size; `buffers` are in KiB."""
+    """Returns the case of a scatter with the poster's size; `buffers` are in KiB."""
     if buffers is not None:
         cut = replace(cut, buffers=",".join(f"{kib}KiB" for kib in buffers))
     case = Case(network, "scatter", algorithm, SCATTER_BYTES, cut, rule, background)

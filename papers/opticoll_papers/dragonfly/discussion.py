@@ -1,8 +1,8 @@
-"""The poster's discussion of why all_gather is hard, and the energy that it leaves to later work.
+"""The poster's discussion of why all_gather is hard, and of energy, which it leaves to later work.
 
-A bit costs energy on every link that it passes: electrical ones to terminals and within groups,
-optical ones between groups. The poster has no model of it; the energies per bit are assumptions of
-the order in use for serial links with the ports of their routers, and idle links cost nothing.
+A bit costs energy on every link of its route: on electrical links to terminals and within groups,
+and on optical links between groups. The poster has no energy model. The energies per bit here are
+assumptions in the usual range for serial links and router ports. Idle links cost nothing.
 
 >>> energy_mj(terminal_bytes=0, local_bytes=0, global_bytes=125_000_000)
 20.0
@@ -40,18 +40,19 @@ ELECTRICAL_PJ_PER_BIT = 10
 OPTICAL_PJ_PER_BIT = 20
 
 HAND_OVER_US = 2e-3
-"""Error in us that the estimate of a message's time alone may have."""
+"""Maximum error in us of the estimated time of a message in an empty network."""
 
 DISCUSSED_BYTES = (1024, 65536)
-"""Block sizes in bytes for which the rings' busiest link is sought."""
+"""Block sizes in bytes for which the rings' busiest link is determined."""
 
 CHANNELS = {"local": (0, 1), "global": (0,)}
-"""Virtual channels of links between routers that minimal routes may use: a local hop before and one
-after the global hop."""
+"""Virtual channels of links between routers on minimal routes, by class of link.
+
+A local hop before and one after the global hop use different channels."""
 
 
 def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
-    """Computes the items of the poster's discussion, and energies, with a table of the energies."""
+    """Computes the claims of the poster's discussion, and energies, with a table of energies."""
     return {
         **_contention(rows),
         **_slowest(),
@@ -62,21 +63,21 @@ def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
 
 
 def energy_mj(*, terminal_bytes: int, local_bytes: int, global_bytes: int) -> float:
-    """Returns the energy on links in mJ, from bytes summed over the links of each class."""
+    """Returns the energy on links in mJ; arguments are bytes summed over the links of a class."""
     electrical = (terminal_bytes + local_bytes) * ELECTRICAL_PJ_PER_BIT
     return 8e-9 * (electrical + global_bytes * OPTICAL_PJ_PER_BIT)
 
 
 def _contention(rows: Rows) -> dict[str, Computed]:
-    """Bytes of both collectives, and how long their messages wait for others."""
+    """Computes the bytes of both collectives, and the time that messages wait for others."""
     gathers = {name: gather(DISCUSSED, name, SCATTER_BYTES) for name in COMPARED}
     scatters = {
         name: Case(DISCUSSED, "scatter", name, SCATTER_BYTES, GATHER_CUT) for name in SCATTERS
     }
     waits = {name: 1e6 * waiting_s(rows[case]) for name, case in (gathers | scatters).items()}
-    injected = {name: rows[one]["injected_bytes"] or 0
-                for name, one in (gathers | scatters).items()}  # fmt: skip
-    error_us = HAND_OVER_US * max(rows[one]["messages"] for one in gathers.values())
+    injected = {name: rows[a_case]["injected_bytes"] or 0
+                for name, a_case in (gathers | scatters).items()}  # fmt: skip
+    error_us = HAND_OVER_US * max(rows[a_case]["messages"] for a_case in gathers.values())
     least, most = min(waits[name] for name in COMPARED), max(waits[name] for name in SCATTERS)
     fewest = min(COMPARED, key=lambda name: injected[name])
     largest = max(SCATTERS, key=lambda name: injected[name])
@@ -100,10 +101,10 @@ def _contention(rows: Rows) -> dict[str, Computed]:
 
 
 def waiting_s(row: Row) -> float:
-    """Returns the seconds that a case's messages took beyond their times in an empty network.
+    """Returns the seconds that a case's messages took longer than in an empty network.
 
-    Alone, a chunk pays its bytes and the delay of a router on each link, and the chunks after it
-    follow at the rate of the slowest link.
+    In an empty network, the first chunk needs the time of its bytes and the delay of a router on
+    each link. The other chunks follow at the rate of the slowest link.
     """
     shape = fabric(DISCUSSED)
     source, destination, blocks = messages(proven(row["collective"], shape, row["algorithm"]))
@@ -116,8 +117,8 @@ def waiting_s(row: Row) -> float:
 
 
 def _slowest() -> dict[str, Computed]:
-    """Computes the extra time of rings on slower links, over that of the busiest link."""
-    found = {}
+    """Computes a ring's extra time on slower links, divided by the busiest link's extra time."""
+    computed = {}
     for size in DISCUSSED_BYTES:
         shares, notes = [], []
         for name, slowed in (("RING", SLOW_LOCAL), ("TAR", SLOW_GLOBAL)):
@@ -136,16 +137,16 @@ def _slowest() -> dict[str, Computed]:
                 f"{name} {own.time_ps / 1e6:.1f} us, with {slowed} {slow.time_ps / 1e6:.1f} us, "
                 f"its slowest link {extra_ps / 1e6:.1f} us more"
             )
-        found[f"discussion.slowest.{format_size(size)}"] = Computed(
+        computed[f"discussion.slowest.{format_size(size)}"] = Computed(
             tuple(shares), "; ".join(notes) + "."
         )
-    return found
+    return computed
 
 
 def _balance(scale: Scale) -> dict[str, Computed]:
     """Computes the percentage of buffers between routers that no chunk uses.
 
-    Also counts the buffers that carry only some of a rank's messages.
+    Also counts the buffers that only some of a rank's messages use.
     """
     shape = fabric(min(scale.gather, 4))
     idle, most, parts = {}, {}, {}
@@ -161,7 +162,7 @@ def _balance(scale: Scale) -> dict[str, Computed]:
         assert not chunks[np.isin(kinds, list(CHANNELS)) & ~usable].any()
         idle[name] = 100 * float((chunks[usable] == 0).mean())
         most[name] = float(chunks[usable].max() / chunks[usable].mean())
-        # A message of a ring is one chunk, and each rank sends as many messages.
+        # A message of a ring is one chunk, and all ranks send equally many messages.
         parts[name] = int((chunks[usable] % (shape.ranks - 1) != 0).sum())
     each = ", ".join(f"{name} {idle[name]:.1f} % and {most[name]:.1f} times" for name in COMPARED)
     return {
@@ -179,7 +180,7 @@ def _balance(scale: Scale) -> dict[str, Computed]:
 
 
 def _broadcast() -> dict[str, Computed]:
-    """Steps of a broadcast that the poster announces."""
+    """Computes the steps of a broadcast that the poster announces."""
     shape = fabric(DISCUSSED)
     plan = opticoll.plan("broadcast", shape, "scatter_all_gather:scatter=glf,all_gather=tar")
     violations = plan.verify()
@@ -230,7 +231,7 @@ def _energies(rows: Mapping[str, Row]) -> Computed:
 def _of(row: Row) -> float:
     injected = row["injected_bytes"] or 0
     return energy_mj(
-        # Every injected byte also reaches a terminal.
+        # Every injected byte also uses a link to a terminal.
         terminal_bytes=2 * injected,
         local_bytes=row["local_bytes"] or 0,
         global_bytes=row["global_bytes"] or 0,

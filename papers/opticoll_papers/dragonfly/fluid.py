@@ -1,9 +1,9 @@
-"""The fluid simulator held against packets: how far it may be trusted where those do not reach.
+"""Comparison of the fluid simulator with packets, to judge predictions without packets.
 
-Two ways to take flows for packets are compared. Plain flows know bytes and rates alone. With
-delays, the latency of each link is what a chunk waits there in an empty network, for the router and
-for the rest of itself, and a sender is free of its message when that has left; but then flows of
-several messages share links at once where packets would queue.
+Two kinds of flows are compared. Plain flows depend only on bytes and rates. Flows with delays give
+each link the time that a chunk spends there in an empty network, in the router and for its own
+bytes. Their senders are free when a message has left. But the flows of several messages share links
+at the same time, whereas packets would queue.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from opticoll_papers.dragonfly.cases import COMPARED, Scale, fabric, flows, gath
 from opticoll_papers.dragonfly.runs import Rows
 
 TRUSTED = 0.05
-"""Maximum relative error of a fluid time that is called close to the packets' time."""
+"""Maximum relative error of a fluid time that counts as close to the packets' time."""
 
 
 class Error(TypedDict):
-    """Times of one all_gather by packets and by flows; errors are shares of the packets' time."""
+    """Times of one all_gather by packets and by flows; errors are relative to the packets' time."""
 
     terminals: int
     algorithm: str
@@ -37,7 +37,7 @@ class Error(TypedDict):
 
 
 def errors(rows: Rows, scale: Scale) -> Iterator[Error]:
-    """Yields an entry for each network, algorithm and size, in this order."""
+    """Yields one entry per network, algorithm and size, in this order."""
     for network, cuts in scale.compared.items():
         for algorithm in COMPARED:
             for cut, sizes in cuts.items():
@@ -60,7 +60,7 @@ def errors(rows: Rows, scale: Scale) -> Iterator[Error]:
 
 
 def conclude(results: Results, rows: Rows, scale: Scale) -> None:
-    """Adds the tables of errors (fluid.csv) and predictions; the poster makes no such claim."""
+    """Adds the tables of errors (fluid.csv) and predictions, on which the poster has no claims."""
     table = list(errors(rows, scale))
     results.write("fluid", table)
     results.show(
@@ -89,7 +89,7 @@ def _percent(share: float) -> str:
 
 
 def _show_prediction(results: Results, rows: Rows, scale: Scale) -> None:
-    """Adds a table of flows on the largest network, beside packets where packets were simulated."""
+    """Adds a table of flows on the largest network, with packets where they were simulated."""
     lines: list[list[object]] = []
     for size in scale.flows:
         for algorithm in COMPARED:
@@ -114,7 +114,7 @@ def _show_prediction(results: Results, rows: Rows, scale: Scale) -> None:
 
 
 def draw(results: Results, rows: Rows, scale: Scale) -> None:
-    """Draws the errors over block sizes, one panel a network."""
+    """Draws the errors over block sizes, with one panel per network."""
     table = list(errors(rows, scale))
     panels = []
     for network in scale.compared:

@@ -1,4 +1,4 @@
-"""The poster's first comparison: all_gather by RING, BRUCK and TAR over the size of blocks."""
+"""The poster's first comparison: all_gathers by RING, BRUCK and TAR over the block size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from opticoll_papers.judging import Computed
 ORDER = (*RINGS, *BRUCKS)
 
 AGREEMENT = 2.0
-"""Percentage to which times of all_gather agree with CODES, which draws small delays."""
+"""Percentage up to which times of all_gather differ from CODES, which draws small delays."""
 CHANCE = (
     f" The simulation agrees with CODES, which draws small delays, to within {AGREEMENT:g} %: a "
     "smaller gain is chance. A referee asked for this limit when the results were known."
@@ -36,12 +36,12 @@ CHANCE = (
 
 
 def less_percent(time: float, reference: float) -> float:
-    """Returns by how many percent a time is less than a reference time."""
+    """Returns the percentage by which a time is below a reference time."""
     return 100 * (1 - time / reference)
 
 
 def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
-    """Computes the poster's items on all_gather, with a table of times."""
+    """Computes the claims on all_gather, with a table of times."""
     times = Times(rows, scale)
     _show(results, times)
     return {
@@ -54,7 +54,7 @@ def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
 
 
 class Times:
-    """Times in seconds by rule, algorithm and size."""
+    """Simulated times of all_gathers in seconds, by rule, algorithm and block size."""
 
     def __init__(self, rows: Rows, scale: Scale) -> None:
         self.rows = rows
@@ -62,11 +62,11 @@ class Times:
         self.ranks = fabric(scale.gather).ranks
 
     def of(self, rule: Rule, algorithm: str, size: int) -> float | None:
-        """Returns the time packet by packet, or None if the case is not computed."""
+        """Returns the time packet by packet, or None if the case is not simulated."""
         return self._time(gather(self.scale.gather, algorithm, size, rule=rule))
 
     def beside(self, rule: Rule, algorithm: str, size: int, *, background: bool) -> float | None:
-        """Returns the time on the network of background traffic, with or without the traffic."""
+        """Returns the time on the network for background traffic, with or without traffic."""
         network = self.scale.gather_beside[size]
         return self._time(gather(network, algorithm, size, rule=rule, background=background))
 
@@ -75,16 +75,16 @@ class Times:
         return self._time(flows(gather(self.scale.gather, algorithm, size)))
 
     def sizes(self, rule: Rule, algorithm: str = "TAR", *, background: bool = False) -> list[int]:
-        """Returns the block sizes that are computed packet by packet."""
+        """Returns the block sizes that are simulated packet by packet."""
         sizes = self.scale.gather_sizes(rule, background=background)
         return list(sizes.get(algorithm, ()))
 
     def all(self, rule: Rule, size: int) -> dict[str, float]:
-        """Returns the times of all algorithms at one size."""
+        """Returns the times for one block size, by algorithm."""
         return _known({name: self.of(rule, name, size) for name in ORDER})
 
     def all_beside(self, rule: Rule, size: int, *, background: bool) -> dict[str, float]:
-        """Returns the times on the network of background traffic, with or without the traffic."""
+        """Returns the times on the network for background traffic, by algorithm."""
         return _known(
             {name: self.beside(rule, name, size, background=background) for name in ORDER}
         )
@@ -99,22 +99,22 @@ def _known(times: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _tar(times: Times) -> dict[str, Computed]:
-    """Computes how much less time TAR takes than the faster of RING and BRUCK, in natural order."""
-    found = {}
+    """Computes the percentage by which TAR beats the faster of RING and BRUCK, in natural order."""
+    computed = {}
     for rule in RULES:
         by = {
             size: _known({name: times.of(rule, name, size) for name in COMPARED})
             for size in times.sizes(rule)
             if size * times.ranks >= MPICH_BYTES
         }
-        found[f"all_gather.tar.{rule}"] = gain(times.ranks, by)
+        computed[f"all_gather.tar.{rule}"] = gain(times.ranks, by)
     size = max(times.scale.flows)
     by = {size: _known({name: times.fluid(name, size) for name in COMPARED})}
-    return found | {"all_gather.tar.flows": gain(times.ranks, by)}
+    return computed | {"all_gather.tar.flows": gain(times.ranks, by)}
 
 
 def _tar_placed(rows: Rows, scale: Scale) -> dict[str, Computed]:
-    """Computes TAR's gain where the ranks of RING and BRUCK are in random order."""
+    """Computes TAR's gain if the ranks of RING and BRUCK are in random order."""
     network = scale.placed_on
     ranks = fabric(network).ranks
     names = ("TAR", "RING shuffled", "BRUCK shuffled")
@@ -123,29 +123,29 @@ def _tar_placed(rows: Rows, scale: Scale) -> dict[str, Computed]:
         for size in scale.placed
         if size * ranks >= MPICH_BYTES
     }
-    found = gain(ranks, by)
-    # On the largest network only BRUCK is simulated in random order.
+    smallest_gain = gain(ranks, by)
+    # On the largest network, only BRUCK is simulated in random order.
     times = Times(rows, scale)
     for size in times.sizes("pipelined", "BRUCK shuffled"):
         if network == scale.gather or size * times.ranks < MPICH_BYTES:
             continue
         own = _known({name: times.of("pipelined", name, size) for name in ("TAR", names[2])})
         other = gain(times.ranks, {size: own})
-        found = Computed(
-            min(_percent(found), _percent(other)),
-            f"{found.note} {other.note} There RING was not simulated in random order.",
-            by_chance=found.by_chance or other.by_chance,
+        smallest_gain = Computed(
+            min(_percent(smallest_gain), _percent(other)),
+            f"{smallest_gain.note} {other.note} There RING was not simulated in random order.",
+            by_chance=smallest_gain.by_chance or other.by_chance,
         )
-    return {"all_gather.tar.shuffled": found}
+    return {"all_gather.tar.shuffled": smallest_gain}
 
 
-def _percent(found: Computed) -> float:
-    assert isinstance(found.value, float)
-    return found.value
+def _percent(computed: Computed) -> float:
+    assert isinstance(computed.value, float)
+    return computed.value
 
 
 def gain(ranks: int, by: Mapping[int, Mapping[str, float]]) -> Computed:
-    """Returns TAR's gain over the faster of the others, at the block size where it is least."""
+    """Returns TAR's smallest gain over the faster competitor; `by` has times by block size."""
     gains = {
         size: less_percent(times["TAR"], min(time for name, time in times.items() if name != "TAR"))
         for size, times in by.items()
@@ -172,16 +172,18 @@ def gain(ranks: int, by: Mapping[int, Mapping[str, float]]) -> Computed:
 
 
 def _small(times: Times) -> dict[str, Computed]:
-    """Computes how much less time BRUCK takes than TAR, and where MPICH's limit would lie."""
-    found = {}
+    """Computes the percentage by which BRUCK beats TAR, and the range of MPICH's limit."""
+    computed = {}
     for rule in RULES:
         for name, order in zip(BRUCKS, ("natural", "shuffled"), strict=True):
             gains = {}
             for size in times.sizes(rule, name):
-                by = _known({one: times.of(rule, one, size) for one in (name, "TAR")})
+                by = _known(
+                    {algorithm: times.of(rule, algorithm, size) for algorithm in (name, "TAR")}
+                )
                 gains[size] = less_percent(by[name], by["TAR"])
             small = max(size for size in gains if size * times.ranks < MPICH_BYTES)
-            found[f"all_gather.bruck.{order}.{rule}"] = Computed(
+            computed[f"all_gather.bruck.{order}.{rule}"] = Computed(
                 gains[small],
                 f"{times.ranks} terminals, by blocks: "
                 + ", ".join(f"{format_size(size)} {gain:+.0f} %" for size, gain in gains.items())
@@ -191,7 +193,9 @@ def _small(times: Times) -> dict[str, Computed]:
     won: list[int] = []
     lost: list[int] = []
     for size in times.sizes("pipelined", "BRUCK"):
-        by = _known({one: times.of("pipelined", one, size) for one in ("BRUCK", "RING")})
+        by = _known(
+            {algorithm: times.of("pipelined", algorithm, size) for algorithm in ("BRUCK", "RING")}
+        )
         (won if by["BRUCK"] < by["RING"] else lost).append(size)
     crossing = ""
     if won and lost:
@@ -201,32 +205,35 @@ def _small(times: Times) -> dict[str, Computed]:
             f"are pipelines, BRUCK is faster than RING at {below:.0f} KiB and slower at "
             f"{above:.0f} KiB."
         )
-    return found | {f"{name}.mpich": Computed(None, crossing) for name in ("ring", "bruck")}
+    return computed | {f"{name}.mpich": Computed(None, crossing) for name in ("ring", "bruck")}
 
 
 def _elsewhere(times: Times, rule: Rule, name: str) -> str:
-    """Returns BRUCK's gains with small transfers on smaller networks, if simulated, in words."""
-    found = []
+    """Returns in words BRUCK's gains for small transfers on smaller networks, if simulated."""
+    words = []
     for network in (2, 4):
         ranks = fabric(network).ranks
         for size in (64, 256, 1024):
-            by = [times.rows.get(gather(network, one, size, rule=rule)) for one in (name, "TAR")]
+            by = [
+                times.rows.get(gather(network, algorithm, size, rule=rule))
+                for algorithm in (name, "TAR")
+            ]
             if ranks == times.ranks or size * ranks >= MPICH_BYTES or None in by:
                 continue
             bruck, tar = (row["time_s"] for row in by if row is not None)
-            found.append(
+            words.append(
                 f"{format_size(size)} on {ranks} terminals {less_percent(bruck, tar):+.0f} %"
             )
-    return f"Other small transfers: {', '.join(found)}. " if found else ""
+    return f"Other small transfers: {', '.join(words)}. " if words else ""
 
 
 SLIGHT = 1.0
-"""Minimum percentage by which an algorithm is called faster than another."""
+"""Minimum percentage by which an algorithm counts as faster than another."""
 
 
 def background(times: Times) -> dict[str, Computed]:
     """Counts the pairs of algorithms whose order changes with background traffic."""
-    found = {}
+    computed = {}
     for rule in RULES:
         reversed_, notes = 0, []
         for size in times.sizes(rule, background=True):
@@ -252,32 +259,32 @@ def background(times: Times) -> dict[str, Computed]:
             if orders["BRUCK shuffled"]:
                 changed += f", with BRUCK in random order {'; '.join(orders['BRUCK shuffled'])}"
             notes.append(f"{format_size(size)} on {ranks} terminals: {changed}. Times: {slower}.")
-        found[f"all_gather.background.{rule}"] = Computed(
+        computed[f"all_gather.background.{rule}"] = Computed(
             reversed_,
             " ".join(notes)
             + (
                 " In brackets: by how much less time the first takes than the second."
-                if any("becomes" in one for one in notes)
+                if any("becomes" in sentence for sentence in notes)
                 else ""
             ),
         )
-    return found
+    return computed
 
 
 def _order(first: float, second: float) -> int:
-    """Returns 1 if the first takes less time than the second, -1 if more, 0 otherwise."""
+    """Returns 1 if the first time is shorter, -1 if it is longer, and 0 if the times are close."""
     if less_percent(min(first, second), max(first, second)) < SLIGHT:
         return 0
     return 1 if first < second else -1
 
 
 def _global_links(rows: Rows, scale: Scale) -> dict[str, Computed]:
-    """Bytes of TAR on global links beside the least, and what knowing the network saves."""
+    """Computes TAR's bytes on global links, their minimum, and the network's effect."""
     own = rows[gather(scale.gather, "TAR", 64)]
     size, ranks = own["size_bytes"], own["terminals"]
     groups = fabric(scale.gather).option("groups")
     crossed = own["global_bytes"] or 0
-    # Each block reaches every other group; a ring leaves each group with all blocks but one.
+    # Each block must reach every other group. In a ring, all blocks but one leave each group.
     least, ring = (groups - 1) * ranks * size, groups * (ranks - 1) * size
     network = scale.placed_on
     by = {name: rows[gather(network, name, 64)] for name in (*COMPARED, "RING shuffled")}
@@ -309,16 +316,16 @@ def _show(results: Results, times: Times) -> None:
     lines: list[Sequence[object]] = []
     for rule in RULES:
         for size in _all_sizes(times, rule, background=False):
-            found = [times.of(rule, name, size) for name in ORDER]
-            lines.append([rule, "-", format_size(size), "packet", *map(_micro, found)])
+            times_s = [times.of(rule, name, size) for name in ORDER]
+            lines.append([rule, "-", format_size(size), "packet", *map(_micro, times_s)])
         for size in _all_sizes(times, rule, background=True):
             for background in (False, True):
                 ranks = fabric(times.scale.gather_beside[size]).ranks
                 if ranks == times.ranks and not background:
                     continue
-                found = [times.beside(rule, name, size, background=background) for name in ORDER]
+                times_s = [times.beside(rule, name, size, background=background) for name in ORDER]
                 on = f"{'yes' if background else '-'}, {ranks}"
-                lines.append([rule, on, format_size(size), "packet", *map(_micro, found)])
+                lines.append([rule, on, format_size(size), "packet", *map(_micro, times_s)])
     lines += [
         ["-", "-", format_size(size), "fluid"] + [_micro(times.fluid(name, size)) for name in ORDER]
         for size in times.scale.flows
@@ -341,7 +348,7 @@ def _micro(time_s: float | None) -> str:
 
 
 def draw(results: Results, rows: Rows, scale: Scale) -> None:
-    """Times over block sizes under both rules, and those with background traffic beside."""
+    """Draws times over block sizes under both rules, and times with background traffic."""
     times = Times(rows, scale)
     panels = [plots.Panel(_title(rule), _curves(times, rule)) for rule in RULES]
     on = f"{times.ranks} terminals"
@@ -382,7 +389,7 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
 
 
 def draw_loads(results: Results, scale: Scale) -> None:
-    """Draws the loads that BRUCK puts on links, with ranks in natural order and shuffled."""
+    """Draws the loads of links by BRUCK, with ranks in natural order and in random order."""
     network = max(2, scale.gather - 2)
     plan = opticoll.plan("all_gather", fabric(network), "bruck")
     assert not plan.verify()
@@ -403,18 +410,18 @@ def _title(rule: Rule) -> str:
 
 
 def _curves(times: Times, rule: Rule) -> Sequence[plots.Curve]:
-    found = []
+    curves = []
     for colour, name in enumerate(ORDER):
         timed = ((size, times.of(rule, name, size)) for size in times.sizes(rule, name))
         points = [(size, 1e3 * time) for size, time in timed if time is not None]
         if points:
-            found.append(plots.Curve(name, points, colour))
+            curves.append(plots.Curve(name, points, colour))
     for colour, name in enumerate(ORDER if rule == "pipelined" else ()):
         timed = ((size, times.fluid(name, size)) for size in times.scale.flows)
         points = [(size, 1e3 * time) for size, time in timed if time is not None]
         if points:
-            found.append(plots.Curve(f"{name}, fluid", points, colour, dashed=True))
-    return found
+            curves.append(plots.Curve(f"{name}, fluid", points, colour, dashed=True))
+    return curves
 
 
 def _values(times: Times, rule: Rule, size: int, *, background: bool) -> list[float | None]:

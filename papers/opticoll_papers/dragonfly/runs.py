@@ -1,4 +1,4 @@
-"""The simulations of the study, side by side over cores; every plan is verified.
+"""Simulations of the study, several at the same time; every plan is verified.
 
 >>> from opticoll_papers.dragonfly.cases import gather
 >>> from opticoll_papers.dragonfly.runs import run
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 class Row(TypedDict):
-    """A case and its outcome; what only packets have is None for flows.
+    """A case and its outcome; values that only packets have are None for flows.
 
-    Bytes and stalls are sums over the links of a class, background traffic included;
-    `full_channels` counts virtual channels of routers whose buffer was full at some time.
+    Bytes and stalls are sums over the links of a class, with background traffic. `full_channels` is
+    the number of virtual channels of routers whose buffer was full at some time.
     """
 
     collective: str
@@ -70,7 +70,7 @@ Rows = Mapping[Case, Row]
 
 
 class OnDemand(dict[Case, Row]):
-    """Rows by their cases; a case that is asked for and is not there yet is simulated."""
+    """Rows by case; a missing case is simulated when it is first accessed."""
 
     def __missing__(self, case: Case) -> Row:
         self[case] = row = run([case])[case]
@@ -81,24 +81,24 @@ def run(
     cases: Iterable[Case],
     jobs: int = 1,
     progress: Progress | None = None,
-    kept: Unfinished | None = None,
+    store: Unfinished | None = None,
 ) -> dict[Case, Row]:
-    """Simulates cases, `jobs` at a time, the longest first; returns rows in the order of the cases.
+    """Simulates cases, `jobs` at a time, longest first; returns rows in the order of cases.
 
-    The simulators release the interpreter's lock, so that threads are enough; results do not
-    depend on `jobs`. `progress` hears what has begun, and how many cases have ended. Rows that are
-    `kept` are taken as they are, and every other is added to them as it ends.
+    The simulators release the interpreter's lock, so threads are enough. Results do not depend on
+    `jobs`. `progress` is called with the case that begins, and with the number of completed cases.
+    Rows in `store` are reused, and new rows are added to `store`.
 
     Raises
     ------
     OpticollError
-        A case cannot be simulated; those not yet begun are left out. Or its row cannot be kept.
+        A case cannot be simulated, or its row cannot be stored. No further cases begin.
     """
     cases = list(cases)
     rows: dict[Case, Row] = {}
-    if kept is not None:
-        found = {case: kept.find(asdict(case)) for case in cases}
-        rows = {case: cast(Row, row) for case, row in found.items() if row is not None}
+    if store is not None:
+        stored = {case: store.find(asdict(case)) for case in cases}
+        rows = {case: cast(Row, row) for case, row in stored.items() if row is not None}
     missing = [case for case in cases if case not in rows]
     missing.sort(key=_work, reverse=True)
     plans = _Plans(missing)
@@ -111,8 +111,8 @@ def run(
             with lock:
                 progress(case.words, ended, len(cases))
         row = plans.measure(case)
-        if kept is not None:
-            kept.add(asdict(case), row)
+        if store is not None:
+            store.add(asdict(case), row)
         with lock:
             ended += 1
         return row
@@ -134,7 +134,7 @@ def run(
 
 
 def _work(case: Case) -> float:
-    """Estimates the work of a case in chunks, to sort cases; crowded chunks weigh more."""
+    """Estimates the work of a case in chunks, to sort cases; congested chunks weigh more."""
     ranks = fabric(case.network).ranks
     if case.simulator != PACKETS:
         return 0.0
@@ -147,7 +147,7 @@ def _work(case: Case) -> float:
 
 
 class _Plans:
-    """Plans and their proofs, each made when first asked for and dropped after its last case."""
+    """Plans and their violations, computed at first use, dropped after the last case."""
 
     def __init__(self, cases: Iterable[Case]) -> None:
         self._left = Counter(_key(case) for case in cases)
@@ -156,11 +156,11 @@ class _Plans:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """Makes packet simulations end without a result at their next check."""
+        """Stops packet simulations at their next check, without a result."""
         self._stopped.set()
 
     def measure(self, case: Case) -> Row:
-        """Makes the plan of a case, proves it, and simulates it."""
+        """Builds, verifies and simulates the plan of a case."""
         key = _key(case)
         with self._locks[key]:
             if key not in self._made:
@@ -180,7 +180,7 @@ class _Plans:
 
 
 def _key(case: Case) -> tuple[object, ...]:
-    """Returns the facts that a plan depends on; for flows with delays also the size and the cut."""
+    """Returns all facts that a plan depends on; for flows with delays also the size and the cut."""
     name, _ = ALGORITHMS[case.algorithm]
     key = (case.network, case.variant, case.collective, name)
     if case.simulator != FLUID_DELAYED:
@@ -193,14 +193,14 @@ def _plan(case: Case) -> Plan:
     plan = opticoll.plan(case.collective, fabric(case.network, variant=case.variant), name)
     if case.simulator != FLUID_DELAYED:
         return plan
-    # The chunk that a message of mean length is cut to; each step brings every rank one.
+    # Size of a chunk of a message of mean length; each step delivers one chunk to every rank.
     ranks = plan.fabric.ranks
     chunk = min(case.cut.chunk_bytes, (ranks - 1) * case.size_bytes // plan.slots)
     return opticoll.plan(case.collective, fabric(case.network, delays(chunk, case.cut)), name)
 
 
 def settings(case: Case) -> Any:
-    """Returns the simulator's settings for a case, by name as text."""
+    """Returns the simulator's settings for a case, with texts as values."""
     if case.simulator != PACKETS:
         flows = {"simulator": FLUID, "start": "sender"}
         return flows | ({"endpoint": "loggp"} if case.simulator == FLUID_DELAYED else {})
@@ -224,11 +224,11 @@ def _cut_settings(cut: Cut) -> dict[str, str]:
 
 @lru_cache
 def delays(chunk_bytes: int, cut: Cut) -> Delays:
-    """Latencies with which flows take as long as one chunk in an empty network.
+    """Returns latencies of links with which a flow takes as long as a chunk in an empty network.
 
-    A flow pays its bytes once, at its slowest link; a chunk pays them on every link, and the delay
-    of every router. The differences are measured on machines of two ranks, which are at one router,
-    at two, and in two groups.
+    A flow needs the time of its bytes once, at its slowest link. A chunk needs the time of its
+    bytes on every link, and the delay of every router. The differences are measured between two
+    ranks on one router, on two routers, and in two groups.
     """
     rate = "rate=5.25GiB/s,global_rate=40372692582b/s,latency=0ns"
     whole: dict[str, int] = {}
@@ -273,7 +273,7 @@ def _row(case: Case, plan: Plan, outcome: Outcome, verified: bool) -> Row:
     )
     if "latencies" not in outcome.tables:
         return row
-    classes = {one["class"]: one for one in outcome.classes}
+    classes = {row_of_class["class"]: row_of_class for row_of_class in outcome.classes}
 
     def total(what: Literal["bytes", "stall_ps"], *names: str) -> int:
         return sum(classes[name][what] for name in names if name in classes)

@@ -1,4 +1,4 @@
-"""The poster's second comparison: scatter of 1 KiB per terminal by LIN, TREE, GLF and LLF."""
+"""The poster's second comparison: scatters of 1 KiB per terminal by LIN, TREE, GLF and LLF."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ OTHERS = SCATTERS[1:]
 
 
 def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
-    """Computes the poster's items on scatter, with tables of times."""
+    """Computes the claims on scatter, with tables of times."""
     times = _Times(rows, scale)
     _show(results, times)
-    found = _links(times)
+    computed = _links(times)
     for rule in RULES:
-        found |= _twice(times, rule) | _factors(times, rule) | _full(times, rule)
-        found |= _impacts(times, rule) | _others(times, rule)
-    return found
+        computed |= _twice(times, rule) | _factors(times, rule) | _full(times, rule)
+        computed |= _impacts(times, rule) | _others(times, rule)
+    return computed
 
 
 class _Times:
-    """Rows and times in seconds by rule, algorithm, background traffic and buffers."""
+    """Simulated scatters: rows and times in seconds by rule, algorithm and buffers."""
 
     def __init__(self, rows: Rows, scale: Scale) -> None:
         self.rows = rows
@@ -64,23 +64,23 @@ class _Times:
         return self.row(rule, algorithm, buffers)["time_s"]
 
     def beside(self, rule: Rule, algorithm: str, *, background: bool) -> float:
-        """Returns the time on the network of background traffic, with or without the traffic."""
+        """Returns the time on the network for background traffic, with or without traffic."""
         network = self.scale.scatter_beside
         return self.rows[scatter(network, algorithm, rule, background=background)]["time_s"]
 
     def ratio(self, rule: Rule, buffers: Buffers | None = None) -> float:
-        """Returns the mean time of TREE, GLF and LLF in multiples of LIN's time."""
+        """Returns the ratio of the mean time of TREE, GLF and LLF to LIN's time."""
         return _ratio({name: self.of(rule, name, buffers) for name in SCATTERS})
 
     def on(self, rule: Rule, variant: str) -> dict[str, float]:
-        """Returns the times of all algorithms on a variant of the network."""
+        """Returns the times on a variant of the network, by algorithm."""
         return {
             name: self.rows[scatter(self.scale.scatter, name, rule, variant=variant)]["time_s"]
             for name in SCATTERS
         }
 
     def whole(self, rule: Rule) -> dict[str, float]:
-        """Returns the times of all algorithms if each packet is one chunk."""
+        """Returns the times if each packet is a single chunk, by algorithm."""
         return {
             name: self.rows[scatter(self.scale.scatter, name, rule, cut=WHOLE_CUT)]["time_s"]
             for name in SCATTERS
@@ -96,10 +96,10 @@ def _us(time_s: float) -> str:
 
 
 def _twice(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """Computes the times of the others in multiples of LIN's, alone and with background traffic."""
+    """Computes the ratios of times to LIN's time, with and without background traffic."""
     lin = times.of(rule, "LIN")
     whole = times.whole(rule)
-    found = {
+    computed = {
         f"scatter.twice.{rule}.{name}": Computed(
             times.of(rule, name) / lin,
             f"{times.ranks} terminals: LIN {_us(lin)}, {name} {_us(times.of(rule, name))}. The "
@@ -109,7 +109,7 @@ def _twice(times: _Times, rule: Rule) -> dict[str, Computed]:
         for name in OTHERS
     }
     large = times.ends[1]
-    found[f"scatter.twice.{rule}.large_buffers"] = Computed(
+    computed[f"scatter.twice.{rule}.large_buffers"] = Computed(
         tuple(times.of(rule, name, large) / times.of(rule, "LIN", large) for name in OTHERS),
         ", ".join(f"{name} {_us(times.of(rule, name, large))}" for name in SCATTERS) + ".",
     )
@@ -117,22 +117,22 @@ def _twice(times: _Times, rule: Rule) -> dict[str, Computed]:
         {name: times.beside(rule, name, background=background) for name in SCATTERS}
         for background in (False, True)
     )
-    found[f"scatter.background.{rule}"] = Computed(
+    computed[f"scatter.background.{rule}"] = Computed(
         tuple(beside[name] / beside["LIN"] for name in OTHERS),
         f"{times.ranks_beside} terminals, in brackets without background traffic: "
         + ", ".join(f"{name} {_us(beside[name])} ({_us(alone[name])})" for name in SCATTERS)
         + ".",
     )
-    return found
+    return computed
 
 
 def _factors(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """Computes how far buffer sizes, and how far other factors, move the ratio of trees to LIN."""
+    """Computes how much buffers and other factors change the ratio of the trees' times to LIN's."""
     ratios = {_name(kib): times.ratio(rule, kib) for kib in times.scale.buffers}
     small, large = (times.ratio(rule, kib) for kib in times.ends)
     own = times.ratio(rule)
     buffers, where = _move_per_doubling(times, rule)
-    both = [[times.ratio(one, kib) for one in RULES] for kib in (None, *times.scale.buffers)]
+    both = [[times.ratio(a_rule, kib) for a_rule in RULES] for kib in (None, *times.scale.buffers)]
     others = {
         "the rule of a router's delay, at the buffers where it moves most": max(
             max(pair) / min(pair) for pair in both
@@ -156,14 +156,14 @@ def _factors(times: _Times, rule: Rule) -> dict[str, Computed]:
 
 
 def _move_per_doubling(times: _Times, rule: Rule) -> tuple[float, str]:
-    """Returns the largest move of the ratio by one doubling of the buffers, and where it occurs."""
+    """Returns the largest change of the ratio per doubling of the buffers, and its place."""
     sizes = sorted({*times.scale.buffers, SCATTER_BUFFERS})
-    found = []
+    moves = []
     for small, large in pairwise(sizes):
         moved = _moves(times.ratio(rule, small), times.ratio(rule, large))
         doublings = math.log2(large[0] / small[0])
-        found.append((moved ** (1 / doublings), f"from {_name(small)} to {_name(large)}"))
-    return max(found)
+        moves.append((moved ** (1 / doublings), f"from {_name(small)} to {_name(large)}"))
+    return max(moves)
 
 
 def _moves(first: float, second: float) -> float:
@@ -171,13 +171,13 @@ def _moves(first: float, second: float) -> float:
 
 
 def _full(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """Computes whether buffers fill, and the effect on the trees and on LIN."""
+    """Computes whether buffers become full, and the effect on the trees and on LIN."""
     small, large = times.ends
     saved = {
         name: less_percent(times.of(rule, name, large), times.of(rule, name, small))
         for name in SCATTERS
     }
-    found = {
+    computed = {
         f"scatter.trees.slowed.{rule}": Computed(
             min(saved[name] for name in OTHERS),
             ", ".join(f"{name} {saved[name]:.1f} %" for name in SCATTERS)
@@ -186,18 +186,18 @@ def _full(times: _Times, rule: Rule) -> dict[str, Computed]:
         )
     }
     filled = {name: times.row(rule, name, large)["full_channels"] or 0 for name in OTHERS}
-    found[f"scatter.trees.fill.{rule}.large_buffers"] = Computed(
+    computed[f"scatter.trees.fill.{rule}.large_buffers"] = Computed(
         min(filled.values()), ", ".join(f"{name} {full}" for name, full in filled.items()) + "."
     )
     for name in OTHERS:
         row = times.row(rule, name)
-        found[f"scatter.trees.fill.{rule}.{name}"] = Computed(
+        computed[f"scatter.trees.fill.{rule}.{name}"] = Computed(
             row["full_channels"] or 0,
             f"Stalls of routers' ports, all together: {1e3 * (row['router_stall_s'] or 0):.2f} ms.",
         )
     for suffix, kib in (("", None), (".large_buffers", large)):
         row = times.row(rule, "LIN", kib)
-        found |= {
+        computed |= {
             f"scatter.lin.full.{rule}{suffix}": Computed(
                 row["full_channels"] or 0,
                 "Its blocks for one group leave through one port, which is slower than the root's "
@@ -208,17 +208,19 @@ def _full(times: _Times, rule: Rule) -> dict[str, Computed]:
                 f"{_us(row['time_s'])} in place of {_us(times.injection_s)}.",
             ),
         }
-    return found
+    return computed
 
 
 def _impacts(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """Computes how much the network's shape, its buffers and its rates change times."""
+    """Computes how much the network's shape, buffers and rates change times."""
     own = {name: times.of(rule, name) for name in SCATTERS}
-    shapes = {"the poster's network": own} | {one: times.on(rule, one) for one in SHAPES}
+    shapes = {"the poster's network": own} | {
+        variant: times.on(rule, variant) for variant in SHAPES
+    }
     parts = {_name(kib): {name: times.of(rule, name, kib) for name in SCATTERS}
              for kib in times.ends}  # fmt: skip
-    parts |= {_name(SCATTER_BUFFERS): own} | {one: times.on(rule, one) for one in RATES}
-    found = {}
+    parts |= {_name(SCATTER_BUFFERS): own} | {variant: times.on(rule, variant) for variant in RATES}
+    computed = {}
     for id, ways in (("topology", shapes), ("hardware", parts)):
         gains = {
             name: less_percent(
@@ -226,7 +228,7 @@ def _impacts(times: _Times, rule: Rule) -> dict[str, Computed]:
             )
             for name in SCATTERS
         }
-        found[f"scatter.{id}.{rule}"] = Computed(
+        computed[f"scatter.{id}.{rule}"] = Computed(
             max(gains.values()),
             ", ".join(f"{name} {gain:.1f} %" for name, gain in gains.items())
             + ". Times in us of "
@@ -238,7 +240,7 @@ def _impacts(times: _Times, rule: Rule) -> dict[str, Computed]:
             )
             + ".",
         )
-    return found
+    return computed
 
 
 def _name(kib: Buffers) -> str:
@@ -246,7 +248,7 @@ def _name(kib: Buffers) -> str:
 
 
 def _others(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """Computes how far the trees differ, in multiples of LIN's lead."""
+    """Computes the differences between trees, as multiples of LIN's lead."""
     spreads = []
     for kib in times.scale.buffers:
         own = [times.of(rule, name, kib) for name in OTHERS]
@@ -278,10 +280,10 @@ def _differ(times: Mapping[str, float]) -> Computed:
 
 
 def _links(times: _Times) -> dict[str, Computed]:
-    """Bytes on links, which depend on routes alone."""
+    """Computes the bytes on links, which depend only on routes."""
     rows = {name: times.row("pipelined", name) for name in SCATTERS}
     crossed = {name: row["global_bytes"] or 0 for name, row in rows.items()}
-    # Every injected byte also reaches a terminal.
+    # Every injected byte also uses a link to a terminal.
     sums = {
         name: 2 * (row["injected_bytes"] or 0) + (row["local_bytes"] or 0) + crossed[name]
         for name, row in rows.items()
@@ -351,7 +353,7 @@ def _show(results: Results, times: _Times) -> None:
 
 
 def draw(results: Results, rows: Rows, scale: Scale) -> None:
-    """Times with and without background traffic under both rules, and over sizes of buffers."""
+    """Draws times with and without background traffic under both rules, and over buffer sizes."""
     times = _Times(rows, scale)
     titles = ("Router delay pipelined", "Router delay occupies the port")
     bars = [

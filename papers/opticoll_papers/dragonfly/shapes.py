@@ -1,4 +1,4 @@
-"""The poster's algorithms and network, read from verified plans and from the fabric."""
+"""The poster's algorithms and network, derived from verified plans and from the fabric."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ GIB = 8 * 2**30
 
 
 def compute(scale: Scale) -> dict[str, Computed]:
-    """Items of the poster that name an algorithm or a parameter of the network."""
+    """Computes the claims that name an algorithm, or a parameter of the network."""
     return network() | _gathers(min(scale.gather, 4)) | _scatters(scale.scatter)
 
 
 def network() -> dict[str, Computed]:
-    """Computes the items on the poster's network, as the full study simulates it."""
+    """Computes the claims on the poster's network, as the full study simulates it."""
     shape = fabric(FULL.gather)
     rates: dict[str, set[int]] = {"terminal": set(), "local": set(), "global": set()}
     for name, rate in zip(shape.link_names, shape.link_rates, strict=True):
         rates[_class(name)].add(int(rate))
-    found = {
+    computed = {
         "terminals": shape.ranks,
         "groups": shape.option("groups"),
         "routers": shape.option("routers_per_group"),
         "terminals_per_router": shape.option("terminals_per_router"),
     }
     note = f"{shape.spec.split(',rate')[0]}."
-    return {f"network.{id}": Computed(value, note) for id, value in found.items()} | {
+    return {f"network.{id}": Computed(value, note) for id, value in computed.items()} | {
         f"network.{name}_rate": Computed(own.pop() / GIB, "Of each link of the fabric.")
         for name, own in rates.items()
         if len(own) == 1
@@ -41,7 +41,7 @@ def network() -> dict[str, Computed]:
 
 
 def _class(link: str) -> str:
-    """Returns the class of a link by its name, such as `group 0 router 1 -> group 8 router 3`."""
+    """Returns the class of a link named, for example, `group 0 router 1 -> group 8 router 3`."""
     source, destination = link.split(" -> ")
     if "rank" in link:
         return "terminal"
@@ -49,21 +49,22 @@ def _class(link: str) -> str:
 
 
 def hops(shape: Fabric, source: np.ndarray, destination: np.ndarray) -> tuple[Any, Any]:
-    """Numbers of local and of global links of minimal routes between terminals.
+    """Returns the numbers of local links, and of global links, of minimal routes between terminals.
 
-    Port i of router r leads to group r + i a, or to the last group where that is its own.
+    Port i of router r leads to group r + i a. If that is the router's own group, the port leads to
+    the last group.
     """
     groups, routers = shape.option("groups"), shape.option("routers_per_group")
     terminals = shape.option("terminals_per_router")
     own, other = source // terminals, destination // terminals
-    here, there = own // routers, other // routers
+    source_group, destination_group = own // routers, other // routers
 
     def gateway(at: np.ndarray, to: np.ndarray) -> Any:
         return np.where((to == groups - 1) & (at != groups - 1), at, to) % routers
 
-    crosses = here != there
-    before = crosses & (own % routers != gateway(here, there))
-    after = crosses & (other % routers != gateway(there, here))
+    crosses = source_group != destination_group
+    before = crosses & (own % routers != gateway(source_group, destination_group))
+    after = crosses & (other % routers != gateway(destination_group, source_group))
     within = ~crosses & (own != other)
     return before.astype(int) + after + within, crosses.astype(int)
 
@@ -77,7 +78,6 @@ def proven(collective: str, on: Fabric, name: str) -> Plan:
 
 
 def log2_steps(ranks: int) -> int:
-    """Returns the binary logarithm of the number of ranks, rounded up."""
     return math.ceil(math.log2(ranks))
 
 
@@ -100,7 +100,7 @@ def _gathers(size: int) -> dict[str, Computed]:
 
 
 def _edges(plan: Plan) -> np.ndarray:
-    """Pairs of ranks that messages go between, each once."""
+    """Returns the pairs of ranks that exchange messages, each pair once."""
     columns, ranks = plan.columns(), plan.fabric.ranks
     pairs = np.unique(columns["source"].astype(np.int64) * ranks + columns["destination"])
     return np.stack([pairs // ranks, pairs % ranks], axis=1)
@@ -155,7 +155,7 @@ def _scatters(size: int) -> dict[str, Computed]:
 def messages(plan: Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns the source, the destination and the number of blocks of each message of a plan.
 
-    A message is everything that a rank sends to another rank in one slot.
+    A message is all data that a rank sends to another rank in one slot.
     """
     columns = plan.columns()
     ends, message = np.unique(
@@ -168,10 +168,10 @@ def messages(plan: Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def phases(plan: Plan, size: int, *, local_first: bool) -> np.ndarray:
-    """Returns the phase of each action, with groups of `size` terminals a router.
+    """Returns the phase of each transfer on a dragonfly with `size` terminals per router.
 
-    GLF has the phases 1 to 3. LLF (`local_first`) has the phases 1 to 4, of which the first is
-    between routers of the root's group.
+    GLF has phases 1 to 3. LLF (`local_first`) has phases 1 to 4, and its first phase is between
+    routers of the root's group.
     """
     columns = plan.columns()
     source, destination = columns["source"], columns["destination"]
@@ -185,7 +185,7 @@ def phases(plan: Plan, size: int, *, local_first: bool) -> np.ndarray:
 
 
 def disordered(plan: Plan, phases: np.ndarray) -> int:
-    """Terminals that send something of a phase after they sent or received of a later one."""
+    """Returns the number of terminals that send in a phase after taking part in a later one."""
     columns, ranks = plan.columns(), plan.fabric.ranks
     received = np.zeros(ranks, dtype=np.int64)
     np.maximum.at(received, columns["destination"], phases)

@@ -1,7 +1,7 @@
-"""The OBS grid paper computed anew: collectives over lightpaths, MPI programs, the ladder.
+"""Reproduction of the OBS grid paper: collectives over lightpaths, MPI programs, the ladder.
 
 Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS Grid. The paper
-is a set of slides: what they leave open is filled in, and printed with the numbers.
+is a set of slides. Our assumptions for open details are printed with the numbers.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ __all__ = ["reproduce"]
 
 
 def reproduce(results: Results, progress: Progress | None = None, *, long: bool = False) -> Results:
-    """Recomputes the paper; writes tables (CSV) and figures (SVG, PNG) into the results' folder.
+    """Reproduces the paper; writes tables (CSV) and figures (SVG, PNG) into the results' folder.
 
-    A quick run draws curves through fewer points and
-    simulates fewer bursts, `long` as many as show the loss of the ladder beyond doubt. Raises
-    FileError where files cannot be written.
+    A quick run draws curves through fewer points, and simulates fewer bursts. `long` simulates
+    enough bursts to measure the loss of the ladder reliably. Raises FileError if files cannot be
+    written.
     """
     parts: dict[str, Part] = {
         "costs": lambda: costs.run(results, quick=results.quick),

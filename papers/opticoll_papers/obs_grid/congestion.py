@@ -1,4 +1,4 @@
-"""Collectives whose lightpaths bursts block: what retries and placements are worth."""
+"""Collectives whose lightpaths bursts may block: the value of retries and placements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TESTBED = (
     "custom:ranks=6,switches=4,links=0-6+1-6+2-7+3-7+4-8+5-9+6-7+7-8+8-9+9-6,rate=10Gb/s,hosts=1,"
     "wavelengths=4"
 )
-"""Six computers at four nodes, vertices 6 to 9, in a ring."""
+"""Network of six hosts on four nodes, which are vertices 6 to 9, in a ring."""
 
 INTENSITY, OWN_INTENSITY = 0.6, 0.9
 SIZE = 10**5
@@ -38,16 +38,16 @@ CASES = {
     "tree, spread": ("broadcast", "binomial", 2, RETRIES, "spread", INTENSITY),
     "tree, best": ("broadcast", "binomial", 2, RETRIES, "best", INTENSITY),
 }
-"""Collective, algorithm, ports, retries, placement and load of bursts.
+"""Cases by name: collective, algorithm, ports, retries, placement and offered load of bursts.
 
-Placements are compared under `degrade`, the policy that waits least; `least loaded` takes that of
-the shortest routes."""
+Placements are compared with the policy `degrade`, which waits least. `least loaded` has the
+placement of the case with the shortest routes."""
 
 
 def run(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """Collectives beside bursts; writes congestion.csv.
+    """Simulates collectives with background bursts; writes congestion.csv.
 
-    `quick` makes fewer replications, and leaves out what they cannot tell.
+    A quick run has fewer replications, and omits claims that need more.
     """
     replications = QUICK_REPLICATIONS if quick else REPLICATIONS
     rows = {
@@ -83,11 +83,11 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
     )
     failed = [row["failed"] for row in (ring, tree)]
     linear = rows["linear, no retries"]
-    # Every setup that was carried out had been granted.
-    asked = [row["blocked"] / (row["phases"] + row["blocked"]) for row in (ring, linear)]
+    # Every setup that was performed had been granted before.
+    blocked_share = [row["blocked"] / (row["phases"] + row["blocked"]) for row in (ring, linear)]
     requests = [round(replications * (row["phases"] + row["blocked"])) for row in (ring, linear)]
-    best = rows["tree, best"]["time_s"]
-    told = {
+    best_placement_s = rows["tree, best"]["time_s"]
+    computed = {
         "congestion.blocked": share(
             sum(met),
             2 * replications,
@@ -100,9 +100,9 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
         ),
         "congestion.fails": Computed(100 * sum(failed) / sum(met)),
         "congestion.multiple_request": ratio(
-            (asked[0], asked[1]),
+            (blocked_share[0], blocked_share[1]),
             (requests[0], requests[1]),
-            f"{asked[0]:.1%} and {asked[1]:.2%} of requests.",
+            f"{blocked_share[0]:.1%} and {blocked_share[1]:.2%} of requests.",
         ),
         "congestion.retry": share(
             sum(rows[name]["failed"] for name in ("ring", "tree")),
@@ -111,31 +111,33 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
         ),
     }
     if quick:
-        return told
+        return computed
     pairs = {
         "congestion.multiple": (rows["ring, one port, no retries"], linear),
         "congestion.multiple.two_ports": (ring, rows["linear, two ports, no retries"]),
         "congestion.allocation": (tree, rows["tree, least loaded, no retries"]),
     }
-    placed = tuple(rows[f"tree, {name}"]["time_s"] / best for name in ("natural", "spread"))
+    placed = tuple(
+        rows[f"tree, {name}"]["time_s"] / best_placement_s for name in ("natural", "spread")
+    )
     return (
-        told
+        computed
         | {id: _times_failures(*pair, replications) for id, pair in pairs.items()}
         | {"congestion.allocation.placement": Computed(placed)}
     )
 
 
-def _times_failures(one: TableRow, other: TableRow, replications: int) -> Computed:
-    """Returns how many times as often the first case fails as the second."""
+def _times_failures(first: TableRow, second: TableRow, replications: int) -> Computed:
+    """Returns how many times as often the first case fails as the second case."""
     return ratio(
-        (one["failed"] / replications, other["failed"] / replications),
+        (first["failed"] / replications, second["failed"] / replications),
         (replications, replications),
-        f"{one['failed']} and {other['failed']} of {replications} each fail.",
+        f"{first['failed']} and {second['failed']} of {replications} each fail.",
     )
 
 
 def _carried_out(name: str, replications: int) -> list[TableRow]:
-    """Runs a case and checks that every replication is verified."""
+    """Simulates a case, and checks that every replication is verified."""
     collective, algorithm, ports, retries, placement, intensity = CASES[name]
     row = opticoll.congestion(
         collective,
@@ -160,7 +162,7 @@ def _carried_out(name: str, replications: int) -> list[TableRow]:
 
 
 def testbed() -> dict[str, Computed]:
-    """Computes four nodes like the paper's testbed, under the reading of the claims."""
+    """Computes four nodes like the paper's testbed, under the claims' reading."""
     ring = opticoll.congestion(
         "all_gather", TESTBED, algorithm="ring", size=SIZE, settings={"ports": "2"}
     )

@@ -1,4 +1,4 @@
-"""Costs of collectives over lightpaths: plans for 64 ranks, constructed and simulated."""
+"""Costs of collectives over lightpaths, from plans for 64 ranks that are simulated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opticoll_papers.common import Results, TableRow
 from opticoll_papers.judging import Computed
 
 RANKS = 64
-ROUNDS = 6  # log2 64
+ROUNDS = 6  # binary logarithm of 64 ranks
 PORTS = (1, 2, 3, 4)
 LATENCY_S, BYTE_S, SET_UP_S = 100e-6, 8e-9, 10e-3
 
@@ -29,14 +29,14 @@ QUICK_BYTES = TABLE_BYTES
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm of the paper: its label, and opticoll's collective and algorithm."""
+    """An algorithm of the paper: its label, and opticoll's names of collective and algorithm."""
 
     label: str
     collective: str
     spelling: str
 
     def block(self, size: int) -> int:
-        """Returns opticoll's size; the paper counts all bytes that a rank receives."""
+        """Converts the paper's size, all bytes that a rank receives, to opticoll's size."""
         return -(-size // RANKS) if self.collective == "all_gather" else size
 
 
@@ -50,7 +50,7 @@ WAYS = {"ideal": "Ideal", "naive": "Naive"} | {f"{k}_ports": f"{k} ports" for k 
 
 
 class CostRow(TypedDict):
-    """Cost of a collective at one size, by a verified plan."""
+    """Cost of a collective at one size, from a verified plan."""
 
     algorithm: str
     bytes: int
@@ -64,22 +64,22 @@ PROVED = "Constructed and verified: no rank holds paths to more others than it h
 
 @cache
 def proved(name: str, ports: int, ranks: int = RANKS) -> Plan:
-    """Returns a verified plan."""
-    one = ALGORITHMS[name]
+    """Returns the verified plan of an algorithm, by the paper's name."""
+    algorithm = ALGORITHMS[name]
     fabric = f"lightpath_grid:ranks={ranks},ports={ports}"
-    plan = opticoll.plan(one.collective, fabric, one.spelling)
+    plan = opticoll.plan(algorithm.collective, fabric, algorithm.spelling)
     violations = plan.verify()
     assert not violations, violations
     return plan
 
 
 def simulated(name: str, ports: int, size: int, policy: str = "setup_teardown") -> Outcome:
-    """Simulates a collective at a size in bytes, with a number of ports."""
+    """Simulates a collective; `size` is in bytes, and `ports` is the number of ports per rank."""
     return proved(name, ports).simulate(ALGORITHMS[name].block(size), policy=policy)
 
 
 def exchange_alone(size: int) -> int:
-    """Picoseconds of one message between two ranks over a path that is there."""
+    """Returns the picoseconds of one message between two ranks over an existing lightpath."""
     plan = opticoll.plan("broadcast", "lightpath_grid:ranks=2,ports=1", "linear")
     assert not plan.verify()
     return int(plan.simulate(size, policy="free").time_ps)
@@ -105,8 +105,8 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
         "release (costs.csv)",
         ["algorithm", "n", *WAYS.values()],
         [
-            [one.label, format_size(size), *(_seconds(rows[name, size, way]) for way in WAYS)]
-            for name, one in ALGORITHMS.items()
+            [algorithm.label, format_size(size), *(_seconds(rows[name, size, way]) for way in WAYS)]
+            for name, algorithm in ALGORITHMS.items()
             for size in TABLE_BYTES
         ],
         left=(0,),
@@ -115,7 +115,7 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
     _doubled(results)
     return (
         _network()
-        | {key: one for name in ALGORITHMS for key, one in _algorithm(name).items()}
+        | {key: algorithm for name in ALGORITHMS for key, algorithm in _algorithm(name).items()}
         | _evaluation()
         | _hidden()
         | _effective(rows)
@@ -124,7 +124,7 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def _hidden() -> dict[str, Computed]:
-    """Computes the share of setups that a port hides while another port's messages are sent."""
+    """Computes the share of setups that one port performs while another port sends messages."""
     ideal, hidden, whole = (
         seconds("recursive_doubling", 2, RANKS * 10**6, policy)
         for policy in ("free", "per_port", "setup_teardown")
@@ -158,19 +158,19 @@ def _draw(
 ) -> None:
     panels = [
         plots.Panel(
-            one.label,
+            algorithm.label,
             [
                 plots.Curve(
                     label,
                     [(size, rows[name, size, way]["time_s"]) for size in sizes],
                     colour,
-                    # If more ports make no difference, the curve coincides with another curve.
+                    # If more ports make no difference, this curve coincides with another curve.
                     dashed=way == "4_ports",
                 )
                 for colour, (way, label) in enumerate(WAYS.items())
             ],
         )
-        for name, one in ALGORITHMS.items()
+        for name, algorithm in ALGORITHMS.items()
     ]
     results.draw(
         "costs",
@@ -185,7 +185,7 @@ def _draw(
 
 
 def _network() -> dict[str, Computed]:
-    """Computes what the model charges to a message, from plans of two ranks and of `linear`."""
+    """Computes the costs of a message in the model, from plans of two ranks and of `linear`."""
     fabric = Fabric(f"lightpath_grid:ranks={RANKS}")
     pair = opticoll.plan("broadcast", "lightpath_grid:ranks=2", "linear")
     exchange = opticoll.plan("all_gather", "lightpath_grid:ranks=2", "recursive_doubling")
@@ -206,10 +206,12 @@ def _network() -> dict[str, Computed]:
         for size in FORMULA_BYTES
     }
     words = ", ".join(
-        f"{ratio:.3g} ({one.label.lower()})"
-        for one, ratio in zip(ALGORITHMS.values(), longer[FORMULA_BYTES[-1]].values(), strict=True)
+        f"{ratio:.3g} ({algorithm.label.lower()})"
+        for algorithm, ratio in zip(
+            ALGORITHMS.values(), longer[FORMULA_BYTES[-1]].values(), strict=True
+        )
     )
-    # In the first step of doubling all ranks exchange n/64 bytes each.
+    # In the first step of recursive doubling, all ranks exchange n/64 bytes.
     first = next(iter(simulated("recursive_doubling", 2, FORMULA_BYTES[-1], "free").slots))
     alone = exchange_alone(FORMULA_BYTES[-1] // RANKS)
     one_path = managed[0] - plain[0]
@@ -240,7 +242,7 @@ def _network() -> dict[str, Computed]:
 
 
 def _rounded(seconds: float) -> float:
-    """Rounds seconds to the picosecond, which removes the rounding errors of subtractions."""
+    """Rounds seconds to picoseconds, which removes rounding errors of subtractions."""
     return round(seconds, 12)
 
 
@@ -252,7 +254,7 @@ def _ports(ports: int) -> int:
 
 
 def _algorithm(name: str) -> dict[str, Computed]:
-    """Steps, times and setups of an algorithm."""
+    """Computes the steps, times and setups of an algorithm."""
     plan = proved(name, 2)
     largest = FORMULA_BYTES[-1]
     spans = [
@@ -267,7 +269,7 @@ def _algorithm(name: str) -> dict[str, Computed]:
     with_ports = Computed(
         tuple(seconds(name, ports, size) for ports in PORTS[1:] for size in FORMULA_BYTES), PROVED
     )
-    found = {
+    computed = {
         "steps": Computed(plan.slots, PROVED),
         "partners": Computed(_partners(name, plan), PROVED),
         "step": Computed((min(spans), max(spans))),
@@ -279,9 +281,9 @@ def _algorithm(name: str) -> dict[str, Computed]:
         "saved": Computed(saved),
     }
     if name == "recursive_doubling":
-        found["step"] = Computed(tuple(spans))
+        computed["step"] = Computed(tuple(spans))
     if name == "ring":
-        found["naive_odd"] = Computed(proved(name, 1, 63).simulate(64).reconfigurations, PROVED)
+        computed["naive_odd"] = Computed(proved(name, 1, 63).simulate(64).reconfigurations, PROVED)
         saved_times = [
             [
                 seconds(name, 1, size, policy) - seconds(name, 2, size, policy)
@@ -289,17 +291,17 @@ def _algorithm(name: str) -> dict[str, Computed]:
             ]
             for size in FORMULA_BYTES
         ]
-        found |= {
-            "saved_time": Computed(tuple(_rounded(all - free) for all, free in saved_times)),
-            "saved_time.total": Computed(tuple(_rounded(all) for all, _ in saved_times)),
+        computed |= {
+            "saved_time": Computed(tuple(_rounded(total - free) for total, free in saved_times)),
+            "saved_time.total": Computed(tuple(_rounded(total) for total, _ in saved_times)),
         }
     if name == "binomial_tree":
-        found |= {"ports.ceil": with_ports, "saved.ceil": Computed(saved)}
-    return {f"{name}.{key}": one for key, one in found.items()}
+        computed |= {"ports.ceil": with_ports, "saved.ceil": Computed(saved)}
+    return {f"{name}.{key}": value for key, value in computed.items()}
 
 
 def _partners(name: str, plan: Plan) -> tuple[int, ...]:
-    """Returns numbers that describe an algorithm's transfers, as its claims state them."""
+    """Returns the numbers with which the paper's claims describe an algorithm's transfers."""
     columns = plan.columns()
     rows = list(
         zip(
@@ -323,13 +325,15 @@ def _partners(name: str, plan: Plan) -> tuple[int, ...]:
         case _:
             have, after = {0}, []
             for slot in range(plan.slots):
-                have |= {destination for one, _, destination, _ in rows if one == slot}
+                have |= {
+                    destination for slot_of_row, _, destination, _ in rows if slot_of_row == slot
+                }
                 after.append(len(have))
             return tuple(after)
 
 
 def _distances(plan: Plan) -> tuple[int, ...]:
-    """Returns the distance from rank 0 to its partner of each slot."""
+    """Returns the distance from rank 0 to its partner in each slot."""
     columns = plan.columns()
     met: dict[int, int] = {}
     for source, destination, slot in zip(
@@ -344,7 +348,7 @@ def _distances(plan: Plan) -> tuple[int, ...]:
 
 
 def _evaluation() -> dict[str, Computed]:
-    """Computes the items on the ideal and the naive method."""
+    """Computes the claims on the ideal and the naive method."""
     size = 2**20
     return {
         "evaluation.ideal": Computed(
@@ -362,30 +366,30 @@ def _evaluation() -> dict[str, Computed]:
 
 
 def _effective(rows: dict[tuple[str, int, str], CostRow]) -> dict[str, Computed]:
-    """Returns the percentage of the naive time that 4 ports save."""
-    found, least, beyond = {}, [], []
+    """Computes the percentage of the naive time that 4 ports save."""
+    computed, least, beyond = {}, [], []
     for name in ALGORITHMS:
         saved = {
             size: 100 * (1 - rows[name, size, "4_ports"]["time_s"] / row["time_s"])
-            for (one, size, way), row in rows.items()
-            if (one, way) == (name, "naive")
+            for (algorithm, size, way), row in rows.items()
+            if (algorithm, way) == (name, "naive")
         }
         least.append(min(saved.values()))
         beyond.append(round(saved[10**7], 3))
-        found[f"effective.{name}"] = Computed(
+        computed[f"effective.{name}"] = Computed(
             min(share for size, share in saved.items() if size <= 10**6),
             "The n from which sending takes longer than setting up is in `effective.csv`.",
         )
-    found["effective.beyond"] = Computed(tuple(beyond))
-    return found | {"summary.reduction_model": Computed(min(least))}
+    computed["effective.beyond"] = Computed(tuple(beyond))
+    return computed | {"summary.reduction_model": Computed(min(least))}
 
 
 MPICH = ("recursive_doubling", "ring")
-"""Choice of MPICH's `MPIR_Allgather_intra` below and from 524288 bytes, for 2^i processes."""
+"""Algorithms of MPICH's `MPIR_Allgather_intra` for 2^i processes, below and from 512 KiB."""
 
 
 def _mpich() -> dict[str, Computed]:
-    """Computes MPICH's choice, and which algorithm is faster in the slides' cost model."""
+    """Computes MPICH's choice, and the faster algorithm in the slides' cost model."""
 
     def ratio(size: int, ports: int, policy: str) -> float:
         doubling = seconds("recursive_doubling", ports, size, policy)
@@ -406,13 +410,14 @@ def _mpich() -> dict[str, Computed]:
 
 
 def _doubled(results: Results) -> None:
-    """Shows where the naive way takes twice the ideal time; writes effective.csv."""
-    # A message costs as much as its setup: alpha + m beta = gamma.
+    """Shows the size at which the naive method takes twice the ideal time; writes effective.csv."""
+    # A message takes as long as its setup if alpha + m beta = gamma.
     message = (SET_UP_S - LATENCY_S) / BYTE_S
     doubled = {
         "linear": message,
         "ring": RANKS * message,
-        # Messages have n/p, 2 n/p, ... n/2 bytes: gamma log p = alpha log p + (p-1)/p n beta.
+        # Messages have n/p, 2 n/p and so on up to n/2 bytes: gamma log p = alpha log p + (p-1)/p n
+        # beta.
         "recursive_doubling": message * ROUNDS * RANKS / (RANKS - 1),
         "binomial_tree": message,
     }
@@ -420,7 +425,7 @@ def _doubled(results: Results) -> None:
     for name, exact in doubled.items():
         size = round(exact)
         naive, ideal = seconds(name, 1, size), seconds(name, 2, size, "free")
-        # Half of the time of the ring's half-steps is not setup.
+        # Only half of a step of the ring is setup.
         parts = 2 if name == "ring" else 1
         rows.append(
             {

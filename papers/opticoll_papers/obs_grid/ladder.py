@@ -1,4 +1,4 @@
-"""The burst-switched ladder: under which assumptions fewer than 1 of 10^6 bursts are lost."""
+"""The burst-switched ladder: assumptions under which less than 1 of 10^6 bursts is lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opticoll_papers.judging import Computed
 
 WAVELENGTHS = 28
 BURST_BYTES = 125 * 10**6
-"""Burst size in bytes: 100 ms at 10 Gb/s."""
+"""Size of a burst in bytes: 100 ms at 10 Gb/s."""
 
 BURSTS = {"offered_load": "0.9", "size": f"{BURST_BYTES}B"}
 FEWER = (18, 20, 22, 24, 26)
@@ -24,21 +24,24 @@ CLOSER = {"bursts": "1e7"}
 QUICK = {"bursts": "2e5", "warm_up": "1e4"}
 LONG = {"bursts": "4e8"}
 LEARNED = {**USUAL, "warm_up": "3e6"}
-"""Scores of wavelengths settle in millions of bursts: 0.02 are lost at first, 0.012 after 3e6."""
+"""Settings for wavelengths chosen by scores, which need a warm-up of millions of bursts.
+
+The loss is 0.02 at first, and 0.012 after 3e6 bursts.
+"""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A choice for what the paper leaves open; `swept`: also with fewer wavelengths."""
+    """A reading of details that the paper leaves open; `swept`: also with fewer wavelengths."""
 
     label: str
     settings: Mapping[str, str] = field(default_factory=dict)
     swept: bool = True
     rare: bool = False
-    """True if the loss is so low that 10^7 bursts are needed to measure it."""
+    """True if the loss is so low that its measurement needs 10^7 bursts."""
 
 
-# Transmitters, first fit and the whole path are the simulator's defaults.
+# Bursts that wait in transmitters, first fit, and whole paths are the simulator's defaults.
 READINGS = {
     "whole_path": Reading("transmitter queues, first fit on the whole path", rare=True),
     "random": Reading(
@@ -70,7 +73,10 @@ Rows = dict[tuple[str, int], TableRow]
 
 
 def _losses(results: Results, *, quick: bool, long: bool) -> Rows:
-    """Bursts lost under the readings; each case is kept as it ends."""
+    """Returns the burst losses under the readings.
+
+    Each case is stored as soon as it is computed.
+    """
     rows: Rows = {}
     for name, reading in READINGS.items():
         fewer = QUICK_FEWER if quick else FEWER
@@ -88,7 +94,7 @@ def _losses(results: Results, *, quick: bool, long: bool) -> Rows:
 
 
 def run(results: Results, *, quick: bool, long: bool) -> dict[str, Computed]:
-    """Losses under several readings; writes ladder.csv."""
+    """Computes the losses under all readings; writes ladder.csv."""
     rows = _losses(results, quick=quick, long=long)
     results.write(
         "ladder",
@@ -113,14 +119,14 @@ def run(results: Results, *, quick: bool, long: bool) -> dict[str, Computed]:
         ],
     )
     computed = _parameters() | _poisson()
-    # The bursts of a quick run are too few to distinguish losses of 1e-5 and 1e-6.
+    # A quick run has too few bursts to distinguish losses of 1e-5 and 1e-6.
     return computed if quick else computed | _loss(rows)
 
 
 def _loss(rows: Rows) -> dict[str, Computed]:
     """Computes the loss under the judged reading.
 
-    The note has the other readings, and fewer wavelengths.
+    The note lists the other readings, and fewer wavelengths.
     """
 
     def interval(row: TableRow) -> str:
@@ -147,7 +153,7 @@ def _loss(rows: Rows) -> dict[str, Computed]:
 
 
 def _poisson() -> dict[str, Computed]:
-    """Loss on one link, without queues."""
+    """Computes the loss on one link, without queues."""
     link = "custom:ranks=2,links=0-1,rate=10Gb/s,hosts=10,wavelengths=10"
     settings = {"source": "poisson", "offered_load": "1", "destinations": "other_nodes"}
     row = opticoll.bursts(link, {**settings, "bursts": "2e5"})
@@ -167,7 +173,7 @@ def _parameters() -> dict[str, Computed]:
     """Computes the properties of the simulated network and of its bursts."""
     fabric = _ladder(WAVELENGTHS)
     row = opticoll.bursts(fabric, {**BURSTS, **QUICK})
-    # Options in the network's specification: rungs=5,hosts=10,...
+    # The network's specification has the options `rungs=5,hosts=10` and so on.
     said = dict(part.split("=") for part in row.fabric.partition(":")[2].split(","))
     nodes = len({pair["source"] for pair in row.by_pair})
     pairs = [pair["offered"] for pair in row.by_pair]
@@ -184,13 +190,13 @@ def _parameters() -> dict[str, Computed]:
 
 
 def draw(results: Results, *, quick: bool, long: bool) -> None:
-    """Writes ladder.svg and ladder.png, with the printed loss."""
+    """Draws the losses, with the printed loss, to ladder.svg and ladder.png."""
     rows = _losses(results, quick=quick, long=long)
     series = {
         reading.label: [
             plot.Loss(wavelengths, row["loss"], row["loss_low"], row["loss_high"])
-            for (one, wavelengths), row in rows.items()
-            if one == name
+            for (reading_name, wavelengths), row in rows.items()
+            if reading_name == name
         ]
         for name, reading in READINGS.items()
         if reading.swept
@@ -201,5 +207,9 @@ def draw(results: Results, *, quick: bool, long: bool) -> None:
         series,
         title="2 x 5 ladder, 100 hosts, rate 10 Gb/s, offered load 0.9; dashed: the paper's claim",
         x_label="Wavelengths per link",
-        mark=next(one.printed for one in results.claims if one.id == "ladder.loss"),
+        mark=next(
+            reading_name.printed
+            for reading_name in results.claims
+            if reading_name.id == "ladder.loss"
+        ),
     )

@@ -1,8 +1,8 @@
-"""The ODDL paper computed anew: its switches, its four-node run, and what becomes of it at scale.
+"""Reproduction of the ODDL paper: its switches, its run on four nodes, and larger systems.
 
 Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable Optical Network, OFC
-2024. The paper measures four nodes; larger systems are compared under assumptions that are printed
-with the numbers, since it states none.
+2024. The paper measures four nodes. Larger systems are compared under our assumptions, which are
+printed with the numbers.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ __all__ = ["reproduce"]
 
 
 def reproduce(results: Results, progress: Progress | None = None) -> Results:
-    """Recomputes the paper; writes tables (CSV) and figures (SVG, PNG) into the results' folder.
+    """Reproduces the paper; writes tables (CSV) and figures (SVG, PNG) into the results' folder.
 
-    A quick run leaves out plans for more than
-    256 nodes and trainings on more than 64. Raises FileError where files cannot be written.
+    A quick run omits plans for more than 256 nodes, and trainings on more than 64 nodes. Raises
+    FileError if files cannot be written.
     """
     parts: dict[str, Part] = {
         "switches": lambda: collective.switches(results, quick=results.quick),

@@ -1,4 +1,4 @@
-"""An all_reduce on ODDL's grid: switches, partners, wavelengths, control."""
+"""An all_reduce on ODDL's grid: switches, partners, wavelengths and control messages."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ LARGEST_PLANNED = 4096
 LARGEST_QUICK = 256
 
 FIG_1 = (1024, 4096)
-"""Systems of the paper."""
+"""Numbers of nodes in the paper's Fig. 1."""
 
 BUCKET = 25 * 2**20
 SHOWN_BYTES = 256 * 1024
 
 
 def sides(nodes: int) -> tuple[int, int]:
-    """Rows and columns, both powers of two, as equal as they can be."""
+    """Returns the numbers of rows and columns: powers of two, as equal as possible."""
     rows = 2 ** (int(math.log2(nodes)) // 2)
     return rows, nodes // rows
 
 
 def grid(nodes: int, options: str = "") -> str:
-    """Returns the specification of the fabric."""
+    """Returns the specification of the grid, with further `options`."""
     rows, columns = sides(nodes)
     return f"wss_grid:rows={rows},columns={columns}{options}"
 
@@ -45,7 +45,7 @@ DELAYS = ",control=500ns,lock=100ns,latency=500ns"
 
 @cache
 def proved(fabric: str, algorithm: str = ALGORITHM) -> Plan:
-    """Returns a verified plan."""
+    """Returns a verified plan of an all_reduce."""
     plan = opticoll.plan("all_reduce", fabric, algorithm)
     violations = plan.verify()
     assert not violations, violations
@@ -53,7 +53,7 @@ def proved(fabric: str, algorithm: str = ALGORITHM) -> Plan:
 
 
 def switches(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """Counts switches, their ports and the needs of an all_reduce; writes switches.csv."""
+    """Counts switches, ports and the resources of an all_reduce; writes switches.csv."""
     rows: list[TableRow] = []
     for nodes in SIZES:
         row_count, columns = sides(nodes)
@@ -63,7 +63,7 @@ def switches(results: Results, *, quick: bool) -> dict[str, Computed]:
             "nodes": nodes,
             "rows": row_count,
             "columns": columns,
-            # Each row and each column has a switch.
+            # Each row has a switch, and each column has a switch.
             "switches": row_count + columns,
             "ports": max(row_count, columns),
             "any_pair_wavelengths": max(row_count, columns) - 1,
@@ -114,7 +114,7 @@ def switches(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def rings() -> dict[str, Computed]:
-    """Compares the ring with halving and doubling: its steps, and its time on many ranks."""
+    """Compares ring with halving and doubling, in steps, and in time on many ranks."""
     ratios = []
     for nodes in (16, 64, 256, 1024):
         switch = f"crossbar:ranks={nodes},rate=100Gb/s,latency=250ns"
@@ -144,7 +144,7 @@ def rings() -> dict[str, Computed]:
 
 
 def fat_trees() -> dict[str, Computed]:
-    """Compares the slowest exchange on fat trees with the exchange behind one switch."""
+    """Compares the slowest exchange on fat trees with an exchange over a single switch."""
 
     def exchanges(fabric: str) -> list[int]:
         plan = proved(fabric, f"{ALGORITHM}:order=far")
@@ -152,22 +152,25 @@ def fat_trees() -> dict[str, Computed]:
         return [slot["end_ps"] - slot["start_ps"] for slot in slots]
 
     behind = exchanges("crossbar:ranks=256,rate=100Gb/s,latency=250ns")
-    found = {}
+    ratio_by_uplinks = {}
     for up in (4, 16):
         times = exchanges(f"fat_tree:down=16x16,up=1x{up},rate=100Gb/s,latency=250ns")
         ratios = [own / ideal for own, ideal in zip(times, behind, strict=True)]
-        # Small exchanges last as long as their cables, of which a tree has twice as many.
-        found[up] = max(ratio for ratio, ideal in zip(ratios, behind, strict=True) if ideal > 10**8)
+        # The time of small exchanges is the latency of cables; a tree has twice as many on a route.
+        ratio_by_uplinks[up] = max(
+            ratio for ratio, ideal in zip(ratios, behind, strict=True) if ideal > 10**8
+        )
     return {
         "fat_tree.contention": Computed(
-            found[4], f"With an uplink for each node: {found[16]:.4g} times as long."
+            ratio_by_uplinks[4],
+            f"With an uplink for each node: {ratio_by_uplinks[16]:.4g} times as long.",
         )
     }
 
 
 def dimensions() -> dict[str, Computed]:
-    """Computes the gain of two dimensions, and whether exchanges take one hop."""
-    one = proved(f"wss_grid:rows=1,columns=16{DELAYS}").simulate(BUCKET).time_ps
+    """Computes the gain of two dimensions, and whether all exchanges need one hop only."""
+    one_dimension_ps = proved(f"wss_grid:rows=1,columns=16{DELAYS}").simulate(BUCKET).time_ps
     two = proved(grid(16, DELAYS)).simulate(BUCKET).time_ps
     both = proved(grid(16, DELAYS), BOTH_PLANES).simulate(BUCKET).time_ps
     powers = ((1, 8), (2, 8), (8, 2), (4, 4), (4, 16), (16, 16))
@@ -178,14 +181,14 @@ def dimensions() -> dict[str, Computed]:
     return {
         "grid.ports": Computed(len(planes)),
         "grid.performance": Computed(
-            one / two,
+            one_dimension_ps / two,
             "With both dimensions at once, an algorithm of opticoll and not of the paper, it is "
-            f"{one / both:.3g} times as fast.",
+            f"{one_dimension_ps / both:.3g} times as fast.",
         ),
         "grid.powers": Computed(
             sum(n & (n - 1) == 0 and m & (m - 1) == 0 for n, m in powers) / len(powers),
             "On 3 x 4 and 3 x 5 nodes "
-            + " and ".join(f"{one} of {of}" for one, of in others)
+            + " and ".join(f"{one_dimension_ps} of {of}" for one_dimension_ps, of in others)
             + " transfers of opticoll's plan take one hop.",
         ),
         "one_hop": Computed(direct / total, f"{total} transfers. {PROVED}"),
@@ -193,7 +196,7 @@ def dimensions() -> dict[str, Computed]:
 
 
 def _direct(fabric: str, columns: int) -> tuple[int, int]:
-    """Returns the number of transfers that stay in a row or column, and of all transfers."""
+    """Returns the number of transfers within a row or column, and the number of all transfers."""
     ends = proved(fabric).columns()
     pairs = list(zip(ends["source"].tolist(), ends["destination"].tolist(), strict=True))
     staying = sum(
@@ -204,7 +207,7 @@ def _direct(fabric: str, columns: int) -> tuple[int, int]:
 
 
 def partners() -> dict[str, Computed]:
-    """Computes Fig. 2: the partners of node 1 of 8, and the wavelength of each."""
+    """Computes Fig. 2: the partners of node 1 of 8, with their wavelengths."""
     plan = proved("wss_grid:rows=1,columns=8,plan=xor", f"{ALGORITHM}:order=far")
     columns = plan.columns()
     met: list[int] = []
@@ -233,7 +236,7 @@ def partners() -> dict[str, Computed]:
 
 
 def timeline(results: Results) -> dict[str, Computed]:
-    """Draws which port is on which wavelength and when; writes timeline.csv, .svg, .png."""
+    """Draws the wavelength of each port over time; writes timeline.csv, .svg and .png."""
     fabric = grid(16, f",plan=xor{DELAYS}")
     names = {ALGORITHM: "one plane at a time", BOTH_PLANES: "both planes at once"}
     rows: list[TableRow] = []
@@ -264,7 +267,7 @@ def _flows(outcome: Outcome) -> list[plots.Flow]:
 
 
 def control() -> dict[str, Computed]:
-    """Computes how control messages and latency grow with the system."""
+    """Computes the growth of control messages and latency with the size of the system."""
     small, large = 16, 256
     runs = {nodes: proved(grid(nodes, DELAYS)).simulate(0) for nodes in (small, large)}
     each = {nodes: run.control_messages_per_rank for nodes, run in runs.items()}
@@ -279,10 +282,10 @@ def control() -> dict[str, Computed]:
         return math.log(overhead[large] / overhead[small]) / math.log(large / small)
 
     def waiting(options: str) -> str:
-        found = {
+        times = {
             nodes: proved(grid(nodes, DELAYS + options)).simulate(0) for nodes in (small, large)
         }
-        spent = {nodes: run.path_control_ps + run.path_waiting_ps for nodes, run in found.items()}
+        spent = {nodes: run.path_control_ps + run.path_waiting_ps for nodes, run in times.items()}
         return (
             f"{spent[small] / 1e6:.4g} to {spent[large] / 1e6:.4g} us "
             f"(exponent {exponent(spent):.3f})"

@@ -1,8 +1,8 @@
-"""The four-node run: 20 epochs of ResNet50 on ODDL and with one electrical switch.
+"""The paper's run on four nodes: 20 epochs of ResNet50, on ODDL and on one electrical switch.
 
-The paper states neither batch nor what is sent together, nor how long a request takes. The pace of
-computing is therefore fitted, at each batch so that training with the electrical switch takes the
-printed minutes. What remains is the difference between the networks, which is computed.
+The paper states neither batch, buckets, nor the time of a request. Therefore the compute
+time is fitted: at each batch, training on the electrical switch takes the printed minutes. Only the
+difference between the networks remains to be computed.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from opticoll_papers.judging import Computed
 from opticoll_papers.oddl.collective import proved
 
 EPOCHS = 20
-IMAGES = 1_281_167  # of ImageNet's training set
+IMAGES = 1_281_167  # images in ImageNet's training set
 NODES = 4
 
 Training = Mapping[str, Any]
-"""An iteration of training and the whole of it, as `opticoll.train` gives it."""
+"""Row of `opticoll.train`, with the iteration and the whole training."""
 
 SWITCH = "crossbar:ranks=4,rate=100Gb/s,latency=0s"
 ALGORITHM = "halving_doubling"
 BATCHES = (32, 64, 128, 256)
 BUCKETS = ("tensor", "ddp", "all")
 REQUESTS_US = (0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 10, 20, 50, 100, 200, 400)
-"""Request and grant together, in microseconds."""
+"""Times of request and grant together, in microseconds."""
 
 QUICK_REQUESTS_US = (0, 2, 10, 100, 400)
 
 DRAWN_US, DRAWN_MIN = 5, 99
-"""Request times in the figure, in microseconds."""
+"""Largest request time in microseconds, and largest training time in minutes, in the figure."""
 
 COMPUTING_S = 0.22
-"""Compute time in s of an iteration of 256 images at about the printed pace."""
+"""Compute time in seconds of an iteration with 256 images, at about the printed rate."""
 
-DEVICE_IMAGES = 2115  # per second of one Ascend 910: MindSpore 0.5 benchmark, batch 256, mixed
+DEVICE_IMAGES = 2115  # images/s of an Ascend 910: MindSpore 0.5 benchmark, batch 256, mixed
 
 
 def iterations(batch: int) -> int:
-    """Iterations of the whole run."""
+    """Returns the number of iterations of the whole run."""
     return int(EPOCHS * -(-IMAGES // (batch * NODES)))
 
 
 def oddl(request_us: float, **options: str) -> str:
-    """Returns the specification of four nodes at one switch, by the time of request and grant."""
+    """Returns the specification of four nodes on one switch; `request_us` includes the grant."""
     timed = {"tuning": "10.5ns", "slow_switch": "0s", **options}
     more = ",".join(f"{name}={value}" for name, value in timed.items())
     control = f"{round(request_us * 500)}ns"
@@ -57,10 +57,10 @@ def oddl(request_us: float, **options: str) -> str:
 
 
 def fitted(batch: int, buckets: str, minutes: float, *, overlap: bool) -> Training:
-    """Returns the run on the electrical switch whose compute time gives `minutes` of training."""
+    """Returns the run on the electrical switch, with the compute time that gives `minutes`."""
     target_s = minutes * 60 / iterations(batch)
     compute_s = target_s
-    # Exposed communication changes little with the pace: a few rounds reach 1 ns of the target.
+    # Communication time depends little on the compute time, so few rounds reach 1 ns.
     for _ in range(8):
         row = _trained(SWITCH, batch, buckets, compute_s, overlap=overlap)
         if abs(row["iteration_s"] - target_s) < 1e-9:
@@ -83,7 +83,7 @@ def _trained(fabric: str, batch: int, buckets: str, compute_s: float, *, overlap
 
 
 def run(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """Computes all batches, buckets and request times; writes four_nodes.csv, .svg, .png."""
+    """Computes all batches, buckets and request times; writes four_nodes.csv, .svg and .png."""
     behind, on_oddl = (results.printed(f"table1.{name}") for name in ("electrical", "oddl"))
     rows: list[TableRow] = []
     for batch, buckets, overlap in product(BATCHES, BUCKETS, (False, True)):
@@ -157,9 +157,9 @@ def _select(rows: list[TableRow], batch: int, buckets: str, *, overlap: bool) ->
 
 
 def needed_request_us(own: list[TableRow], minutes: float) -> float | None:
-    """Returns the request and grant time at which ODDL takes `minutes`, by interpolation.
+    """Returns the request time in us at which ODDL takes `minutes`, by interpolation.
 
-    None if even the longest computed time is too short.
+    None if even the longest computed request time gives a shorter run.
     """
     points: list[tuple[float, float]] = [(row["request_us"], row["oddl_min"]) for row in own]
     for (low, below), (high, above) in pairwise(points):
@@ -259,7 +259,7 @@ def _compared(rows: list[TableRow], behind: float, on_oddl: float) -> dict[str, 
 
 
 def _slower(batch: int, buckets: str, *, overlap: bool) -> float:
-    """Returns by how many percent an iteration is longer with ten times the latency."""
+    """Returns the percentage by which ten times the latency makes an iteration longer."""
     low, high = (
         _trained(oddl(0, latency=latency), batch, buckets, COMPUTING_S, overlap=overlap)
         for latency in ("500ns", "5us")
@@ -268,10 +268,10 @@ def _slower(batch: int, buckets: str, *, overlap: bool) -> float:
 
 
 def _prototype() -> dict[str, Computed]:
-    """Computes the items on the prototype that the case can show."""
+    """Computes the claims on the prototype that this case can show."""
     fabric = Fabric(oddl(0))
     plan = proved(fabric.spec)
-    # All nodes are in one row, so each plane in use is one switch.
+    # All nodes are in one row, so each plane in use is a single switch.
     used = set(plan.columns()["plane"].tolist())
     row = _trained(oddl(0, slow_switch="100ms"), BATCHES[0], "all", 0.1, overlap=True)
     retunes = plan.simulate(2**20).reconfigurations / fabric.ranks

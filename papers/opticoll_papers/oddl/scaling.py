@@ -1,6 +1,6 @@
-"""16 to 4096 nodes: ODDL against an ideal switch, a tapered fat tree, and rings of wavelengths.
+"""ODDL on 16 to 4096 nodes, against an ideal switch, a tapered fat tree, and WDM rings.
 
-The paper names larger systems as work to come. What is assumed is in `ASSUMPTIONS`, and printed.
+The paper leaves larger systems to later work. `ASSUMPTIONS` lists our assumptions for the output.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Network:
-    """A network: its fabric with `{...}` for what depends on its size, and the largest computed."""
+    """A network: its fabric, with `{...}` for values that depend on its size, and its limit."""
 
     label: str
     fabric: str
     algorithm: str
     most: int = NODES[-1]
     closed: Callable[[int, int], int] | None = None
-    """Time of an all_reduce in ps from bytes and nodes, for more than `most` nodes."""
+    """Function of bytes and nodes: picoseconds of an all_reduce on more than `most` nodes."""
 
     def spelled(self, nodes: int) -> str:
         """Returns the specification of the fabric for a number of nodes."""
@@ -64,11 +64,12 @@ class Network:
 
 
 def ring_on_tree_ps(size_bytes: int, nodes: int) -> int:
-    """Picoseconds of a ring all_reduce on the fat tree: 2 (N - 1) steps, as long as the slowest.
+    """Returns the picoseconds of a ring all_reduce on the fat tree: 2 (N - 1) equally long steps.
 
-    Neighbours on different leaves are four cables of 250 ns apart. Of a leaf one message goes up
-    and one comes down in a step, each on cables of its own, so that N-th parts of the vector
-    (rounded up to bytes) go at 100 Gb/s, 80 ps a byte; the next message of a pair waits for it.
+    The slowest messages of a step are between neighbours on different leaves, over four cables of
+    250 ns. In each step, one message leaves and one enters each leaf, on separate cables. So each
+    sends a part of the vector, an N-th rounded up to bytes, at 100 Gb/s (80 ps per byte). The next
+    message between two neighbours waits for the previous one.
     """
     return 2 * (nodes - 1) * (4 * 250_000 + 80 * -(-size_bytes // nodes))
 
@@ -95,11 +96,11 @@ NETWORKS = {
     "optree": Network("optical ring, OpTree twice", RING, "optree+optree"),
     "auto": Network("optical ring, auto (ours)", RING, "auto"),
 }
-"""Networks by their names in scaling.csv."""
+"""Networks by name in scaling.csv."""
 
 
 class Row(TypedDict):
-    """An iteration of a model on a network."""
+    """An iteration of a model's training on a network."""
 
     model: str
     nodes: int
@@ -114,7 +115,7 @@ class Row(TypedDict):
     control_s: float
     communication_s: float
     found: str
-    """By a verified plan that was simulated, or by a closed form."""
+    """Method: a verified plan that was simulated, or a closed formula."""
     verified: bool
 
 
@@ -136,9 +137,9 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def compute(results: Results, largest: int) -> Rows:
-    """Computes iterations of all models on all networks of at most `largest` nodes.
+    """Computes the iterations of all models on all networks of at most `largest` nodes.
 
-    Each row is kept as it ends.
+    Each row is stored as soon as it is computed.
     """
     return {
         (model, count, name): _kept(results, model, count, name)
@@ -151,7 +152,7 @@ def compute(results: Results, largest: int) -> Rows:
 
 
 def _kept(results: Results, model: str, nodes: int, name: str) -> Row:
-    """Returns a row, computed now or before the study was stopped."""
+    """Returns a row, computed now or restored from an interrupted study."""
     case = {"model": model, "nodes": nodes, "network": name}
     (row,) = results.rows(case, lambda: [dict(_row(model, nodes, name))])
     return cast(Row, row)
@@ -169,7 +170,7 @@ def _row(model: str, nodes: int, name: str) -> Row:
         algorithm=network.algorithm,
         buckets="ddp",
     )
-    largest = max(row["collectives"], key=lambda one: one["size_bytes"])
+    largest = max(row["collectives"], key=lambda collective: collective["size_bytes"])
     return Row(
         model=model,
         nodes=nodes,
@@ -189,7 +190,10 @@ def _row(model: str, nodes: int, name: str) -> Row:
 
 
 def _closed(model: str, nodes: int, name: str, cost_ps: Callable[[int, int], int]) -> Row:
-    """Returns a row whose all_reduce costs come from a formula; there is no plan to verify."""
+    """Returns a row in which a formula gives the costs of all_reduces.
+
+    There is no plan to verify.
+    """
     network = NETWORKS[name]
     timed = TrainingModel(model).timed(BATCH, DEVICE)
     sizes = timed.buckets("ddp")
@@ -295,7 +299,7 @@ def _part(row: Row | None, key: str) -> float | None:
 
 
 def _ratios(rows: Rows, slow: str, fast: str, nodes: list[int]) -> list[float]:
-    """Times on one network over those on another, for all models and sizes."""
+    """Returns the ratios of times on two networks, for all models and sizes."""
     return [
         rows[model, count, slow]["iteration_s"] / rows[model, count, fast]["iteration_s"]
         for model in MODELS

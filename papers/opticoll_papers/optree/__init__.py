@@ -1,8 +1,8 @@
-"""The OpTree paper computed anew: its table, example, theorems, figures and published reductions.
+"""Reproduction of the OpTree paper: table, example, theorems, figures, published reductions.
 
 Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical Interconnect Systems.
-Every number comes from the core: a formula of the paper evaluated, or a plan constructed, verified
-and simulated. What the paper prints stands in the modules of claims only.
+Every number is a formula of the paper that is evaluated, or comes from a plan that is constructed,
+verified and simulated. Printed values are only in the file of claims.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ __all__ = ["reproduce"]
 
 
 def reproduce(results: Results, progress: Progress | None = None) -> Results:
-    """Recomputes the paper; writes tables (CSV) and figures (SVG, PNG) into the results' folder.
+    """Reproduces the paper; writes tables (CSV) and figures (SVG, PNG) into the results' folder.
 
-    A quick run constructs no plans of more than 1024
-    ranks, fewer trees, and simulates fewer sizes. opticoll's own plans stand in tables of their
-    own, in ours.csv, and as a series of Figs 5 and 6. Raises FileError where files cannot be
-    written.
+    A quick run constructs fewer trees, constructs no plans of more than 1024 ranks, and simulates
+    fewer sizes. opticoll's own plans are in separate tables, in ours.csv, and as a curve of Figs 5
+    and 6.
+
+    Raises FileError if files cannot be written.
     """
     sizes = QUICK_SIZES if results.quick else SIZES
 

@@ -1,4 +1,4 @@
-"""The paper's cases: which algorithms, how many steps its formulas give them."""
+"""The paper's cases: its algorithms, and the number of steps that its formulas give them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from opticoll_papers.common import step_time_ps
 from opticoll_papers.optree import formulas, wrht_steps
 
 Rounding = Literal["ceil", "round", "best"]
-"""Rounding of Eq. 2 to whole stages; `best`: the minimum of Theorem 1 instead of Eq. 2."""
+"""Rounding of Eq. 2 to whole stages; `best` is the minimum of Theorem 1 instead of Eq. 2."""
 
 LABELS = {
     "optree": "OpTree",
@@ -19,22 +19,22 @@ LABELS = {
 BASELINES = ("wrht", "ring", "neighbour_exchange")
 
 SIZES = tuple(4**power * 1024 for power in range(8))
-"""Bytes of one rank's block in Figs 5 and 6. The paper's own range is lost in its text."""
+"""Bytes of a rank's block in Figs 5 and 6; the paper does not clearly state its range."""
 
 QUICK_SIZES = SIZES[::3]
 
 BLOCK = SIZES[6]
-"""4 MiB, the block for which times of constructed plans are compared: the paper's message of 4M."""
+"""4 MiB, the paper's message size, for which the times of constructed plans are compared."""
 
 DEPTHS = range(1, 11)
 
 RANKS_FOUR = (512, 1024, 2048, 4096)
 CLOSE_UP = range(5, 10)
-"""The numbers of nodes of Fig. 4, and the depths of its inset."""
+"""Numbers of stages in the inset of Fig. 4."""
 
 
 def paper_steps(algorithm: str, ranks: int, wavelengths: int, rounding: Rounding = "ceil") -> int:
-    """Returns the steps that the paper's evaluation charges an algorithm with (section III.D)."""
+    """Returns the number of steps with which the paper evaluates an algorithm (section III.D)."""
     match algorithm:
         case "optree":
             return min(
@@ -42,7 +42,8 @@ def paper_steps(algorithm: str, ranks: int, wavelengths: int, rounding: Rounding
                 for depth in _depths(ranks, wavelengths, rounding)
             )
         case "wrht":
-            # Groups of 2w + 1; the branch of the text that gives Table I's 259.
+            # Groups have 2w + 1 ranks. This branch of the paper's text gives the 259 steps of Table
+            # I.
             group = 2 * wavelengths + 1
             theta = wrht_steps.levels(ranks, group)
             collected = wrht_steps.collecting(group, theta)
@@ -56,12 +57,15 @@ def paper_steps(algorithm: str, ranks: int, wavelengths: int, rounding: Rounding
 
 
 def paper_time_ps(algorithm: str, ranks: int, wavelengths: int, size_bytes: int) -> int:
-    """Steps times (d/B + a), in picoseconds; NE is charged one block per step as in the paper."""
+    """Returns steps times (d/B + a) in picoseconds.
+
+    As in the paper, NE sends one block per step.
+    """
     return paper_steps(algorithm, ranks, wavelengths) * step_time_ps(size_bytes)
 
 
 def best_depths(ranks: int, wavelengths: int) -> list[int]:
-    """Returns the numbers of stages, from 1 to 10, with the fewest steps by Theorem 1."""
+    """Returns the numbers of stages, among 1 to 10, with the fewest steps by Theorem 1."""
     steps = {depth: formulas.optree_steps(ranks, wavelengths, depth) for depth in DEPTHS}
     return [depth for depth in DEPTHS if steps[depth] == min(steps.values())]
 
@@ -76,5 +80,5 @@ def _depths(ranks: int, wavelengths: int, rounding: Rounding) -> list[int]:
 
 
 def continuous_steps(ranks: int, depth: float) -> float:
-    """Returns Theorem 1 for a real number of stages and one wavelength, not rounded."""
+    """Returns Theorem 1 without rounding, for a real number of stages and one wavelength."""
     return float((2 * depth - 1) * ranks ** (1 + 1 / depth) / 8)

@@ -1,4 +1,4 @@
-"""The motivation example: 16 ranks, 2 wavelengths, trees of one, two and three stages."""
+"""The paper's example: 16 ranks, 2 wavelengths, and trees of one, two and three stages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opticoll_papers.optree.theorems import least_wavelengths
 RANKS, WAVELENGTHS = 16, 2
 
 ONE, TWO, THREE = "one_stage", "optree:radices=4x4", "optree:radices=2x3x3"
-# Not in the paper's example.
+# Trees that the paper's example does not have.
 OTHERS = (
     "optree:radices=4x2x2",
     "optree:radices=2x2x2x2",
@@ -25,7 +25,7 @@ OTHERS = (
 
 
 def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
-    """Constructs and verifies the example's schedules; writes example16.csv."""
+    """Constructs and verifies the schedules of the example; writes example16.csv."""
     built = {name: constructed(RANKS, WAVELENGTHS, name) for name in (ONE, TWO, THREE, *OTHERS)}
     rows = []
     for name, plan in built.items():
@@ -49,53 +49,55 @@ def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
         [[row[name] for name in columns] for row in rows],
         left=(0, 1, 4),
     )
-    one, two, three = built[ONE], built[TWO], built[THREE]
+    depth_1, depth_2, depth_3 = built[ONE], built[TWO], built[THREE]
     others = ", ".join(f"{name} {built[name].steps}" for name in OTHERS)
     partners, blocks = _exchanges(TWO)
-    best = built["optree:radices=4x2x2"]
+    best_4x2x2 = built["optree:radices=4x2x2"]
     return {
         "example.nodes": Computed((RANKS, WAVELENGTHS)),
         "example.one_stage.wavelengths": Computed(
             least_wavelengths("ring", RANKS), "See lemma1.ring.even."
         ),
-        "example.one_stage": Computed(one.steps, f"One stage, {one.proof}."),
+        "example.one_stage": Computed(depth_1.steps, f"One stage, {depth_1.proof}."),
         "example.two_stages.subsets": Computed(partners),
         "example.two_stages.data": Computed(blocks),
         "example.two_stages.wavelengths": Computed(tuple(_stage_loads(TWO))),
-        "example.two_stages.slots": Computed(two.step_slots, f"Two stages, {two.proof}."),
+        "example.two_stages.slots": Computed(depth_2.step_slots, f"Two stages, {depth_2.proof}."),
         "example.two_stages": Computed(
-            two.steps,
-            f"The tree is {two.proof}; Theorem 1 gives "
+            depth_2.steps,
+            f"The tree is {depth_2.proof}; Theorem 1 gives "
             f"{formulas.optree_steps(RANKS, WAVELENGTHS, 2)}.",
         ),
         "example.three_stages.wavelengths": Computed(tuple(_stage_loads(THREE))),
         "example.three_stages": Computed(
-            three.steps, f"{_sum(list(three.step_slots))} slots, {three.proof}."
+            depth_3.steps,
+            f"{_sum(list(depth_3.step_slots))} slots, {depth_3.proof}.",
         ),
         "example.three_stages.theorem": Computed(formulas.optree_steps(RANKS, WAVELENGTHS, 3)),
         "example.fewest": Computed(
-            min(one.steps, three.steps) - two.steps,
-            f"{one.steps}, {two.steps} and {three.steps} slots.",
+            min(depth_1.steps, depth_3.steps) - depth_2.steps,
+            f"{depth_1.steps}, {depth_2.steps} and {depth_3.steps} slots.",
         ),
         "example.three_stages.depth": Computed(math.log(RANKS, 3)),
         "example.trade_off": Computed(
-            min(one.steps, best.steps) - two.steps,
-            f"One stage {one.steps} slots, 4x4 {two.steps}, 4x2x2 {best.steps}; all verified.",
+            min(depth_1.steps, best_4x2x2.steps) - depth_2.steps,
+            f"One stage {depth_1.steps} slots, 4x4 {depth_2.steps}, "
+            f"4x2x2 {best_4x2x2.steps}; all verified.",
         ),
         "intro.steps.existing.example": Computed(
-            built["neighbour_exchange"].steps / two.steps,
-            f"OpTree takes {two.steps} slots; {others}; all verified. On one wavelength NE takes "
-            f"{constructed(RANKS, 1, 'neighbour_exchange').steps} slots.",
+            built["neighbour_exchange"].steps / depth_2.steps,
+            f"OpTree takes {depth_2.steps} slots; {others}; all verified. On one wavelength NE "
+            f"takes {constructed(RANKS, 1, 'neighbour_exchange').steps} slots.",
         ),
     }
 
 
 def _exchanges(algorithm: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Partners of the first rank, counted from 1, and blocks for each, stage by stage."""
+    """Returns the partners of the first rank (counted from 1), and blocks for each, by stage."""
     ring = fabric(RANKS, WAVELENGTHS)
     plan = opticoll.plan("all_gather", ring, algorithm)
     columns = plan.columns()
-    # The first slot of a stage follows the last of the one before.
+    # The first slot of a stage follows the last slot of the previous stage.
     ends = [sum(plan.step_slots[: stage + 1]) for stage in range(len(plan.step_slots))]
     stages: list[Counter[int]] = [Counter() for _ in ends]
     for slot, count, source, destination in zip(
@@ -111,7 +113,7 @@ def _exchanges(algorithm: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
 
 
 def _stage_loads(name: str) -> list[int]:
-    """Returns the greatest load of a link in each stage; an empty list for other schedules."""
+    """Returns the highest load of a link in each stage; an empty list for other schedules."""
     if name == ONE:
         return trees.stage_loads(RANKS, [RANKS])
     _, _, radices = name.partition("radices=")

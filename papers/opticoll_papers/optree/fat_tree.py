@@ -1,4 +1,4 @@
-"""OpTree's sends on a fat tree, as the paper's discussion suggests, beside other all_gathers."""
+"""OpTree's sends on fat trees, which the paper's discussion suggests, and other all_gathers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHERS = (
 
 def reproduce(results: Results) -> dict[str, Computed]:
     """Compares OpTree with other all_gathers on two fat trees; writes fat_tree.csv."""
-    rows, worst, told, violations = [], [], [], 0
+    rows, worst, notes, violations = [], [], [], 0
     for name, shape in TREES.items():
         fabric = Fabric(f"fat_tree:{shape},{CABLES}")
         plan = opticoll.plan("all_gather", fabric, "optree:radices=4x4x4x4")
@@ -32,7 +32,9 @@ def reproduce(results: Results) -> dict[str, Computed]:
         ratios, each = [], []
         for size in SIZES:
             own = plan.simulate(size).time_ps / 1e12
-            times = {other: one.simulate(size).time_ps / 1e12 for other, one in others.items()}
+            times = {
+                other: plan_of.simulate(size).time_ps / 1e12 for other, plan_of in others.items()
+            }
             fastest = min(times, key=lambda other: times[other])
             ratios.append(own / times[fastest])
             each.append(
@@ -44,12 +46,12 @@ def reproduce(results: Results) -> dict[str, Computed]:
                 for other, time in {"optree": own, **times}.items()
             ]
         worst.append(max(ratios))
-        told.append(f"{name}: {', '.join(each)}")
+        notes.append(f"{name}: {', '.join(each)}")
     results.write("fat_tree", rows)
     return {
         "discussion.fat_tree": Computed(
             tuple(worst),
-            f"Time of OpTree, fastest other in parentheses; {'; '.join(told)}. The plans have "
+            f"Time of OpTree, fastest other in parentheses; {'; '.join(notes)}. The plans have "
             f"{violations} violations.",
         )
     }

@@ -1,4 +1,4 @@
-"""Figs 4 to 6, from the paper's step counts and from constructed plans."""
+"""Figs 4 to 6 of the paper, from its own step counts and from constructed plans."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ from opticoll_papers.optree.ours import own_times
 
 QUICK_FOUR = (512,)
 ONE_STAGE = (512, 1024)
-NAMED = {2048: 7, 4096: 8}  # depths that are compared with the best
+NAMED = {2048: 7, 4096: 8}  # depth of the paper by number of ranks, compared with the best depth
 CASES_FIVE = ((1024, 64), (2048, 64))
 CASES_SIX = ((1024, 96), (1024, 128))
-SHARED = 4 * 1024**2  # the message of all nodes together, in one reading
+SHARED = 4 * 1024**2  # bytes of all nodes' blocks together, in one reading of the message size
 
 Row = dict[str, int | float | str | bool | None]
 
 
 def figure_four(results: Results, constructed: Construct, *, quick: bool) -> dict[str, Computed]:
-    """Steps against the number of stages, normalised to the fewest; writes fig4.csv, .svg, .png."""
+    """Computes the steps for each number of stages, divided by the fewest steps.
+
+    Writes fig4.csv, .svg, .png.
+    """
     rows: list[Row] = []
-    found = {"fig4.cases": Computed(RANKS_FOUR)}
+    computed = {"fig4.cases": Computed(RANKS_FOUR)}
     built = QUICK_FOUR if quick else RANKS_FOUR
     for ranks in RANKS_FOUR:
         formula = {depth: formulas.optree_steps(ranks, 64, depth) for depth in DEPTHS}
@@ -56,12 +59,12 @@ def figure_four(results: Results, constructed: Construct, *, quick: bool) -> dic
                     "verified": plan.verified if plan else None,
                 }
             )
-        found[f"fig4.shape.{ranks}"] = _course([formula[depth] for depth in CLOSE_UP], "steps")
+        computed[f"fig4.shape.{ranks}"] = _course([formula[depth] for depth in CLOSE_UP], "steps")
         if plans:
             assert all(plan.verified for plan in plans.values())
             slots = [plan.steps for plan in plans.values()]
             assert slots == [trees.least_slots(ranks, 64, depth) for depth in plans]
-            found[f"fig4.shape.{ranks}.constructed"] = _course(slots, "slots")
+            computed[f"fig4.shape.{ranks}.constructed"] = _course(slots, "slots")
     results.write("fig4", rows)
     panels = [_depth_panel("Theorem 1 (as the paper's Fig. 4)", rows, "paper_steps")]
     left_out = ", ".join(str(ranks) for ranks in RANKS_FOUR if ranks not in built)
@@ -78,11 +81,11 @@ def figure_four(results: Results, constructed: Construct, *, quick: bool) -> dic
         y_label="Steps / fewest by Theorem 1",
         title="OpTree by depth, w = 64",
     )
-    return found | _best(constructed, quick=quick)
+    return computed | _best(constructed, quick=quick)
 
 
 def _course(values: Sequence[int], unit: str) -> Computed:
-    """Describes in words how values rise and fall."""
+    """Returns in words how the values rise and fall."""
     words = [
         "rising" if after > before else "falling" if after < before else "flat"
         for before, after in pairwise(values)
@@ -93,7 +96,7 @@ def _course(values: Sequence[int], unit: str) -> Computed:
 
 
 def _best(constructed: Construct, *, quick: bool) -> dict[str, Computed]:
-    """Computes the best numbers of stages by Theorem 1, and of trees that exist."""
+    """Computes the best numbers of stages: by Theorem 1, and among trees that exist."""
     formula = {
         ranks: [formulas.optree_steps(ranks, 64, depth) for depth in CLOSE_UP]
         for ranks in RANKS_FOUR
@@ -104,7 +107,7 @@ def _best(constructed: Construct, *, quick: bool) -> dict[str, Computed]:
         "2048 down": 1 - min(formula[2048]) / formula[2048][0],
         "4096 down": 1 - min(formula[4096]) / formula[4096][0],
     }
-    found = {
+    computed = {
         "fig4.normalised": Computed(
             min(formulas.optree_steps(1024, 64, depth) for depth in DEPTHS)
             / formulas.optree_steps(1024, 64, best_depths(1024, 64)[0])
@@ -126,18 +129,18 @@ def _best(constructed: Construct, *, quick: bool) -> dict[str, Computed]:
         ),
     }
     for ranks, named in NAMED.items():
-        best = trees.best_depths(ranks, 64)
-        least, own = (trees.least_slots(ranks, 64, depth) for depth in (best[0], named))
+        depths_of_trees = trees.best_depths(ranks, 64)
+        least, own = (trees.least_slots(ranks, 64, depth) for depth in (depths_of_trees[0], named))
         assert least is not None
         assert own is not None
-        found[f"fig4.best.{ranks}.constructed"] = Computed(own - least, _by_depth(ranks))
+        computed[f"fig4.best.{ranks}.constructed"] = Computed(own - least, _by_depth(ranks))
         depths = best_depths(ranks, 64)
-        found[f"fig4.best.{ranks}"] = Computed(
+        computed[f"fig4.best.{ranks}"] = Computed(
             depths[0] if len(depths) == 1 else _told(depths),
             f"{formulas.optree_steps(ranks, 64, depths[0])} steps.",
         )
     depth = {ranks: formulas.optree_depth(ranks) for ranks in RANKS_FOUR}
-    found["fig4.theory"] = Computed(
+    computed["fig4.theory"] = Computed(
         sum(depth[ranks] in trees.best_depths(ranks, 64) for ranks in RANKS_FOUR),
         "; ".join(
             f"{ranks} nodes: k* = {depth[ranks]}, fewest slots at "
@@ -147,14 +150,17 @@ def _best(constructed: Construct, *, quick: bool) -> dict[str, Computed]:
         + ".",
     )
     if quick:
-        return found
+        return computed
     tree = {ranks: constructed(ranks, 64, "optree").steps for ranks in RANKS_FOUR}
-    one = {ranks: constructed(ranks, 64, "one_stage").steps for ranks in RANKS_FOUR}
-    found["fig4.one_stage.reduction"] = Computed(
-        100 * sum(1 - tree[ranks] / one[ranks] for ranks in RANKS_FOUR) / len(RANKS_FOUR),
-        ", ".join(f"{tree[ranks]} slots against {one[ranks]}" for ranks in RANKS_FOUR) + ".",
+    one_stage_steps = {ranks: constructed(ranks, 64, "one_stage").steps for ranks in RANKS_FOUR}
+    computed["fig4.one_stage.reduction"] = Computed(
+        100
+        * sum(1 - tree[ranks] / one_stage_steps[ranks] for ranks in RANKS_FOUR)
+        / len(RANKS_FOUR),
+        ", ".join(f"{tree[ranks]} slots against {one_stage_steps[ranks]}" for ranks in RANKS_FOUR)
+        + ".",
     )
-    return found
+    return computed
 
 
 def _by_depth(ranks: int) -> str:
@@ -171,7 +177,7 @@ def _told(depths: Sequence[int]) -> str:
 
 
 def figure_five(results: Results, constructed: Construct, *, quick: bool) -> dict[str, Computed]:
-    """Computes time against size at 1024 and 2048 ranks; writes fig5.csv, .svg, .png."""
+    """Computes times over sizes for 1024 and 2048 ranks; writes fig5.csv, .svg and .png."""
     _compare(results, "fig5", CASES_FIVE, constructed, quick=quick)
     small, large = CASES_FIVE
     growth = paper_time_ps("optree", *small, SIZES[-1]) / paper_time_ps("optree", *small, SIZES[0])
@@ -182,8 +188,8 @@ def figure_five(results: Results, constructed: Construct, *, quick: bool) -> dic
     tree = {case: paper_steps("optree", *case) for case in CASES_FIVE}
     nearer = {case: wrht[case] / tree[case] for case in CASES_FIVE}
     steps = _steps(CASES_FIVE)
-    found = {
-        "fig5.cases": Computed(tuple(one for case in CASES_FIVE for one in case)),
+    computed = {
+        "fig5.cases": Computed(tuple(number for case in CASES_FIVE for number in case)),
         "fig5.slow_growth": Computed(growth, "Every algorithm, since all steps take as long."),
         **_order("fig5", CASES_FIVE),
         "fig5.wrht_falls": Computed(
@@ -197,10 +203,10 @@ def figure_five(results: Results, constructed: Construct, *, quick: bool) -> dic
         "fig5.reason": Computed((tree[large] / tree[small]) / (wrht[large] / wrht[small]), steps),
     }
     if not quick:
-        found["fig5.optree_lowest.constructed"] = _lowest(CASES_FIVE, constructed)
+        computed["fig5.optree_lowest.constructed"] = _lowest(CASES_FIVE, constructed)
         plans = [_plan(constructed, case, "wrht") for case in (*CASES_FIVE, *CASES_SIX)]
         assert all(plan.verified for plan in plans)
-        found["figures.wrht"] = Computed(
+        computed["figures.wrht"] = Computed(
             tuple(plan.steps for plan in plans),
             "Beside them "
             + "; ".join(
@@ -211,11 +217,11 @@ def figure_five(results: Results, constructed: Construct, *, quick: bool) -> dic
             )
             + ".",
         )
-    return found
+    return computed
 
 
 def figure_six(results: Results, constructed: Construct, *, quick: bool) -> dict[str, Computed]:
-    """Computes time against size at two numbers of wavelengths; writes fig6.csv, .svg, .png."""
+    """Computes times over sizes for two numbers of wavelengths; writes fig6.csv, .svg and .png."""
     _compare(results, "fig6", CASES_SIX, constructed, quick=quick)
     few, many = CASES_SIX
 
@@ -227,7 +233,7 @@ def figure_six(results: Results, constructed: Construct, *, quick: bool) -> dict
     tree = [paper_steps("optree", *case) for case in (many, few)]
     steps = _steps(CASES_SIX)
     return {
-        "fig6.cases": Computed(tuple(one for case in CASES_SIX for one in case)),
+        "fig6.cases": Computed(tuple(number for case in CASES_SIX for number in case)),
         **_order("fig6", CASES_SIX),
         "fig6.optree_lowest.constructed": _lowest(CASES_SIX, constructed),
         "fig6.optree_falls": Computed(
@@ -249,21 +255,21 @@ def figure_six(results: Results, constructed: Construct, *, quick: bool) -> dict
 
 
 def _order(id: str, cases: Sequence[tuple[int, int]]) -> dict[str, Computed]:
-    """Computes, by the paper's steps, how far at least OpTree is lowest, and the ring highest."""
+    """Computes by the paper's steps OpTree's smallest lead, and the ring's smallest lag."""
     steps = {case: {name: paper_steps(name, *case) for name in LABELS} for case in cases}
     lowest = min(own[name] / own["optree"] for own in steps.values() for name in BASELINES)
     highest = min(
         own["ring"] / own[name] for own in steps.values() for name in LABELS if name != "ring"
     )
-    told = _steps(cases)
+    steps_text = _steps(cases)
     return {
-        f"{id}.optree_lowest": Computed(lowest, told),
-        f"{id}.ring_highest": Computed(highest, told),
+        f"{id}.optree_lowest": Computed(lowest, steps_text),
+        f"{id}.ring_highest": Computed(highest, steps_text),
     }
 
 
 def _lowest(cases: Sequence[tuple[int, int]], constructed: Construct) -> Computed:
-    """Computes, by plans, how much longer at least Ring and NE take than OpTree."""
+    """Computes by plans the smallest ratio of Ring's and NE's times to OpTree's time."""
     names = ("ring", "neighbour_exchange", "optree")
     plans = {case: {name: _plan(constructed, case, name) for name in names} for case in cases}
     assert all(plan.verified for own in plans.values() for plan in own.values())
@@ -285,18 +291,18 @@ def _lowest(cases: Sequence[tuple[int, int]], constructed: Construct) -> Compute
 
 
 def _steps(cases: Sequence[tuple[int, int]]) -> str:
-    """Steps of all algorithms in each case."""
-    told = (
+    """Returns in words the steps of all algorithms in each case."""
+    steps_texts = (
         ", ".join(f"{label} {paper_steps(name, *case)}" for name, label in LABELS.items())
         + f" at (N, w) = {case}"
         for case in cases
     )
-    return f"Steps: {'; '.join(told)}."
+    return f"Steps: {'; '.join(steps_texts)}."
 
 
 def _plan(constructed: Construct, case: tuple[int, int], algorithm: str) -> Constructed:
     ranks, wavelengths = case
-    # The baselines on one wavelength per direction do not depend on w.
+    # The number of wavelengths does not matter for these baselines, which use one per direction.
     narrow = algorithm in ("ring", "neighbour_exchange")
     return constructed(ranks, 64 if narrow else wavelengths, algorithm)
 
@@ -329,7 +335,7 @@ def _compare(
     *,
     quick: bool,
 ) -> None:
-    """Compares the four algorithms in each case, relative to OpTree's first value of the figure."""
+    """Compares the four algorithms in each case, relative to OpTree's first value in the figure."""
     unit = paper_time_ps("optree", *cases[0], SIZES[0])
     rows: list[Row] = []
     for ranks, wavelengths in cases:

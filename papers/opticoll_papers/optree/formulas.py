@@ -1,4 +1,4 @@
-"""The OpTree paper's formulas of steps: Theorem 1, and Eq. 2 for the number of stages.
+"""The OpTree paper's formulas for steps: Theorem 1, and Eq. 2 for the number of stages.
 
 >>> optree_steps(1024, 64, 7), optree_depth(1024), optree_depth(1024, "round")
 (70, 7, 6)
@@ -11,9 +11,9 @@ from bisect import bisect_left
 
 
 def optree_steps(ranks: int, wavelengths: int, depth: int) -> int:
-    """Returns Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)) steps of a tree of k stages.
+    """Returns the steps of a tree of k stages by Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)).
 
-    In whole numbers: the least S with (8 w S)^k >= (2k - 1)^k N^(k + 1).
+    The result is computed in whole numbers: the least S with (8 w S)^k >= (2k - 1)^k N^(k + 1).
     """
     power = (2 * depth - 1) ** depth * ranks ** (depth + 1)
     enough = range((2 * depth - 1) * ranks**2 + 1)
@@ -21,10 +21,10 @@ def optree_steps(ranks: int, wavelengths: int, depth: int) -> int:
 
 
 def optree_depth(ranks: int, rounding: str = "ceil") -> int | None:
-    """Returns Theorem 2, the whole number of stages of Eq. 2; None up to 7 ranks.
+    """Returns the whole number of stages by Eq. 2 (Theorem 2); None for up to 7 ranks.
 
-    Rounded up for the paper's Table I and averages (`ceil`), to the nearest in its text and its
-    Fig. 4 (`round`).
+    `ceil` rounds up, as the paper's Table I and averages do. `round` rounds to the nearest, as the
+    paper's text and Fig. 4 do.
     """
     if ranks < 8:
         return None
@@ -33,6 +33,6 @@ def optree_depth(ranks: int, rounding: str = "ceil") -> int | None:
 
 
 def equation_two(ranks: int) -> float:
-    """Returns Eq. 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2, from 8 ranks on."""
+    """Returns Eq. 2 for at least 8 ranks: k* = (ln N + sqrt(ln N (ln N - 2))) / 2."""
     log = math.log(ranks)
     return (log + math.sqrt(log * (log - 2))) / 2

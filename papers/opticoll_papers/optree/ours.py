@@ -1,4 +1,4 @@
-"""opticoll's own all_gathers beside Table I and Figs 4 to 6."""
+"""opticoll's own all_gathers, for comparison with Table I and Figs 4 to 6."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def own_times(ranks: int, wavelengths: int, quick: bool) -> tuple[OwnRow, ...]:
 
 
 def reproduce(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """Tables of opticoll's plans and ours.csv; the paper claims none of it."""
+    """Adds tables of opticoll's plans, and writes ours.csv; no claim of the paper depends on it."""
     steps = [_fewest("Table I", *TABLE)]
     steps += [_fewest("Fig. 4", ranks, 64) for ranks in RANKS_FOUR if not quick or ranks <= 1024]
     _show_steps(results, steps)
@@ -53,7 +53,7 @@ def reproduce(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def _fewest(beside: str, ranks: int, wavelengths: int) -> OwnRow:
-    """Returns the plan of fewest slots, with the time at the smallest size."""
+    """Returns the plan with the fewest slots, and its time at the smallest size."""
     (row,) = own_rows(beside, "all_gather", ranks, wavelengths, "relay_tree", SIZES[:1])
     return _with_paper(row)
 

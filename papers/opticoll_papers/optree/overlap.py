@@ -1,8 +1,8 @@
-"""A tree of two stages that overlap, in fewer slots than stages one after the other take.
+"""A tree whose two stages overlap, which needs fewer slots than consecutive stages.
 
-With N = 16, w = 3 and a tree of 4x4, stage 1 needs 8 wavelengths and stage 2 needs 16, together
-eight slots. Stage 1 leaves a wavelength of its third slot free. There nodes send blocks of their
-own, which do not wait for stage 1, as the first lightpaths of stage 2.
+With N = 16, w = 3 and a tree of 4x4, stage 1 needs 8 wavelengths and stage 2 needs 16, which are
+eight slots. Stage 1 leaves a wavelength of its third slot free. On this wavelength, nodes
+send their own blocks as the first lightpaths of stage 2, since these do not wait for stage 1.
 
 >>> plan = overlapping()
 >>> plan.slots, len(plan), plan.verify()
@@ -17,14 +17,14 @@ from opticoll import Plan
 RANKS, RADIX, WAVELENGTHS = 16, 4, 3
 
 Path = tuple[int, int, int, str]
-"""Block, source, destination, direction."""
+"""Path of a block: block, source, destination, direction."""
 
 Light = tuple[int, int]
-"""Slot and wavelength."""
+"""Light of a path: slot and wavelength."""
 
 
 def overlapping() -> Plan:
-    """Builds the plan of eight slots; the verifier decides whether the plan is valid."""
+    """Builds the plan of eight slots, which the verifier then checks."""
     lights = [(slot, colour) for slot in range(8) for colour in range(WAVELENGTHS)]
     first = [paths for position in range(RADIX) for paths in _ring(position)]
     used: list[tuple[Light, Path]] = [
@@ -52,7 +52,7 @@ def overlapping() -> Plan:
 
 
 def _ring(position: int) -> tuple[list[Path], list[Path]]:
-    """Returns stage 1 of the four nodes at a position of their groups, on two wavelengths."""
+    """Returns stage 1 of the four nodes at one position of their groups, on two wavelengths."""
     one, two, three, four = nodes = [position + RADIX * group for group in range(RADIX)]
     around = list(zip(nodes, (two, three, four, one), strict=True))
     return (
@@ -67,7 +67,7 @@ def _ring(position: int) -> tuple[list[Path], list[Path]]:
 
 
 def _segment(base: int, direction: str, free: list[Light]) -> list[tuple[Light, Path]]:
-    """Returns stage 2 of a group in a direction: own blocks on the first light, then intervals."""
+    """Returns stage 2 of a group in one direction: own blocks on the first light, and intervals."""
     inner = (base + 1, base + 2)
     source, destination = inner if direction == "cw" else inner[::-1]
     early = (source, source, destination, direction)

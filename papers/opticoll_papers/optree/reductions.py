@@ -1,7 +1,7 @@
-"""The published reductions of communication time: which cases give them, and what is left of them.
+"""The published reductions of communication time, and the cases that give the published numbers.
 
-A reduction is the mean over cases of 1 - OpTree/baseline, in percent. With equal time for all steps
-message size, rate and delay cancel, so step counts decide.
+A reduction is the mean over cases of 1 - OpTree/baseline, in percent. If steps are equally long,
+message size, rate and delay cancel out, so only the numbers of steps matter.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from opticoll_papers.judging import Computed
 from opticoll_papers.optree.cases import BASELINES, BLOCK, Rounding, paper_steps
 
 Case = tuple[int, int]
-"""Ranks and wavelengths."""
+"""Case of the paper: ranks and wavelengths."""
 
 Cases = tuple[Case, ...]
 
 Measure = Callable[[Case, str], int]
-"""Compared quantity: steps or picoseconds of an algorithm in a case."""
+"""Function that returns the compared quantity, steps or picoseconds, of an algorithm in a case."""
 
 _NODES = tuple((ranks, 64) for ranks in (1024, 2048))
 _NAMED = tuple((1024, wavelengths) for wavelengths in (96, 128))
@@ -28,7 +28,7 @@ _WAVELENGTHS = tuple((1024, wavelengths) for wavelengths in (64, 96, 128, 256))
 
 AVERAGES: dict[str, Cases] = {"nodes": _NODES, "wavelengths": _WAVELENGTHS}
 BY_PLANS = ("ring", "neighbour_exchange")
-"""Baselines whose plans the paper defines."""
+"""Baselines for which the paper defines a plan."""
 
 SEARCHED: dict[str, Cases] = {
     "nodes": tuple((ranks, 64) for ranks in (128, 256, 512, 1024, 2048, 4096)),
@@ -37,16 +37,16 @@ SEARCHED: dict[str, Cases] = {
         for wavelengths in (4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 512)
     ),
 }
-"""Candidate cases for the sets that give the printed numbers."""
+"""Cases by baseline, among which sets of cases that give the printed numbers are sought."""
 
 LARGEST_SET = 5
 CUT = 0.02
-"""Percentage points that are lost at most by cutting each case and their mean after two digits."""
+"""Maximum loss in percentage points if each case and the mean are cut after two digits."""
 
 
 def reproduce(results: Results, constructed: Construct, *, quick: bool) -> dict[str, Computed]:
-    """Recomputes the reductions; writes reductions.csv and case_sets.csv."""
-    found: dict[str, Computed] = {}
+    """Computes the reductions; writes reductions.csv and case_sets.csv."""
+    values: dict[str, Computed] = {}
     rows: list[TableRow] = []
     for id, cases in AVERAGES.items():
         for baseline in BASELINES:
@@ -66,7 +66,7 @@ def reproduce(results: Results, constructed: Construct, *, quick: bool) -> dict[
             if baseline in BY_PLANS and not (quick and id == "nodes"):
                 time = _by_plans(constructed, cases, baseline)
                 notes.append(f"By verified plans, blocks of 4 MiB: {time:.2f} %.")
-            found[f"reductions.{id}.{baseline}"] = Computed(computed, " ".join(notes))
+            values[f"reductions.{id}.{baseline}"] = Computed(computed, " ".join(notes))
             rows.append(
                 {
                     "average": id,
@@ -77,7 +77,7 @@ def reproduce(results: Results, constructed: Construct, *, quick: bool) -> dict[
                 }
             )
     results.write("reductions", rows)
-    return found | _from_printed(results) | _searched(results) | _overtaken()
+    return values | _from_printed(results) | _searched(results) | _overtaken()
 
 
 def _by_plans(constructed: Construct, cases: Cases, baseline: str) -> float:
@@ -87,22 +87,22 @@ def _by_plans(constructed: Construct, cases: Cases, baseline: str) -> float:
 
 
 def _from_printed(results: Results) -> dict[str, Computed]:
-    """Means of the printed averages, and of those by steps."""
-    found = {}
+    """Computes means of the printed averages, and of averages by steps."""
+    computed = {}
     for baseline in BASELINES:
         printed = [results.printed(f"reductions.{id}.{baseline}") for id in AVERAGES]
         steps = [_mean(cases, baseline, _paper_steps) for cases in AVERAGES.values()]
-        found[f"reductions.headline.{baseline}"] = Computed(
+        computed[f"reductions.headline.{baseline}"] = Computed(
             round(sum(printed) / 2, 6),
             f"Mean of {printed[0]} and {printed[1]}; by step counts {sum(steps) / 2:.3f} %.",
         )
-    return found
+    return computed
 
 
 def case_sets(
     printed: Sequence[float], candidates: Sequence[Case], rounding: Rounding
 ) -> list[tuple[Case, ...]]:
-    """Returns all sets of up to five candidates whose mean reductions are the printed three."""
+    """Returns all sets of up to five candidates whose mean reductions equal the printed three."""
     reductions = {
         case: [
             100 * (1 - paper_steps("optree", *case, rounding) / paper_steps(name, *case))
@@ -110,7 +110,7 @@ def case_sets(
         ]
         for case in candidates
     }
-    found = []
+    sets = []
     for count in range(1, LARGEST_SET + 1):
         for chosen in combinations(candidates, count):
             means = (
@@ -120,19 +120,19 @@ def case_sets(
             if all(
                 0 <= mean - value + 1e-9 <= CUT for mean, value in zip(means, printed, strict=True)
             ):
-                found.append(chosen)
-    return found
+                sets.append(chosen)
+    return sets
 
 
 def _mean(cases: Cases, baseline: str, measure: Measure) -> float:
-    """Returns the mean over cases of 1 - OpTree/baseline, in percent."""
+    """Returns the mean of 1 - OpTree/baseline over cases, in percent."""
     return (
         100 * sum(1 - measure(case, "optree") / measure(case, baseline) for case in cases)
     ) / len(cases)
 
 
 def _cut(cases: Cases, baseline: str) -> float:
-    """Returns the mean of percentages cut off after two digits, with the mean cut off as well."""
+    """Returns the mean of percentages; each percentage and the mean are cut after two digits."""
     each = [
         10_000
         * (_paper_steps(case, baseline) - _paper_steps(case, "optree"))
@@ -143,7 +143,7 @@ def _cut(cases: Cases, baseline: str) -> float:
 
 
 def _told(cases: Cases, baseline: str, measure: Measure) -> str:
-    """Returns OpTree's value and the baseline's in each case."""
+    """Returns in words OpTree's value and the baseline's value in each case."""
     return ", ".join(
         f"{measure(case, 'optree')} against {measure(case, baseline)} at (N, w) = {case}"
         for case in cases
@@ -160,7 +160,7 @@ def _paper_steps(case: Case, algorithm: str) -> int:
 
 def _plan(constructed: Construct, case: Case, algorithm: str) -> Constructed:
     ranks, wavelengths = case
-    # The baselines on one wavelength per direction do not depend on w.
+    # The number of wavelengths does not matter for these baselines, which use one per direction.
     return constructed(
         ranks, 64 if algorithm in ("ring", "neighbour_exchange") else wavelengths, algorithm
     )
@@ -171,9 +171,9 @@ def _spell(cases: Sequence[Case]) -> str:
 
 
 def _searched(results: Results) -> dict[str, Computed]:
-    """Searches the sets of cases that give the printed numbers; writes case_sets.csv."""
+    """Searches for sets of cases that give the printed numbers; writes case_sets.csv."""
     rows: list[TableRow] = []
-    found = {}
+    computed = {}
     for id, candidates in SEARCHED.items():
         printed = [results.printed(f"reductions.{id}.{baseline}") for baseline in BASELINES]
         matches = {
@@ -184,12 +184,12 @@ def _searched(results: Results) -> dict[str, Computed]:
             {"average": id, "rounding": rounding, "cases": " | ".join(map(_spell, sets))}
             for rounding, sets in matches.items()
         ]
-        sets = {one for own in matches.values() for one in own}
-        found[id] = Computed(
+        sets = {cases for own in matches.values() for cases in own}
+        computed[id] = Computed(
             len(sets), f"They are {' | '.join(map(_spell, sorted(sets))) or 'none'}."
         )
     results.write("case_sets", rows)
-    return {"reductions.wavelengths.cases": found["wavelengths"]}
+    return {"reductions.wavelengths.cases": computed["wavelengths"]}
 
 
 def _overtaken() -> dict[str, Computed]:

@@ -1,4 +1,4 @@
-"""Section III.D.1: who sends what to whom, read off verified plans."""
+"""Section III.D.1: the sources and destinations of blocks, read from verified plans."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLANS = ((64, 8, "8x8"), EQUAL, (256, 64, "4x4x4x4"), (1024, 64, "4x4x4x4x4"))
 
 
 def reproduce() -> dict[str, Computed]:
-    """Plans trees with equal groups; computes the groups and loads of one of the plans."""
+    """Computes the groups and loads of trees with equal groups, from plans."""
     plans = {case: _plan(*case) for case in PLANS}
     children, blocks = _stages(plans[EQUAL])
     whole = [
@@ -53,9 +53,9 @@ def _plan(ranks: int, wavelengths: int, radices: str) -> Plan:
 
 
 def _stages(plan: Plan) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Nodes of a child group, and blocks for each partner, stage by stage.
+    """Returns the nodes of a child group, and the blocks for each partner, stage by stage.
 
-    Partners have one position in groups side by side: the nearest is as far as a group is large.
+    Partners have the same position in adjacent groups, so the nearest partner is one group away.
     """
     columns = plan.columns()
     ends = np.cumsum(plan.step_slots)

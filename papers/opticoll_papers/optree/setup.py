@@ -1,4 +1,4 @@
-"""The machine of sections III.A and IV.A, as the study has it."""
+"""The machine of sections III.A and IV.A, and the costs of conversions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ OVERLAPS = {
     "packets overlap": f",packet={PACKET}",
     "nothing overlaps": ",packet=message",
 }
-"""What of a message is sent on while the rest is converted, and how a ring is asked for it."""
+"""Options of the fabric by overlap: the part of a message that is sent during the conversion."""
 
 
 def reproduce() -> dict[str, Computed]:
-    """Computes the items on the presets, and the cost of a conversion flit by flit."""
+    """Computes the claims on presets, and the cost of converting flit by flit."""
     ring = Fabric("optree_paper")
     options = ring.options
     around = opticoll.plan("all_gather", ring, "ring_bidirectional").columns()
@@ -34,7 +34,10 @@ def reproduce() -> dict[str, Computed]:
 
 
 def _conversion() -> dict[str, Computed]:
-    """Computes what a conversion of one 1 GHz cycle per flit adds to a step, by what overlaps."""
+    """Computes the time that a conversion of one 1 GHz cycle per flit adds to a step.
+
+    Each value assumes another overlap of conversion and transmission.
+    """
 
     def step_ps(size: int, options: str = "") -> int:
         plan = opticoll.plan("all_gather", f"optree_paper:ranks=2{options}", "ring")
@@ -45,7 +48,7 @@ def _conversion() -> dict[str, Computed]:
         for name, packet in OVERLAPS.items()
         for size in (SMALL, BLOCK)
     }
-    told = "Blocks of 1 KiB and of 4 MiB take longer by " + "; ".join(
+    sentence = "Blocks of 1 KiB and of 4 MiB take longer by " + "; ".join(
         f"{added[name, SMALL] / 1000:g} and {added[name, BLOCK] / 1000:g} ns if {name}"
         for name in OVERLAPS
     )
@@ -57,17 +60,17 @@ def _conversion() -> dict[str, Computed]:
             )
         ),
         "setup.conversion": Computed(
-            100 * added["nothing overlaps", BLOCK] / step_ps(BLOCK), f"{told}."
+            100 * added["nothing overlaps", BLOCK] / step_ps(BLOCK), f"{sentence}."
         ),
         "time.constant": Computed(
-            added["nothing overlaps", BLOCK] / added["nothing overlaps", SMALL], f"{told}."
+            added["nothing overlaps", BLOCK] / added["nothing overlaps", SMALL], f"{sentence}."
         ),
         "time.constant.overlapping": Computed(
             max(
                 added[name, BLOCK] / added[name, SMALL]
                 for name in ("flits overlap", "packets overlap")
             ),
-            f"{told}.",
+            f"{sentence}.",
         ),
     }
 

@@ -22,7 +22,7 @@ ALGORITHMS = ("ring", "neighbour_exchange", "wrht", "one_stage", "optree")
 
 
 def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
-    """Computes the table with the columns formula, constructed and verified; writes table1.csv."""
+    """Computes Table I, with the columns formula, constructed and verified; writes table1.csv."""
     steps = {name: _formula(name) for name in ALGORITHMS}
     built = {name: constructed(RANKS, WAVELENGTHS, name) for name in ALGORITHMS}
     rows = [
@@ -91,8 +91,8 @@ def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
     }
 
 
-def _trees(constructed: Construct, best: int) -> Computed:
-    """Computes the fewest slots of a tree: of trees that divide evenly, and of others."""
+def _trees(constructed: Construct, fewest: int) -> Computed:
+    """Computes the fewest slots of a tree, among evenly divided trees and among others."""
     even = {
         depth: count
         for depth in range(1, 11)
@@ -104,9 +104,9 @@ def _trees(constructed: Construct, best: int) -> Computed:
     small = constructed(RANKS, WAVELENGTHS, "optree:depth=paper")
     assert small.verified
     return Computed(
-        min(least, best),
-        f"{best} slots by {trees.spelled(_radices())}, which is verified and the best of all trees "
-        f"whose groups differ by one rank at most; {least} is the least with equal groups. "
+        min(least, fewest),
+        f"{fewest} slots by {trees.spelled(_radices())}, which is verified and the best of all "
+        f"trees whose groups differ by one rank at most; {least} is the least with equal groups. "
         f"With {depth} stages: {even[depth]} slots by "
         f"{trees.spelled(trees.best_tree(RANKS, WAVELENGTHS, depth))}, {small.steps} with at most "
         "3 children everywhere.",
@@ -114,10 +114,10 @@ def _trees(constructed: Construct, best: int) -> Computed:
 
 
 def _radices() -> list[int]:
-    """Returns the radices of the tree that `optree` picks.
+    """Returns the radices of the tree that `optree` chooses.
 
-    A rank exchanges with all siblings of its group at each stage. The first rank is in the largest
-    group.
+    At each stage, a rank exchanges data with all siblings of its group. The first rank is in the
+    largest group.
     """
     plan = opticoll.plan("all_gather", fabric(RANKS, WAVELENGTHS), "optree")
     columns = plan.columns()
@@ -130,7 +130,7 @@ def _radices() -> list[int]:
 
 
 def _traditional(tree: Constructed) -> dict[str, Computed]:
-    """Rings whose blocks are cut over all wavelengths, beside OpTree."""
+    """Compares rings whose blocks are divided among all wavelengths with OpTree."""
     names = (f"ring:stripes={WAVELENGTHS}", f"ring_bidirectional:stripes={WAVELENGTHS}")
     striped = {
         name: construct("all_gather", RANKS, WAVELENGTHS, name, sizes=(SIZES[0], BLOCK))
@@ -138,7 +138,7 @@ def _traditional(tree: Constructed) -> dict[str, Computed]:
     }
     assert all(plan.verified for plan in striped.values())
     own = {size: tree.steps * step_time_ps(size) for size in (SIZES[0], BLOCK)}
-    told = "; ".join(
+    times_text = "; ".join(
         f"{opticoll.format_size(size)} blocks: "
         + ", ".join(f"{name} {plan.times_ps[size] / 1e9:.4g} ms" for name, plan in striped.items())
         + f", OpTree {own[size] / 1e9:.4g} ms"
@@ -146,14 +146,15 @@ def _traditional(tree: Constructed) -> dict[str, Computed]:
     )
     return {
         id: Computed(
-            min(plan.times_ps[size] for plan in striped.values()) / own[size], f"{told}; verified."
+            min(plan.times_ps[size] for plan in striped.values()) / own[size],
+            f"{times_text}; verified.",
         )
         for id, size in (("intro.traditional", BLOCK), ("intro.traditional.small", SIZES[0]))
     }
 
 
 def _blocks(algorithm: str) -> tuple[int, int]:
-    """Blocks that each rank sends in the first step, and in the second."""
+    """Returns the numbers of blocks that each rank sends in the first and in the second step."""
     columns = opticoll.plan("all_gather", fabric(64, WAVELENGTHS), algorithm).columns()
     each = [
         int(columns["count"][(columns["source"] == 0) & (columns["slot"] == slot)].sum())

@@ -25,7 +25,7 @@ EVEN, ODD = (4, 6, 8, 10, 12, 14, 16), (3, 5, 7, 9)
 LINES = (3, 4, 5, 8, 9, 16)
 LEAVES = ((2, 3), (3, 2), (3, 3), (4, 2))
 
-# Ranks, wavelengths, radices: N = m^k, 4 divides m, and w the wavelengths of every stage.
+# Ranks, wavelengths and radices with N = m^k; 4 divides m, and w divides a stage's wavelengths.
 EQUAL = (
     (16, 2, "4x4"),
     (64, 8, "4x4x4"),
@@ -34,7 +34,7 @@ EQUAL = (
     (256, 64, "16x16"),
     (1024, 64, "4x4x4x4x4"),
 )
-# N = m^k, but w does not divide the wavelengths of the stages.
+# A case with N = m^k in which w does not divide the wavelengths of the stages.
 UNEVEN = (16, 3, "4x4")
 ANY = (64, 8, range(2, 7))
 IDENTITY = (16, 1, 3)  # ranks, wavelengths and stages at which the proof's floor is not 0
@@ -42,7 +42,7 @@ SIZES = (1, 4096, 4 * 1024**2)
 
 
 def lemmas(results: Results) -> dict[str, Computed]:
-    """Wavelengths of one stage, leaves of trees, conversions; writes lemma1.csv."""
+    """Computes wavelengths of one stage, leaves of trees, and conversions; writes lemma1.csv."""
     shapes = [("ring", ranks) for ranks in sorted((*EVEN, *ODD))] + [
         ("line", ranks) for ranks in LINES
     ]
@@ -83,16 +83,16 @@ def lemmas(results: Results) -> dict[str, Computed]:
 
 
 def load_bound(shape: str, ranks: int) -> int:
-    """Returns a lower bound on the load of an all-to-all on the busiest link, in one direction."""
+    """Returns a lower bound on the highest load of an all-to-all's links, in one direction."""
     if shape == "line":
         return (ranks // 2) * (ranks - ranks // 2)
-    # All shortest routes together, spread over all links of both directions.
+    # Spread the links of all shortest routes evenly over the links in both directions.
     hops = ranks * sum(min(hop, ranks - hop) for hop in range(1, ranks))
     return -(-hops // (2 * ranks))
 
 
 def least_wavelengths(shape: str, ranks: int) -> int:
-    """Returns the fewest wavelengths with which one_stage has a verified plan of one slot."""
+    """Returns the minimum number of wavelengths with which one_stage has a plan of one slot."""
     cut = f",broken={ranks - 1}-0" if shape == "line" else ""
 
     def slots(wavelengths: int) -> int:
@@ -111,7 +111,7 @@ def least_wavelengths(shape: str, ranks: int) -> int:
 
 
 def _leaves(radix: int, depth: int) -> int:
-    """Returns the largest ring, up to 40 ranks, on which a tree of `depth` equal radices exists."""
+    """Returns the largest ring, up to 40 ranks, that has a tree of `depth` equal radices."""
     algorithm = "optree:radices=" + "x".join([str(radix)] * depth)
     largest = 0
     for ranks in range(2, 41):
@@ -125,7 +125,7 @@ def _leaves(radix: int, depth: int) -> int:
 
 
 def _conversions(algorithm: str) -> int:
-    """Returns how often a block becomes electronic before its last receiver, on 16 ranks."""
+    """Returns how many times a block is converted to electronics on its route among 16 ranks."""
     plan = opticoll.plan("all_gather", fabric(16, WAVELENGTHS), algorithm)
     assert not plan.verify()
     flights = {(rank, rank): 0 for rank in range(16)}
@@ -141,7 +141,10 @@ def _conversions(algorithm: str) -> int:
 
 
 def theorems(results: Results, constructed: Construct) -> dict[str, Computed]:
-    """Steps by depth, the depth chosen, and Eq. 3; writes theorem1.csv and theorem2.csv."""
+    """Computes steps by depth, the chosen depth, and Eq.
+
+    3; writes theorem1.csv and theorem2.csv.
+    """
     results.write(
         "theorem1",
         [
@@ -181,8 +184,8 @@ def theorems(results: Results, constructed: Construct) -> dict[str, Computed]:
 
 
 def equation_three_steps(ranks: int, wavelengths: int, depth: int) -> int:
-    """Steps in Eq. 3 and Theorem 3: ceil(N m log_m N / (4w)) with m = N^(1/k), in whole numbers."""
-    # s >= k N^(1 + 1/k) / (4w)  <=>  (4ws)^k >= k^k N^(k + 1)
+    """Returns the steps of Eq. 3 and Theorem 3: ceil(N m log_m N / (4w)) with m = N^(1/k)."""
+    # In whole numbers: s >= k N^(1 + 1/k) / (4w)  <=>  (4ws)^k >= k^k N^(k + 1)
     target = depth**depth * ranks ** (depth + 1)
     steps = 0
     step = 1 << (ranks * depth).bit_length() * 2
@@ -194,7 +197,7 @@ def equation_three_steps(ranks: int, wavelengths: int, depth: int) -> int:
 
 
 def theorem_one_proof_steps(ranks: int, wavelengths: int, depth: int) -> int:
-    """Steps that the proof of Theorem 1 counts, its brackets as printed."""
+    """Returns the steps that the proof of Theorem 1 counts, with brackets as printed."""
     children: float = ranks ** (1 / depth)
     subsets = math.ceil(ranks / children)
     first = math.ceil(children**2 / (8 * wavelengths)) * subsets
@@ -202,12 +205,12 @@ def theorem_one_proof_steps(ranks: int, wavelengths: int, depth: int) -> int:
 
 
 def theorem_three_proof_steps(ranks: int, wavelengths: int, depth: int) -> int:
-    """Steps in the proof of Theorem 3: ceil((2k - 1)N / (8w))."""
+    """Returns the steps in the proof of Theorem 3: ceil((2k - 1)N / (8w))."""
     return -(-(2 * depth - 1) * ranks // (8 * wavelengths))
 
 
 def _first(constructed: Construct) -> dict[str, Computed]:
-    """Compares Theorem 1 with trees, and with its own proof."""
+    """Compares Theorem 1 with trees, and with the theorem's own proof."""
     exact = {
         (ranks, wavelengths, radices): (
             constructed(ranks, wavelengths, f"optree:radices={radices}"),
@@ -216,22 +219,23 @@ def _first(constructed: Construct) -> dict[str, Computed]:
         for ranks, wavelengths, radices in EQUAL
     }
     ranks, wavelengths, depths = ANY
-    best = {depth: trees.best_tree(ranks, wavelengths, depth) for depth in depths}
+    best_trees = {depth: trees.best_tree(ranks, wavelengths, depth) for depth in depths}
     even = {
-        depth: constructed(ranks, wavelengths, trees.algorithm(best[depth])) for depth in depths
+        depth: constructed(ranks, wavelengths, trees.algorithm(best_trees[depth]))
+        for depth in depths
     }
     nearly = {depth: constructed(ranks, wavelengths, f"optree:k={depth}") for depth in depths}
     steps = {depth: formulas.optree_steps(ranks, wavelengths, depth) for depth in depths}
     apart = constructed(UNEVEN[0], UNEVEN[1], f"optree:radices={UNEVEN[2]}")
     plans = [plan for plan, _ in exact.values()]
     assert all(plan.verified for plan in (*plans, *even.values(), *nearly.values(), apart))
-    told = "; ".join(
+    verified_texts = "; ".join(
         f"{count} nodes, w = {colours}, {radices}: {plan.steps} slots, formula {by_formula}"
         for (count, colours, radices), (plan, by_formula) in exact.items()
     )
     each = "; ".join(
-        f"k = {depth}: {even[depth].steps} ({trees.spelled(best[depth])}), formula {steps[depth]}, "
-        f"nearly equal radices {nearly[depth].steps}"
+        f"k = {depth}: {even[depth].steps} ({trees.spelled(best_trees[depth])}), "
+        f"formula {steps[depth]}, nearly equal radices {nearly[depth].steps}"
         for depth in depths
     )
     overlap = overlapping()
@@ -241,7 +245,7 @@ def _first(constructed: Construct) -> dict[str, Computed]:
     return {
         "theorem1.equal": Computed(
             max(abs(plan.steps - by_formula) for plan, by_formula in exact.values()),
-            f"Verified: {told}.",
+            f"Verified: {verified_texts}.",
         ),
         "theorem1.stages": Computed(
             apart.steps,
@@ -259,12 +263,12 @@ def _first(constructed: Construct) -> dict[str, Computed]:
 
 
 def _identity() -> Computed:
-    """Compares the proof's two sides, m^(j - 1) ceil(N/m^j) f and f ceil(N/m).
+    """Compares both sides of the proof's equation, m^(j - 1) ceil(N/m^j) f and f ceil(N/m).
 
     The factor f is floor(m^2/(4w)).
     """
     ranks, wavelengths, depth = IDENTITY
-    exceptions, told = [], []
+    exceptions, sides_texts = [], []
     exact = ranks ** (1 / depth)
     for children in (exact, math.ceil(exact)):
         factor = _factor(children, wavelengths)
@@ -279,14 +283,14 @@ def _identity() -> Computed:
         each = ", ".join(
             f"{left:.3g} and {right} at j = {stage}" for stage, (left, right) in enumerate(sides, 2)
         )
-        told.append(f"with m = {children:.3g} the sides are {each}")
+        sides_texts.append(f"with m = {children:.3g} the sides are {each}")
     inset = [
         _factor(count ** (1 / height), WAVELENGTHS)
         for count in RANKS_FOUR
         for height in CLOSE_UP
         for _ in range(2, height + 1)
     ]
-    shown = "; ".join(told)
+    shown = "; ".join(sides_texts)
     return Computed(
         min(exceptions),
         f"{shown[0].upper()}{shown[1:]}. With 64 wavelengths and the trees of Fig. 4's inset the "
@@ -300,7 +304,7 @@ def _factor(children: float, wavelengths: int) -> int:
 
 
 def _second(chosen: list[dict[str, int | str]], constructed: Construct) -> dict[str, Computed]:
-    """Compares Eq. 2 under its readings with Theorem 1, and with trees."""
+    """Compares Eq. 2 in several readings with Theorem 1, and with trees."""
     ceiling = [row for row in chosen if row["steps_ceiling"] != row["steps_fewest"]]
     nearest = [row for row in chosen if row["steps_nearest"] != row["steps_fewest"]]
     depth = formulas.optree_depth(1024)
@@ -353,7 +357,7 @@ def _second(chosen: list[dict[str, int | str]], constructed: Construct) -> dict[
 
 
 def brackets(results: Results) -> dict[str, Computed]:
-    """Computes the readings of Eq. 2's bracket that give both depths that the paper prints."""
+    """Computes the readings of Eq. 2's bracket that give both printed depths."""
     printed = {
         1024: results.printed("table1.optree.depth"),
         2048: results.printed("fig4.best.2048"),
@@ -379,7 +383,7 @@ def brackets(results: Results) -> dict[str, Computed]:
 
 
 def _fewer(ranks: int) -> int:
-    """Returns the whole number beside k* with fewer steps by Theorem 1; of a tie the greater."""
+    """Returns the rounding of k* with fewer steps by Theorem 1; if equal, the greater one."""
     below = math.floor(formulas.equation_two(ranks))
     return min(
         (below + 1, below), key=lambda depth: formulas.optree_steps(ranks, WAVELENGTHS, depth)
@@ -391,7 +395,7 @@ def _listed(depths: list[int]) -> str:
 
 
 def _least_stages(ranks: int) -> float:
-    """Returns the continuous k > 1 at which Theorem 1 is least, by golden-section search."""
+    """Returns the real k > 1 that minimizes Theorem 1, by golden-section search."""
     low, high = 1.0, 30.0
     share = (math.sqrt(5) - 1) / 2
     for _ in range(100):
@@ -404,7 +408,7 @@ def _least_stages(ranks: int) -> float:
 
 
 def _time() -> dict[str, Computed]:
-    """Compares Eq. 3, Theorem 3 and the simulated time with steps times d/B + a."""
+    """Compares Eq. 3, Theorem 3 and simulated times with steps times d/B + a."""
     depth = formulas.optree_depth(1024)
     assert depth is not None
     off = 0
@@ -420,12 +424,12 @@ def _time() -> dict[str, Computed]:
 
 
 def _chosen(ranks: int, wavelengths: int) -> dict[str, int | str]:
-    """Computes Eq. 2 under its two readings, and the best number of stages."""
+    """Computes Eq. 2 in its two readings, and the best number of stages."""
     up = formulas.optree_depth(ranks, "ceil")
     near = formulas.optree_depth(ranks, "round")
     assert up is not None
     assert near is not None
-    best = best_depths(ranks, wavelengths)
+    depths = best_depths(ranks, wavelengths)
     return {
         "ranks": ranks,
         "wavelengths": wavelengths,
@@ -433,6 +437,6 @@ def _chosen(ranks: int, wavelengths: int) -> dict[str, int | str]:
         "steps_ceiling": formulas.optree_steps(ranks, wavelengths, up),
         "k_nearest": near,
         "steps_nearest": formulas.optree_steps(ranks, wavelengths, near),
-        "k_fewest": " ".join(str(depth) for depth in best),
-        "steps_fewest": formulas.optree_steps(ranks, wavelengths, best[0]),
+        "k_fewest": " ".join(str(depth) for depth in depths),
+        "steps_fewest": formulas.optree_steps(ranks, wavelengths, depths[0]),
     }

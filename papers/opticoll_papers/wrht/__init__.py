@@ -1,9 +1,9 @@
-"""The WRHT poster computed anew: steps, times for four networks, and what becomes of its headline.
+"""Reproduction of the WRHT poster: steps, times for four networks, and its headline.
 
 Dai et al., POSTER: Efficient All-reduce for Distributed DNN Training in Optical Interconnect
-Systems, PPoPP 2023. The optical side on the ring of light (`optical`); the electrical side, of
-which the poster gives no parameters, on switches and fat trees at stated rates (`electrical`), and
-what they must be for its claims to hold (`break_even`).
+Systems, PPoPP 2023. The optical side is a WDM ring (`optical`). The poster states no parameters of
+the electrical side, so it is simulated on switches and fat trees at several rates (`electrical`).
+`break_even` computes the parameters with which the poster's claims hold.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ __all__ = ["MODELS", "TIME_RANKS", "reproduce"]
 
 
 def reproduce(results: Results, progress: Progress | None = None, *, long: bool = False) -> Results:
-    """Recomputes the poster; writes tables (CSV) and Fig. 2 (SVG, PNG) into the results' folder.
+    """Reproduces the poster; writes tables (CSV) and Fig. 2 (SVG, PNG) into the results' folder.
 
-    A quick run leaves rings, whose plans are large, to
-    the formula beyond 128 ranks of light and out beyond 256 electrical ones; `long` adds 4096
-    electrical ranks. Raises FileError where files cannot be written.
+    Plans of rings are large. Therefore a quick run uses the formula for optical rings beyond 128
+    ranks, and omits electrical rings beyond 256 ranks. `long` adds 4096 electrical ranks.
+
+    Raises FileError if files cannot be written.
     """
     ranks = (
         electrical.QUICK_RANKS

@@ -1,9 +1,9 @@
-"""Electrical networks for which the poster's claims hold.
+"""Electrical networks with which the poster's claims hold.
 
-The time of one all_reduce on one electrical fabric is, but for rounding, a + b / B at the rate B of
-its ports: a is latency, b what is sent. So the rate at which WRHT takes a wanted share of it can be
-solved for; it is then simulated, and what is said is what the simulation gave. So is the latency at
-which a mean is met.
+Up to rounding, the time of an all_reduce on an electrical fabric is a + b / B. B is the rate of a
+port, a is the latency, and b is the number of sent bits. So the rate at which WRHT has a given lead
+can be solved for. The solution is then simulated, and the page has the simulated result. The
+latency at which a mean is reached is found in the same way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GIGA = 10**9
 
 
 class BreakEven(TypedDict):
-    """The rate per port at which an electrical all_reduce takes WRHT's time; None: at no rate."""
+    """Rate per port at which an electrical all_reduce takes WRHT's time; None if there is none."""
 
     fabric: str
     algorithm: str
@@ -47,14 +47,14 @@ class BreakEven(TypedDict):
 
 
 Rows = Callable[[], list[ElectricalRow]]
-"""Times on electrical fabrics, computed unless they were kept."""
+"""Function that returns the times on electrical fabrics, and computes them at most once."""
 
 
 def parts(results: Results, rows: Rows, scale: Sequence[int], *, quick: bool) -> dict[str, Part]:
-    """Tables, figures and items of the electrical side, by names; they run in this order.
+    """Returns the parts of the electrical side by name, in the order in which they must run.
 
-    `scale` has the numbers of ranks; `quick` draws the figure of the first fabric only: its many
-    panels take seconds.
+    `scale` are the numbers of ranks. A quick run draws only the figure of the first fabric, since
+    its many panels take seconds.
     """
     cases = [(fabric, algorithm) for fabric in FABRICS for algorithm in ALGORITHMS]
     return {
@@ -89,7 +89,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def _reduction(rows: Iterable[ElectricalRow], *columns: str) -> float:
-    """Returns the mean percentage of time that WRHT, as claimed, saves over rows and columns."""
+    """Returns the mean percentage of time that WRHT (by formula) saves, over rows and columns."""
     return 100 * _mean(
         1 - row["wrht_claimed_s"] / row[column] for row in rows for column in columns
     )
@@ -127,7 +127,7 @@ def _show_means(results: Results, rows: Sequence[ElectricalRow]) -> None:
 def _draw(
     results: Results, fabric: str, rows: Sequence[ElectricalRow], scale: Sequence[int]
 ) -> None:
-    """Draws the poster's Fig. 2 for each rate: times in multiples of WRHT's."""
+    """Draws the poster's Fig. 2 for each rate, with times as multiples of WRHT's time."""
     series = {
         "E-Ring": "e_ring_s",
         "E-RD": "e_rd_s",
@@ -174,7 +174,7 @@ def _ratio(row: ElectricalRow, column: str) -> float | None:
 
 
 def _means(results: Results, rows: Rows, scale: Sequence[int]) -> dict[str, Computed]:
-    """Computes the means at each of the study's rates."""
+    """Computes the mean percentages saved, at each of the study's rates."""
     own = rows()
     at = {(fabric, rate): _at(own, fabric, rate) for fabric in FABRICS for rate in RATES}
     verified = all(row["verified"] for row in own)
@@ -182,7 +182,7 @@ def _means(results: Results, rows: Rows, scale: Sequence[int]) -> dict[str, Comp
 
     on_ranks = f"N = {', '.join(str(count) for count in scale)}"
 
-    def told(*rates: int) -> str:
+    def to_sentence(*rates: int) -> str:
         first = at["crossbar", rates[0]]
         others = ", ".join(
             f"{mean[fabric, rate]:+.1f} % on a {FABRICS[fabric]} at {rate // GIGA} Gb/s"
@@ -198,48 +198,50 @@ def _means(results: Results, rows: Rows, scale: Sequence[int]) -> dict[str, Comp
         )
 
     def least(rate: int) -> float:
-        return min(_reduction(at["crossbar", rate], one) for one in ("e_ring_s", "e_rd_s"))
+        return min(_reduction(at["crossbar", rate], column) for column in ("e_ring_s", "e_rd_s"))
 
     slow, same, *fast = RATES
     small = {
-        rate: {one: _striped(at["crossbar", rate], one) for one in ("e_ring_s", "e_rd_s")}
+        rate: {name: _striped(at["crossbar", rate], name) for name in ("e_ring_s", "e_rd_s")}
         for rate in RATES
     }
-    told_small = f"{on_ranks}. " + "; ".join(
+    striped_sentence = f"{on_ranks}. " + "; ".join(
         f"E-Ring {own['e_ring_s']:+.1f} %, E-RD {own['e_rd_s']:+.1f} % at {rate // GIGA} Gb/s"
         for rate, own in small.items()
     )
     return {
-        "headline.electrical.10": Computed(mean["crossbar", slow], told(slow)),
-        "headline.electrical.exchanged": Computed(mean["crossbar", slow], told(slow)),
-        "headline.electrical.40": Computed(mean["crossbar", same], told(same, *fast)),
+        "headline.electrical.10": Computed(mean["crossbar", slow], to_sentence(slow)),
+        "headline.electrical.exchanged": Computed(mean["crossbar", slow], to_sentence(slow)),
+        "headline.electrical.40": Computed(mean["crossbar", same], to_sentence(same, *fast)),
         "headline.electrical.exchanged.striped": Computed(
-            _mean(small[same].values()), f"{told_small}."
+            _mean(small[same].values()), f"{striped_sentence}."
         ),
-        "conclusion.electrical.10": Computed(least(slow), told(slow)),
-        "conclusion.electrical.40": Computed(least(same), told(same, *fast)),
-        "conclusion.electrical.striped": Computed(min(small[same].values()), f"{told_small}."),
+        "conclusion.electrical.10": Computed(least(slow), to_sentence(slow)),
+        "conclusion.electrical.40": Computed(least(same), to_sentence(same, *fast)),
+        "conclusion.electrical.striped": Computed(
+            min(small[same].values()), f"{striped_sentence}."
+        ),
         "setup.algorithms": Computed((*POSTER, "ring")),
     }
 
 
 def _striped(rows: Iterable[ElectricalRow], column: str) -> float:
-    """Returns the percentage of time that WRHT with striped groups of 3 saves on average."""
+    """Returns the mean percentage of time that WRHT with striped groups of 3 saves."""
     return 100 * _mean(1 - striped_s(row["ranks"], row["size_bytes"]) / row[column] for row in rows)
 
 
 def _rates(results: Results, scale: Sequence[int]) -> Computed:
-    """Returns the mean on a switch at the rate that gives the printed mean.
+    """Returns the mean on a switch, at the rate that gives the printed mean.
 
-    The note lists the rates for all fabrics and printed means.
+    The note lists the rates for all fabrics and for all printed means.
     """
     met = [
         (_rate_of(fabric, scale, results.printed(f"headline.{name}")), label)
         for name in ("electrical", "optical")
         for fabric, label in FABRICS.items()
     ]
-    told = ", ".join(f"{one.note} on a {label}" for one, label in met)
-    return Computed(met[0][0].value, f"Ports of {told}.")
+    means_text = ", ".join(f"{mean.note} on a {label}" for mean, label in met)
+    return Computed(met[0][0].value, f"Ports of {means_text}.")
 
 
 @cache
@@ -248,7 +250,7 @@ def _cases(scale: Sequence[int]) -> list[tuple[int, str, int]]:
 
 
 def _rate_of(fabric: str, scale: Sequence[int], claimed: float) -> Computed:
-    """Returns the rate per port, from 1 Mb/s to Gb/s, at which the mean reduction is `claimed`."""
+    """Returns the rate per port, rounded to 1 Mb/s, at which the mean reduction is `claimed`."""
     cases = _cases(tuple(scale))
     lines = [_line(fabric, *case) for case in cases]
     wanted = [wrht_claimed_s(ranks, size) for ranks, _, size in cases]
@@ -267,7 +269,7 @@ def _rate_of(fabric: str, scale: Sequence[int], claimed: float) -> Computed:
 
 
 def _line(fabric: str, ranks: int, algorithm: str, size: int) -> tuple[float, float]:
-    """Returns a in seconds and b in bits of the time a + b / B, by the slowest and fastest rate."""
+    """Returns a (seconds) and b (bits) of the time a + b / B, from two simulated rates B."""
     slow, fast = (
         time_s(fabric, ranks, algorithm, rate, LATENCY_PS, size) for rate in (RATES[0], RATES[-1])
     )
@@ -276,9 +278,9 @@ def _line(fabric: str, ranks: int, algorithm: str, size: int) -> tuple[float, fl
 
 
 def _falling(value: Callable[[float], float], wanted: float) -> float:
-    """Returns the argument at which a falling function of a positive number reaches a value.
+    """Returns the positive argument at which a decreasing function has the value `wanted`.
 
-    Bisection on a logarithmic scale.
+    The search is a bisection on a logarithmic scale.
     """
     low, high = 1e-12, 1e15
     for _ in range(100):
@@ -295,8 +297,8 @@ def _make_evens(
 
 
 def _break_even(even: Sequence[BreakEven], algorithm: str) -> Computed:
-    """Computes the rates per port, on a switch and on a tree, below which WRHT is always faster."""
-    told, least = [], {}
+    """Computes the rates per port below which WRHT is always faster, on a switch and on a tree."""
+    sentences, least = [], {}
     for fabric, label in FABRICS.items():
         cases = {
             f"{row['model']} at N = {row['ranks']}": _gigabits(row)
@@ -304,19 +306,19 @@ def _break_even(even: Sequence[BreakEven], algorithm: str) -> Computed:
             if (row["fabric"], row["algorithm"]) == (fabric, algorithm)
         }
         first = min(cases, key=lambda case: cases[case])
-        known = {case: rate for case, rate in cases.items() if rate != NEVER}
-        last = max(known, key=lambda case: known[case])
+        finite = {case: rate for case, rate in cases.items() if rate != NEVER}
+        last = max(finite, key=lambda case: finite[case])
         never = [case for case, rate in cases.items() if rate == NEVER]
         least[fabric] = cases[first]
-        told.append(
-            f"On a {label} from {cases[first]:.3g} Gb/s ({first}) to {known[last]:.3g} Gb/s "
+        sentences.append(
+            f"On a {label} from {cases[first]:.3g} Gb/s ({first}) to {finite[last]:.3g} Gb/s "
             f"({last})" + (f", and at any rate for {', '.join(never)}" if never else "")
         )
-    return Computed(least["crossbar"], f"{'. '.join(told)}.")
+    return Computed(least["crossbar"], f"{'. '.join(sentences)}.")
 
 
 def _evens(results: Results, fabric: str, algorithm: str, scale: Sequence[int]) -> list[BreakEven]:
-    """Returns rows of each network and number of ranks, kept in the folder until the study ends."""
+    """Returns the rows of each network and number of ranks, stored until the study ends."""
     return [
         BreakEven(**row)  # type: ignore[typeddict-item]
         for ranks in scale
@@ -361,8 +363,8 @@ def _show_break_even(results: Results, even: Sequence[BreakEven]) -> dict[str, C
     cells: dict[tuple[str, str, int], list[str]] = {}
     for row in even:
         rate = _gigabits(row)
-        told = "none" if rate == NEVER else f"{rate:.3g}"
-        cells.setdefault((row["fabric"], row["model"], row["ranks"]), []).append(told)
+        rate_text = "none" if rate == NEVER else f"{rate:.3g}"
+        cells.setdefault((row["fabric"], row["model"], row["ranks"]), []).append(rate_text)
     results.show(
         "Break-even: Gb/s per electrical port above which each is faster than WRHT "
         "(break_even.csv)",
@@ -382,10 +384,10 @@ def _show_break_even(results: Results, even: Sequence[BreakEven]) -> dict[str, C
 
 
 def _solved(results: Results, scale: Sequence[int]) -> dict[str, Computed]:
-    """Computes the port rates, and cable latencies on a switch, that give the printed mean.
+    """Computes the port rates, and the cable latencies on a switch, that give the printed mean.
 
-    A step of any of these on a switch waits for two cables, side by side for all messages. One more
-    second per cable is two more seconds per step.
+    On a switch, all messages of a step cross two cables at the same time. So one more second per
+    cable means two more seconds per step.
     """
     met: list[str] = []
     claimed = results.printed("headline.electrical")

@@ -1,4 +1,4 @@
-"""The WRHT poster's networks and scales, and what its two schemes take on the ring of light.
+"""The WRHT poster's networks and numbers of ranks, and the times of its two optical schemes.
 
 >>> from opticoll_papers.wrht.cases import SIZES, wrht_claimed_s
 >>> f"{wrht_claimed_s(1024, SIZES[1]):.4f}"
@@ -20,12 +20,12 @@ MODELS = {
     "ResNet50": 25_000_000,
     "GoogLeNet": 6_797_700,
 }
-"""Parameters of the poster's networks (section 3)."""
+"""Numbers of parameters of the poster's networks (section 3), by name."""
 
 BYTES_PER_PARAMETER = 4  # float32
 SIZES = tuple(parameters * BYTES_PER_PARAMETER for parameters in MODELS.values())
 
-WAVELENGTHS = 64  # the poster gives no number; the group's OpTree paper has this one
+WAVELENGTHS = 64  # not in the poster; the number in the same group's OpTree paper
 
 LARGEST_OWN = 2048
 LARGEST_OWN_QUICK = 128
@@ -33,16 +33,16 @@ LARGEST_OWN_QUICK = 128
 
 @cache
 def constructed(ranks: int, wavelengths: int, algorithm: str) -> Constructed:
-    """Constructs an all_reduce, with the times of the poster's networks if w is the study's."""
+    """Constructs an all_reduce; simulates the poster's networks if w is the study's."""
     sizes = SIZES if wavelengths == WAVELENGTHS else ()
     return construct("all_reduce", ranks, wavelengths, algorithm, sizes=sizes)
 
 
 def wrht_all_reduce_steps(ranks: int, wavelengths: int) -> int:
-    """Steps of WRHT by the poster (section 2), with L = ceil(log_m N) and groups of m = 2w + 1.
+    """Returns WRHT's steps by the poster (section 2), with L = ceil(log_m N) and m = 2w + 1.
 
-    2L - 1 if the ceil(N / m^(L - 1)) representatives of the last level can do an all-to-all, which
-    takes ceil(n^2 / 8) wavelengths for n ranks; else 2L.
+    The number is 2L - 1 if the ceil(N / m^(L - 1)) representatives of the last level can perform an
+    all-to-all, which needs ceil(n^2 / 8) wavelengths for n ranks. Otherwise it is 2L.
     """
     group = 2 * wavelengths + 1
     levels, reach = 1, 1
@@ -53,26 +53,26 @@ def wrht_all_reduce_steps(ranks: int, wavelengths: int) -> int:
 
 
 def wrht_claimed_s(ranks: int, size_bytes: int) -> float:
-    """Returns WRHT's time in s by the poster's formula: its steps, each with the whole vector."""
+    """Returns WRHT's time in seconds by the poster's formula; each step sends the whole vector."""
     steps = wrht_all_reduce_steps(ranks, WAVELENGTHS)
     return steps * step_time_ps(size_bytes) / 1e12
 
 
 def striped_s(ranks: int, size_bytes: int) -> float:
-    """Returns WRHT's time in s with groups of 3 and vectors cut over free wavelengths."""
+    """Returns WRHT's time in seconds with groups of 3 and vectors striped over free wavelengths."""
     plan = constructed(ranks, WAVELENGTHS, "wrht:group_size=3,striping=true")
     return plan.times_ps[size_bytes] / 1e12
 
 
 def ring_formula_s(ranks: int, size_bytes: int) -> float:
-    """Returns O-Ring's time in s by its formula: 2 (N - 1) steps of the largest of N chunks."""
+    """Returns O-Ring's time in seconds by formula: 2 (N - 1) steps of the largest of N chunks."""
     return 2 * (ranks - 1) * step_time_ps(-(-size_bytes // ranks)) / 1e12
 
 
 def own_times(results: Results, ranks: int) -> list[OwnRow]:
     """Returns plans of `auto` for each network, and WRHT's time by the poster's formula."""
-    kept = results.rows({"own": ranks}, lambda: [plain(row) for row in _own_times(ranks)])
-    return [OwnRow(**row) for row in kept]
+    rows = results.rows({"own": ranks}, lambda: [plain(row) for row in _own_times(ranks)])
+    return [OwnRow(**row) for row in rows]
 
 
 def _own_times(ranks: int) -> list[OwnRow]:
@@ -90,5 +90,5 @@ def _own_times(ranks: int) -> list[OwnRow]:
 
 
 def own_ranks(ranks: Sequence[int], *, quick: bool) -> list[int]:
-    """Returns the numbers of ranks for opticoll's own plans; larger ones take most of the time."""
+    """Returns the numbers of ranks for opticoll's own plans, without slow cases."""
     return [count for count in ranks if count <= (LARGEST_OWN_QUICK if quick else LARGEST_OWN)]

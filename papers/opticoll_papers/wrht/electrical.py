@@ -1,9 +1,9 @@
-"""All_reduce of the poster's networks on electrical fabrics, beside the schemes on light.
+"""All_reduces of the poster's networks on electrical fabrics, compared with optical schemes.
 
-The poster simulates Ring and Recursive Doubling on an electrical network and gives no rate,
-latency or topology. Here they are stated: one switch, and a fat tree with 16 ranks and 8 cables
-upwards per leaf; 500 ns per cable; 10 to 400 Gb/s per port. Halving and doubling, which sends the
-least that an all_reduce can in 2 log2 N steps, stands beside them.
+The poster simulates Ring and Recursive Doubling on an electrical network, but states no rate,
+latency or topology. The fabrics here are one switch, and a fat tree with 16 ranks and 8 cables
+upwards per leaf. Cables have 500 ns, ports 10 to 400 Gb/s. Halving and doubling, which sends the
+minimum of an all_reduce in 2 log2 N steps, is added for comparison.
 
 >>> from opticoll_papers.wrht.electrical import fabric_specification, time_s
 >>> fabric_specification("crossbar", 128, 10_000_000_000, 0)
@@ -32,16 +32,16 @@ from opticoll_papers.wrht.cases import (
 )
 
 ALGORITHMS = {"ring": "E-Ring", "recursive_doubling": "E-RD", "halving_doubling": "E-HD"}
-"""Names of algorithms and of their series; the third is not in the poster."""
+"""Names of the curves, by algorithm; the third algorithm is not in the poster."""
 
 FABRICS = {"crossbar": "single switch", "fat_tree": "fat tree (2:1 at its leaves)"}
 RATES = (10 * 10**9, 40 * 10**9, 100 * 10**9, 400 * 10**9)
-"""Rates in bit/s per port, each way."""
+"""Rates per port in each direction, in bit/s."""
 
 LATENCY_PS = 500_000
-"""Latency of a cable and its switch; a fast Ethernet switch takes 0.3 to 1 us."""
+"""Latency of a cable with its switch, in picoseconds; a fast Ethernet switch takes 0.3 to 1 us."""
 
-# Switches per level above the 16 ranks of a leaf; beyond the leaves as many cables up as down.
+# Switches per level above the 16 ranks of a leaf; only leaves have fewer cables up than down.
 _TREES = {
     128: ("16x8", "1x8"),
     256: ("16x16", "1x8"),
@@ -56,14 +56,14 @@ LONG_RANKS = (*RANKS, 4096)
 
 
 class ElectricalRow(Row):
-    """Times on an electrical fabric beside those on light."""
+    """Times on an electrical fabric, and times on a WDM ring for comparison."""
 
     fabric: str = means("Electrical fabric: crossbar or fat_tree")
     specification: str = means("Complete specification of the electrical fabric")
     model: str = means("Model whose gradient is reduced")
     ranks: Positive = means("Number of ranks of each fabric")
     size_bytes: Bytes = means("Size of the gradient")
-    rate_bits_per_second: Positive = means("Rate of an electrical port, each way")
+    rate_bits_per_second: Positive = means("Rate of an electrical port in each direction")
     latency_ps: Picoseconds = means("Latency of a cable")
     start: str = means("Start rule of electrical flows")
     e_ring_s: Seconds = means("Time of ring on the electrical fabric")
@@ -82,9 +82,9 @@ class ElectricalRow(Row):
 
 
 def fabric_specification(fabric: str, ranks: int, rate: int, latency_ps: int) -> str:
-    """Returns the specification of a fabric of `FABRICS`.
+    """Returns the specification of one of `FABRICS`.
 
-    `rate` is a port's in bit/s, `latency_ps` a cable's.
+    `rate` is the rate of a port in bit/s, and `latency_ps` the latency of a cable.
     """
     cables = f"rate={_rate_text(rate)},latency={format_time(latency_ps).replace(' ', '')}"
     if fabric == "crossbar":
@@ -100,11 +100,11 @@ def _rate_text(rate: int) -> str:
 
 @cache
 def is_verified(fabric: str, ranks: int, algorithm: str) -> bool:
-    """Returns whether a plan has no violations, which do not depend on the rate or the latency."""
+    """Returns whether a plan is valid, which depends on neither rate nor latency."""
     return not _plan(fabric, ranks, algorithm, RATES[0], LATENCY_PS).verify()
 
 
-# Consecutive cases with one rate and several sizes share their plans.
+# Consecutive cases with the same rate and different sizes share a plan.
 @lru_cache(maxsize=len(ALGORITHMS))
 def _plan(fabric: str, ranks: int, algorithm: str, rate: int, latency_ps: int) -> Plan:
     machine = Fabric(fabric_specification(fabric, ranks, rate, latency_ps))
@@ -115,24 +115,24 @@ def _plan(fabric: str, ranks: int, algorithm: str, rate: int, latency_ps: int) -
 def time_s(
     fabric: str, ranks: int, algorithm: str, rate: int, latency_ps: int, size_bytes: int
 ) -> float:
-    """Returns the time of an electrical all_reduce as flows, start rule rendezvous, in seconds."""
+    """Returns the seconds of an electrical all_reduce, simulated as flows with rendezvous."""
     plan = _plan(fabric, ranks, algorithm, rate, latency_ps)
     return float(plan.simulate(size_bytes, start="rendezvous").time_ps / 1e12)
 
 
 def rows(results: Results, fabric: str, ranks: int, *, quick: bool) -> list[ElectricalRow]:
-    """Returns every network at every rate on a fabric, kept in the folder until the study ends."""
+    """Returns the rows of every network and rate on a fabric, stored until the study ends."""
     case = {"electrical": fabric, "ranks": ranks, "quick": quick}
-    kept = results.rows(
+    stored = results.rows(
         case, lambda: [plain(row) for row in _rows(results, fabric, ranks, quick=quick)]
     )
-    return [ElectricalRow(**row) for row in kept]
+    return [ElectricalRow(**row) for row in stored]
 
 
 def _rows(results: Results, fabric: str, ranks: int, *, quick: bool) -> list[ElectricalRow]:
     verified = all(is_verified(fabric, ranks, algorithm) for algorithm in ALGORITHMS)
     own_rows = own_times(results, ranks) if own_ranks((ranks,), quick=quick) else None
-    # Sorted by rate, since the sizes at one rate share a plan.
+    # The sizes at one rate share a plan, so rates are the outer loop.
     times = {
         (rate, size): [
             time_s(fabric, ranks, algorithm, rate, LATENCY_PS, size) for algorithm in ALGORITHMS
@@ -140,13 +140,13 @@ def _rows(results: Results, fabric: str, ranks: int, *, quick: bool) -> list[Ele
         for rate in RATES
         for size in SIZES
     }
-    found = []
+    all_rows = []
     for index, (model, size) in enumerate(zip(MODELS, SIZES, strict=True)):
         wrht = constructed(ranks, WAVELENGTHS, "wrht")
         own = None if own_rows is None else own_rows[index]
         for rate in RATES:
             ring, doubling, halving = times[rate, size]
-            found.append(
+            all_rows.append(
                 ElectricalRow(
                     fabric=fabric,
                     specification=fabric_specification(fabric, ranks, rate, LATENCY_PS),
@@ -167,4 +167,4 @@ def _rows(results: Results, fabric: str, ranks: int, *, quick: bool) -> list[Ele
                     verified=verified and wrht.verified and (own is None or own["verified"]),
                 )
             )
-    return found
+    return all_rows

@@ -1,4 +1,4 @@
-"""The poster's networks: their parameters, and what of an iteration waits for an electrical one."""
+"""The poster's networks: their parameters, and the communication share of an iteration."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from opticoll_papers.wrht.cases import BYTES_PER_PARAMETER, MODELS
 
 WORKERS = 256
 RATES = (10, 100)
-SHARE = (50, 90)  # percent of an iteration, the range of the search
+SHARE = (50, 90)  # range of the share of an iteration in percent
 
 
 def parameters() -> dict[str, Computed]:
-    """Returns the parameters and bytes per parameter of the study.
+    """Computes the parameters, and bytes per parameter, of the study.
 
-    Notes give the parameters of opticoll's layer tables.
+    The notes list the parameters in opticoll's layer tables.
     """
     used = {
         f"setup.{model.lower()}": Computed(
@@ -29,8 +29,8 @@ def parameters() -> dict[str, Computed]:
 
 
 def shares() -> dict[str, Computed]:
-    """Networks of whose iteration 50 to 90 percent wait for one switch."""
-    told, inside = [], {}
+    """Finds networks whose iterations spend 50 to 90 percent on communication over one switch."""
+    sentences, inside = [], {}
     for rate in RATES:
         fabric = f"crossbar:ranks={WORKERS},rate={rate}Gb/s,latency=500ns"
         waits = {}
@@ -38,7 +38,7 @@ def shares() -> dict[str, Computed]:
             row = opticoll.train(model.lower(), fabric, batch=32, device="v100", algorithm="ring")
             assert row["verified"]
             waits[model] = 100 * row["exposed_communication_s"] / row["iteration_s"]
-        inside[rate] = sum(SHARE[0] <= one <= SHARE[1] for one in waits.values())
-        each = ", ".join(f"{model} {one:.1f} %" for model, one in waits.items())
-        told.append(f"At {rate} Gb/s {each}.")
-    return {"intro.share": Computed(inside[RATES[-1]], " ".join(told))}
+        inside[rate] = sum(SHARE[0] <= share <= SHARE[1] for share in waits.values())
+        each = ", ".join(f"{model} {share:.1f} %" for model, share in waits.items())
+        sentences.append(f"At {rate} Gb/s {each}.")
+    return {"intro.share": Computed(inside[RATES[-1]], " ".join(sentences))}

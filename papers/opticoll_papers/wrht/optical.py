@@ -30,13 +30,13 @@ STEP_PS = 25_000_000
 """Reconfiguration of a step on `common.fabric`."""
 
 FULL = {"electrical": (92.42, 91.31), "optical": (80.81, 64.36, 82.12)}
-"""Percent of time saved, by the abstract of the full paper (arXiv 2207.10982, version 2)."""
+"""Percentages of time saved in the abstract of the full paper (arXiv 2207.10982, version 2)."""
 
 QUICK_RANKS = 128  # a ring all_reduce has 2 N (N - 1) transfers
 
 
 class Row(TypedDict):
-    """The three ways to all-reduce one network's gradient, in seconds."""
+    """Times in seconds of three schemes for the all_reduce of one network's gradients."""
 
     model: str
     ranks: int
@@ -53,7 +53,10 @@ class Row(TypedDict):
 
 
 def ours(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """Shows opticoll's plans and writes ours.csv; no items, since the poster has no claim on it."""
+    """Adds tables of opticoll's plans, and writes ours.csv.
+
+    No claim of the poster depends on it.
+    """
     by_ranks = {ranks: own_times(results, ranks) for ranks in own_ranks(TIME_RANKS, quick=quick)}
     rows = [by_ranks[ranks][index] for index in range(len(MODELS)) for ranks in by_ranks]
     show_times(
@@ -68,7 +71,7 @@ def ours(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def steps(results: Results) -> dict[str, Computed]:
-    """Compares the poster's number of steps with plans, for every N and w; writes steps.csv."""
+    """Compares the poster's number of steps with plans for all N and w; writes steps.csv."""
     rows: list[TableRow] = []
     shown = []
     for ranks in STEP_RANKS:
@@ -110,7 +113,7 @@ def steps(results: Results) -> dict[str, Computed]:
 
 
 def times(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """Times of WRHT and O-Ring; writes fig2_optical.csv, .svg, .png."""
+    """Computes the times of WRHT and O-Ring; writes fig2_optical.csv, .svg and .png."""
     largest_ring = QUICK_RANKS if quick else max(TIME_RANKS)
     rows = [
         _row(model, size, ranks, largest_ring)
@@ -153,7 +156,7 @@ def times(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def _show_times(results: Results, rows: Iterable[Row], largest_ring: int) -> None:
-    """Adds a table with a line for each network and N; it marks rings that are not constructed."""
+    """Adds a table with a line per network and N, in which formulas of large rings are marked."""
     formula = f"; * by its formula beyond N = {largest_ring}"
     results.show(
         f"Time of all_reduce in ms, w = {WAVELENGTHS}, policy every_step (fig2_optical.csv); "
@@ -203,7 +206,7 @@ def _row(model: str, size: int, ranks: int, largest_ring: int) -> Row:
 
 
 def _saved(results: Results, rows: Sequence[Row]) -> dict[str, Computed]:
-    """Means of what WRHT saves against the ring, as it is read here and with small groups."""
+    """Computes mean savings of WRHT against the ring, in the main reading and with small groups."""
     return _by_network(rows) | _by_ranks(rows) | _small_groups(rows) | _slower_steps(results)
 
 
@@ -258,9 +261,9 @@ def _small_groups(rows: Sequence[Row]) -> dict[str, Computed]:
 
 
 def _slower_steps(results: Results) -> dict[str, Computed]:
-    """Computes the time of a step at which the means on 1024 ranks are the printed means."""
+    """Computes the time of a step with which the means on 1024 ranks equal the printed means."""
     ranks = 1024
-    found = []
+    computed = []
     for name in ("optical", "electrical"):
         wanted = results.printed(f"headline.{name}")
         least, most = 0, 10**12
@@ -269,16 +272,16 @@ def _slower_steps(results: Results) -> dict[str, Computed]:
             less = 100 * _mean(_shares(ranks, middle)) < wanted
             least, most = (middle, most) if less else (least, middle)
         mean = 100 * _mean(_shares(ranks, most))
-        found.append(f"{most / 1e6:.0f} us a step give {mean:.2f} %")
+        computed.append(f"{most / 1e6:.0f} us a step give {mean:.2f} %")
     return {
         "headline.optical": Computed(
-            None, f"{'; '.join(found)}, the number if the two are exchanged."
+            None, f"{'; '.join(computed)}, the number if the two are exchanged."
         )
     }
 
 
 def _shares(ranks: int, step_ps: int = STEP_PS) -> list[float]:
-    """Returns the share of the ring's time that WRHT saves, by formulas, at a time of a step."""
+    """Returns the share of the ring's time that WRHT saves, by formulas with steps of `step_ps`."""
     more = step_ps - STEP_PS
     steps = wrht_all_reduce_steps(ranks, WAVELENGTHS)
     return [
@@ -295,7 +298,10 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def striping(results: Results) -> dict[str, Computed]:
-    """Computes other group sizes, vectors cut over free wavelengths; writes striping.csv."""
+    """Computes other group sizes, and vectors striped over free wavelengths.
+
+    Writes striping.csv.
+    """
     ranks = 1024
     rows: list[TableRow] = []
     times: dict[str, dict[int, float]] = {model: {} for model in MODELS}
@@ -315,15 +321,15 @@ def striping(results: Results) -> dict[str, Computed]:
                 }
             )
     results.write("striping", rows)
-    best = {model: min(own, key=lambda group: own[group]) for model, own in times.items()}
+    best_group = {model: min(own, key=lambda group: own[group]) for model, own in times.items()}
     largest = constructed(ranks, WAVELENGTHS, "wrht")
-    told = "; ".join(
-        f"{model}: m = {best[model]}, {1e3 * times[model][best[model]]:.4g} ms in place of "
-        f"{largest.times_ps[size] / 1e9:.4g} ms with m = {2 * WAVELENGTHS + 1}"
+    best_groups = "; ".join(
+        f"{model}: m = {best_group[model]}, {1e3 * times[model][best_group[model]]:.4g} ms in "
+        f"place of {largest.times_ps[size] / 1e9:.4g} ms with m = {2 * WAVELENGTHS + 1}"
         for model, size in zip(MODELS, SIZES, strict=True)
     )
     return {
         "scheme.group_size.striped": Computed(
-            tuple(1e3 * times[model][best[model]] for model in MODELS), f"{told}."
+            tuple(1e3 * times[model][best_group[model]] for model in MODELS), f"{best_groups}."
         )
     }

@@ -1,4 +1,4 @@
-"""WRHT's mechanism, read off verified plans: groups, representatives, wavelengths, stages.
+"""WRHT's mechanism, read from verified plans: groups, representatives, wavelengths, stages.
 
 >>> from opticoll_papers.wrht.scheme import middle_share, plan
 >>> middle_share(plan(16, 2)), plan(16, 2).slots
@@ -28,74 +28,77 @@ Transfer = tuple[int, int, int, int]
 
 @cache
 def plan(ranks: int, wavelengths: int, algorithm: str = "wrht", assignment: str = "auto") -> Plan:
-    """Returns a plan of all_reduce without violations."""
-    made = opticoll.plan("all_reduce", fabric(ranks, wavelengths), algorithm, wavelength=assignment)
-    assert not made.verify()
-    return made
+    """Returns a plan of all_reduce, which the verifier has checked."""
+    result = opticoll.plan(
+        "all_reduce", fabric(ranks, wavelengths), algorithm, wavelength=assignment
+    )
+    assert not result.verify()
+    return result
 
 
-def transfers(made: Plan, slot: int) -> list[Transfer]:
+def transfers(plan: Plan, slot: int) -> list[Transfer]:
     """Returns the transfers of a slot."""
-    columns = made.slot_columns(slot)
+    columns = plan.slot_columns(slot)
     names = ("source", "destination", "direction", "wavelength")
     return list(zip(*(columns[name].tolist() for name in names), strict=True))
 
 
-def wavelengths(made: Plan, slot: int = 0) -> int:
+def wavelengths(plan: Plan, slot: int = 0) -> int:
     """Returns the number of wavelengths that a slot uses."""
-    return len({wavelength for *_, wavelength in transfers(made, slot)})
+    return len({wavelength for *_, wavelength in transfers(plan, slot)})
 
 
-def groups(made: Plan) -> dict[int, list[int]]:
-    """Returns the members of each group in step 1, by their representative."""
+def groups(plan: Plan) -> dict[int, list[int]]:
+    """Returns the members of each group in step 1, by representative."""
     members: dict[int, list[int]] = {}
-    for source, destination, *_ in transfers(made, 0):
+    for source, destination, *_ in transfers(plan, 0):
         members.setdefault(destination, [destination]).append(source)
-    return {one: sorted(ranks) for one, ranks in members.items()}
+    return {representative: sorted(ranks) for representative, ranks in members.items()}
 
 
-def middle_share(made: Plan) -> float:
-    """Returns the share of groups whose representative is in the middle of its members.
+def middle_share(plan: Plan) -> float:
+    """Returns the share of groups whose representative is in the middle of the members.
 
-    One side has one member more if the number of members is even.
+    If the number of members is even, one side has one more member.
     """
-    found = groups(made)
+    members = groups(plan)
     middle = [
-        ranks.index(one) in {(len(ranks) - 1) // 2, len(ranks) // 2} for one, ranks in found.items()
+        ranks.index(representative) in {(len(ranks) - 1) // 2, len(ranks) // 2}
+        for representative, ranks in members.items()
     ]
     return sum(middle) / len(middle)
 
 
-def representatives(made: Plan, ranks: int) -> Iterator[int]:
-    """Yields the number of ranks with a sum of their own, after each step of the reduce stage."""
-    for slot in range(made.slots // 2):
-        ranks -= len(transfers(made, slot))
+def representatives(plan: Plan, ranks: int) -> Iterator[int]:
+    """Yields, after each step of the reduce stage, the number of ranks that have a sum."""
+    for slot in range(plan.slots // 2):
+        ranks -= len(transfers(plan, slot))
         yield ranks
 
 
-def exchanging(made: Plan) -> int:
-    """Returns the number of representatives in the all-to-all, 0 if there is none.
+def exchanging(plan: Plan) -> int:
+    """Returns the number of representatives in the all-to-all; 0 if there is no all-to-all.
 
-    It is the step in which ranks both send and receive.
+    The all-to-all is the step in which ranks both send and receive.
     """
-    for slot in range(made.slots):
-        sources = {one[0] for one in transfers(made, slot)}
-        if sources == {one[1] for one in transfers(made, slot)}:
+    for slot in range(plan.slots):
+        sources = {transfer[0] for transfer in transfers(plan, slot)}
+        if sources == {transfer[1] for transfer in transfers(plan, slot)}:
             return len(sources)
     return 0
 
 
-def _collecting(made: Plan) -> Iterator[tuple[int, int, int, int]]:
-    """Yields slot, source, destination and direction of transfers before the all-to-all."""
-    for slot in range(made.slots // 2):
-        for source, destination, direction, _ in transfers(made, slot):
+def _collecting(plan: Plan) -> Iterator[tuple[int, int, int, int]]:
+    """Yields (slot, source, destination, direction) of the transfers before the all-to-all."""
+    for slot in range(plan.slots // 2):
+        for source, destination, direction, _ in transfers(plan, slot):
             yield slot, source, destination, direction
 
 
-def shared_links(made: Plan, ranks: int) -> int:
-    """Counts the links that lightpaths of two groups cross in a step of the reduce stage."""
+def shared_links(plan: Plan, ranks: int) -> int:
+    """Counts the links that lightpaths of two groups use in one step of the reduce stage."""
     users: dict[tuple[int, int, int], set[int]] = {}
-    for slot, source, destination, direction in _collecting(made):
+    for slot, source, destination, direction in _collecting(plan):
         hop = 1 if direction == 0 else -1
         at = source
         while at != destination:
@@ -104,19 +107,19 @@ def shared_links(made: Plan, ranks: int) -> int:
     return sum(len(groups) > 1 for groups in users.values())
 
 
-def mirrored(made: Plan) -> float:
-    """Returns the share of transfers outside the all-to-all that go back in the mirrored step."""
+def mirrored(plan: Plan) -> float:
+    """Returns the share of transfers outside the all-to-all that the mirrored step reverses."""
     back = total = 0
-    for slot in range(made.slots // 2):
-        there = {(source, destination) for source, destination, *_ in transfers(made, slot)}
-        again = transfers(made, made.slots - 1 - slot)
-        back += len(there & {(destination, source) for source, destination, *_ in again})
-        total += len(there)
+    for slot in range(plan.slots // 2):
+        sent = {(source, destination) for source, destination, *_ in transfers(plan, slot)}
+        again = transfers(plan, plan.slots - 1 - slot)
+        back += len(sent & {(destination, source) for source, destination, *_ in again})
+        total += len(sent)
     return back / total
 
 
 def mechanism() -> dict[str, Computed]:
-    """Computes the items on section 2, and on the ring of section 1."""
+    """Computes the claims on section 2, and on the ring in section 1."""
     small, large = plan(RANKS, 2), plan(RANKS, WAVELENGTHS)
     ring = fabric(16, WAVELENGTHS)
     rate = ring.options["rate"]["value"]
@@ -144,9 +147,9 @@ def mechanism() -> dict[str, Computed]:
         "scheme.reduction": Computed(len(small.verify()) + len(large.verify())),
         "scheme.broadcast_wavelengths": Computed(
             tuple(
-                wavelengths(made, made.slots - 1)
+                wavelengths(grouped_plan, grouped_plan.slots - 1)
                 for group in WIDTHS
-                for made in [plan(RANKS, WAVELENGTHS, f"wrht:group_size={group}")]
+                for grouped_plan in [plan(RANKS, WAVELENGTHS, f"wrht:group_size={group}")]
             )
         ),
         "scheme.reuse": Computed(
@@ -187,14 +190,14 @@ def mechanism() -> dict[str, Computed]:
 
 
 def _repeated() -> Computed:
-    """Computes whether grouping continues exactly until the wavelengths allow an all-to-all."""
+    """Computes whether grouping stops as soon as the wavelengths allow an all-to-all."""
     most = math.isqrt(8 * WAVELENGTHS)
     wrong, exchanged = 0, []
     for ranks in (2**power for power in range(4, 13)):
         for group in (3, LARGEST):
-            made = plan(ranks, WAVELENGTHS, f"wrht:group_size={group}")
-            last = exchanging(made) or 1
-            grouped = [ranks, *representatives(made, ranks)]
+            grouped_plan = plan(ranks, WAVELENGTHS, f"wrht:group_size={group}")
+            last = exchanging(grouped_plan) or 1
+            grouped = [ranks, *representatives(grouped_plan, ranks)]
             before = [count for count in grouped if count > last]
             wrong += last > most or any(count <= most for count in before)
             exchanged.append(last)
@@ -206,28 +209,28 @@ def _repeated() -> Computed:
 
 
 def _all_to_all(ranks: int) -> int:
-    made = plan(ranks, WAVELENGTHS)
-    assert made.slots == 1
-    return wavelengths(made)
+    reduce_plan = plan(ranks, WAVELENGTHS)
+    assert reduce_plan.slots == 1
+    return wavelengths(reduce_plan)
 
 
 def _one_wavelength() -> Computed:
-    """Computes WRHT's time with one wavelength over that with all, the least of all cases."""
+    """Computes the smallest ratio of WRHT's time with one wavelength to its time with all."""
     times = {
         wavelengths: [
-            made.times_ps[size]
+            built.times_ps[size]
             for power in range(4, 13)
-            for made in [construct("all_reduce", 2**power, wavelengths, "wrht", sizes=SIZES)]
+            for built in [construct("all_reduce", 2**power, wavelengths, "wrht", sizes=SIZES)]
             for size in SIZES
         ]
         for wavelengths in (1, WAVELENGTHS)
     }
-    ratios = [one / all for one, all in zip(times[1], times[WAVELENGTHS], strict=True)]
+    ratios = [narrow / wide for narrow, wide in zip(times[1], times[WAVELENGTHS], strict=True)]
     return Computed(min(ratios), f"At most {max(ratios):.3g}.")
 
 
 def _striped_ring() -> Computed:
-    """Compares the ring on one wavelength with the ring on all wavelengths, on 128 ranks.
+    """Compares the ring on one wavelength with the ring on all wavelengths, for 128 ranks.
 
     The note compares the ring on all wavelengths with WRHT.
     """
@@ -248,7 +251,7 @@ def _striped_ring() -> Computed:
 
 
 def _beside(ranks: int) -> list[float]:
-    """Returns the times of the ring on all wavelengths over WRHT's, by formulas."""
+    """Returns the ratios of the striped ring's times to WRHT's times, by formulas."""
     stripes = {size: -(-size // ranks // WAVELENGTHS) for size in SIZES}
     return [
         2 * (ranks - 1) * step_time_ps(stripes[size]) / 1e12 / wrht_claimed_s(ranks, size)
@@ -257,4 +260,4 @@ def _beside(ranks: int) -> list[float]:
 
 
 def _listed(numbers: list[float]) -> str:
-    return ", ".join(f"{one:.2f}" for one in numbers)
+    return ", ".join(f"{number:.2f}" for number in numbers)

@@ -1,6 +1,4 @@
-"""Parameters that several commands share: a plan (file, or collective with options) and its
-size.
-"""
+"""Parameters that several commands share, which describe a plan and its size."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -26,7 +24,7 @@ from opticoll.cli.options import (
 from opticoll.inputs import imported, request
 from opticoll.inputs.fabric_files import parse_fabric
 from opticoll.inputs.plan_cache import plan_once
-from opticoll.inputs.settings import Settings, given
+from opticoll.inputs.settings import Settings, set_settings
 from opticoll.names import DEFAULT_ALGORITHM, plans_by_size
 from opticoll.outputs.records import record_rows
 from opticoll.outputs.watch import Watch
@@ -34,24 +32,22 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class PartOptions:
-    """Options that select a part of each fabric: ranks to keep, and parts that have failed."""
+    """Options that select a part of each fabric: ranks that take part, and broken parts."""
 
     without: list[str] | None = option(
-        "Broken link, switch, NIC or rank, such as 'rank 0 -> rank 1'; one option "
-        "for each (default: none)",
+        "Broken link, switch, NIC or rank, such as 'rank 0 -> rank 1'; repeat the option for "
+        "several (default: none)",
         metavar="PART",
         group=FURTHER,
     )
     members: str | None = option(
-        "Ranks that take part, such as 0-7+16; the other ranks only forward (default: all)",
+        "Ranks that take part, such as 0-7+16; the other ranks only forward data (default: all)",
         metavar="RANKS",
         group=FURTHER,
     )
 
     def __post_init__(self) -> None:
-        """Moves the options into the specification of each fabric; commands then read `fabric`
-        only.
-        """
+        """Moves the options into each fabric's specification; commands only read `fabric`."""
         parts = {"without": "+".join(self.without or ()), "members": self.members or ""}
         fabric, source = vars(self)["fabric"], vars(self).get("source")
         if (
@@ -68,7 +64,7 @@ class PartOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(PartOptions):
-    """Options that make a plan and time it."""
+    """Options for the planning and the simulation of a plan."""
 
     fabric: FabricOption = None
     algorithm: str | None = option(
@@ -83,23 +79,23 @@ class PlanOptions(PartOptions):
     @property
     def settings(self) -> Settings:
         """Settings that have a value."""
-        return given(vars(self.method))
+        return set_settings(vars(self.method))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source(PlanOptions):
-    """Plan as a command takes it: a file, or a collective with options; in Python also a `Plan`."""
+    """Source of a plan: a file, a collective with options, or in Python also a `Plan`."""
 
     fabric: str | None = option(
-        "Fabric: a preset, family:key=value,... or a file (required for a collective; beside "
-        "a plan file: where to use the plan, such as a degraded fabric)"
+        "Fabric: a preset, family:key=value,... or a file (required for a collective); a plan "
+        "file is moved to this fabric, such as a damaged one"
     )
     source: str = argument("Plan file, or a collective such as all_gather")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource(Source):
-    """Plan as in `Source`, whose file may have any known format."""
+    """Source of a plan, as `Source`; the file may have any known format."""
 
     source: str = argument("File of a plan or schedule, or a collective such as all_gather")
     format: InputFormatOption = None
@@ -107,9 +103,9 @@ class FileSource(Source):
 
 
 def plan_key(collective: str, parameters: PlanOptions, wavelength: str | None) -> Hashable:
-    """Returns the key of a plan: all values on which the plan depends.
+    """Returns the key of a plan, which consists of all values on which the plan depends.
 
-    Size and settings are part of the key only if the algorithm plans for them.
+    The key contains size and settings only if the algorithm plans for them.
     """
     algorithm = parameters.algorithm or DEFAULT_ALGORITHM
     timed: tuple[Hashable, ...] = (parameters.size is None,)
@@ -129,9 +125,10 @@ def plan_key(collective: str, parameters: PlanOptions, wavelength: str | None) -
 def obtain(
     parameters: Source, wavelength: str | None, watch: Watch, *, as_exported: bool = True
 ) -> Plan:
-    """Returns the plan in a file, or makes the plan for a collective and options.
+    """Reads the plan in a file, or plans a collective with options.
 
-    A file that was exported stands for the plan file beside it, unless `as_exported` is False.
+    If a file was exported from a plan, the plan file in the same folder is read instead, unless
+    `as_exported` is False.
     """
     if isinstance(parameters.source, Plan):
         return parameters.source
@@ -170,14 +167,14 @@ def obtain(
 
 
 def refuse_given(options: Mapping[str, object], problem: str) -> None:
-    """Refuses the first of the options that has a value; keys are their names in Python."""
+    """Raises an error for the first option that has a value; keys are names in Python."""
     for name, value in options.items():
         if value is not None:
             raise errors.UsageError(f"--{name.replace('_', '-')} {problem}")
 
 
 def check_planned(source: str, size: str | None, settings: Settings) -> None:
-    """Refuses options that only steer the choice of a plan if the plan comes from a file."""
+    """Raises an error for options that affect only planning, if the plan comes from a file."""
     options = {"--size": size}
     options |= {f"--{name}".replace("_", "-"): str(setting) for name, setting in settings.items()}
     option = next((option for option, value in options.items() if value is not None), None)
@@ -190,7 +187,7 @@ def check_planned(source: str, size: str | None, settings: Settings) -> None:
 
 
 def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -> Settings:
-    """Returns the settings without those that only simulators of the other fabrics know.
+    """Removes settings that only the simulators of other fabrics have.
 
     >>> ring, switch = Fabric("wdm_ring:ranks=4,wavelengths=1"), Fabric("crossbar:ranks=4")
     >>> settings_on(switch, [ring, switch], {"policy": "free", "start": "step"})
@@ -198,24 +195,24 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
     """
     if settings.get("simulator") is not None:
         return settings
-    known = {
+    supported = {
         record["name"]: [
             fact["meaning"] for fact in record["options"] if fact["name"] == "simulator"
         ]
         for record in record_rows("settings")
     }
     others = {machine.simulator for machine in fabrics if machine.simulator != fabric.simulator}
-    return given(
+    return set_settings(
         {
             name: value
             for name, value in settings.items()
-            if fabric.simulator in known[name] or others.isdisjoint(known[name])
+            if fabric.simulator in supported[name] or others.isdisjoint(supported[name])
         }
     )
 
 
 def names_file(source: str) -> bool:
-    """Returns whether a source is a file: by its name, or it exists and is not a collective."""
+    """Returns whether a source is a file: by its name or because it exists and is no collective."""
     if source.endswith(imported.SUFFIXES) or os.sep in source:
         return True
     try:
@@ -226,29 +223,29 @@ def names_file(source: str) -> bool:
 
 
 def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
-    """Returns the fabric, or each fabric of a list, restricted to parts; unchanged without parts.
+    """Returns a fabric, or each fabric of a list, restricted to parts; unchanged without parts.
 
     Raises
     ------
     FabricError
-        The fabric has no such parts.
+        The fabric does not have these parts.
     UsageError
         No fabric is given.
     """
-    given = {name: value for name, value in parts.items() if value}
-    if not given:
+    stated = {name: value for name, value in parts.items() if value}
+    if not stated:
         return fabric
     if fabric is None:
-        raise errors.UsageError(f"--{next(iter(given))} goes with --fabric, whose parts it names")
+        raise errors.UsageError(f"--{next(iter(stated))} goes with --fabric, whose parts it names")
     if isinstance(fabric, list):
-        return [with_parts(member, given) for member in fabric]
+        return [with_parts(member, stated) for member in fabric]
     if isinstance(fabric, Fabric):
         fabric = fabric.spec
-    return parse_fabric(fabric, **given).spec
+    return parse_fabric(fabric, **stated).spec
 
 
 def key_values(option: str, text: str, example: str) -> dict[str, str]:
-    """Returns the settings of a text `key=value,...` by name."""
+    """Parses settings such as `key=value,...`; `example` is a valid text for the error message."""
     settings: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
@@ -261,7 +258,7 @@ def key_values(option: str, text: str, example: str) -> dict[str, str]:
 def algorithms_by_collective(
     chosen: Sequence[str] | Mapping[str, str] | None,
 ) -> Mapping[str, str]:
-    """Returns algorithms by collective, from texts such as `all_reduce=ring`."""
+    """Parses texts such as `all_reduce=ring` to algorithms by collective."""
     if isinstance(chosen, Mapping):
         return chosen
     algorithms: dict[str, str] = {}
@@ -281,9 +278,9 @@ def algorithms_by_collective(
 def describe_transport(
     fabric: Fabric, *, collectives: bool = True, messages: bool = True, whole: bool = False
 ) -> str:
-    """Returns a sentence on how collectives and messages of a program travel over a fabric.
+    """Returns a sentence on the transport of a program's collectives and messages.
 
-    `whole` says that some collective is among all ranks.
+    `whole` is True if some collective includes all ranks.
 
     >>> describe_transport(Fabric("crossbar:ranks=2"))
     'messages over the routes of the fabric; collectives when both ends are ready'

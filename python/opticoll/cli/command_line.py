@@ -1,4 +1,4 @@
-"""Command lines from parameters: the options of a command, and each value as words of a shell.
+"""Command lines that reproduce parameters: a command, its options and their values.
 
 >>> from dataclasses import dataclass, field
 >>> @dataclass(frozen=True, kw_only=True)
@@ -23,13 +23,13 @@ from opticoll._core import Fabric
 from opticoll.errors import UsageError
 
 Value = bool | int | float | str | list[Any]
-"""Value of an option."""
+"""Value of an option in a study, a point or a command line."""
 
 STUDY_NAMES = {"source": "collective"}
-"""Names in studies of first words of a command that may also be a plan file."""
+"""Name in studies of the first argument, by its field; the argument may also be a plan file."""
 
 WITHOUT_EFFECT = ("jobs",)
-"""Options that change no row."""
+"""Options that do not change any row."""
 
 
 @dataclass(frozen=True)
@@ -44,35 +44,35 @@ class Option:
     hint: Any
     reads: Callable[[Any, Any], Any] | None
     unsaid: bool = False
-    """True if only Python can give the option."""
+    """True if only Python code can set the option."""
 
     @cached_property
     def many(self) -> bool:
         """True if the option may be given several times."""
         return any(get_origin(part) is list for part in (self.hint, *get_args(self.hint)))
 
-    def value(self, given: Value) -> Any:
-        """Returns the value that the command takes.
+    def value(self, stated: Value) -> Any:
+        """Converts a value to the type that the command requires.
 
-        Raises OpticollError if the given value has another type, or cannot be converted.
+        Raises OpticollError if the value cannot be converted.
         """
         from cyclopts import Token
 
         if self.hint is bool:
-            if not isinstance(given, bool):
-                raise UsageError(f"{self.name}: `{given}` is neither true nor false")
-            return given
+            if not isinstance(stated, bool):
+                raise UsageError(f"{self.name}: `{stated}` is neither true nor false")
+            return stated
         if self.many:
-            return [as_text(item) for item in (given if isinstance(given, list) else [given])]
-        if isinstance(given, list):
-            raise UsageError(f"{self.name}: `{given}` are several values; give one")
+            return [as_text(item) for item in (stated if isinstance(stated, list) else [stated])]
+        if isinstance(stated, list):
+            raise UsageError(f"{self.name}: `{stated}` are several values; give one")
         if self.reads is None:
-            return as_text(given)
-        return self.reads(self.hint, [Token(keyword=self.flag, value=as_text(given))])
+            return as_text(stated)
+        return self.reads(self.hint, [Token(keyword=self.flag, value=as_text(stated))])
 
 
 def as_text(value: Any) -> str:
-    """Returns a value as text for the command line."""
+    """Returns a value as the text that the command line accepts."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -81,7 +81,7 @@ def as_text(value: Any) -> str:
 
 
 def options(parameters: Any) -> dict[str, Option]:
-    """Returns the options of a class of parameters by their names in studies."""
+    """Returns the options of a parameter class by their names in studies."""
     if parameters not in _OPTIONS:
         _OPTIONS[parameters] = {option.name: option for option in _options(parameters, None)}
     return _OPTIONS[parameters]
@@ -93,12 +93,12 @@ _OPTIONS: dict[Any, dict[str, Option]] = {}
 def _options(kind: type, group: str | None) -> Iterator[Option]:
     from opticoll.cli.option_types import hints
 
-    known = hints(kind)
+    annotations = hints(kind)
     for field in dataclasses.fields(kind):
         if dataclasses.is_dataclass(field.default):
             yield from _options(type(field.default), field.name)
             continue
-        hint: Any = known[field.name]
+        hint: Any = annotations[field.name]
         remarks: tuple[Any, ...] = ()
         if get_origin(hint) is Annotated:
             hint, remarks = hint.__origin__, hint.__metadata__
@@ -121,19 +121,20 @@ def _options(kind: type, group: str | None) -> Iterator[Option]:
         )
 
 
-def line(command: str, parameters: type, given: Mapping[str, Value]) -> str:
-    """Returns the command line for a shell, with options by their names in studies."""
-    known = options(parameters)
+def line(command: str, parameters: type, values: Mapping[str, Value]) -> str:
+    """Returns a command line for a shell; options have their names in studies."""
+    by_name = options(parameters)
     places, words = [], []
-    for name, value in given.items():
-        option = known.get(name)
+    for name, value in values.items():
+        option = by_name.get(name)
         if option is None:
             continue
         if option.hint is bool:
             words += [option.flag if value else option.negative]
             continue
         for item in value if isinstance(value, list) else [value]:
-            # As a word of its own, a value that begins with a hyphen would be read as an option.
+            # A value that begins with a hyphen would be read as an option if it were a separate
+            # word.
             text = as_text(item)
             if not option.flag:
                 places.append(text)
@@ -144,19 +145,19 @@ def line(command: str, parameters: type, given: Mapping[str, Value]) -> str:
     return shlex.join(["opticoll", command, *places, *words])
 
 
-def words(command: str, places: Iterable[str], given: Mapping[str, object]) -> str:
-    """Returns the command line with options by their names on the command line; None is left out.
+def words(command: str, places: Iterable[str], values: Mapping[str, object]) -> str:
+    """Returns a command line, with option names as users write them, without options that are None.
 
     >>> words("plan", ["all_gather"], {"step_overhead": "1us", "root": None})
     'opticoll plan all_gather --step-overhead 1us'
     """
-    known = {name: str(value) for name, value in given.items() if value is not None}
-    named = [(f"--{name.replace('_', '-')}", value) for name, value in known.items()]
+    texts = {name: str(value) for name, value in values.items() if value is not None}
+    named = [(f"--{name.replace('_', '-')}", value) for name, value in texts.items()]
     return shlex.join(["opticoll", command, *places, *(word for pair in named for word in pair)])
 
 
 def _option_text(value: object) -> Any:
-    """Returns a value as the command line takes it, or None if no text stands for the value."""
+    """Returns a value as the command line accepts it; None if no text expresses the value."""
     if isinstance(value, Fabric):
         return value.spec
     if isinstance(value, os.PathLike):
@@ -165,11 +166,11 @@ def _option_text(value: object) -> Any:
 
 
 def line_of(command: str, parameters: Any, changes: Mapping[str, Any] | None = None) -> str | None:
-    """Returns the command line of parameters with `changes`, or None if a value has no text.
+    """Returns the command line of changed parameters; None if some value has no text.
 
-    Values that equal their defaults, and options that change no row, are left out.
+    Default values, and options that do not change the rows, are left out.
     """
-    given: dict[str, Value] = {}
+    stated: dict[str, Value] = {}
     for name, option in options(type(parameters)).items():
         holder = parameters if option.group is None else getattr(parameters, option.group)
         value = getattr(holder, option.field)
@@ -184,5 +185,5 @@ def line_of(command: str, parameters: Any, changes: Mapping[str, Any] | None = N
         texts = [_option_text(item) for item in (value if several else [value])]
         if None in texts or option.unsaid:
             return None
-        given[name] = texts if several else texts[0]
-    return line(command, type(parameters), given)
+        stated[name] = texts if several else texts[0]
+    return line(command, type(parameters), stated)

@@ -1,6 +1,6 @@
-"""Completion in the shell: scripts for bash, zsh and fish, with the names that commands take.
+"""Shell completion: scripts for bash, zsh and fish that contain the names of records.
 
-The scripts complete commands, options, and values that have names; where none fits, files.
+The scripts complete commands, options, and values that have names; otherwise they complete files.
 
 >>> "double_tree scatter_all_gather" in script("bash")
 True
@@ -34,7 +34,7 @@ OPTION_KINDS = {
     "start": ("start_rules",),
     "wavelength": ("wavelengths",),
 }
-"""Kinds of records that the values of an option name, by the name of the option."""
+"""Kind of records whose names are the values of an option, by the option's name."""
 
 COMMON_OPTIONS = ("--help", "--help-all", "--memory-limit")
 FIRST_OPTIONS = ("--completion", "--help", "--help-all", "--version")
@@ -68,7 +68,7 @@ complete -o default -F _opticoll opticoll
 
 
 def script(shell: Shell) -> str:
-    """Returns the completion script of a shell."""
+    """Returns the completion script for a shell."""
     places: dict[str, list[str]] = {}
     options: dict[str, list[str]] = {}
     values: dict[str, dict[str, list[str]]] = {}
@@ -105,12 +105,12 @@ def script(shell: Shell) -> str:
 
 
 def _has_same_words(by_command: dict[str, list[str]]) -> bool:
-    """Returns whether an option has the same words in all its commands."""
+    """Returns whether an option offers the same words in all commands that have it."""
     return len({*map(tuple, by_command.values())}) == 1
 
 
 def _words(option: command_line.Option, command: str) -> list[str]:
-    """Returns the known names that an option of a command takes; empty for other values."""
+    """Returns the names that an option of a command accepts; empty if its values have no names."""
     hints: list[Any] = [option.hint, *get_args(option.hint)]
     for hint in hints:
         if get_origin(hint) is Literal:
@@ -124,27 +124,27 @@ def _words(option: command_line.Option, command: str) -> list[str]:
         written = [*exports.KNOWN, *exports.FABRICS, *exports.CHOICES]
         return written if command == "export" else list(imported.KNOWN)
     kinds = OPTION_KINDS.get(option.name, ())
-    found = [record.name for kind in kinds for record in record_rows(kind)]
+    names = [record.name for kind in kinds for record in record_rows(kind)]
     if option.name == "kind":
-        found = [*KINDS, "formats", "schemas", *found]
+        names = [*KINDS, "formats", "schemas", *names]
     if option.name.startswith("algorithm") or option.name == "instead":
-        found.append(DEFAULT_ALGORITHM)
+        names.append(DEFAULT_ALGORITHM)
     for kind in ("settings", "burst_settings"):
         about = [record for record in record_rows(kind) if record.name == option.name and not kinds]
         lists = [
             part.meaning for record in about for part in record.options if part.name == "values"
         ]
-        found += [
+        names += [
             word
             for text in lists
             if re.fullmatch(r"\w+(, \w+)+", text)
             for word in text.split(", ")
         ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 def _cases(words: dict[str, list[str]]) -> str:
-    """Returns the branches of a `case` that sets the words of each name that has words."""
+    """Returns the branches of a shell `case`, which sets the words for each name."""
     some = {name: listed for name, listed in words.items() if listed}
     return "\n".join(
         f"        {name}) words='{' '.join(names)}' ;;" for name, names in some.items()
@@ -156,7 +156,7 @@ def _fish(
     values: dict[str, dict[str, list[str]]],
     places: dict[str, list[str]],
 ) -> str:
-    """Returns the fish script: a line for each command, option and first word of a command."""
+    """Returns the script for fish, with a line per command, option and first argument."""
     lines = [
         f"complete -c opticoll -n __fish_use_subcommand -f -a {name} -d {shlex.quote(summary)}"
         for name, summary in COMMANDS.items()

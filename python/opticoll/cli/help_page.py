@@ -1,4 +1,4 @@
-"""Help of commands as plain text: a page of 80 columns, panel by panel."""
+"""Help pages of commands as plain text, 80 columns wide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 MAX_WIDTH = 100
-"""Maximum width of a page in columns; the width is 80 if that of the terminal is unknown."""
+"""Maximum width of a page in columns; if the terminal's width is unknown, pages have 80."""
 
 MAX_NAME_WIDTH = 28
 """Maximum width of the column of option names; texts of longer names start on the next line."""
@@ -20,11 +20,11 @@ MIN_NAME_WIDTH = 16
 """Minimum width of the column of option names, so that the panels align."""
 
 METAVARS = {"STR": "TEXT", "INT": "N", "PATH": "FILE", "CHOICE": "NAME", "STR...": "TEXT"}
-"""Placeholder for the value of an option, by the name that cyclopts gives its type."""
+"""Placeholder for an option's value, by cyclopts' name of the value's type."""
 
 
 class HelpPage:
-    """Printer of usage, description and panels for cyclopts."""
+    """Printer of a help page's usage, description and panels, which cyclopts calls."""
 
     def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
         """Prints the usage line."""
@@ -40,7 +40,7 @@ class HelpPage:
         _print(console, *textwrap.wrap(plain(description), _width(console)), "")
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
-        """Prints a panel: its title, then a paragraph for each option."""
+        """Prints a panel: a title, and then a paragraph per option."""
         if not panel.entries:
             return
         rows = [(label(entry), described(entry)) for entry in panel.entries]
@@ -50,7 +50,7 @@ class HelpPage:
 
 
 def paragraphs(rows: list[tuple[str, str]], names: int, width: int) -> list[str]:
-    """Returns lines with names in a column of `names` characters, texts wrapped beside them."""
+    """Returns lines of two columns: names, `names` characters wide, and the wrapped texts."""
     margin = " " * (names + 4)
     lines = []
     for name, text in rows:
@@ -59,20 +59,20 @@ def paragraphs(rows: list[tuple[str, str]], names: int, width: int) -> list[str]
             lines.append(f"  {name}")
         else:
             wrapped[0] = f"  {name.ljust(names)}  {wrapped[0]}"
-        first, *rest = wrapped
+        first, *further = wrapped
         lines.append(first if len(name) <= names else margin + first)
-        lines += [margin + line for line in rest]
+        lines += [margin + line for line in further]
     return lines
 
 
 def label(entry: HelpEntry) -> str:
-    """Returns the names of an option and the placeholder of its value."""
-    known = METAVARS.get(entry.metavar or "", entry.metavar)
-    return ", ".join(entry.copy(metavar=known).display_labels_with_metavar)
+    """Returns the names of an option with the placeholder of its value."""
+    placeholder = METAVARS.get(entry.metavar or "", entry.metavar)
+    return ", ".join(entry.copy(metavar=placeholder).display_labels_with_metavar)
 
 
 def described(entry: HelpEntry) -> str:
-    """Returns the text of an option and its default."""
+    """Returns the description of an option with its default."""
     text = plain(entry.description)
     if entry.required:
         return f"{text} (required)"
@@ -83,7 +83,7 @@ def described(entry: HelpEntry) -> str:
 
 
 def example(commands: str, width: int = 80) -> str:
-    """Returns command lines for a shell, wrapped to `width` columns where their words allow it.
+    """Returns command lines for a shell, wrapped to `width` columns at blanks where possible.
 
     >>> print(example("opticoll plan all_gather --fabric optree_paper", 40))
     Example:
@@ -110,9 +110,11 @@ def example(commands: str, width: int = 80) -> str:
 
 
 def plain(text: Any) -> str:
-    """Returns the text of an object that cyclopts passes, without styles."""
-    found = getattr(text, "primary_renderable", text)
-    return str(getattr(found, "plain", None) or getattr(found, "markup", None) or found).strip()
+    """Returns the text of an object from cyclopts, without styles."""
+    renderable = getattr(text, "primary_renderable", text)
+    return str(
+        getattr(renderable, "plain", None) or getattr(renderable, "markup", None) or renderable
+    ).strip()
 
 
 def _width(console: Console) -> int:

@@ -1,11 +1,16 @@
-"""Command line; `opticoll COMMAND --help` lists the parameters of each command.
+"""Command line of opticoll; `opticoll COMMAND --help` lists the parameters of a command.
 
-Results go to standard output, everything else to standard error. Exit codes: 0 as asked, 1 a plan
-violates what it must keep, 2 bad input (one line says what, nothing is written), 70 a bug in
-opticoll, 130 interrupted, 141 the reader of standard output has gone.
+Results go to standard output, and all other messages to standard error. Exit codes:
 
-This is the only module that prints. Commands return text; `main` prints it when all is done, so
-that a failure leaves nothing behind on standard output.
+* 0: success
+* 1: a plan violates a rule
+* 2: invalid input; a single line names the problem, and nothing is written
+* 70: bug in opticoll
+* 130: interrupted
+* 141: the reader of standard output has ended
+
+Only this module prints. Commands return text, and `main` prints the text at the end, so a failure
+leaves nothing on standard output.
 """
 
 from __future__ import annotations
@@ -71,11 +76,11 @@ for _place, (_title, _commands) in enumerate(GROUPS.items()):
 
 
 TERMS = "Terms: https://github.com/opticoll/opticoll/blob/main/docs/glossary.md"
-"""Line of help that says where the terms of the output are explained."""
+"""Line of help pages on the page that explains the terms of the output."""
 
 
 def help_footer(words: Sequence[str]) -> str:
-    """Returns the lines below a help page: where to find more, and an example."""
+    """Returns the last lines of a help page: further commands, and an example."""
     name = next((word for word in words if word in COMMANDS), None)
     if words and not any(word in HELP_FLAGS for word in words):
         return ""
@@ -89,11 +94,11 @@ def help_footer(words: Sequence[str]) -> str:
 
 
 READER_GONE_CODE = 141
-"""Exit code of a process that SIGPIPE ends: 128 + 13."""
+"""Exit code after the reader of standard output has ended, as after SIGPIPE: 128 + 13."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command line and returns its exit code; `argv` are the arguments after `opticoll`."""
+    """Runs a command line, and returns the exit code; `argv` are the words after `opticoll`."""
     words = list(sys.argv[1:] if argv is None else argv)
     prepare()
     try:
@@ -126,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         say("; ".join(["opticoll: interrupted", *notes_of(error)]))
         return 130
     except SystemExit:
-        # rich, which prints the help, raises SystemExit when the reader of its output has gone.
+        # rich prints the help, and raises SystemExit if the reader of standard output has ended.
         return READER_GONE_CODE
     except OSError as error:
         try:
@@ -134,12 +139,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         except OSError:
             discard_output()
         place = "" if error.filename is None else f" `{error.filename}`"
-        # Before `print_result`, only help and the version are printed.
+        # Only help and version are printed before `print_result` is called.
         is_help = not words or {"--help", "--help-all", "--version"} & {*words}
         what = "print the result" if is_help else f"read or write{place}"
         return refuse(f"cannot {what}: {error.strerror or error}", None)
     except BaseException as error:
-        # An unexpected exception is a bug of opticoll; a panic of the compiled core is no
+        # An unexpected exception is a bug of opticoll. Panics of the compiled core are no
         # Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
@@ -148,9 +153,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def prepare() -> None:
-    """Repairs closed standard streams, and removes environment variables that figures ignore."""
+    """Repairs closed standard streams, and removes `IGNORED_VARIABLES` from the environment."""
     if sys.stderr is None:
-        # Otherwise the next file to be opened would take the descriptor of standard error.
+        # Otherwise the next file to be opened would become standard error.
         while (nowhere := os.open(os.devnull, os.O_WRONLY)) < STANDARD_ERROR:
             pass
         sys.stderr = os.fdopen(nowhere, "w")
@@ -164,22 +169,22 @@ def prepare() -> None:
 STANDARD_ERROR = 2
 
 IGNORED_VARIABLES = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
-"""Environment variables that may keep matplotlib from starting; figures ignore them."""
+"""Environment variables with which matplotlib may fail to start; figures ignore them."""
 
 MAX_WORD_LENGTH = 300
-"""Maximum number of characters of a word that a message repeats."""
+"""Maximum number of characters of a word in a message; longer words are cut."""
 
 
 def without_memory_limit(words: list[str]) -> list[str]:
-    """Sets the limit of `--memory-limit`, which all commands take; returns the other words."""
+    """Applies the option `--memory-limit`, which all commands have; returns the other words."""
     remaining, values = [], []
-    rest = iter(words)
-    for word in rest:
+    words_left = iter(words)
+    for word in words_left:
         option, equals, value = word.partition("=")
         if option != "--memory-limit":
             remaining.append(word)
         else:
-            values.append(value if equals else next(rest, ""))
+            values.append(value if equals else next(words_left, ""))
     if len(values) > 1:
         raise errors.UsageError("--memory-limit is given twice")
     if values == [""]:
@@ -189,7 +194,7 @@ def without_memory_limit(words: list[str]) -> list[str]:
 
 
 def rounded_rates(words: Sequence[str]) -> list[str]:
-    """Returns a note on each rate in the words that is not a whole number of bits per second."""
+    """Returns a note on each rate in `words` that is not a whole number of bits per second."""
     notes = {}
     for rate in re.findall(r"(?<==)[0-9.]+[A-Za-z]+/s", " ".join(words)):
         with suppress(errors.UnitError):
@@ -200,7 +205,7 @@ def rounded_rates(words: Sequence[str]) -> list[str]:
 
 @contextmanager
 def notes_printed() -> Iterator[None]:
-    """Prints notes on how files are read, each note once, as soon as it is known."""
+    """Prints each note on the reading of files once, as soon as it is issued."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", errors.ReadingNote)
         others = warnings.showwarning
@@ -218,13 +223,13 @@ def notes_printed() -> Iterator[None]:
 
 
 def print_result(text: str, code: int = 0) -> int:
-    """Prints a result and returns the exit code: `code`, or the code of a failure to print."""
+    """Prints a result; returns `code`, or another exit code if printing fails."""
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed")
         print(escaped_lines(text), end="", flush=True)
     except BrokenPipeError:
-        # The reader closed the pipe, as `| head` does.
+        # The reader has closed the pipe, as `| head` does.
         discard_output()
         return code or READER_GONE_CODE
     except OSError as error:
@@ -234,13 +239,13 @@ def print_result(text: str, code: int = 0) -> int:
 
 
 def discard_output() -> None:
-    """Redirects standard output to nowhere, so that Python does not fail at its exit."""
+    """Redirects standard output to the null device, so that Python's exit does not fail."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def one_line(error: BaseException) -> str:
-    """Returns an error as a line, with the file and line number of its origin."""
+    """Returns an error as one line, with the file and the line of code that raised it."""
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)
@@ -255,7 +260,7 @@ LIST_OPTIONS = ("--algorithms", "--fabrics", "--sizes", "--wavelengths", "--reco
 
 
 def split_value_hint(words: Sequence[str]) -> str | None:
-    """Returns a hint if a value was split into words, such as `4 MiB`, or a list with spaces."""
+    """Returns a hint if a value was split at blanks, such as `4 MiB` or a list with blanks."""
     for number, unit in pairwise(words):
         if re.fullmatch(r"[0-9.]+", number) and re.fullmatch(r"[kKMGTP]?i?B|[munp]?s", unit):
             return f"write {number}{unit}, without a space"
@@ -266,18 +271,18 @@ def split_value_hint(words: Sequence[str]) -> str | None:
 
 
 def say(line: str) -> None:
-    """Prints a line on standard error; does nothing if standard error is closed."""
+    """Prints a line on standard error, unless standard error is closed."""
     with suppress(OSError):
         print(shortened(escaped(line), MAX_WORD_LENGTH), file=sys.stderr, flush=True)
 
 
 def notes_of(error: BaseException) -> list[str]:
-    """Returns the notes of an error: which rows were written before it."""
+    """Returns the notes that were added to an error, such as the rows written before it."""
     return getattr(error, "__notes__", [])
 
 
 def refuse(message: str, hint: str | None, error: BaseException | None = None) -> int:
-    """Prints an error on standard error and returns the exit code, 2 (bad input) by default."""
+    """Prints an error on standard error, and returns the exit code: 2 for invalid input."""
     for note in [] if error is None else notes_of(error):
         say(f"opticoll: {note}")
     say(f"opticoll: error: {' '.join(message.split())}")

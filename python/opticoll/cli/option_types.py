@@ -1,6 +1,6 @@
-"""Options of commands: their declaration, and the conversion of words to values.
+"""Declarations of options, and the conversion of command-line words to values.
 
-Values are read more strictly than by cyclopts, and with our own messages.
+The conversion is stricter than cyclopts' own, and has clearer messages.
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ Converter = Callable[[Any, Sequence[Token]], Any]
 
 
 def whole(most: int | None = None, least: int | None = None) -> Converter:
-    """Returns a converter to a whole number from `least` to `most`; `1.5` and `0x3` are refused."""
+    """Returns a converter to whole numbers from `least` to `most`; it refuses `1.5` and `0x3`."""
 
     def convert(_: Any, tokens: Sequence[Token]) -> int:
         from opticoll.inputs.values import whole_number
@@ -40,7 +40,7 @@ def whole(most: int | None = None, least: int | None = None) -> Converter:
 
 
 def option(help: str | None = None, *, default: Any = None, **about: Any) -> Any:
-    """Declares an option as a field of a class of parameters.
+    """Declares an option, as a field of a parameter class.
 
     `about` are further arguments of cyclopts' `Parameter`, such as `group` or `converter`.
     """
@@ -48,22 +48,22 @@ def option(help: str | None = None, *, default: Any = None, **about: Any) -> Any
 
 
 def argument(help: str, *, default: Any = MISSING, **about: Any) -> Any:
-    """Declares a positional argument, as `option` does."""
+    """Declares a positional argument, as a field of a parameter class."""
     return field(default=default, kw_only=False, metadata={"option": Parameter(help=help, **about)})
 
 
 def count(
     help: str, most: int = 2**20, group: Group | None = None, *, default: Any = None, **about: Any
 ) -> Any:
-    """Declares an option that is a whole number from 1 to `most`."""
-    if group is not None:  # A group of None would hide the option from all help.
+    """Declares an option whose value is a whole number from 1 to `most`."""
+    if group is not None:  # cyclopts would hide an option whose group is None
         about["group"] = group
     reads = whole(least=1, most=most)
     return option(help, default=default, converter=reads, allow_leading_hyphen=True, **about)
 
 
 def hints(kind: type) -> dict[str, Any]:
-    """Returns the types of a class of parameters by their fields, annotated for cyclopts."""
+    """Returns the types of a parameter class's fields, with annotations for cyclopts."""
     types = get_type_hints(kind, include_extras=True)
     for declared in fields(kind):
         if is_dataclass(declared.default):
@@ -76,7 +76,7 @@ def hints(kind: type) -> dict[str, Any]:
 
 
 def _type_conversion(kind: Any) -> Parameter:
-    """Returns the conversion of words to a type; an option has a negative form only if declared."""
+    """Returns the conversion of words to a type; negative forms of options must be declared."""
     parts = [kind, *get_args(kind)]
     if any(get_origin(part) is Literal for part in parts):
         return Parameter(converter=choice)
@@ -86,13 +86,13 @@ def _type_conversion(kind: Any) -> Parameter:
 
 
 def text(_: Any, tokens: Sequence[Token]) -> str:
-    """Returns the text unchanged, for options that may be another object in Python."""
+    """Returns a word unchanged, for options that accept other objects in Python."""
     (token,) = tokens
     return token.value
 
 
 def listed(option: str, values: str | None) -> list[str]:
-    """Returns the values of an option, separated by commas, or one empty text without it."""
+    """Splits the values of an option at commas; returns one empty text if the option is missing."""
     parts = [part.strip() for part in (values or "").split(",")]
     if values is not None and not all(parts):
         raise errors.UsageError(f"{option}: `{values}` has nothing between two commas")
@@ -100,7 +100,7 @@ def listed(option: str, values: str | None) -> list[str]:
 
 
 def choice(kind: Any, tokens: Sequence[Token]) -> str:
-    """Converts a word to a value of a `Literal`, regardless of case and hyphens."""
+    """Converts a word to a value of a `Literal`, ignoring case and hyphens."""
     from opticoll.names import resolve
 
     (token,) = tokens
@@ -108,7 +108,7 @@ def choice(kind: Any, tokens: Sequence[Token]) -> str:
 
 
 def path(_: Any, tokens: Sequence[Token]) -> Path:
-    """Converts a word to a path; an empty word is refused."""
+    """Converts a word to a path; an empty word is an error."""
     (token,) = tokens
     if not token.value:
         raise errors.UsageError(f"{token.keyword} is empty; give the name of a file")
@@ -116,7 +116,7 @@ def path(_: Any, tokens: Sequence[Token]) -> Path:
 
 
 def literals(kind: Any) -> list[str]:
-    """Returns the values of a `Literal`, also inside of `Literal[...] | None`."""
+    """Returns the values of a `Literal`, or of `Literal[...] | None`."""
     return [
         value
         for part in get_args(kind)

@@ -1,4 +1,4 @@
-"""Options that several commands share, each described once."""
+"""Options that several commands share; each option is described once."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -14,13 +14,13 @@ from opticoll.cli import option_types
 
 
 class _Shown(Group):
-    """Group of options that `--help` leaves out and `--help-all` shows."""
+    """Group of options that `--help-all` shows and `--help` hides."""
 
     all = False
 
     @property
     def show(self) -> bool:
-        """True if the help that is printed shows these options."""
+        """True if the current help page shows the group."""
         return _Shown.all
 
 
@@ -39,7 +39,7 @@ FabricOption = Annotated[
 FabricsOption = Annotated[
     list[str] | None,
     Parameter(
-        help="Fabric: a preset, family:key=value,... or a file; one option for each fabric "
+        help="Fabric: a preset, family:key=value,... or a file; repeat the option for several "
         "(required)",
         negative=(),
     ),
@@ -55,8 +55,7 @@ SizeOption = Annotated[
 WavelengthOption = Annotated[
     str | None,
     Parameter(
-        help="Rule by which wavelengths are assigned; see `opticoll list wavelengths` "
-        "(default: auto)",
+        help="Algorithm that assigns wavelengths; see `opticoll list wavelengths` (default: auto)",
         metavar="RULE",
         group=FURTHER,
     ),
@@ -74,7 +73,7 @@ DemandOption = Annotated[
     str | None,
     Parameter(
         help="Bytes of each pair of ranks of an all_to_all: a CSV file, or uniform, random:seed=0, "
-        "zipf:exponent=1,seed=0, one_hot:seed=0 (default: the same of all pairs)",
+        "zipf:exponent=1,seed=0, one_hot:seed=0 (default: equal bytes for all pairs)",
         metavar="DEMAND",
         group=FURTHER,
     ),
@@ -82,7 +81,7 @@ DemandOption = Annotated[
 InputFormatOption = Annotated[
     str | None,
     Parameter(
-        help="Format of the file; see `opticoll list formats` (default: recognised by its content)",
+        help="Format of the file; see `opticoll list formats` (default: recognized by content)",
         metavar="NAME",
         group=FURTHER,
     ),
@@ -90,8 +89,8 @@ InputFormatOption = Annotated[
 InputRanksOption = Annotated[
     int | None,
     Parameter(
-        help="Number of ranks, for a file that does not state it, such as a result of TE-CCL "
-        "(default: from its vertices)",
+        help="Number of ranks, for a file that does not state the number, such as a result of "
+        "TE-CCL (default: derived from its vertices)",
         converter=option_types.whole(least=1),
         group=FURTHER,
     ),
@@ -103,7 +102,7 @@ JsonOption = Annotated[
 
 @contextmanager
 def all_settings_shown(shown: bool) -> Iterator[None]:
-    """Makes help show or hide further settings while the context lasts."""
+    """Shows or hides further settings in help pages within a `with` block."""
     _Shown.all = shown
     try:
         yield
@@ -112,22 +111,22 @@ def all_settings_shown(shown: bool) -> Iterator[None]:
 
 
 BOUND_SETTINGS = ("policy", "paths")
-"""Settings on which lower bounds depend."""
+"""Settings that lower bounds depend on."""
 
 PLAN_SETTINGS = ("issue", "overhead", "placement", "background")
-"""Settings of packets that apply to plans only."""
+"""Settings of the packet simulator that apply only to plans."""
 
 LIST_SETTINGS = ("source", "offered_load", "signalling", "assignment", "converters", "congestion")
-"""Settings of which a command compares several values; for packets also `routing`."""
+"""Settings that may have several values, which a command compares; for packets also `routing`."""
 
 
 def _simulators(record: Mapping[str, Any]) -> list[str]:
-    """Returns the names of the simulators that know a setting."""
+    """Returns the names of the simulators that have a setting."""
     return [fact["meaning"] for fact in record["options"] if fact["name"] == "simulator"]
 
 
 def _about(record: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the facts of a setting by name, such as its default and its unit."""
+    """Returns the properties of a setting by name, such as its default and its unit."""
     return {fact["name"]: fact["meaning"] for fact in record["options"]}
 
 
@@ -146,7 +145,7 @@ def _parameter(record: Mapping[str, Any], group: str | Group, text: str = "") ->
 
 
 def _metavar(about: Mapping[str, str]) -> str:
-    """Returns the placeholder for the value of a setting."""
+    """Returns the placeholder of a setting's value in help pages."""
     if "unit" in about:
         return {"time": "TIME", "bytes": "SIZE"}[about["unit"]]
     return "N" if about["values"].startswith("a whole number") else "TEXT"
@@ -156,32 +155,33 @@ _GROUPS: dict[str, Group] = {}
 
 
 def _further(record: Mapping[str, Any]) -> Group:
-    """Returns the group of settings that belong to the same simulators."""
+    """Returns the group of the settings that belong to the same simulators."""
     title = f"Settings of {' and '.join(_simulators(record))}"
     return _GROUPS.setdefault(title, _Shown(title, sort_key=5))
 
 
 def _group(name: str, options: Mapping[str, Parameter]) -> Any:
-    """Returns an object with a field for each option, all of them None."""
+    """Returns an object with a field for each option; all fields are None."""
     fields = [
         (option_name, Annotated[str | None, option], None)
         for option_name, option in options.items()
     ]
-    made = make_dataclass(name, fields, frozen=True)
-    made.__module__ = __name__  # cyclopts does not recognize a dataclass of the module `types`
-    return made()
+    group_class = make_dataclass(name, fields, frozen=True)
+    # cyclopts does not recognize a dataclass of the module `types`.
+    group_class.__module__ = __name__
+    return group_class()
 
 
 def _settings(
     kind: str, group: str | Group = "Options", without: Sequence[str] = ()
 ) -> dict[str, Parameter]:
-    """Returns a parameter for each setting of a kind."""
+    """Returns the command-line parameter of each setting of a kind."""
     wanted = (record for record in records(kind) if record["name"] not in without)
     return {record["name"]: _parameter(record, group) for record in wanted}
 
 
 def _method(name: str, without: Sequence[str] = (), group: str | Group = "Options") -> Any:
-    """Returns an object with a field for the simulator and one for each recorded setting."""
+    """Returns an object with fields for the simulator and for the simulators' settings."""
     simulators = ", ".join(record["name"] for record in records("simulators"))
     text = f"Simulator: {simulators} (default: that of the fabric)"
     simulator = Parameter(help=text, metavar="NAME", group=group)
@@ -189,7 +189,7 @@ def _method(name: str, without: Sequence[str] = (), group: str | Group = "Option
 
 
 def _packets() -> dict[str, Parameter]:
-    """Returns the settings of packets without plans; `routing` also applies to bursts."""
+    """Returns the settings of packet traffic without plans; `routing` also applies to bursts."""
     others = [
         record["name"] for record in records("settings") if "packet" not in _simulators(record)
     ]
@@ -202,11 +202,11 @@ def _packets() -> dict[str, Parameter]:
 
 
 def _bounded() -> dict[str, Parameter]:
-    """Returns the settings on which bounds depend."""
+    """Returns the settings that lower bounds depend on."""
     return {name: value for name, value in _settings("settings").items() if name in BOUND_SETTINGS}
 
 
-# Objects without given options: defaults of the fields of classes of parameters.
+# Objects in which no option is given: defaults for the fields of parameter classes.
 METHOD: Any = _method("MethodOptions")
 FURTHER_METHOD: Any = _method("FurtherMethodOptions", group=FURTHER)
 REPLAY: Any = _method("ReplayOptions", ("start", "endpoint", "issue", "overhead"))

@@ -1,4 +1,4 @@
-"""Progress of a command on standard error: a bar at a terminal, lines in a log."""
+"""Progress of a command on standard error: a bar on a terminal, or lines in a log."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 FORWARDS_PER_SECOND = 3_000_000
-"""Forwards per second of the packet simulator on a processor of 2024 (order of magnitude)."""
+"""Chunks that the packet simulator forwards per second on a processor of 2024 (roughly)."""
 
 LINE_S = 10.0
 """Seconds between two lines of a log."""
 
 MIN_ANNOUNCED_FORWARDS = FORWARDS_PER_SECOND
-"""Minimum number of forwards that is announced: fewer take less than a second."""
+"""Minimum number of forwarded chunks that is announced; fewer take less than a second."""
 
 
 class Waiting:
-    """Label and progress of the work, on standard error.
+    """Reporter of the label and the progress of the work on standard error.
 
-    At a terminal it is a progress bar, once a second has passed; otherwise a line every 10 s.
+    On a terminal, a progress bar appears after one second. Otherwise a line is printed every 10 s.
     """
 
     def __init__(self, label: str) -> None:
@@ -58,14 +58,14 @@ class Waiting:
                 self._bar.stop()
 
     def announce_work(self, messages: int, chunks: int, forwards: int) -> None:
-        """Prints the amount of work of the packet simulator, if the work takes over a second."""
+        """Prints the packet simulator's amount of work, if the work takes more than a second."""
         if forwards < MIN_ANNOUNCED_FORWARDS:
             return
         line = f"{messages} messages in {chunks} chunks, about {forwards:.2g} forwards by routers"
         self._write(f"{line}: some {forwards / FORWARDS_PER_SECOND:.0f} s")
 
     def update(self, label: str, done: int, total: int) -> None:
-        """Updates the label and the progress: item `done` of `total`."""
+        """Updates the label, and the number of the current item among `total`."""
         with self._lock:
             self._label, self._done, self._total = label, done, total
             if self._bar is not None and self._task is not None:
@@ -79,7 +79,7 @@ class Waiting:
         while not self._ended.wait(LINE_S):
             with self._lock:
                 line = f"{self._label}, {self._done} of {self._total}"
-                # The labels of sweeps contain the count already.
+                # The labels of sweeps already contain the count.
                 line = line if self._total and str(self._total) not in self._label else self._label
                 if not self._ended.is_set():
                     self._write(f"{escaped(line)}; {duration(time.monotonic() - self._started)}")

@@ -1,4 +1,4 @@
-"""Commands as records, and their execution: text, JSON, files and exit code from their rows.
+"""Commands as records, and their execution: the rows give text, JSON, files and the exit code.
 
 >>> from collections.abc import Iterator
 >>> from dataclasses import dataclass, field
@@ -56,10 +56,10 @@ R = TypeVar("R", bound=Row)
 
 @dataclass(frozen=True)
 class File(Generic[A, R]):
-    """File that a command can write beside its answer.
+    """File that a command can write in addition to its answer.
 
-    `write` returns the files written if they differ from the given path. A file of rows
-    is also written with the rows computed so far when the work does not end well.
+    `write` returns paths if they differ from the given path. If the work fails, a file of rows
+    contains the rows that were computed before.
     """
 
     option: str
@@ -77,21 +77,21 @@ def text_file(
     *,
     of_rows: bool = False,
 ) -> File[A, R]:
-    """Returns the file of an option that writes one kind of content; plans take any ending."""
+    """Returns the `File` of an option for one kind of content; plans may have any ending."""
     from opticoll.formats.atomic import check_writable, is_device
 
-    known = suffixes(holds)
+    endings = suffixes(holds)
 
     def check(path: Path) -> None:
-        if holds != "plan" and path.suffix.lower() not in known and not is_device(path):
-            raise errors.UsageError(f"--{option}: `{path}` must end in {' or '.join(known)}")
+        if holds != "plan" and path.suffix.lower() not in endings and not is_device(path):
+            raise errors.UsageError(f"--{option}: `{path}` must end in {' or '.join(endings)}")
         check_writable(path)
 
     return File(option, help, write, check, of_rows)
 
 
 def plan_file(help: str) -> File[A, R]:
-    """Returns the file of `--output`, which holds the plan of the only row."""
+    """Returns the `File` of the option `--output`, which contains the plan of the only row."""
 
     def write(parameters: A, rows: list[R], path: Path) -> None:
         named_format("plan", str(path)).write(vars(rows[0])["plan"], path)
@@ -102,7 +102,7 @@ def plan_file(help: str) -> File[A, R]:
 def rows_file(
     rows_of: Callable[[A, list[R]], Sequence[Row | Mapping[str, object]]] | None = None,
 ) -> File[A, R]:
-    """Returns the file of `--csv`: the rows, or the rows that `rows_of` derives from them."""
+    """Returns the `File` of the option `--csv`, with the rows, or with `rows_of(rows)`."""
 
     def write(parameters: A, rows: list[R], path: Path) -> None:
         shown = rows if rows_of is None else rows_of(parameters, rows)
@@ -113,7 +113,7 @@ def rows_file(
 
 
 def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> File[A, R]:
-    """Returns the file of `--figure`."""
+    """Returns the `File` of the option `--figure`, which `draw` writes."""
 
     def check(path: Path) -> None:
         from opticoll.plot.output import check_path
@@ -127,30 +127,16 @@ def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> Fi
 class Command(Generic[A, R]):
     """Command: its parameters, computation, rows, text and files.
 
-    name
-        Its name on the command line.
-    example
-        A command line.
-    parameters
-        A frozen dataclass of parameters, annotated for the command line.
-    rows
-        The class of its rows; several where the parameters choose.
-    compute
-        Yields rows as they are finished.
-    text
-        The rows as people read them.
-    progress_label
-        Initial label of the progress bar.
-    shape
-        JSON is a list of the rows, the only one (`row`), or a list where there are several.
-    files
-        Files that the command can write beside its answer.
-    cache_key
-        Key of all inputs of the plan: points of a study with the same key share a plan.
-    row_options
-        The options with which a row is the only answer, if the parameters ask for several rows.
-    names
-        Names that the first argument can have, if the core has no records of them.
+    `example` is a command line. `parameters` is a frozen dataclass whose annotations describe the
+    command line. `rows` is the class of the rows, or several classes among which the parameters
+    choose. `compute` yields rows as soon as they are computed, and `text` prints them for people.
+
+    `progress_label` is the first label of the progress bar. `shape` says whether the JSON output is
+    a list of rows, the only row (`row`), or a list only if there are several rows. `files` are
+    files that the command can write. `cache_key` returns a key of all inputs of the plan; points of
+    a study with the same key share a plan. `row_options` returns the options that reproduce a
+    single row. `names` are the possible values of the first argument, if the core has no records of
+    them.
     """
 
     name: str
@@ -167,15 +153,15 @@ class Command(Generic[A, R]):
     names: Collection[str] = ()
 
     def schema(self) -> dict[str, Any]:
-        """Returns the JSON schema of the output of the command."""
+        """Returns the JSON schema of the command's output."""
         from opticoll.outputs.rows import schema
 
         classes = self.rows if isinstance(self.rows, tuple) else (self.rows,)
         shapes: list[dict[str, Any]] = []
-        known: dict[str, Any] = {}
+        definitions: dict[str, Any] = {}
         for kind in classes:
             row_schema = schema(kind)
-            known |= row_schema.pop("$defs", {})
+            definitions |= row_schema.pop("$defs", {})
             if self.shape != "rows":
                 shapes.append(row_schema)
             if self.shape != "row":
@@ -185,22 +171,25 @@ class Command(Generic[A, R]):
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": f"What `opticoll {self.name} --json` prints",
             **(shapes[0] if len(shapes) == 1 else {"oneOf": shapes}),
-            **({"$defs": known} if known else {}),
+            **({"$defs": definitions} if definitions else {}),
         }
 
 
 @dataclass
 class Answer:
-    """Answer of a command: text for standard output, notes for standard error and the exit code."""
+    """Answer of a command: standard output, notes for standard error, and the exit code."""
 
     text: str
     code: int = 0
     notes: list[str] = field(default_factory=list)
     failure: BaseException | None = None
-    """Exception of the first file that could not be written."""
+    """Exception of the first file that could not be written, or None."""
 
     def write(self, path: Path, write: Callable[[], Sequence[Path] | None]) -> None:
-        """Writes a file; a failure is kept in `failure` and does not affect the other files."""
+        """Writes a file.
+
+        Stores an exception in `failure`, so that other files are still written.
+        """
         from opticoll.formats.atomic import together
 
         try:
@@ -213,12 +202,12 @@ class Answer:
 
 
 def run(command: Command[A, R], **values: Any) -> list[R]:
-    """Returns the rows of a command in Python; settings of groups are given like other values."""
+    """Runs a command from Python, and returns its rows; settings are arguments like all others."""
     return list(computed(command, _grouped(command.parameters, values), Watch()))
 
 
 def computed(command: Command[A, R], parameters: A, watch: Watch) -> Iterator[R]:
-    """Yields the rows of a command; a row with a field `command` gets the line that computes it."""
+    """Yields a command's rows; a field `command` gets the command line that computes the row."""
     for row in command.compute(parameters, watch):
         if getattr(row, "command", None) is not OMITTED:
             yield row
@@ -229,7 +218,7 @@ def computed(command: Command[A, R], parameters: A, watch: Watch) -> Iterator[R]
 
 
 def _grouped(kind: type[A], values: dict[str, Any]) -> A:
-    """Returns parameters from values by name, including those of groups of settings."""
+    """Returns parameters from values by name, which may include settings of groups."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     arguments = {
         declared.name: values.pop(declared.name) for declared in fields if declared.name in values
@@ -237,8 +226,8 @@ def _grouped(kind: type[A], values: dict[str, Any]) -> A:
     for declared in fields:
         if dataclasses.is_dataclass(declared.default) and declared.name not in arguments:
             group = [part.name for part in dataclasses.fields(declared.default)]
-            given = {name: values.pop(name) for name in group if name in values}
-            arguments[declared.name] = dataclasses.replace(declared.default, **given)  # type: ignore[type-var]
+            group_values = {name: values.pop(name) for name in group if name in values}
+            arguments[declared.name] = dataclasses.replace(declared.default, **group_values)  # type: ignore[type-var]
     if values:
         raise TypeError(f"there is no parameter {', '.join(values)}")
     return kind(**arguments)
@@ -252,7 +241,8 @@ def answer(
     Raises
     ------
     OpticollError
-        Bad input. The rows computed so far have been written if a file of rows is given.
+        The input is invalid. Rows that were computed before are written to the file of rows, if
+        any.
     """
     from opticoll.cli.progress import Waiting
 
@@ -262,7 +252,7 @@ def answer(
     rows: list[R] = []
     with (
         Waiting(command.progress_label) as waiting,
-        # A user's algorithm may print; standard output is for results only.
+        # Standard output is for results only, but a user's algorithm may print.
         redirect_stdout(sys.stderr),
         _kept_on_failure(asked_for, parameters, rows),
     ):
@@ -298,7 +288,7 @@ def _json(value: object) -> str:
 def _kept_on_failure(
     files: Sequence[tuple[File[A, R], Path]], parameters: A, rows: list[R]
 ) -> Iterator[None]:
-    """Writes the rows computed so far to the files of rows if the work fails."""
+    """Writes the rows that were computed so far to the files of rows, if the work fails."""
     try:
         yield
     except BaseException as failure:
@@ -318,9 +308,9 @@ NO_OPTIONS = SimpleNamespace()
 
 
 def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
-    """Returns the function of a command for cyclopts, from its parameters, its files and `--json`.
+    """Returns a function for cyclopts with a command's parameters, its files, and `--json`.
 
-    Fields that are not keyword-only are positional.
+    Fields of the parameters that are not keyword-only become positional arguments.
     """
     from cyclopts import Parameter
 
@@ -383,7 +373,7 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
 
 
 def _group(name: str, fields: Sequence[tuple[str, Any, Any]]) -> Any:
-    """Returns a dataclass of options whose fields cyclopts reads."""
+    """Returns a dataclass of options that cyclopts can read."""
     group = make_dataclass(name, fields, frozen=True, kw_only=True)
     group.__module__ = __name__  # cyclopts does not recognize a dataclass of the module `types`
     return group

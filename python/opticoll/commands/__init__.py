@@ -1,6 +1,6 @@
-"""Commands, one module each: parameters, computation, rows, text and figure.
+"""Commands, one module each, with parameters, computation, rows, text and figure.
 
-A module is loaded when its command runs, so that `opticoll --help` is fast.
+A module is imported when its command runs, so that `opticoll --help` starts quickly.
 """
 
 from importlib import import_module
@@ -45,7 +45,7 @@ COMMANDS = {name: summary for group in GROUPS.values() for name, summary in grou
 
 
 def installed() -> dict[str, Any]:
-    """Returns the record of each installed command by name."""
+    """Returns the records of all installed commands by name."""
     from opticoll.errors import UsageError
 
     records = {}

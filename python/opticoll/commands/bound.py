@@ -1,4 +1,4 @@
-"""Lower bounds on the time of any plan of a collective on a fabric."""
+"""Command `bound`: lower bounds on the time of any plan of a collective on a fabric."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -60,10 +60,12 @@ class WitnessRow(Row):
 
     ranks: list[Count] = means("Ranks on one side of the cut; empty if multipliers prove the bound")
     parts: Count = means(
-        "Number of parts of these ranks: 1 for a cut; several if the data for all parts cross the "
-        "links together; 0 for a bound by multipliers"
+        "Number of parts that these ranks form: 1 for a simple cut; several if the data for all "
+        "parts cross the links together; 0 for multipliers"
     )
-    links: list[str] = means("Links into or out of this side, or links with multipliers")
+    links: list[str] = means(
+        "Links that lead into or out of these ranks; or links with multipliers"
+    )
     multipliers: list[Count] = means(
         "Multipliers of the links in a linear program, as multiples of one unit; empty for a cut"
     )
@@ -78,7 +80,7 @@ class BoundRow(Row):
         "Lower bound on the time of any plan; `direct` holds only for plans without relays", "time"
     )
     witness: WitnessRow | None = means(
-        "Cut or multipliers that prove the bound", absent="neither proves the bound"
+        "Cut or multipliers that prove the bound", absent="the bound has no such proof"
     )
 
 
@@ -97,7 +99,7 @@ class BoundsRow(Row):
     optimum: str | None = means(
         "Throughput optimum: seconds for a block of 10^9 bytes (of broadcast, reduce and "
         "all_reduce: for a vector), as an exact fraction",
-        absent="it is not known exactly",
+        absent="the optimum is not known exactly",
     )
     optimum_lower_bound: str | None = means(
         "Lower bound on the optimum as a fraction, in the unit of `optimum`", absent="none is known"
@@ -106,8 +108,8 @@ class BoundsRow(Row):
         "Upper bound on the optimum as a fraction, in the unit of `optimum`", absent="none is known"
     )
     intact_lower_bound: str | None = means(
-        "Fraction `optimum_lower_bound` of the same fabric without broken parts",
-        absent="nothing is broken, or none is known",
+        "Value of `optimum_lower_bound` for the same fabric without broken parts",
+        absent="nothing is broken, or no such fraction is known",
     )
     algbw_bytes_per_s: float | None = means(
         "Upper bound on the algorithm bandwidth in bytes per second, from `optimum_lower_bound`; a "
@@ -115,14 +117,14 @@ class BoundsRow(Row):
         absent="no fraction is known",
     )
     bounds: list[BoundRow] = means(
-        "Lower bounds on the time for the size that are above zero, the greatest first; `direct`, "
-        "which holds only for plans without relays, last"
+        "Lower bounds above zero on the time at this size, the greatest first; `direct`, which "
+        "holds only for plans without relays, is last"
     )
     command: str = command_field(default=OMITTED)
 
 
 def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
-    """Finds the throughput optimum and all bounds on time.
+    """Computes the throughput optimum and all lower bounds on the time.
 
     Raises
     ------
@@ -143,10 +145,10 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     lower, upper = (None, None) if demand else optimum(kind, fabric, root)
     broken = fabric.intact != fabric and demand is None
     before, _ = optimum(kind, fabric.intact, root) if broken else (None, None)
-    # The buffer holds the blocks of all ranks.
+    # The buffer contains the blocks of all ranks.
     gathered = kind in ("all_gather", "reduce_scatter", "gather", "scatter", "all_to_all")
     buffer = GIGABYTE * (fabric.ranks if gathered else 1)
-    policy, found = _core.time_bounds(
+    policy, time_bounds = _core.time_bounds(
         kind, fabric, size_bytes, root, parameters.method.policy, parameters.method.paths, demand
     )
     bounds = [
@@ -158,7 +160,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
             if shown is None
             else WitnessRow(ranks=shown[0], parts=shown[1], links=shown[2], multipliers=shown[3]),
         )
-        for time_ps, name, assumption, shown in found
+        for time_ps, name, assumption, shown in time_bounds
     ]
     if demand is None:
         bounds += _linear_program_bound(kind, fabric, size_bytes)
@@ -170,12 +172,14 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
         size_bytes=size_bytes,
         size_convention=collective.size_convention,
         policy=policy,
-        optimum=str(lower) if lower is not None and lower == upper else None,
+        optimum=str(lower)
+        if lower is not None and lower == upper
+        else None,
         intact_lower_bound=None if before is None else str(before),
         optimum_lower_bound=None if lower is None else str(lower),
         optimum_upper_bound=None if upper is None else str(upper),
         algbw_bytes_per_s=float(buffer / lower) if lower else None,
-        # Bounds that hold for all plans come first.
+        # Bounds on all plans precede bounds on direct plans.
         bounds=sorted(
             filter(lambda bound: bound.time_s > 0, bounds),
             key=lambda bound: (bound.name == "direct", -bound.time_s),
@@ -184,7 +188,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
 
 
 def _linear_program_bound(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iterator[BoundRow]:
-    """Yields the linear program's bound on an all_to_all if it improves on the core's bounds."""
+    """Yields the linear program's bound on an all_to_all if it exceeds the core's bounds."""
     proved = proved_time(kind, fabric, size_bytes)
     if proved is None:
         return
@@ -205,7 +209,7 @@ def _linear_program_bound(kind: str, fabric: _core.Fabric, size_bytes: int) -> I
 
 
 MAX_NAMED_LINKS = 4
-"""Maximum number of links of a cut in text."""
+"""Maximum number of links of a cut that the text names."""
 
 
 def _text(parameters: Parameters, rows: list[BoundsRow]) -> str:
@@ -217,8 +221,10 @@ def _text(parameters: Parameters, rows: list[BoundsRow]) -> str:
         for text in (row.optimum_lower_bound, row.optimum_upper_bound, row.intact_lower_bound)
     )
     if least is not None:
-        known = f"optimum: {seconds(least, most)} {unit(row.collective)}"
-        lines.append(known + ("" if before is None else f"; {exact(before)} with nothing broken"))
+        optimum_text = f"optimum: {seconds(least, most)} {unit(row.collective)}"
+        lines.append(
+            optimum_text + ("" if before is None else f"; {exact(before)} with nothing broken")
+        )
     elif row.policy is not None:
         lines.append("optimum: computed on electrical fabrics only, whose links are always up")
     if row.algbw_bytes_per_s is not None:
@@ -242,7 +248,7 @@ def _text(parameters: Parameters, rows: list[BoundsRow]) -> str:
         ]
     shown = next((bound for bound in row.bounds if bound.witness), None)
     if shown is not None and shown.witness is not None:
-        # If the greatest bound is one on latency, the witness is that of a smaller bound.
+        # The greatest bound may be one on latency, without a witness; then show a smaller bound's.
         whose = "" if shown.time_s == row.bounds[0].time_s else f" of {shown.name}"
         lines += ["", f"bottleneck{whose}: {_bottleneck(shown.witness)}"]
     if row.collective == "all_to_all" and row.optimum is None and least is not None:
@@ -268,7 +274,7 @@ def _bottleneck(witness: WitnessRow) -> str:
 
 
 def _ranges(ranks: list[int]) -> str:
-    """Returns ranks in ascending order, consecutive ones as `first-last`.
+    """Returns ranks in ascending order, with consecutive ranks written as `first-last`.
 
     >>> _ranges([0, 1, 2, 5, 7, 8])
     '0-2, 5, 7-8'

@@ -1,4 +1,4 @@
-"""Collectives over lightpaths whose setup other traffic may block.
+"""Command `congestion`: collectives over lightpaths that random bursts may block.
 
 >>> import opticoll
 >>> row = opticoll.congestion(
@@ -67,7 +67,7 @@ from opticoll.outputs.watch import Watch
 EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
 OWN_OPTIONS = ("offered_load", "seed", "replications")
-"""Settings of bursts that have an option of the command."""
+"""Settings of bursts for which the command has separate options."""
 
 PLACEMENTS = {
     "natural": "rank r of the first collective at host r, then those of the second",
@@ -77,10 +77,10 @@ PLACEMENTS = {
 """Placements of ranks on hosts, and their meanings."""
 
 DEFAULT_POLICY = "all_or_nothing"
-"""Default policy, under which collectives cannot deadlock."""
+"""Default policy, with which collectives cannot deadlock."""
 
 DEFAULT_REPLICATIONS = 20
-"""Default number of replications of a case."""
+"""Default number of replications per case."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class Congestion:
         group=FURTHER,
     )
     placement: str = option(
-        "Placement of ranks: natural, spread or best (least bytes times hops found); "
+        "Placement of ranks: natural, spread or best (smallest known sum of bytes times hops); "
         "several with commas",
         default="natural",
     )
@@ -112,8 +112,8 @@ class Congestion:
         allow_leading_hyphen=True,
     )
     bursts: str | None = option(
-        "Settings of the bursts, as for `traffic`, such as "
-        "source=poisson,size=50MB (default: those of `traffic`)",
+        "Settings of the bursts, such as source=poisson,size=50MB; see `traffic` for a list "
+        "(default: the defaults of `traffic`)",
         group=FURTHER,
     )
     settings: Any = CONGESTION
@@ -133,7 +133,9 @@ class Congestion:
 
 
 class CongestionRow(Row):
-    """A simulated case. Times are of replications in which no collective gave up; sums are over the
+    """A simulated case.
+
+    Times are taken only from replications in which no collective gave up. Sums run over the
     collectives of a replication.
     """
 
@@ -149,24 +151,30 @@ class CongestionRow(Row):
     injection_bandwidth: BitsPerSecond = means(
         "Bandwidth that a host can inject: the rate of a wavelength for each of its ports"
     )
-    copies: Positive = means("Number of collectives at once")
+    copies: Positive = means("Number of simultaneous collectives")
     congestion: str = means("Reaction to a blocked lightpath: all_or_nothing, retry or degrade")
-    ports: Positive = means("Number of lightpaths of a host at once")
+    ports: Positive = means("Maximum number of simultaneous lightpaths of a host")
     placement: str = means("Placement of ranks: natural, spread or best")
     offered_load: Load = means(
-        "Offered load of each host by bursts beside; 0: no bursts", "offered load"
+        "Offered load of background bursts per host; 0: no bursts", "offered load"
     )
     settings: str = means("Other settings, as name=value with spaces between them")
     replications: Positive = means("Number of independent replications")
-    failed: Count = means("Number of replications in which a collective gave up; they have no time")
+    failed: Count = means(
+        "Number of replications in which a collective gave up; such replications have no time"
+    )
     time_s: Seconds | None = means(
         "Mean time until the last collective of a replication ends", "time", absent="all gave up"
     )
     time_low_s: SignedSeconds | None = means(
-        "Lower end of the mean's interval of 95 % (Student)", "from", absent="fewer than two times"
+        "Lower end of the 95 % confidence interval of the mean (Student)",
+        "from",
+        absent="fewer than two replications have a time",
     )
     time_high_s: SignedSeconds | None = means(
-        "Upper end of the interval", "to", absent="fewer than two times"
+        "Upper end of the confidence interval",
+        "to",
+        absent="fewer than two replications have a time",
     )
     longest_s: Seconds | None = means("Longest time of a replication", absent="all gave up")
     waited_s: Seconds = means(
@@ -176,19 +184,18 @@ class CongestionRow(Row):
     blocked: Number = means("Mean number of blocked requests of a replication")
     phases: Number = means("Mean number of phases executed in a replication")
     degraded: Number = means(
-        "Mean number of phases of a replication that were cut since they were blocked", "cut"
+        "Mean number of phases in a replication that were divided because a lightpath was blocked",
+        "cut",
     )
     bursts: Count = means("Number of background bursts, summed over all replications")
     burst_loss: Fraction | None = means(
-        "Share of the background bursts that was lost", "burst loss", absent="there are no bursts"
+        "Share of the background bursts that were lost", "burst loss", absent="there are no bursts"
     )
-    hop_bytes: Bytes = means("Bytes of all transfers times the links of their routes")
-    hop_bytes_bound: Bytes = means("Lower bound on the bytes times links of any placement")
-    hop_bytes_optimal: bool = means(
-        "Whether the placement is proved to have the fewest bytes times links"
-    )
+    hop_bytes: Bytes = means("Sum over all transfers of bytes times links of the route")
+    hop_bytes_bound: Bytes = means("Lower bound on this sum for any placement")
+    hop_bytes_optimal: bool = means("Whether the placement is proved to have the smallest sum")
     verified: bool = means(
-        "Whether every collective that ended delivered the data that it demands, in the right order"
+        "Whether every completed collective delivered all required data in a valid order"
     )
     failure: str = means("Reason why the first collective gave up; empty if none gave up")
     command: str = command_field(default=OMITTED)
@@ -197,7 +204,7 @@ class CongestionRow(Row):
 
 @dataclass(frozen=True)
 class _Case:
-    """Collective, its placement, and the bursts beside it; settings are texts as for the core."""
+    """Case: a collective, its placement, and the bursts; settings are texts, as in the core."""
 
     fabric: str
     collective: str
@@ -211,7 +218,7 @@ class _Case:
     settings: Mapping[str, str]
 
     def value(self, name: str) -> str:
-        """Returns the value of a setting, or its default."""
+        """Returns the value of a setting, by default the setting's default."""
         if name == "replications" and name not in self.settings:
             return str(DEFAULT_REPLICATIONS)
         return self.settings.get(name, defaults("congestion_settings", "burst_settings")[name])
@@ -219,7 +226,7 @@ class _Case:
 
 @dataclass(frozen=True)
 class _Places:
-    """Hosts of each collective's ranks, and the links that its bytes use."""
+    """Placement: the hosts of each collective's ranks, and the links that the bytes use."""
 
     hosts: list[list[int]]
     hop_bytes: int
@@ -228,16 +235,16 @@ class _Places:
 
 
 def compute(parameters: Congestion, watch: Watch) -> Iterator[CongestionRow]:
-    """Simulates the cases one after the other; the results do not depend on the number of threads.
+    """Simulates the cases one after another; results do not depend on the number of threads.
 
-    The transfers of every replication are verified again, in order of arrival.
+    The transfers of every replication are verified again, in the order of their arrival.
 
     Raises
     ------
     Refuted
-        The algorithm's plan is wrong.
+        The algorithm's plan violates a rule.
     OpticollError
-        A name is unknown, the ranks do not fit the network, or a setting is invalid.
+        A name is unknown, the network has too few hosts for the ranks, or a setting is invalid.
     """
     cases = _cases(parameters)
     threads = parameters.jobs or os.cpu_count() or 1
@@ -249,9 +256,9 @@ def compute(parameters: Congestion, watch: Watch) -> Iterator[CongestionRow]:
         def progress(replications: int, before: int = before) -> None:
             watch.update("replications", before + replications, target)
 
-        # Cases that differ only in bursts and policies share plan and placement.
-        known = (case.fabric, case.collective, case.algorithm, case.size_bytes, case.ranks)
-        key: tuple[object, ...] = (*known, case.copies, case.root, case.placement)
+        # Cases that differ only in bursts and policies share the plan and the placement.
+        plan_inputs = (case.fabric, case.collective, case.algorithm, case.size_bytes, case.ranks)
+        key: tuple[object, ...] = (*plan_inputs, case.copies, case.root, case.placement)
         chooses = canonical(case.algorithm, [DEFAULT_ALGORITHM]) is not None
         if chooses:
             key = (*key, *sorted(case.settings.items()))
@@ -276,26 +283,28 @@ def compute(parameters: Congestion, watch: Watch) -> Iterator[CongestionRow]:
 
 def _cases(parameters: Congestion) -> list[_Case]:
     """Returns a case for each combination of options."""
-    given = {
+    settings = {
         name: str(text) for name, text in vars(parameters.settings).items() if text is not None
     }
     if isinstance(parameters.bursts, Mapping):
-        given |= parameters.bursts
+        settings |= parameters.bursts
     else:
         seed = 1 if parameters.seed is None else parameters.seed
-        given |= {**_burst_settings(parameters.bursts), "seed": str(seed)}
+        settings |= {**_burst_settings(parameters.bursts), "seed": str(seed)}
     if parameters.replications is not None:
-        given["replications"] = str(parameters.replications)
+        settings["replications"] = str(parameters.replications)
     if parameters.fabric is None:
         raise UsageError(f"--fabric is missing; give {EXAMPLE} or the like")
     kind = collective_kind(parameters.collective)
     check_root(kind, parameters.root)
     size_bytes = to_bytes(DEFAULT_SIZE if parameters.size is None else parameters.size)
-    policies = option_types.listed("--congestion", given.pop("congestion", None))
+    policies = option_types.listed("--congestion", settings.pop("congestion", None))
     placements = option_types.listed("--placement", parameters.placement)
     offered_loads = option_types.listed("--offered-load", str(parameters.offered_load))
     loads = [_number(text) for text in offered_loads]
-    if parameters.seed is not None and not _draws(parameters.collectives, policies, loads, given):
+    if parameters.seed is not None and not _draws(
+        parameters.collectives, policies, loads, settings
+    ):
         raise UsageError(
             "--seed: nothing is drawn where one collective asks for all paths of a phase at once "
             "and no bursts are beside it; leave it out, or give --offered-load or --collectives"
@@ -311,24 +320,26 @@ def _cases(parameters: Congestion) -> list[_Case]:
             root=parameters.root or 0,
             placement=placement,
             offered_load=load,
-            settings={**given, **({"congestion": policy} if policy else {})},
+            settings={**settings, **({"congestion": policy} if policy else {})},
         )
         for policy, placement, load in itertools.product(policies, placements, loads)
     ]
 
 
 def _draws(
-    collectives: int, policies: list[str], loads: list[float], given: Mapping[str, str]
+    collectives: int, policies: list[str], loads: list[float], settings: Mapping[str, str]
 ) -> bool:
-    """Returns whether random numbers are drawn: for bursts, waiting times or wavelengths."""
+    """Returns whether random numbers are drawn, for bursts, waiting times or wavelengths."""
     alone = collectives == 1 and all(
         canonical(policy or DEFAULT_POLICY, [DEFAULT_POLICY]) for policy in policies
     )
-    return not alone or any(loads) or canonical(given.get("assignment", ""), ["random"]) is not None
+    return (
+        not alone or any(loads) or canonical(settings.get("assignment", ""), ["random"]) is not None
+    )
 
 
 def _burst_settings(text: str | None) -> dict[str, str]:
-    """Returns the settings of bursts in a text `key=value,...`."""
+    """Parses the settings of bursts in a text such as `key=value,...`."""
     settings = {} if text is None else key_values("--bursts", text, "source=poisson")
     for name in settings:
         if name == "assembly":
@@ -339,7 +350,7 @@ def _burst_settings(text: str | None) -> dict[str, str]:
 
 
 def _number(text: str) -> float:
-    """Returns an offered load, which is not negative."""
+    """Parses an offered load, which must not be negative."""
     try:
         number = float(text)
     except ValueError:
@@ -350,18 +361,18 @@ def _number(text: str) -> float:
 
 
 def _algorithms(collective: str) -> list[str]:
-    """Returns the names of all algorithms except `auto`."""
+    """Returns the names of the collective's algorithms, without `auto`."""
     names = algorithm_names(collective)
     return [name for name in names if name != DEFAULT_ALGORITHM]
 
 
 def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places]:
-    """Returns the plan with the least time without bursts among all algorithms that run.
+    """Returns the plan that is the fastest without bursts, and its placement.
 
-    The placement of the plan comes with it.
+    `names` are the algorithms to try; algorithms that do not support the case are skipped.
     """
     settings = {**case.settings, "replications": "1"}
-    best: tuple[float, Plan, _Places] | None = None
+    fastest: tuple[float, Plan, _Places] | None = None
     refused: OpticollError | None = None
     for name in names:
         try:
@@ -380,25 +391,26 @@ def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places
         )
         (time_ps,) = runs.runs["time_ps"]
         time = float("inf") if time_ps is None else float(time_ps)
-        if best is None or time < best[0]:
-            best = (time, plan, places)
-    if best is None:
+        if fastest is None or time < fastest[0]:
+            fastest = (time, plan, places)
+    if fastest is None:
         raise refused or UsageError(f"no algorithm of {case.collective} runs here")
-    return best[1:]
+    return fastest[1:]
 
 
 def _planned(case: _Case, algorithm: str, ranks: int) -> Plan:
-    """Returns the plan of a case on a crossbar, which states no routes.
+    """Returns the plan of a case on a crossbar, so that the plan names no routes.
 
-    An algorithm of a family is planned on the links of the network, with a rank at each node.
+    An algorithm for one family of fabrics is planned on the network's links, with a rank at each
+    node.
     """
     crossbar = f"crossbar:ranks={ranks},rate=10Gb/s"
     try:
         return opticoll.plan(case.collective, crossbar, algorithm, root=case.root)
     except AlgorithmError:
         family, _, options = case.fabric.partition(":")
-        kept = [part for part in options.split(",") if part.partition("=")[0] not in LIGHT]
-        links = Fabric(f"{family}:{','.join(kept)}" if kept else family)
+        options_left = [part for part in options.split(",") if part.partition("=")[0] not in LIGHT]
+        links = Fabric(f"{family}:{','.join(options_left)}" if options_left else family)
         plan = opticoll.plan(case.collective, links, algorithm, root=case.root)
     if plan.collective.ranks != ranks or case.copies != 1:
         raise AlgorithmError(
@@ -409,19 +421,19 @@ def _planned(case: _Case, algorithm: str, ranks: int) -> Plan:
 
 
 def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
-    nodes, each = burst_hosts(case.fabric)
+    nodes, per_node = burst_hosts(case.fabric)
     copies = case.copies
-    ranks = nodes * each // copies if case.ranks is None else case.ranks
-    if copies < 1 or ranks < 1 or ranks * copies > nodes * each:
+    ranks = nodes * per_node // copies if case.ranks is None else case.ranks
+    if copies < 1 or ranks < 1 or ranks * copies > nodes * per_node:
         raise UsageError(
-            f"{copies} collectives of {ranks} ranks do not fit the {nodes * each} hosts of "
+            f"{copies} collectives of {ranks} ranks do not fit the {nodes * per_node} hosts of "
             f"`{case.fabric}`; give fewer ranks or collectives, or hosts=... at each node"
         )
     plan = _planned(case, algorithm, ranks)
     if violations := plan.verify():
         raise verification.refuted(plan, violations)
     natural = list(range(ranks * copies))
-    spread = [rank % nodes * each + rank // nodes for rank in natural]
+    spread = [rank % nodes * per_node + rank // nodes for rank in natural]
     name = resolve(case.placement, PLACEMENTS, "there is no placement")
     starts = [spread] if name == "spread" else [natural, spread]
     sites, cost, bound, least = place_ranks(
@@ -493,7 +505,7 @@ TABLE_COLUMNS = (
 
 
 def _text(parameters: Congestion, rows: list[CongestionRow]) -> str:
-    """Returns a head line, a line for each case, and the reasons for which collectives gave up."""
+    """Returns a heading, a line per case, and the reasons why collectives gave up."""
     first = rows[0]
     at_once = f"{first.copies} collectives at a time, each of " if first.copies > 1 else ""
     proved = (
@@ -527,7 +539,7 @@ def _text(parameters: Congestion, rows: list[CongestionRow]) -> str:
 
 
 def _placement(row: CongestionRow) -> str:
-    """Returns the product of bytes and hops of a placement, with its lower bound."""
+    """Returns a placement's sum of bytes times hops, with the lower bound on the sum."""
     bound = f"lower bound {_megabytes(row.hop_bytes_bound)}"
     least = "the minimum" if row.hop_bytes_optimal else bound
     return f"placement {row.placement}: bytes times hops {_megabytes(row.hop_bytes)}, {least}"
@@ -560,7 +572,7 @@ def _draw(parameters: Any, rows: list[CongestionRow], path: Path) -> None:
 
 
 def _alone(parameters: Congestion, row: CongestionRow) -> dict[str, Any]:
-    """Returns the options that select the case of a row."""
+    """Returns the options that reproduce the case of a single row."""
     return {
         "congestion": row.congestion,
         "placement": row.placement,

@@ -1,4 +1,4 @@
-"""Export of a plan, a fabric or a comparison to a file that other programs read."""
+"""Command `export`: writes a plan, a fabric or a comparison to a file for other programs."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -32,8 +32,8 @@ class Parameters(Source):
     """Parameters of `opticoll export`."""
 
     source: str = argument(
-        "Plan file, a collective such as all_gather, or rows that `compare` wrote with "
-        "--csv or --json, for a table of choices (default: the fabric alone)",
+        "Plan file; a collective such as all_gather; or a file of rows that `compare` wrote with "
+        "--csv or --json, for a tuner table (default: only the fabric is exported)",
         default="",
         show_default=False,
     )
@@ -49,7 +49,7 @@ class ExportRow(SizedHead):
 
     format: str = means("Format of the file")
     size_bytes: Bytes | None = means(
-        "Size of the collective", absent="the format states chunks and no bytes"
+        "Size of the collective", absent="the format contains chunks, not bytes"
     )
 
 
@@ -58,15 +58,15 @@ class ExportedFabricRow(Row):
 
     fabric: str = means("Complete specification of the fabric")
     ranks: Positive = means("Number of ranks of the fabric")
-    links: Count = means("Number of links; a cable of two directions is two")
+    links: Count = means("Number of links; a cable with two directions counts as two links")
     format: str = means("Format of the file")
 
 
 class ExportedChoicesRow(Row):
     """A table of choices that is written to a file."""
 
-    rows: str = means("File of the rows that the choices come from")
-    choices: Count = means("Number of choices, each of a range of sizes")
+    rows: str = means("File of the rows from which the choices follow")
+    choices: Count = means("Number of choices; each applies to a range of sizes")
     remarks: list[str] = means("Sizes left to NCCL, and faster plans that NCCL does not have")
     format: str = means("Format of the file")
     content: Any = hidden(default=None)
@@ -76,12 +76,13 @@ AnyRow = ExportRow | ExportedFabricRow | ExportedChoicesRow
 
 
 def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
-    """Obtains the content of the file.
+    """Yields the row of the plan, fabric or table that will be written to the file.
 
     Raises
     ------
     OpticollError
-        As for `opticoll.plan`; no file, or a format that is not known or holds something else.
+        Any reason that `opticoll.plan` lists, no file is given, or the format is unknown or is for
+        another content.
     """
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as plan.csv")
@@ -105,7 +106,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
 
 
 def _fabric_row(parameters: Parameters, form: str) -> ExportedFabricRow:
-    """Returns the row of an exported fabric."""
+    """Returns the row of a fabric to export."""
     _refuse(parameters, "goes with a plan: name a plan file or a collective, too")
     if parameters.fabric is None:
         raise UsageError("name a plan file or a collective, or --fabric for the fabric alone")
@@ -119,19 +120,19 @@ def _fabric_row(parameters: Parameters, form: str) -> ExportedFabricRow:
 
 
 def _choices_row(parameters: Parameters, form: str) -> ExportedChoicesRow:
-    """Returns the row of an exported table of choices, made from the rows of a comparison."""
+    """Returns the row of a tuner table, which is made from the rows of a comparison."""
     _refuse(
         parameters, "cannot be given with rows of `compare`: they hold their own", parameters.fabric
     )
     content = read_rows(Path(parameters.source))
-    made, remarks = choices(content)
+    rows, remarks = choices(content)
     return ExportedChoicesRow(
-        rows=parameters.source, choices=len(made), remarks=remarks, format=form, content=content
+        rows=parameters.source, choices=len(rows), remarks=remarks, format=form, content=content
     )
 
 
 def _refuse(parameters: Parameters, problem: str, fabric: object = None) -> None:
-    """Refuses options that apply to plans only."""
+    """Raises an error for options that only plans have."""
     names = ("algorithm", "size", "root", "demand", "wavelength")
     stated = {name: getattr(parameters, name) for name in names}
     refuse_given({**stated, "fabric": fabric, **parameters.settings}, problem)

@@ -1,4 +1,4 @@
-"""Import of a foreign schedule, which is proved and kept as a plan file."""
+"""Command `import`: verifies a foreign schedule and writes it as a plan file."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -34,20 +34,20 @@ class Import(PartOptions):
 
 
 class ImportRow(SizedHead):
-    """A schedule that is proved on a fabric, and kept as a plan."""
+    """A schedule that was verified on a fabric and written as a plan."""
 
     file: str = means("File that was read")
-    format: str = means("Format of that file")
+    format: str = means("Format of the file that was read")
 
 
 def compute(parameters: Import, watch: Watch) -> Iterator[ImportRow]:
-    """Reads a schedule, places it on a fabric, and proves the plan.
+    """Reads a schedule, places it on a fabric, and verifies the plan.
 
     Raises
     ------
     OpticollError
-        The file is not a schedule; the fabric is unknown or has another number of ranks; a
-        violation; no file for the plan.
+        The file is no schedule, the fabric is unknown or has another number of ranks, the schedule
+        violates a rule, or no file for the plan is given.
     """
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as theirs.plan")

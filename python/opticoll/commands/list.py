@@ -1,4 +1,4 @@
-"""Lists of the records of everything that has a name."""
+"""Command `list`: the records of everything that has a name."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -48,19 +48,19 @@ class FormatRow(Row):
     name: str = means("Name of the format", "format")
     holds: Holds = means("Content of the files")
     suffixes: list[str] = means("Endings of file names")
-    read: bool = means("Whether commands read it")
-    written: bool = means("Whether commands write it")
+    read: bool = means("Whether commands can read the format")
+    written: bool = means("Whether commands can write the format")
 
 
 def compute(parameters: List, watch: Watch) -> Iterator[RecordRow | FormatRow | SchemaRow]:
-    """Yields records: of all kinds, of one kind, with a name, or algorithms of a collective.
+    """Yields records: of all kinds, of one kind, with one name, or of a collective's algorithms.
 
-    `formats` and `schemas` yield formats of files and schemas of commands.
+    `formats` yields file formats instead, and `schemas` the JSON schemas of commands.
 
     Raises
     ------
     UsageError
-        Nothing has that name.
+        No record has this name.
     """
     kind = parameters.kind and canonical(parameters.kind, ["schemas", "formats"])
     if kind == "formats":
@@ -106,7 +106,7 @@ def _use(row: FormatRow) -> str:
 
 
 def _overview(records: list[RecordRow]) -> str:
-    """Returns the kinds with their counts and first names, and further commands to type."""
+    """Returns the kinds with their numbers of records and first names, and further commands."""
     cells = []
     for kind, kind_records in groupby(records, lambda row: row.kind):
         names = list(dict.fromkeys(row.name for row in kind_records))
@@ -125,29 +125,29 @@ def _overview(records: list[RecordRow]) -> str:
 
 
 def _lines(records: list[RecordRow]) -> str:
-    """Returns records of one kind, a paragraph each, grouped by collective if they have one."""
+    """Returns records of one kind as text, a paragraph each, grouped by collective if possible."""
     lines = []
     width = max(len(record.name) for record in records)
     for collective, group in groupby(records, lambda row: row.collective):
         indent = "  " if collective else ""
         lines += [f"{collective}:"] if collective else []
         for record in group:
-            first, *rest = wrapped([record.summary], len(indent) + width) or [""]
+            first, *further = wrapped([record.summary], len(indent) + width) or [""]
             lines.append(f"{indent}{record.name.ljust(width)}  {first.strip()}")
-            lines += rest
+            lines += further
             if record.kind == "presets":
                 lines += wrapped(_sources(record), width + 2)
     return "\n".join(lines)
 
 
 def _sources(record: RecordRow) -> list[str]:
-    """Returns the sources of the values of a preset, and the unconfirmed values."""
+    """Returns the sources of a preset's values, and the values that no source confirms."""
     unconfirmed = [option.meaning for option in record.options if option.name == "unconfirmed"]
     return [f"source: {record.citation}", *(f"unconfirmed: {text}" for text in unconfirmed)]
 
 
 def _grouped_by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
-    """Returns groups of records that differ at most in their collective."""
+    """Groups records that differ only in their collective."""
     same: dict[str, list[RecordRow]] = {}
     for record in records:
         same.setdefault(str(replace(record, collective=None)), []).append(record)
@@ -155,7 +155,7 @@ def _grouped_by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
 
 
 def _full_text(same: list[RecordRow]) -> str:
-    """Returns a record as text: what it is, its options and its source."""
+    """Returns a record as text, with its summary, its options and its source."""
     record = same[0]
     kind = record.kind.replace("_", " ").removesuffix("s")
     kind = f"{kind.removesuffix('ie')}y" if kind.endswith("ie") else kind
@@ -168,8 +168,8 @@ def _full_text(same: list[RecordRow]) -> str:
         lines += wrapped([f"Only for fabrics of the family {record.family}"], 2)
     width = max((len(option.name) for option in record.options), default=0)
     for option in record.options:
-        first, *rest = wrapped([option.about(record.citation)], width + 2) or [""]
-        lines += [f"  {option.name.ljust(width)}  {first.strip()}", *rest]
+        first, *further = wrapped([option.about(record.citation)], width + 2) or [""]
+        lines += [f"  {option.name.ljust(width)}  {first.strip()}", *further]
     if record.citation:
         lines += wrapped([f"Source: {record.citation}"], 2)
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Construction of a plan, which is verified and timed."""
+"""Command `plan`: builds, verifies and simulates a plan."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -30,16 +30,16 @@ class Parameters(PlanOptions):
 
 
 HELD_POLICY = "on_change"
-"""Policy under which circuits stay up until other circuits are needed."""
+"""Policy with which circuits stay up until other circuits are needed."""
 
 PAPER_POLICY = "every_step"
-"""Policy of papers, which is the default on rings."""
+"""Policy that papers assume, and the default on rings."""
 
 BOUNDED_ALGORITHM = "auto:budget=10s"
-"""Algorithm for the other policy: `auto` within 10 s, which matters on the largest rings only."""
+"""Algorithm for the other policy: `auto` with a time limit of 10 s for the largest rings."""
 
 MIN_NOTED_RATIO = 1.1
-"""Minimum ratio of the times under both policies for which the text mentions the other policy."""
+"""Minimum ratio of the times with both policies for which the text mentions the other policy."""
 
 UNHELD = (
     f"the policy is not `{PAPER_POLICY}`, or the circuits of the fabric have no `{HELD_POLICY}`"
@@ -50,38 +50,40 @@ class PlannedRow(PlanRow):
     """A plan, and its time if circuits stay up between slots."""
 
     on_change_time_s: Seconds | None = means(
-        f"Time under the policy `{HELD_POLICY}`, with circuits that stay up until others are "
-        "needed: of the same plan, or of the one that `auto` chooses for that policy within a "
-        "budget of 10 s",
+        f"Time under the policy `{HELD_POLICY}`, with which circuits stay up until other circuits "
+        "are needed. The plan is the same, or for `auto` the plan that it chooses for that policy "
+        "within 10 s",
         absent=UNHELD,
     )
-    on_change_algorithm: str | None = means("Algorithm of that plan", absent=UNHELD)
+    on_change_algorithm: str | None = means("Algorithm of the plan for that policy", absent=UNHELD)
 
 
 def _key(parameters: Parameters) -> Hashable:
-    """Returns the key of the plan."""
+    """Returns the key under which the plan is cached."""
     return plan_key(parameters.collective, parameters, parameters.wavelength)
 
 
 def compute(parameters: Parameters, watch: Watch) -> Iterator[PlannedRow]:
-    """Builds a plan, verifies and simulates it.
+    """Builds a plan, verifies the plan, and simulates it.
 
     Raises
     ------
     OpticollError
-        As for `opticoll.plan`.
+        Any reason that `opticoll.plan` lists.
     """
     request = read_options(parameters.collective, parameters, parameters.wavelength)
     plan, violations = request.proved(partial(_key, parameters), watch.try_candidate)
     size_bytes = request.size_bytes
     assert size_bytes is not None
     row, outcome = measured(plan, violations, size_bytes, request.settings, watch)
-    held = _held(plan, size_bytes, request, watch) if outcome.policy == PAPER_POLICY else {}
-    yield PlannedRow.of(row, **held)
+    with_circuits_up = (
+        _held(plan, size_bytes, request, watch) if outcome.policy == PAPER_POLICY else {}
+    )
+    yield PlannedRow.of(row, **with_circuits_up)
 
 
 def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[str, Any]:
-    """Returns the time and algorithm of a plan whose circuits stay up; empty if that fails."""
+    """Returns time and algorithm of a plan whose circuits stay up; empty if there is none."""
     settings: Settings = {**request.settings, "policy": HELD_POLICY}
     try:
         if plan.asked == DEFAULT_ALGORITHM:

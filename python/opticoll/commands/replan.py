@@ -1,4 +1,4 @@
-"""Planning on a fabric with failures, and comparison with the plan before them.
+"""Command `replan`: plans on a damaged fabric, and compares with the plan before the failure.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_reduce", "wss_grid:rows=4,columns=4", "halving_doubling", size="1MB")
@@ -46,14 +46,14 @@ class Replan(Source):
     )
 
     def __post_init__(self) -> None:
-        """Joins the failures, which may be one text in Python."""
+        """Joins the failures to one text; Python callers may pass a list."""
         super().__post_init__()
-        given = [self.failed] if isinstance(self.failed, str) else self.failed
-        object.__setattr__(self, "failed", [_joined(given)])
+        failures = [self.failed] if isinstance(self.failed, str) else self.failed
+        object.__setattr__(self, "failed", [_joined(failures)])
 
 
 def _joined(failed: Sequence[str]) -> str:
-    """Returns failures as one text, with those of an option joined by `+`.
+    """Returns failures as one text; the values of an option are joined by `+`.
 
     >>> _joined(["rank 5", "0-1@50Gb/s", "rank 6"])
     'without=rank 5+rank 6,degraded=0-1@50Gb/s'
@@ -64,7 +64,7 @@ def _joined(failed: Sequence[str]) -> str:
 
 
 def _options(failed: Sequence[str]) -> dict[str, str]:
-    """Returns failures by the fabric's options that state them."""
+    """Sorts failures by the fabric option that expresses them."""
     options: dict[str, str] = {}
     for part in ",".join(failed).split(","):
         key, equals, value = part.partition("=")
@@ -77,15 +77,15 @@ def _options(failed: Sequence[str]) -> dict[str, str]:
 
 
 def _check(failed: str, fabric: Fabric) -> None:
-    """Refuses parts that the fabric does not have, before any planning.
+    """Raises an error for parts that the fabric does not have, before any planning.
 
     Raises
     ------
     FabricError
-        There is no such part, or nothing is left.
+        There is no such part, or no ranks remain.
     """
-    known = record_row("fabrics", fabric.family).options
-    names = {option["name"] for option in known} & {"without", "degraded"}
+    fabric_options = record_row("fabrics", fabric.family).options
+    names = {option["name"] for option in fabric_options} & {"without", "degraded"}
     for key in names & (options := _options([failed])).keys():
         earlier = fabric.option(key)
         fabric.with_options(
@@ -93,7 +93,7 @@ def _check(failed: str, fabric: Fabric) -> None:
         )
 
 
-NO_SWITCHES = "no circuit switches join parts of the fabric"
+NO_SWITCHES = "no circuit switches connect parts of the fabric"
 
 
 class ReplanRow(PlanRow):
@@ -103,32 +103,32 @@ class ReplanRow(PlanRow):
     before_fabric: str = means("Complete specification of the fabric before the failure")
     before_algorithm: str = means("Algorithm of the old plan")
     before_time_s: Seconds = means("Time of the old plan on the intact fabric")
-    before_time_ps: Picoseconds = means("The same time, exact")
+    before_time_ps: Picoseconds = means("Exact value of the time, in picoseconds")
     old_plan_time_s: Seconds | None = means(
         "Time of the old plan on the damaged fabric",
-        absent="the old plan is not valid there",
+        absent="the old plan is not valid on the damaged fabric",
     )
     slowdown: Number = means(
-        "Time of the new plan divided by the time of the old plan; 1 if the latter is 0"
+        "Time of the new plan divided by the time of the old plan; 1 if the old time is 0"
     )
     fibres_rematched: Count = means(
-        "Fibres that circuit switches join and did not join before",
+        "Number of fibres that circuit switches reconnect",
         omitted=NO_SWITCHES,
         default=OMITTED,
     )
     rematched: list[RematchedRow] = means(
-        "Circuit switches that join other ports than before", omitted=NO_SWITCHES, default=OMITTED
+        "Circuit switches whose connections change", omitted=NO_SWITCHES, default=OMITTED
     )
     before: Plan = hidden(default=None)
 
 
 def compute(parameters: Replan, watch: Watch) -> Iterator[ReplanRow]:
-    """Plans again, verifies the plan, and compares the times.
+    """Plans on the damaged fabric, verifies the plan, and compares the times of both plans.
 
     Raises
     ------
     OpticollError
-        Places that are not on the grid, a root that has left, nodes that no light reaches any more.
+        The grid has no such place, the root has failed, or light can no longer reach some node.
     """
     settings = parameters.settings
     (failed,) = parameters.failed
@@ -140,7 +140,7 @@ def compute(parameters: Replan, watch: Watch) -> Iterator[ReplanRow]:
     instead = algorithm_spelling(before.collective.kind, instead)
     plan, before_ps, after_ps = core_replan(before, failed, instead, size_bytes, **settings)
     row, _ = measured(plan, plan.verify(), size_bytes, settings)
-    kept = _kept(before, plan.fabric)
+    old_plan = _kept(before, plan.fabric)
     changes = rematched(before.fabric, plan.fabric)
     has_switches = plan.fabric.switch_ports > 0
     yield ReplanRow.of(
@@ -150,8 +150,8 @@ def compute(parameters: Replan, watch: Watch) -> Iterator[ReplanRow]:
         before_algorithm=before.algorithm,
         before_time_s=before_ps / PICOSECONDS,
         before_time_ps=before_ps,
-        old_plan_time_s=kept.simulate(size_bytes, **settings).time_ps / PICOSECONDS
-        if kept
+        old_plan_time_s=old_plan.simulate(size_bytes, **settings).time_ps / PICOSECONDS
+        if old_plan
         else None,
         before=before,
         slowdown=after_ps / before_ps if before_ps else 1.0,
@@ -161,16 +161,16 @@ def compute(parameters: Replan, watch: Watch) -> Iterator[ReplanRow]:
 
 
 def _kept(before: Plan, fabric: Fabric) -> Plan | None:
-    """Returns the old plan moved to the damaged fabric, or None if it is not valid there."""
+    """Returns the old plan on the damaged fabric; None if the plan is not valid there."""
     try:
-        kept = moved(before, fabric)
+        plan = moved(before, fabric)
     except OpticollError:
         return None
-    return None if kept.verify() else kept
+    return None if plan.verify() else plan
 
 
 def _text(parameters: Replan, rows: list[ReplanRow]) -> str:
-    """Returns the new plan as text, and the ratio of its time to that of the old plan."""
+    """Returns the new plan as text, with the ratio of its time to the old plan's time."""
     (row,) = rows
     before, after = human_time(row.before_time_ps), human_time(row.time_ps)
     ranks_now, of = row.plan.collective.ranks, row.before.collective.ranks

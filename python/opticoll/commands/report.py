@@ -1,4 +1,4 @@
-"""Report of stores of studies, rows of commands and plans, as one page that opens anywhere."""
+"""Command `report`: one HTML page on studies, rows of commands, and plans."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -19,17 +19,17 @@ from opticoll.formats import suffixes
 from opticoll.formats.atomic import check_writable
 from opticoll.formats.content import begins_with
 from opticoll.inputs.demands import size_of
-from opticoll.inputs.settings import given
+from opticoll.inputs.settings import set_settings
 from opticoll.outputs.fabric_names import fabric_labels
 from opticoll.outputs.layout import align, plural
 from opticoll.outputs.rows import Count, Row, columns, hidden, means
 from opticoll.outputs.watch import Watch
 
 SQLITE = b"SQLite format 3\0"
-"""First bytes of every store."""
+"""First bytes of every store, which is an SQLite file."""
 
 MAX_TRAININGS = 8
-"""Maximum number of trainings of a file that have a timeline; the table has all."""
+"""Maximum number of trainings with a timeline; the table has all trainings of a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,27 +48,29 @@ class Report:
 class PartRow(Row):
     """A part of a page."""
 
-    source: str = means("File that the part is made from")
+    source: str = means("File that the part shows")
     title: str = means("Title of the part")
     kind: str = means("Content of the part: rows, plan or training")
-    rows: Count = means("Number of rows; of a plan slots, of a training buckets")
+    rows: Count = means(
+        "Number of rows; for a plan, number of slots; for a training, number of buckets"
+    )
     part: Any = hidden(default=None)
 
 
 def compute(parameters: Report, watch: Watch) -> Iterator[PartRow]:
-    """Yields the parts of a page, in the order of the sources.
+    """Yields the parts of a page in the order of the sources.
 
     Raises
     ------
     OpticollError
-        No file for the page, or a source that cannot be read.
+        No file for the page is given, or a source cannot be read.
     """
     if not parameters.sources:
         raise UsageError("no source is given; give a plan file or rows such as times.json")
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as report.html")
     plans = [source for source in parameters.sources if source.endswith(suffixes("plan"))]
-    settled = given(vars(parameters.method)) and len(plans) > 1
+    settled = set_settings(vars(parameters.method)) and len(plans) > 1
     fabrics = [opticoll.read_plan(source).fabric for source in plans] if settled else []
     for done, source in enumerate(parameters.sources):
         watch.update(f"reading {source}", done, len(parameters.sources))
@@ -79,7 +81,7 @@ def compute(parameters: Report, watch: Watch) -> Iterator[PartRow]:
 def _parts(
     parameters: Report, source: str, fabrics: list[Fabric]
 ) -> Iterator[tuple[str, int, Any]]:
-    """Yields the parts of a source: kind, number of rows or slots, and content."""
+    """Yields the parts of a source as tuples: kind, number of rows or slots, content."""
     from opticoll.report import parts, rows_file
     from opticoll.study.results import ResultRow
 
@@ -89,7 +91,7 @@ def _parts(
         return
     if source.endswith(suffixes("plan")) or begins_with(path, b"opticoll plan "):
         plan = opticoll.read_plan(source)
-        settings = settings_on(plan.fabric, fabrics, given(vars(parameters.method)))
+        settings = settings_on(plan.fabric, fabrics, set_settings(vars(parameters.method)))
         part = parts.plan_part(path.name, plan, size_of(plan, parameters.size), settings, source)
         yield "plan", plan.slots, part
         return
@@ -107,7 +109,7 @@ def _parts(
 
 
 def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
-    """Yields a part for each study of a store."""
+    """Yields a part for each study in a store."""
     from opticoll.report import parts
     from opticoll.study.results import table_of
     from opticoll.study.store import Store
@@ -116,8 +118,12 @@ def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
         studies, runs = store.studies(), store.runs()
     for study in studies:
         study_runs = [run for run in runs if run["study"] == study.name]
-        asked = list(dict.fromkeys(_without_place(str(run["command"])) for run in study_runs))
-        part = parts.results_part(study.name, table_of(path, study.name), study.command, asked)
+        command_lines = list(
+            dict.fromkeys(_without_place(str(run["command"])) for run in study_runs)
+        )
+        part = parts.results_part(
+            study.name, table_of(path, study.name), study.command, command_lines
+        )
         study_facts: list[parts.Fact] = [
             ("Study", f"{study.name}, of `opticoll {study.command}`", "", ""),
             ("Computed by", _builders(study_runs), "", ""),
@@ -131,7 +137,7 @@ def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
 
 
 def _points(rows: list[dict[str, Any]]) -> Iterator[tuple[str, int, Any]]:
-    """Yields a part for each study of the rows that `opticoll results` wrote."""
+    """Yields a part for each study in rows that `opticoll results` wrote."""
     from opticoll.report import parts, rows_file
     from opticoll.study.results import ResultRow
 
@@ -141,20 +147,20 @@ def _points(rows: list[dict[str, Any]]) -> Iterator[tuple[str, int, Any]]:
         if command not in rows_file.kinds():
             raise FileError(f"`{study}`: `{study_rows[0]['command']}` is not a command with rows")
         kind = rows_file.kind_of(command, study_rows[0])
-        known = {column.name for column in (*columns(ResultRow), *columns(kind))}
-        axes = [name for name in study_rows[0] if name not in known]
+        command_columns = {column.name for column in (*columns(ResultRow), *columns(kind))}
+        axes = [name for name in study_rows[0] if name not in command_columns]
         part = parts.points_part(str(study), study_rows, axes, command)
         yield "rows", part.content["count"], part
 
 
 def _without_place(command: str) -> str:
-    """Returns a command line without the folder of its program."""
-    program, _, rest = command.partition(" ")
-    return f"{Path(program).name} {rest}"
+    """Returns a command line with the program's name instead of its path."""
+    program, _, arguments = command.partition(" ")
+    return f"{Path(program).name} {arguments}"
 
 
 def _builders(runs: list[dict[str, Any]]) -> list[str]:
-    """Returns the versions, machines and days on which a study was computed."""
+    """Returns the versions, machines and days that contributed to a study."""
     days = (time.strftime("%Y-%m-%d", time.gmtime(run["started"])) for run in runs)
     builds = zip(
         (f"opticoll {run['version']} on {run['machine']}" for run in runs), days, strict=True
@@ -182,7 +188,7 @@ def _write_figures(parameters: Report, rows: list[PartRow], path: Path) -> list[
 
 
 def _check_page(path: Path) -> None:
-    """Refuses a page that cannot be made or written, before any source is read."""
+    """Raises an error, before any source is read, if a page cannot be made or written."""
     from opticoll.report import figures
 
     figures.library()
@@ -190,7 +196,7 @@ def _check_page(path: Path) -> None:
 
 
 def _check_folder(path: Path) -> None:
-    """Refuses a path for figures that is not a folder; a missing folder is made later."""
+    """Raises an error if the path for figures is a file; a missing folder is created later."""
     if path.exists() and not path.is_dir():
         raise FileError(f"`{path}` is not a folder")
 

@@ -1,4 +1,4 @@
-"""Recomputation of a paper's numbers, with a verdict on each: a command of opticoll-papers."""
+"""Command `reproduce`, which the package opticoll-papers provides: recomputes papers' numbers."""
 
 from importlib.metadata import entry_points
 

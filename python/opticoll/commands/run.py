@@ -1,4 +1,4 @@
-"""Execution of a plan or a program with real bytes, in this process or by MPI processes."""
+"""Command `run`: executes a plan or program with real bytes, in this process or by MPI."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -50,8 +50,8 @@ class Run(FileSource):
         default="process",
     )
     ranks: int | None = option(
-        "Number of ranks of a collective without --fabric, or of a file that does not state it "
-        "(default: from the file)",
+        "Number of ranks of a collective without --fabric, or of a file that does not state the "
+        "number (default: from the file)",
         converter=whole(least=1),
     )
     type: str = option(
@@ -75,46 +75,46 @@ class Run(FileSource):
 
 
 class RunRow(Row):
-    """A size and a mode. Times are of this machine, and say nothing of a fabric."""
+    """A run of a plan or program at one size in one mode, with times on this machine."""
 
     collective: str = means("Collective, such as `all_gather`")
     schedule: str = means("Algorithm of the plan, or name of the program")
-    on: Literal["process", "mpi"] = means("Who carried it out")
+    on: Literal["process", "mpi"] = means("Executor: process or mpi")
     ranks: Positive = means("Number of ranks")
     mode: Literal["in place", "out of place"] = means("Whether input and output share memory")
     size_bytes: Bytes = means("Size of the collective", "size")
     chunks: Positive = means("Number of chunks of the collective", "chunks")
     elements: Positive = means("Number of elements of a chunk", "elements")
     type: str = means("Type of the elements", "type")
-    operator: str = means("How reductions combine elements", "operator")
+    operator: str = means("Operator of reductions", "operator")
     root: Count = means("Root; 0 if the collective has none", "root")
     time_s: Seconds = means("Time of one execution on this machine", "time")
     algorithm_bandwidth: GigabytesPerSecond = means(
-        "Bytes of the buffer over the time, as the algbw of nccl-tests", "algbw"
+        "Bytes of the buffer divided by the time: algbw in nccl-tests", "algbw"
     )
-    bus_bandwidth: GigabytesPerSecond = means(
-        "Bandwidth of the bus, as the busbw of nccl-tests", "busbw"
+    bus_bandwidth: GigabytesPerSecond = means("Bus bandwidth: busbw in nccl-tests", "busbw")
+    wrong: Count = means(
+        "Number of output elements that differ from the definition of the collective", "wrong"
     )
-    wrong: Count = means("Elements of outputs that differ from the definition", "wrong")
     library_time_s: Seconds | None = means(
         "Time of the MPI library's own collective", "library", absent="no MPI library ran"
     )
     differing: Count | None = means(
-        "Elements of outputs that differ from those of the MPI library's own collective",
+        "Number of output elements that differ from the MPI library's own collective",
         "differing",
         absent="no MPI library ran",
     )
-    verified: bool = means("Whether no element is wrong or differs")
+    verified: bool = means("Whether all elements are correct")
 
 
 def compute(parameters: Run, watch: Watch) -> Iterator[RunRow]:
-    """Executes a schedule in each of its modes, for each size.
+    """Executes a schedule in each of its modes, once per size.
 
     Raises
     ------
     OpticollError
-        As for `opticoll.plan`; a violation; MPI that is missing; a rank that dies or waits for
-        a message that never comes.
+        Any reason that `opticoll.plan` lists, the schedule violates a rule, MPI is missing, or a
+        rank dies or waits for a message that never arrives.
     """
     sizes = (parameters.size or DEFAULT_SIZE).split(",")
     time_limit_s = parse_time(parameters.time_limit) / PICOSECONDS
@@ -148,7 +148,7 @@ def compute(parameters: Run, watch: Watch) -> Iterator[RunRow]:
 
 
 def _program(parameters: Run, size: str, watch: Watch) -> tuple[Program, str]:
-    """Returns the program to execute, proved, and the name of its schedule."""
+    """Returns the verified program to execute, and the name of its schedule."""
     if isinstance(parameters.source, str) and names_file(parameters.source):
         form = imported.format_of(parameters.source, parameters.format)
         if form.holds == "program":
@@ -170,8 +170,8 @@ def _program(parameters: Run, size: str, watch: Watch) -> tuple[Program, str]:
 def _row(parameters: Run, job: mpi.Job, name: str, ended: in_process.Ended) -> RunRow:
     payload = job.payload
     collective = payload.collective
-    known = bandwidths(collective.kind, collective.ranks, payload.size_bytes, ended.seconds)
-    algorithm, bus = known or (0.0, 0.0)
+    rates = bandwidths(collective.kind, collective.ranks, payload.size_bytes, ended.seconds)
+    algorithm, bus = rates or (0.0, 0.0)
     return RunRow.of(
         payload,
         collective,

@@ -1,4 +1,4 @@
-"""View of a plan: the lightpaths or messages of a slot as text, or a figure of the plan."""
+"""Command `show`: the lightpaths or messages of a slot as text, or a figure of the plan."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -26,25 +26,25 @@ from opticoll.outputs.verification import PlanHead, algorithm_name, head
 from opticoll.outputs.watch import Watch
 
 MAX_LIGHTPATHS = 40
-"""Maximum number of lightpaths of a slot in text."""
+"""Maximum number of lightpaths of a slot in the text output."""
 
 BYTES_PER_LIGHTPATH = 1000
-"""Bytes of a lightpath's row in memory (estimate)."""
+"""Estimated bytes of memory for a lightpath's row."""
 
 MAX_RECEIVERS = 8
-"""Maximum number of listed ranks that hear the same light."""
+"""Maximum number of ranks that the text lists as receivers of the same light."""
 
 MAX_LINKS = 24
-"""Maximum number of links in text, the busiest first."""
+"""Maximum number of links in the text output, which lists the busiest links first."""
 
 MAX_TREES = 8
-"""Maximum number of trees in text."""
+"""Maximum number of trees in the text output."""
 
 MAX_STEPS = 24
-"""Maximum number of steps whose slots are listed, and of settings in text."""
+"""Maximum number of steps whose slots the text lists, and of configurations in the text."""
 
 MAX_CIRCUITS = 8
-"""Maximum number of circuits of a setting in text."""
+"""Maximum number of circuits of a configuration in the text output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +55,8 @@ class Show(FileSource):
         Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "configurations"] | None
     ) = option(
         "View: ring or grid (one slot), fabric (load of electrical links), trees (routes of "
-        "chunks), ports (circuits over time), settings (the circuits of each setting) or "
-        "space_time (all transfers over time) (default: by the fabric)"
+        "chunks), ports (circuits over time), settings (circuits of each configuration) or "
+        "space_time (all transfers over time) (default: depends on the fabric)"
     )
     slot: int | None = option(
         "Slot, counted from 0 (default: 0; all slots in the view fabric)",
@@ -82,7 +82,7 @@ Pair = Annotated[list[Count], Length(2)]
 
 
 class LightpathRow(Row):
-    """A lightpath; on electrical fabrics a message."""
+    """A lightpath; on an electrical fabric, a message."""
 
     transfer: Count = means("Index into the plan")
     action: Literal["copy", "reduce"] = means(
@@ -112,17 +112,19 @@ class EdgeRow(Row):
 class TreeRow(Row):
     """Transfers that copy chunks from a rank to others, or reduce them into it."""
 
-    root: Count = means("Rank from which the chunks spread, or at which they come together")
+    root: Count = means(
+        "Root of the tree: the rank from which chunks are copied, or into which they are reduced"
+    )
     action: Literal["copy", "reduce"] = means(
         "Action of the destinations on the data: copy or reduce"
     )
     chunks: list[Count] = means("Chunks on this tree, of the first 512 chunks of the rank")
-    depth: Count = means("Transfers from the root to the farthest rank")
+    depth: Count = means("Number of transfers between the root and the farthest rank")
     edges: list[EdgeRow] = means("Transfers of the tree, in the order of their slots")
 
 
 class PortCircuitRow(Row):
-    """A circuit of a setting."""
+    """A circuit from a port of one rank to another rank."""
 
     source: Count = means("Rank that sends")
     port: Count = means("Port out of the rank")
@@ -130,12 +132,12 @@ class PortCircuitRow(Row):
 
 
 class ConfigurationRow(Row):
-    """Circuits that are up together, over slots that follow one another."""
+    """Circuits that are up together, from a first to a last slot."""
 
-    slots: Pair = means("First slot, and last slot")
-    start_s: Seconds = means("Begin of the first slot, the reconfiguration before it included")
+    slots: Pair = means("First slot and last slot")
+    start_s: Seconds = means("Start of the first slot, including the reconfiguration before it")
     end_s: Seconds = means("End of the last slot")
-    circuits: list[PortCircuitRow] = means("Circuits of the setting, by rank and port")
+    circuits: list[PortCircuitRow] = means("Circuits of the configuration, by rank and port")
 
 
 class SlotRow(PlanHead):
@@ -150,13 +152,13 @@ class SlotRow(PlanHead):
         "Trees of the rank or chunk", absent="the view is another than `trees`"
     )
     configurations: list[ConfigurationRow] = means(
-        "Settings of the plan, in their order",
+        "Configurations of the plan, in order of time",
         omitted="the view is another than `configurations`",
         default=OMITTED,
     )
     switches: list[SwitchRow] = means(
         "Circuit switches of the fabric, which are set before the plan runs",
-        omitted="no circuit switches join parts of the fabric",
+        omitted="no circuit switches connect parts of the fabric",
         default=OMITTED,
     )
     command: str = command_field(default=OMITTED)
@@ -165,12 +167,12 @@ class SlotRow(PlanHead):
 
 
 def compute(parameters: Show, watch: Watch) -> Iterator[SlotRow]:
-    """Yields the head of a plan and the lightpaths of a slot, in the order of the schedule.
+    """Yields the head of a plan, with the lightpaths of a slot in the schedule's order.
 
     Raises
     ------
     OpticollError
-        As for `opticoll.plan`; a view or a slot that the plan does not have.
+        Any reason that `opticoll.plan` lists, or the plan lacks the requested view or slot.
     """
     view, slot = parameters.view, parameters.slot
     if view == "space_time" and "figure" not in watch.files:
@@ -220,10 +222,12 @@ def _configurations(plan: Plan, parameters: Show) -> list[ConfigurationRow]:
 
 
 def _configuration_lines(listed: list[ConfigurationRow]) -> str:
-    """Returns a table of the settings, with their times and their first circuits."""
+    """Returns a table of the configurations, with their times and their first circuits."""
     cells = []
     for number, item in enumerate(listed[:MAX_STEPS]):
-        pairs = [f"{each.source} > {each.destination}" for each in item.circuits[:MAX_CIRCUITS]]
+        pairs = [
+            f"{circuit.source} > {circuit.destination}" for circuit in item.circuits[:MAX_CIRCUITS]
+        ]
         if len(item.circuits) > MAX_CIRCUITS:
             pairs.append(f"and {len(item.circuits) - MAX_CIRCUITS} more")
         first, last = item.slots
@@ -255,15 +259,18 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
 
 
 def _checked_view(plan: Plan, parameters: Show, *, drawn: bool) -> str:
-    """Returns the view of a plan, by default that of its fabric; refuses views of other fabrics."""
+    """Returns the requested view, or the fabric's default view.
+
+    Raises an error if it does not exist.
+    """
     from opticoll.plot.views import OVER_TIME, views_of
 
     view = parameters.view
-    known, about = views_of(plan.fabric)
-    if view not in (None, *known):
-        use = " or ".join(known)
+    views, about = views_of(plan.fabric)
+    if view not in (None, *views):
+        use = " or ".join(views)
         raise UsageError(f"--view {view}: {plan.fabric.family} {about}; use --view {use}")
-    shape = view or known[0]
+    shape = view or views[0]
     for name, value in {"--of-rank": parameters.of_rank, "--of-chunk": parameters.of_chunk}.items():
         if value is not None and shape != "trees":
             raise UsageError(f"{name}: only the view trees takes it; add --view trees")
@@ -272,7 +279,7 @@ def _checked_view(plan: Plan, parameters: Show, *, drawn: bool) -> str:
     if parameters.slot is not None and shape in OVER_TIME and (view or drawn):
         raise UsageError(f"--slot: the view {shape} shows all slots; leave --slot out")
     sized = parameters.size is not None and plan.asked == plan.algorithm
-    if sized and known[0] in ("ring", "grid"):
+    if sized and views[0] in ("ring", "grid"):
         raise UsageError("--size: lightpaths look the same at any size; leave --size out")
     return shape
 
@@ -294,10 +301,10 @@ def _text(parameters: Show, rows: list[SlotRow]) -> str:
     return "\n\n".join(parts)
 
 
-def _tree_lines(found: list[TreeRow]) -> str:
-    """Returns the trees as text, step by step."""
+def _tree_lines(tree_rows: list[TreeRow]) -> str:
+    """Returns the trees as text, ordered by step."""
     lines = []
-    for tree in found[:MAX_TREES]:
+    for tree in tree_rows[:MAX_TREES]:
         chunks = ", ".join(map(str, tree.chunks[:MAX_RECEIVERS]))
         if len(tree.chunks) > MAX_RECEIVERS:
             chunks += f" and {len(tree.chunks) - MAX_RECEIVERS} more"
@@ -310,19 +317,19 @@ def _tree_lines(found: list[TreeRow]) -> str:
             steps.setdefault(edge.slot, []).append(f"{edge.source} > {edge.destination}")
         cells = [[f"  step {slot}", "  ".join(moves)] for slot, moves in steps.items()]
         lines.append(align(cells[:MAX_STEPS]))
-    return "\n".join([*lines, *and_more(len(found), MAX_TREES, " trees")])
+    return "\n".join([*lines, *and_more(len(tree_rows), MAX_TREES, " trees")])
 
 
 def _other_trees(parameters: Show, row: SlotRow) -> list[str]:
-    """Returns a sentence on the trees that are not shown."""
+    """Returns a sentence on the number of trees that are not shown."""
     if parameters.of_chunk is not None:
         return []
     collective = row.plan.collective
     roots = {row.plan.collective.root if parameters.of_rank is None else parameters.of_rank}
     if not row.trees:
-        found = sorted({tree.root for tree in trees(row.plan)})
+        ranks = sorted({tree.root for tree in trees(row.plan)})
         return [
-            f"no tree has its root at rank {parameters.of_rank}; --of-rank {found[0]} shows some"
+            f"no tree has its root at rank {parameters.of_rank}; --of-rank {ranks[0]} shows some"
         ]
     rooted = has_root(collective.kind)
     if rooted or parameters.of_rank is not None or {tree.root for tree in row.trees} - roots:
@@ -331,7 +338,7 @@ def _other_trees(parameters: Show, row: SlotRow) -> list[str]:
 
 
 def _loads(plan: Plan, size: int | None) -> str:
-    """Returns the bytes and the use of links over the whole plan, which the figure colours."""
+    """Returns the bytes and the utilisation of links over the whole plan."""
     links = plan.simulate(size).links
     names = plan.fabric.link_names
     order = sorted(range(len(names)), key=lambda link: -float(links["utilisation"][link]))
@@ -342,13 +349,13 @@ def _loads(plan: Plan, size: int | None) -> str:
     title = "loads of links over the whole plan, the busiest first"
     lines = [title, align(cells, ["link", "bytes", "utilisation"], right=(1, 2))]
     if len(names) > MAX_LINKS:
-        rest = len(names) - MAX_LINKS
-        lines.append(f"and {rest} more (all of them with opticoll simulate --per link)")
+        hidden = len(names) - MAX_LINKS
+        lines.append(f"and {hidden} more (all of them with opticoll simulate --per link)")
     return "\n".join(lines)
 
 
 def _head(plan: Plan) -> str:
-    """Returns the facts of a plan, without proof and time."""
+    """Returns the facts of a plan that need neither verification nor simulation."""
     slots = " ".join(str(count) for count in plan.step_slots[:MAX_STEPS])
     more = " ..." if len(plan.step_slots) > MAX_STEPS else ""
     facts = [
@@ -385,16 +392,16 @@ def _slot_lines(row: SlotRow) -> str:
             ]
             for index in range(min(shown_count, MAX_LIGHTPATHS))
         ]
-    what = "transfer" if plan.fabric.electrical else "lightpath"
+    noun = "transfer" if plan.fabric.electrical else "lightpath"
     carried = "" if len(lights) == len(row.lightpaths) else f" of {len(row.lightpaths)} transfers"
-    lines = [f"slot {row.slot}: {plural(shown_count, what)}{carried}"]
+    lines = [f"slot {row.slot}: {plural(shown_count, noun)}{carried}"]
     if cells:
         lines.append(align(cells))
     return "\n".join([*lines, *and_more(shown_count, MAX_LIGHTPATHS)])
 
 
 def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
-    """Returns the lightpaths of a slot and their receivers; broadcast light has several."""
+    """Returns the lightpaths of a slot with their receivers; light may have several receivers."""
     shared = list(row.plan.fabric.light_fields) == ["wavelength"]
     lights: dict[object, tuple[LightpathRow, list[int]]] = {}
     for lightpath in row.lightpaths:
@@ -418,7 +425,7 @@ def _words(lightpath: LightpathRow, heard: list[int], names: list[str]) -> list[
     ]
     light = lightpath.light
     if "direction" in light:
-        # As in plan files: `*` if converters choose the wavelength link by link.
+        # As in plan files, `*` means that converters choose the wavelength on each link.
         wavelength = "*" if light["wavelength"] == CONVERTED else str(light["wavelength"])
         cells += [str(light["direction"]), f"fibre {light['fibre']}", f"wavelength {wavelength}"]
     elif light.get("source_port") == BESIDE:
@@ -431,7 +438,7 @@ def _words(lightpath: LightpathRow, heard: list[int], names: list[str]) -> list[
 
 
 def _draw(parameters: Show, rows: list[SlotRow], path: Path) -> None:
-    """Draws a plan in its view; the size matters only if the view depends on it."""
+    """Draws a plan in its view; some views also depend on the size."""
     from opticoll import plot
 
     (row,) = rows

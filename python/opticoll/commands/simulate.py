@@ -1,4 +1,4 @@
-"""Parts of the time of a plan: total, critical path, per step, link or rank, over time."""
+"""Command `simulate`: the time of a plan and its parts, by step, link, rank or over time."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -36,7 +36,7 @@ from opticoll.outputs.rows import (
 from opticoll.outputs.watch import Watch
 
 MAX_PATH = 8
-"""Maximum number of transfers of a critical path in text."""
+"""Maximum number of transfers of a critical path in the text output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,21 +55,21 @@ ON_GRIDS = "but on grids of tunable circuits"
 
 
 class PathRow(Row, core="plan.critical_path"):
-    """A transfer of the critical path, which waits for the one before it."""
+    """A transfer of the critical path; each transfer on it waits for the previous one."""
 
     transfer: Count
     start_ps: Picoseconds
     end_ps: Picoseconds
     bottleneck: str | None = means(
-        "Link that bounds the message",
-        absent="no link bounds it",
+        "Link that limits the message",
+        absent="no link limits the message",
         omitted=ON_LINKS,
         default=OMITTED,
     )
 
 
 class StepRow(Row, core="plan.slots"):
-    """A time slot of a plan on light, or a step of a plan on an electrical fabric."""
+    """A time slot of a plan on an optical fabric, or a step of a plan on an electrical one."""
 
     slot: Count = means("Index of the slot")
     start_ps: Picoseconds = means(heading="start")
@@ -79,23 +79,23 @@ class StepRow(Row, core="plan.slots"):
 
 
 class LinkRow(Row, core="plan.links"):
-    """A link: on light all fibres of one direction between two neighbours together."""
+    """A link; on an optical fabric, all fibres of one direction between two neighbours."""
 
     rank: Count | None = means(
         "Rank at which the link starts",
         "from rank",
-        absent="the light is everybody's, as in a passive star",
+        absent="all ranks share the light, as in a passive star",
         omitted=ON_LIGHT,
         default=OMITTED,
     )
     direction: str = means(
-        "Direction, plane or port by which it leaves", omitted=ON_LIGHT, default=OMITTED
+        "Direction, plane or port of the link at that rank", omitted=ON_LIGHT, default=OMITTED
     )
     link: str = means("Link in words", omitted=ON_LINKS, default=OMITTED)
     busy_ps: Picoseconds = means(heading="busy")
     bytes: Bytes
     utilisation: Utilisation = means(
-        "Share of its capacity that was used", omitted=ON_LINKS, default=OMITTED
+        "Share of the link's capacity that was used", omitted=ON_LINKS, default=OMITTED
     )
 
 
@@ -109,7 +109,7 @@ class RankRow(Row, core="plan.ranks"):
 
 
 class BinRow(Row):
-    """Bytes that a link carried in a bin of time; links that carried none have no row."""
+    """Bytes that a link carried in a bin of time; a link without bytes in a bin has no row."""
 
     start_ps: Picoseconds = means("Time at which the bin begins", "from")
     end_ps: Picoseconds = means("Time at which the bin ends", "to")
@@ -126,7 +126,9 @@ class LatencyRow(Row):
     count: Count = means("Number of messages or chunks")
     mean_ps: Picoseconds = means("Mean latency")
     max_ps: Picoseconds = means("Longest latency")
-    percentiles_ps: dict[str, Picoseconds] = means("By percent, rounded up by at most 1/64")
+    percentiles_ps: dict[str, Picoseconds] = means(
+        "Latencies by percentile, rounded up by at most 1/64"
+    )
 
 
 class ClassRow(Row, core="packets.classes"):
@@ -141,13 +143,15 @@ class PacketRow(Row, core="packets"):
     """Latencies, buffers and stalls of the packet simulator."""
 
     message_latency: LatencyRow = means(
-        "From the call that sends a message to the delivery of its last byte"
+        "Latency from the call that sends a message to the delivery of its last byte"
     )
-    background_latency: LatencyRow = means("The same, of background traffic")
-    chunk_latency: LatencyRow = means("From the making of a chunk's packet to its arrival")
+    background_latency: LatencyRow = means("Latency of messages of background traffic")
+    chunk_latency: LatencyRow = means(
+        "Latency of a chunk from the creation of its packet to its arrival"
+    )
     mean_hops: Number
     classes: dict[str, ClassRow] = means(
-        "By class of link: injection, ejection, local and global where there are such"
+        "Traffic by class of link: injection, ejection, and local and global if they exist"
     )
     minimal_chunks: Count
     detoured_chunks: Count
@@ -158,13 +162,18 @@ class PacketRow(Row, core="packets"):
 
 
 class SimulateRow(PlanRow, core="tuned"):
-    """The plan, and where its time goes."""
+    """A simulated plan, with the parts of its time."""
 
     utilisation: Utilisation = means(
-        "Share of link-wavelength-slots that carry light, or of the capacity of all links"
+        "Share of (link, wavelength, slot) triples that carry light; on electrical fabrics, "
+        "share of the capacity of all links"
     )
-    link_bytes: Bytes = means("Bytes over all links, counted on each link that they cross")
-    critical_path: list[PathRow] = means("Transfers that each wait for the one before")
+    link_bytes: Bytes = means(
+        "Bytes summed over all links; a byte counts on each link of its route"
+    )
+    critical_path: list[PathRow] = means(
+        "Transfers of the critical path; each waits for the previous one"
+    )
     most_loaded_link: str | None = means(
         "Link with the highest utilisation",
         absent="no link is used",
@@ -172,7 +181,7 @@ class SimulateRow(PlanRow, core="tuned"):
         default=OMITTED,
     )
     packets: PacketRow | None = means(
-        "Latencies, buffers and stalls of packets", absent="another simulator"
+        "Latencies, buffers and stalls of packets", absent="another simulator was used"
     )
     control_messages: Count = means(omitted=ON_GRIDS, default=OMITTED)
     control_messages_per_rank: Count = means(omitted=ON_GRIDS, default=OMITTED)
@@ -194,12 +203,12 @@ class SimulateRow(PlanRow, core="tuned"):
 
 
 def compute(parameters: Simulate, watch: Watch) -> Iterator[SimulateRow]:
-    """Simulates a plan.
+    """Simulates a plan, and divides its time into parts.
 
     Raises
     ------
     OpticollError
-        As for `opticoll.plan`; a table that the simulator does not have.
+        Any reason that `opticoll.plan` lists, or the simulator lacks the requested table.
     """
     settings = parameters.settings
     _check_per(parameters.per, settings)
@@ -221,7 +230,7 @@ def compute(parameters: Simulate, watch: Watch) -> Iterator[SimulateRow]:
 
 
 def _check_per(per: str | None, settings: Settings) -> None:
-    """Refuses a table over time without a length of time bins."""
+    """Raises an error for a table over time if the length of time bins is not given."""
     if per == "time" and settings.get("link_bin") is None:
         raise UsageError(
             "--per time: give the length of a bin of time too, such as --link-bin 10us"
@@ -229,7 +238,7 @@ def _check_per(per: str | None, settings: Settings) -> None:
 
 
 def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
-    """Returns settings whose outcome the figure can show; refuses simulators without a figure."""
+    """Returns settings whose outcome the figure can show; raises an error if there are none."""
     names = known_names("simulators")
     named = settings.get("simulator")
     simulator = None if named is None else canonical(named, names)
@@ -247,7 +256,7 @@ def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
 
 
 def _totals(plan: Plan, outcome: Outcome) -> dict[str, Any]:
-    """Returns the fields on the whole simulation."""
+    """Returns the fields that concern the whole simulation."""
     flows = outcome.start is not None
     path = [
         PathRow.of(record, **({"bottleneck": _name(plan, record["bottleneck"])} if flows else {}))
@@ -287,7 +296,7 @@ def _links(plan: Plan, outcome: Outcome) -> list[LinkRow]:
 
 
 def _bins(plan: Plan, outcome: Outcome) -> list[BinRow]:
-    """Returns all time bins in order; within a bin, links in the order of the fabric."""
+    """Returns time bins in order; within a bin, links are in the order of the fabric."""
     if "link_use" not in outcome.tables:
         return []
     bin_ps, carried = outcome.link_use_bin_ps, outcome.link_use["bytes"]
@@ -323,7 +332,7 @@ def _packets(outcome: Outcome) -> PacketRow:
 
 
 def _latency(row: dict[str, Any]) -> LatencyRow:
-    """Returns a distribution of times, with its percentiles by number."""
+    """Returns a distribution of times; percentiles are by number, such as 99."""
     percentiles = (name for name in row if name.startswith("p"))
     return LatencyRow.of(
         row,
@@ -347,19 +356,19 @@ TABLE_COLUMNS = {
     "step": ("slot", "start_ps", "end_ps", "reconfiguration_ps", "lightpaths"),
     "time": ("start_ps", "end_ps", "link", "bytes", "bits_per_second"),
 }
-"""Columns of each table of `--per`; on electrical fabrics, `FLOW_COLUMNS` takes precedence."""
+"""Columns of each table of `--per`; on electrical fabrics, `FLOW_COLUMNS` has priority."""
 
 FLOW_COLUMNS = {
     "link": ("link", "busy_ps", "bytes", "utilisation"),
     "step": ("slot", "start_ps", "end_ps", "lightpaths"),
 }
-"""Columns of tables on electrical fabrics, where they differ from `TABLE_COLUMNS`."""
+"""Columns of tables on electrical fabrics, if they differ from `TABLE_COLUMNS`."""
 
 FLOW_HEADINGS = {"slot": "step", "lightpaths": "messages"}
 
 
 def _table(row: SimulateRow, per: str) -> str:
-    """Returns the table of the steps, links, ranks or time bins of a simulation."""
+    """Returns a table by step, link, rank or time bin, as `per` says."""
     rows = row[f"per_{per}"]
     flows = FLOW_COLUMNS if row.start is not None else {}
     names = flows.get(per, TABLE_COLUMNS[per])
@@ -367,7 +376,7 @@ def _table(row: SimulateRow, per: str) -> str:
 
 
 def _summary(row: SimulateRow) -> str:
-    """Returns facts on the parts of the time of a simulation."""
+    """Returns facts on the parts of the simulated time."""
     plan, outcome, path = row.plan, row.outcome, row.critical_path
     facts = [
         ["reconfigurations", f"{row.reconfigurations} of {plural(plan.slots, 'slot')} waited"],
@@ -403,7 +412,7 @@ def _summary(row: SimulateRow) -> str:
 
 
 def _path_facts(outcome: Outcome) -> list[list[str]]:
-    """Returns facts on the cost of setting up and tearing down lightpaths."""
+    """Returns facts on the time that lightpaths need for setup and teardown."""
     spent = human_time(int(outcome.slots["reconfiguration_ps"].sum()))
     return [
         [
@@ -415,7 +424,7 @@ def _path_facts(outcome: Outcome) -> list[list[str]]:
 
 
 def _tuned_facts(row: SimulateRow, flows: int) -> list[list[str]]:
-    """Returns facts on the cost of tuning and control on a grid of tunable circuits."""
+    """Returns facts on the time for tuning and control on a grid of tunable circuits."""
     facts = [
         ["lasers tuned", f"{row.reconfigurations} times in all"],
         ["utilisation", f"{row.utilisation:.1%} of the time transmitters send"],
@@ -424,7 +433,7 @@ def _tuned_facts(row: SimulateRow, flows: int) -> list[list[str]]:
     if flows:
         most = row.control_messages_per_rank
         spent = ("transmission", "tuning", "control", "latency", "waiting")
-        times = [f"{what} {human_time(row[f'path_{what}_ps'])}" for what in spent]
+        times = [f"{part} {human_time(row[f'path_{part}_ps'])}" for part in spent]
         central = row.controller_messages
         facts += [
             [
@@ -438,7 +447,7 @@ def _tuned_facts(row: SimulateRow, flows: int) -> list[list[str]]:
 
 
 def _flow_facts(row: SimulateRow) -> list[list[str]]:
-    """Returns facts on a simulation of flows, and all settings that are not plain."""
+    """Returns facts on simulated flows, and the settings that differ from the plain model."""
     facts = [["utilisation", f"{row.utilisation:.1%} of the capacity of all links"]]
     loaded = row.outcome.most_loaded_link
     if loaded is not None:
@@ -477,7 +486,7 @@ def _bounded(link: str | None) -> str:
 
 
 def _draw(parameters: Simulate, rows: list[SimulateRow], path: Path) -> None:
-    """Draws an outcome of packets or of flows."""
+    """Draws the outcome of a packet or flow simulation."""
     from opticoll import plot
     from opticoll.plot import style
 

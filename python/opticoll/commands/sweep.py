@@ -1,4 +1,4 @@
-"""Computation of the points of a study, whose results are kept in a store."""
+"""Command `sweep`: computes the points of a study and stores the results."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -31,7 +31,7 @@ CLUSTERS = Group("Clusters", sort_key=2)
 
 
 PROFILE = "Profile of {} jobs that compute, in YAML (default: none)"
-"""Help of the options that name a job manager."""
+"""Help text of the options for job managers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +45,9 @@ class Sweep:
     dry_run: bool = option(
         "Number of points and a forecast from a sample; nothing is stored", default=False
     )
-    retry: bool = option("Second computation of points whose result is an error", default=False)
+    retry: bool = option("Recomputation of points whose result is an error", default=False)
     jobs: int | None = count(
-        "Number of worker processes, which share --memory-limit (default: one for each core)", 4096
+        "Number of worker processes, which share --memory-limit (default: one per core)", 4096
     )
     shard: str | None = option("Part of the study, such as 2/5, the second of five (default: all)")
     scheduler: str | None = option(
@@ -58,8 +58,8 @@ class Sweep:
     pbs: Path | None = option(PROFILE.format("PBS"), group=CLUSTERS)
     lsf: Path | None = option(PROFILE.format("LSF"), group=CLUSTERS)
     merge: list[str] | None = option(
-        "Store from which results are copied first, such as that of a shard; one option for each "
-        "(default: none)"
+        "Store from which results are copied first, such as that of a shard; repeat the option "
+        "for several (default: none)"
     )
 
 
@@ -80,52 +80,53 @@ class SweepRow(Row):
     """Outcome of a sweep, or its forecast."""
 
     study: str = means("Name of the study")
-    command: str = means("Command of its points")
-    store: str = means("File of the store")
+    command: str = means("Command that computes the points")
+    store: str = means("Path of the store")
     points: Positive = means("Number of points of the study, or of the shard")
-    plans: Positive = means("Number of groups of points that share a plan, or else of points")
+    plans: Positive = means(
+        "Number of groups of points that share a plan; number of points if none share a plan"
+    )
     before: Count = means("Number of points whose result was in the store")
-    computed: Count | None = means("Number of points computed now", absent=DRY)
+    computed: Count | None = means("Number of points that this sweep computed", absent=DRY)
     errors: Count | None = means("Number of points that have an error", absent=DRY)
     refuted: Count | None = means("Number of rows whose plan is violated", absent=DRY)
-    found: list[FoundRow] = means("Points that a search found; empty of other studies")
-    verified: bool = means("Whether no row has a plan that is violated")
+    found: list[FoundRow] = means("Points that a search found; empty for other studies")
+    verified: bool = means("Whether no row has a violated plan")
     workers: Positive = means("Number of workers")
-    sampled: Count | None = means("Number of points sampled", absent=NOT_DRY)
-    sample_failed: Count | None = means("Number of points sampled that failed", absent=NOT_DRY)
+    sampled: Count | None = means("Number of points in the sample", absent=NOT_DRY)
+    sample_failed: Count | None = means("Number of sampled points that failed", absent=NOT_DRY)
     sample_error: str | None = means(
-        "Why the first of them did", absent="it was no dry run, or none failed"
+        "Error of the first sampled point that failed",
+        absent="no sampled point failed, or there was no dry run",
     )
     point_s: Seconds | None = means("Mean time of a point of the sample", absent=NOT_DRY)
-    min_point_s: Seconds | None = means("Least time of a point", absent=NOT_DRY)
-    max_point_s: Seconds | None = means("Most time of a point", absent=NOT_DRY)
-    forecast_s: Seconds | None = means(
-        "Time that the missing points take by the sample", absent=NOT_DRY
-    )
+    min_point_s: Seconds | None = means("Shortest time of a point in the sample", absent=NOT_DRY)
+    max_point_s: Seconds | None = means("Longest time of a point in the sample", absent=NOT_DRY)
+    forecast_s: Seconds | None = means("Forecast time for the missing points", absent=NOT_DRY)
     forecast_low_s: Seconds | None = means(
-        "Lower end of its interval of 95 %, by the spread of the sample", absent=NOT_DRY
+        "Lower end of the forecast's 95 % confidence interval", absent=NOT_DRY
     )
-    forecast_high_s: Seconds | None = means("Upper end of the interval", absent=NOT_DRY)
+    forecast_high_s: Seconds | None = means("Upper end of the confidence interval", absent=NOT_DRY)
     sample_complete: bool | None = means(
-        "Whether the sample was computed in time; otherwise times are at least these",
+        "Whether the sample was completed in time; otherwise the true times are longer",
         absent=NOT_DRY,
     )
     peak_bytes: Bytes | None = means(
-        "Most memory of a worker in the sample",
-        absent="it was no dry run, or the system does not say",
+        "Largest memory of a worker in the sample",
+        absent="there was no dry run, or the system does not report the memory",
     )
     job_script: str | None = means(
-        "Script of one job of the cluster", absent="it was no dry run, or no job is asked for"
+        "Script of one job of the cluster", absent="there was no dry run, or no jobs were requested"
     )
 
 
 def compute(parameters: Sweep, watch: Watch) -> Iterator[SweepRow]:
-    """Computes the missing points of a study.
+    """Computes the points of a study that the store lacks.
 
     Raises
     ------
     OpticollError
-        The study is wrong, or the store cannot be written; the points computed before are kept.
+        The study is invalid, or the store cannot be written. Results stored before remain.
     """
     study = document.read(parameters.study)
     path = parameters.store or parameters.study.with_suffix(".sqlite")
@@ -136,8 +137,10 @@ def compute(parameters: Sweep, watch: Watch) -> Iterator[SweepRow]:
         return
     with Store.open(path) as store:
         for name in parameters.merge or ():
-            with Store.read(name) as other:
-                watch.notes.append(f"took over {plural(store.merge(other), 'result')} of {name}")
+            with Store.read(name) as other_store:
+                watch.notes.append(
+                    f"took over {plural(store.merge(other_store), 'result')} of {name}"
+                )
         shown = progress.Progress(watch.update)
         engine = _engine(parameters, workers)
         try:
@@ -154,9 +157,9 @@ def compute(parameters: Sweep, watch: Watch) -> Iterator[SweepRow]:
         except BaseException as failure:
             failure.add_note(f"{shown.line}; {path} keeps what is finished")
             raise
-        found = [
-            FoundRow(point=number, what=what, command=command)
-            for number, command, what in store.found(study.study)
+        findings = [
+            FoundRow(point=number, what=description, command=command)
+            for number, command, description in store.found(study.study)
         ]
     watch.failed = bool(done.errors)
     if done.errors:
@@ -168,30 +171,34 @@ def compute(parameters: Sweep, watch: Watch) -> Iterator[SweepRow]:
         study=study.study,
         command=study.command,
         store=str(path),
-        found=found,
+        found=findings,
         verified=not done.refuted,
         workers=engine.workers,
     )
 
 
 def _jobs(parameters: Sweep) -> tuple[clusters.Manager, Path] | None:
-    """Returns the job manager and its profile, or None; refuses several managers."""
+    """Returns the job manager and its profile, or None; raises an error for several managers."""
     managers: dict[clusters.Manager, Path | None] = {
         "slurm": parameters.slurm,
         "pbs": parameters.pbs,
         "lsf": parameters.lsf,
     }
-    given = [(manager, profile) for manager, profile in managers.items() if profile is not None]
-    named = [f"--{manager}" for manager, _ in given] + ["--scheduler"] * bool(parameters.scheduler)
+    stated_profiles = [
+        (manager, profile) for manager, profile in managers.items() if profile is not None
+    ]
+    named = [f"--{manager}" for manager, _ in stated_profiles] + ["--scheduler"] * bool(
+        parameters.scheduler
+    )
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} are given; give one of them")
     if named and parameters.jobs is not None:
         raise UsageError(f"--jobs is for this machine; {named[0]} has workers of its own")
-    return given[0] if given else None
+    return stated_profiles[0] if stated_profiles else None
 
 
 def _engine(parameters: Sweep, workers: int) -> engines.Engine:
-    """Returns the engine that computes the points."""
+    """Returns the engine that computes the points: Dask, jobs, or this machine."""
     jobs = _jobs(parameters)
     if jobs is not None:
         return clusters.job_engine(*jobs)
@@ -210,7 +217,7 @@ def _forecast_row(
     workers: int,
     watch: Watch,
 ) -> SweepRow:
-    """Returns the number of points, and the time of a sample of the missing points."""
+    """Returns the number of points, and a forecast from a sample of the missing points."""
     if parameters.merge:
         raise UsageError("--dry-run keeps nothing, so --merge cannot be given with it")
     jobs = _jobs(parameters)
@@ -228,14 +235,14 @@ def _forecast_row(
             wanted = set(store.missing((point.key for point in every), retry=parameters.retry))
         missing = [point for point in every if point.key in wanted]
     watch.update("sampling", 0, 0)
-    known = forecast(study.command, missing)
-    if known.peak_bytes and (share := memory.share(workers)) and known.peak_bytes > share:
+    sampled = forecast(study.command, missing)
+    if sampled.peak_bytes and (share := memory.share(workers)) and sampled.peak_bytes > share:
         watch.notes.append(
-            f"a worker needs {format_size(known.peak_bytes)}, more than its share of the memory, "
+            f"a worker needs {format_size(sampled.peak_bytes)}, more than its share of the memory, "
             f"{format_size(share)}: try fewer --jobs"
         )
     return SweepRow.of(
-        known,
+        sampled,
         study=study.study,
         command=study.command,
         store=str(path),
@@ -245,15 +252,15 @@ def _forecast_row(
         found=[],
         verified=True,
         workers=workers,
-        forecast_s=known.seconds(workers),
-        forecast_low_s=known.interval(workers)[0],
-        forecast_high_s=known.interval(workers)[1],
+        forecast_s=sampled.seconds(workers),
+        forecast_low_s=sampled.interval(workers)[0],
+        forecast_high_s=sampled.interval(workers)[1],
         job_script=None if jobs is None else clusters.job_script(*jobs),
     )
 
 
 def _points(row: SweepRow) -> str:
-    """Returns the number of points, and the number of plans if points share plans."""
+    """Returns the number of points, with the number of plans if points share plans."""
     if row.plans == row.points:
         return f"{row.points}"
     return f"{row.points}; some share a plan, which makes {row.plans} plans"
@@ -288,8 +295,8 @@ def _text(parameters: Sweep, rows: list[SweepRow]) -> str:
     facts.append(["computed", f"{row.computed}; {row.errors} failed"])
     if row.refuted:
         facts.append(["violated", f"{plural(row.refuted, 'plan')}"])
-    found = [f"\n{found_row.what}\n    {found_row.command}" for found_row in row.found]
-    return "\n".join([align(facts), *found])
+    findings = [f"\n{found_row.what}\n    {found_row.command}" for found_row in row.found]
+    return "\n".join([align(facts), *findings])
 
 
 COMMAND = Command(

@@ -1,4 +1,4 @@
-"""Several tasks on one grid of tunable circuits.
+"""Command `tasks`: several tasks on one grid of tunable circuits.
 
 >>> from opticoll.commands.tasks import Tasks, compute
 >>> from opticoll.outputs.watch import Watch
@@ -53,7 +53,7 @@ class Tasks:
 
 
 class TaskRow(Row):
-    """A task. Times start at the first request of all tasks."""
+    """A task; its times count from the first request of all tasks."""
 
     name: str = means("Name of the task; its collective if the task has no name", "task")
     fabric: str = means("Complete specification of the grid with the task's nodes")
@@ -71,30 +71,34 @@ class TaskRow(Row):
     admitted_s: Seconds = means("Time at which the arbiter grants the request", "admitted")
     start_s: Seconds = means("Time at which the switches are set", "start")
     end_s: Seconds = means("Time at which the last round ends", "end")
-    end_ps: Picoseconds = means("The same time, exact")
-    round_s: Seconds = means("Length of one round")
-    round_ps: Picoseconds = means("The same length, exact", "a round")
+    end_ps: Picoseconds = means("Exact value of the time, in picoseconds")
+    round_s: Seconds = means("Duration of one round")
+    round_ps: Picoseconds = means("Exact length of one round, in picoseconds", "a round")
     ports: Count = means("Number of switch ports used")
-    connections: Count = means(
-        "Number of connections in switches: an input, a wavelength and an output"
+    settings: Count = means(
+        "Number of switch settings; each joins an input and a wavelength to an output"
     )
-    arbiter_messages: Count = means("Messages of the arbiter: an answer, and one to each switch")
-    control_messages_per_rank: Count = means("Most control messages of a rank in one round")
+    arbiter_messages: Count = means(
+        "Number of messages of the arbiter: one answer, and one message to each switch"
+    )
+    control_messages_per_rank: Count = means(
+        "Largest number of control messages of a rank in one round"
+    )
     concurrent_tasks: list[str] = means(
-        "Names of the tasks that hold ports at some of the same time"
+        "Names of other tasks that have ports at the same time for a while"
     )
-    verified: bool = means("Whether the plan is right and shares no port with a task beside it")
-    violations: list[str] = means("What is wrong, one sentence each")
+    verified: bool = means("Whether the plan is valid and shares no port with a simultaneous task")
+    violations: list[str] = means("Problems, one sentence each")
     command: str = command_field(default=OMITTED)
 
 
 def compute(parameters: Tasks, watch: Watch) -> Iterator[TaskRow]:
-    """Plans, verifies and runs tasks on one grid.
+    """Plans and verifies the tasks, and simulates them on one grid.
 
     Raises
     ------
     OpticollError
-        The fabric is not a grid, there are no tasks, or a task cannot be planned.
+        The fabric is no grid, there are no tasks, or a task cannot be planned.
     """
     if parameters.file is not None:
         fabric, tasks = task_list.read(parameters.file)
@@ -110,7 +114,7 @@ def compute(parameters: Tasks, watch: Watch) -> Iterator[TaskRow]:
     for index, task in enumerate(tasks):
         watch.update("tasks planned", index, len(tasks))
         try:
-            # Each task has its own nodes and size, and hence its own plan.
+            # Each task has its own nodes and size, and therefore its own plan.
             part = Fabric(fabric.spec, nodes=task.nodes)
             size = to_bytes(task.size)
             spelling = algorithm_spelling(task.collective, task.algorithm)
@@ -123,14 +127,14 @@ def compute(parameters: Tasks, watch: Watch) -> Iterator[TaskRow]:
     rounds = [task.rounds for task in tasks]
     ran = simulate_tasks(list(zip(plans, sizes, rounds, requests, strict=True)))
     busy = [(admitted, end) for admitted, _, end, *_ in ran]
-    for index, (task, plan, found) in enumerate(zip(tasks, plans, ran, strict=True)):
-        admitted, start, end, arbiter, ports, settings, outcome = found
+    for index, (task, plan, task_outcome) in enumerate(zip(tasks, plans, ran, strict=True)):
+        admitted, start, end, arbiter, ports, settings, outcome = task_outcome
         beside = [
             other
             for other, (begun, ended) in enumerate(busy)
             if other != index and begun < end and admitted < ended
         ]
-        # Verified independently of the arbiter: no two tasks share a port at the same time.
+        # Check, independently of the arbiter, that no two tasks use a port at the same time.
         problems = plan.verify()
         for other in beside:
             problems += task_conflicts([plans[min(index, other)], plans[max(index, other)]])
@@ -177,7 +181,7 @@ TABLE_COLUMNS = (
 
 
 def _text(parameters: Tasks, rows: list[TaskRow]) -> str:
-    """Returns a line for each task, and the violations."""
+    """Returns a line per task, and the violations."""
     grid = Fabric(rows[0].fabric, nodes="all").spec
     messages = sum(row.arbiter_messages for row in rows)
     notes = [

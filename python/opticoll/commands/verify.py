@@ -1,4 +1,4 @@
-"""Verification of a plan or a program, with all violations."""
+"""Command `verify`: checks a plan or a program, and lists all violations."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -36,7 +36,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ProofRow | Program
     Raises
     ------
     OpticollError
-        As for `opticoll.plan`; the file is not a plan.
+        Any reason that `opticoll.plan` lists, or the file is no plan or program.
     """
     check_planned(parameters.source, parameters.size, parameters.settings)
     if names_file(parameters.source):

@@ -1,4 +1,4 @@
-"""Execution of programs with real bytes: inputs, expected outputs, and the processes that execute.
+"""Execution of programs with real bytes: inputs, expected outputs, and processes.
 
 `payload` defines each collective in NumPy. `in_process` and `mpi` execute programs.
 """

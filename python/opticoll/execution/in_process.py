@@ -1,4 +1,4 @@
-"""Execution of programs within this process, by the compiled core.
+"""Execution of programs in this process by the compiled core.
 
 >>> import opticoll
 >>> from opticoll.execution.payload import payload_of
@@ -20,25 +20,26 @@ from opticoll.execution.payload import Payload
 
 @dataclass(frozen=True)
 class Ended:
-    """Outcome of a completed run."""
+    """Outcome of a program that has run to its end; times are in seconds."""
 
     seconds: float
-    """Mean time of a repetition, from the first instruction to the last."""
+    """Mean time of a repetition, from its first to its last instruction."""
     wrong: int
-    """Number of output elements that differ from the definition of the collective."""
+    """Number of output elements that differ from the expected output."""
     library_seconds: float | None = None
-    """Mean time of the MPI library's own collective."""
+    """Mean time of the same collective in the MPI library; None if it was not measured."""
     differing: int | None = None
-    """Number of output elements that differ from the MPI library's own collective."""
+    """Number of output elements that differ from the MPI library's output."""
 
 
 def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions: int = 1) -> Ended:
-    """Executes a program and compares its outputs with the definition of the collective.
+    """Executes a program, and compares its outputs with the definition of the collective.
 
     Raises
     ------
     ProgramError
-        The program stands still or leaves its buffers; the message names rank and step.
+        No instruction can continue, or an instruction leaves its buffers; the message names rank
+        and step.
     """
     ranks = range(payload.collective.ranks)
     inputs = [payload.input(rank).tobytes() for rank in ranks]
@@ -59,12 +60,12 @@ def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions
     return Ended(seconds, wrong)
 
 
-def differing(found: np.ndarray, wanted: np.ndarray) -> int:
+def differing(computed: np.ndarray, wanted: np.ndarray) -> int:
     """Returns the number of elements whose bytes differ."""
-    if found.size != wanted.size:
-        return max(found.size, wanted.size)
-    width = found.dtype.itemsize
+    if computed.size != wanted.size:
+        return max(computed.size, wanted.size)
+    width = computed.dtype.itemsize
     found_bytes, wanted_bytes = (
-        np.ascontiguousarray(side).view(f"V{width}") for side in (found, wanted)
+        np.ascontiguousarray(side).view(f"V{width}") for side in (computed, wanted)
     )
     return int(np.count_nonzero(found_bytes != wanted_bytes))

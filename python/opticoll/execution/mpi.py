@@ -1,6 +1,6 @@
-"""Execution of programs by MPI processes that are started here.
+"""Execution of programs by MPI processes, which this module starts.
 
-`mpi4py` and the `mpich` wheel are the extra `mpi`; another MPI's `mpiexec` serves as well.
+The extra `mpi` installs `mpi4py` and MPICH; the `mpiexec` of another MPI works as well.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from opticoll.execution.mpi_rank import died, lives
 from opticoll.execution.payload import Payload
 
 LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
-"""Environment variables that launchers of MPI programs set for each process."""
+"""Environment variables that launchers of MPI programs set in each process."""
 
 PERIOD_S = 0.05
-"""Seconds between two looks at the processes."""
+"""Seconds between two checks of the processes."""
 
 START_S = 120.0
-"""Seconds that processes have to start."""
+"""Maximum number of seconds until all processes have started."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """Program to execute with a payload."""
+    """Program to execute with a payload, and the number of repetitions."""
 
     program: Program
     payload: Payload
@@ -72,22 +72,22 @@ def check() -> None:
 
 
 def _mpiexec() -> str | None:
-    """Returns the `mpiexec` beside this Python, else the first on the search path."""
+    """Returns the `mpiexec` next to this Python, or else the first one on the search path."""
     beside = Path(sys.executable).with_name("mpiexec")
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
 def _lasting() -> list[str]:
-    """Returns the option with which MPICH's `mpiexec` does not end all ranks when one dies.
+    """Returns the option of MPICH's `mpiexec` that keeps other ranks alive if one rank dies.
 
-    The ranks are ended here, after the rank that died is known.
+    This module ends the ranks itself, after it has found out which rank died.
     """
     version = subprocess.run([str(_mpiexec()), "--version"], capture_output=True, check=False)
     return ["-disable-auto-cleanup"] if b"HYDRA" in version.stdout else []
 
 
 def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[str, Any]:
-    """Returns the description of a job for one rank."""
+    """Returns the description of a job that one rank reads."""
     collective = job.payload.collective
     kind, ranks, root, pieces = (
         collective.kind,
@@ -111,12 +111,13 @@ def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[st
 
 
 def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
-    """Executes jobs as one process of an MPI program, of which only rank 0 prints.
+    """Executes jobs as one process of an MPI program; only rank 0 prints.
 
     Raises
     ------
     RunError
-        The program has another number of processes. A rank that is stuck ends the whole program.
+        The program has another number of processes than ranks. A rank that cannot continue ends the
+        whole program.
     """
     progress = _continue_in_child()
     from mpi4py import MPI
@@ -141,7 +142,7 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
             position = f"thread block {block}, step {step}"
             if not isinstance(error, mpi_rank.StuckError):
                 problem = f"rank {rank}: {position}: {error}"
-                # The watching process must name a rank that died before all ranks are ended.
+                # Give the watching process time to report a dead rank before all ranks are ended.
                 time.sleep(mpi_rank.POLL_S)
             elif error.missing:
                 silent = " and ".join(f"rank {peer}" for peer in error.missing)
@@ -156,14 +157,14 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
 
 
 RANK = 5
-"""Index of the rank in the progress of a process."""
+"""Index of the entry with the rank, among the entries of a process in the progress array."""
 
 
 def _continue_in_child() -> np.ndarray:
-    """Continues in a child, whose progress is returned; this process waits for the child's end.
+    """Continues in a child process; this process waits for the child. Returns the child's progress.
 
-    If the child dies, this process reports rank and step and ends with code 1. A program
-    that has initialized MPI itself continues without a child.
+    If the child dies, this process reports the rank and the step, and ends with code 1. If the
+    program has initialized MPI itself, it continues without a child.
     """
     noted = np.frombuffer(mmap.mmap(-1, 8 * (RANK + 1)), np.int64)
     noted[RANK] = -1
@@ -187,14 +188,14 @@ def carry_out(
     *,
     watch: Callable[[np.ndarray], object] = lambda progress: None,
 ) -> list[Ended]:
-    """Executes jobs by processes that are started here, one per rank, and that end with this call.
+    """Starts one process per rank to execute jobs; all processes end before the function returns.
 
-    `watch` is called with the progress of the ranks from time to time.
+    `watch` is called repeatedly with the progress of the ranks.
 
     Raises
     ------
     RunError
-        A process died, or nothing moves for longer than the time limit.
+        A process died, or no instruction ended within the time limit.
     """
     ranks = jobs[0].payload.collective.ranks
     with tempfile.TemporaryDirectory(prefix="opticoll-") as folder:
@@ -227,31 +228,35 @@ def carry_out(
 
 
 def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:
-    """Returns why the processes ended: the rank that died, else the first error of a rank.
+    """Returns the cause of the end: the rank that died, or else the first error of a rank.
 
-    The death of one rank ends the others, so several ranks are found dead. Therefore the watcher of
-    a rank notes its death (`died`), and a rank whose watcher died notes that (`left`).
+    The death of a rank ends the other ranks, so several ranks are found dead. Therefore the watcher
+    of a rank records its death in a file `died`, and a rank whose watcher died records that in a
+    file `left`.
     """
-    known = {
+    messages = {
         process: (rank, block, step)
         for rank, (identity, _, block, step, watcher) in enumerate(progress.tolist())
         for process in (identity, watcher)
     }
     noted = [
         int(file.stem)
-        for what in ("died", "left")
-        for file in sorted(folder.glob(f"*.{what}"), key=lambda file: file.stat().st_mtime_ns)
+        for suffix in ("died", "left")
+        for file in sorted(folder.glob(f"*.{suffix}"), key=lambda file: file.stat().st_mtime_ns)
     ]
     named = [int(digits) for digits in re.findall(r"\bPID (\d+)\b", words)]
     for identity in noted + named:
-        if identity in known and not Path(folder, f"{known[identity][0]}.error").exists():
-            return died(*known[identity])
+        if identity in messages and not Path(folder, f"{messages[identity][0]}.error").exists():
+            return died(*messages[identity])
     errors = [file.read_text() for file in sorted(folder.glob("*.error"))]
     return min(errors, key=lambda error: "died" not in error, default=None)
 
 
 def _environment() -> dict[str, str]:
-    """Returns the environment of the processes, in which numerical libraries start no threads."""
+    """Returns the environment of the processes.
+
+    Variables in it keep numerical libraries from starting threads.
+    """
     return os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
@@ -261,14 +266,14 @@ def _wait(
     time_limit_s: float,
     watch: Callable[[np.ndarray], object],
 ) -> str | None:
-    """Waits for the end of the processes; returns the reason if a rank died or is silent."""
+    """Waits for the end of all processes; returns the problem if a rank died or does not answer."""
     total, moved = -1, time.monotonic()
     while process.poll() is None:
         time.sleep(PERIOD_S)
         watch(progress)
         for rank, (identity, _, block, step, _) in enumerate(progress.tolist()):
             if identity and not lives(identity) and process.poll() is None:
-                # Ranks that have finished leave at the same time as the others.
+                # Ranks that have finished leave at about the same time.
                 if _ends_soon(process):
                     return None
                 return died(rank, block, step)
@@ -286,7 +291,7 @@ def _wait(
 
 
 def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
-    """Returns whether all processes end within 2 s, without an error."""
+    """Returns whether all processes end within 2 s and without an error."""
     try:
         return process.wait(2.0) == 0
     except subprocess.TimeoutExpired:
@@ -294,7 +299,7 @@ def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _is_ours(identity: int, process: subprocess.Popen[bytes]) -> bool:
-    """Returns whether a process belongs to this run: its command line names the run's folder."""
+    """Returns whether a process belongs to this run, whose folder is in its command line."""
     folder = str(process.args[-1]).encode()  # type: ignore[index]
     try:
         return folder in Path(f"/proc/{identity}/cmdline").read_bytes()

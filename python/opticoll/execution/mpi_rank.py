@@ -1,7 +1,7 @@
-"""A rank of a program that MPI processes execute; `mpiexec` starts this module with `python -m`.
+"""A rank of a program that MPI processes execute; `mpiexec` runs this module with `python -m`.
 
 One process executes all thread blocks of the rank, each until it has to wait. If no block can
-continue for longer than the time limit, the process reports what it waits for and ends all others.
+continue within the time limit, the process reports the cause and ends all other processes.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from opticoll.execution.in_process import differing
 from opticoll.execution.payload import OPERATORS, Payload
 
 Buffers = list[NDArray[Any]]
-"""Input, output and scratch; in place, the smaller of input and output is a part of the larger."""
+"""Input, output, scratch; in place, the smaller of input and output is part of the larger."""
 
 Sent = tuple[Any, str]
-"""Request of a message, and the error text if no rank receives the message."""
+"""MPI request of a sent message, and the error text if no rank receives the message."""
 
 RECEIVING = {"r", "rcs", "rrc", "rrs", "rrcs"}
 SENDING = {"s", "rcs", "rrs", "rrcs"}
@@ -35,18 +35,18 @@ REDUCING = {"rrc", "rrs", "rrcs"}
 WRITING = {"r", "rcs", "rrc", "rrcs", "cpy"}
 
 POLL_S = 0.5
-"""Seconds between two checks that the starting process still exists."""
+"""Seconds between two checks whether the starting process still exists."""
 
 MAX_POLLS = 200
 """Number of polls for a message before the process sleeps for a moment."""
 
 
 GRACE_S = 2.0
-"""Seconds that other ranks wait longer than rank 0, which knows the missing rank."""
+"""Additional seconds that ranks other than 0 wait, so that rank 0 can name the missing rank."""
 
 
 class StuckError(Exception):
-    """No thread block can continue; the message says what the first one waits for."""
+    """Error if no thread block can continue; the message says for what the first block waits."""
 
     def __init__(self, message: str, missing: Sequence[int] = ()) -> None:
         super().__init__(message)
@@ -55,12 +55,12 @@ class StuckError(Exception):
 
 
 def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buffers:
-    """Returns the buffers of a rank, filled with its input."""
+    """Returns the buffers of a rank, with the rank's input filled in."""
     piece = payload.collective.pieces * payload.elements
-    given = payload.input(rank)
+    own_input = payload.input(rank)
     sizes = payload.sizes(rank)
     if payload.collective.kind in ("broadcast", "reduce"):
-        # Ranks without input or output pass data on.
+        # Ranks without input or output only forward data.
         sizes = (piece, piece)
     parts = [np.zeros(size, payload.element_type) for size in sizes]
     if in_place:
@@ -71,12 +71,12 @@ def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buf
             parts[0] = parts[1][own_block]
         elif sizes[0] > sizes[1] > 0:
             parts[1] = parts[0][own_block]
-    parts[0][: given.size] = given
+    parts[0][: own_input.size] = own_input
     return [*parts, np.zeros(scratch * payload.elements, payload.element_type)]
 
 
 class Interpreter:
-    """Interpreter of the thread blocks of a rank."""
+    """Interpreter that executes the thread blocks of a rank."""
 
     def __init__(
         self, comm: Any, job: dict[str, Any], payload: Payload, progress: NDArray[np.int64]
@@ -91,7 +91,7 @@ class Interpreter:
         Raises
         ------
         StuckError
-            Nothing moves for longer than the time limit.
+            No instruction ends within the time limit.
         """
         from mpi4py import MPI
 
@@ -120,7 +120,7 @@ class Interpreter:
                     raise StuckError(self._waiting(next_of, sent))
 
     def _waiting(self, next_of: list[int], sent: list[Sent]) -> str:
-        """Returns what the first unfinished thread block waits for, else an unreceived message."""
+        """Names the event for which the first unfinished thread block waits."""
         for number, (_, source, channel, instructions) in enumerate(self.blocks):
             if next_of[number] == len(instructions):
                 continue
@@ -134,7 +134,7 @@ class Interpreter:
     def _step(
         self, number: int, block: Any, next_of: list[int], memory: Buffers, sent: list[Sent]
     ) -> bool:
-        """Executes the next instruction of a thread block; returns False if it has to wait."""
+        """Executes the next instruction of a thread block; returns False if the block must wait."""
         to, source, channel, instructions = block
         if next_of[number] == len(instructions):
             return False
@@ -169,51 +169,53 @@ class Interpreter:
 
 
 def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray[Any]]:
-    """Runs the MPI library's own collective; returns its time in seconds and its output.
+    """Runs the same collective of the MPI library; returns its time in seconds and its output.
 
     Raises
     ------
     StuckError
-        It takes longer than the time limit.
+        The collective takes longer than the time limit.
     """
     from mpi4py import MPI
 
     rank, collective = comm.Get_rank(), payload.collective
     operator = getattr(MPI, payload.operator.upper())
-    given = payload.input(rank)
+    own_input = payload.input(rank)
     output = np.empty_like(payload.output(rank))
     root = collective.root
     meet(comm, limit_s)
     start = time.perf_counter()
     match collective.kind:
         case "all_gather":
-            request = comm.Iallgather(given, output)
+            request = comm.Iallgather(own_input, output)
         case "reduce_scatter":
-            request = comm.Ireduce_scatter_block(given, output, op=operator)
+            request = comm.Ireduce_scatter_block(own_input, output, op=operator)
         case "all_reduce":
-            request = comm.Iallreduce(given, output, op=operator)
+            request = comm.Iallreduce(own_input, output, op=operator)
         case "all_to_all":
-            request = comm.Ialltoall(given, output)
+            request = comm.Ialltoall(own_input, output)
         case "broadcast":
-            output[: given.size] = given
+            output[: own_input.size] = own_input
             request = comm.Ibcast(output, root=root)
         case "reduce":
-            request = comm.Ireduce(given, output if rank == root else None, op=operator, root=root)
+            request = comm.Ireduce(
+                own_input, output if rank == root else None, op=operator, root=root
+            )
         case "gather":
-            request = comm.Igather(given, output if rank == root else None, root=root)
+            request = comm.Igather(own_input, output if rank == root else None, root=root)
         case _:
-            request = comm.Iscatter(given if rank == root else None, output, root=root)
+            request = comm.Iscatter(own_input if rank == root else None, output, root=root)
     end(request, limit_s, f"the MPI library's own {collective.kind} does not end")
     return time.perf_counter() - start, output
 
 
 def end(request: Any, limit_s: float, problem: str) -> None:
-    """Waits for a request of MPI.
+    """Waits for an MPI request to end.
 
     Raises
     ------
     StuckError
-        It takes longer than the time limit.
+        The request takes longer than the time limit.
     """
     start = time.monotonic()
     while not request.Test():
@@ -223,12 +225,12 @@ def end(request: Any, limit_s: float, problem: str) -> None:
 
 
 def meet(comm: Any, limit_s: float) -> None:
-    """Waits until all ranks are here: each rank tells rank 0, which answers when all have.
+    """Waits until all ranks have called this function: each rank tells rank 0, which then answers.
 
     Raises
     ------
     StuckError
-        One does not come within the time limit.
+        A rank does not call the function within the time limit.
     """
     rank, nothing = comm.Get_rank(), np.empty(0, np.int8)
     if rank > 0:
@@ -243,12 +245,12 @@ def meet(comm: Any, limit_s: float) -> None:
             raise StuckError("waits for others to begin with it", tuple(awaited))
         time.sleep(0)
     if rank == 0:
-        for other in range(1, comm.Get_size()):
-            comm.Isend(nothing, dest=other).Free()
+        for source in range(1, comm.Get_size()):
+            comm.Isend(nothing, dest=source).Free()
 
 
 def state(identity: int) -> str:
-    """Returns the state of a process as a letter of Linux, or X without such a process."""
+    """Returns the state of a process as Linux's letter; X if there is no such process."""
     try:
         return Path(f"/proc/{identity}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -261,17 +263,20 @@ def lives(identity: int) -> bool:
 
 
 def died(rank: int, block: int, step: int) -> str:
-    """Returns the error text for a rank that died."""
+    """Returns the message about a rank that died at a step of a thread block."""
     return f"rank {rank} died at thread block {block}, step {step}"
 
 
 def silent(rank: int, block: int, step: int) -> str:
-    """Returns the error text for a rank that does not answer."""
+    """Returns the message about a rank that does not answer at a step of a thread block."""
     return f"rank {rank} does not answer; it was last seen at thread block {block}, step {step}"
 
 
 def leave_with(folder: str, watcher: int, starter: int) -> None:
-    """Ends this process when its watcher or the starting process has gone; notes a lost watcher."""
+    """Ends this process if its watcher or the starting process ends.
+
+    Notes the loss of a watcher.
+    """
     while lives(watcher) and lives(starter):
         time.sleep(POLL_S)
     if lives(starter):
@@ -280,15 +285,18 @@ def leave_with(folder: str, watcher: int, starter: int) -> None:
 
 
 def leave_after(watcher: int) -> None:
-    """Ends this process when its watcher has gone."""
+    """Ends this process if its watcher ends."""
     while lives(watcher):
         time.sleep(POLL_S)
     os._exit(1)
 
 
 def watched(folder: str) -> int:
-    """Executes a folder's job in a child and notes the child's death; returns the exit code."""
-    # MPICH's launcher sends this signal when another rank has ended.
+    """Executes a folder's job in a child process, and notes if the child dies.
+
+    Returns the exit code of the child.
+    """
+    # MPICH's launcher sends this signal if another rank has ended.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     watcher, rank = os.getpid(), os.fork()
     if rank == 0:
@@ -301,9 +309,9 @@ def watched(folder: str) -> int:
 
 
 def progress(folder: str, ranks: int) -> NDArray[np.int64]:
-    """Returns the shared progress by rank: process, instructions, thread block, step, watcher.
+    """Returns a row per rank: its process, executed instructions, thread block, step, watcher.
 
-    The memory is a file, which the starting process reads.
+    The array is mapped to a file, which the starting process reads.
     """
     return np.memmap(Path(folder, "progress"), np.int64, "r+", shape=(ranks, 5))
 
@@ -311,17 +319,17 @@ def progress(folder: str, ranks: int) -> NDArray[np.int64]:
 def run(
     comm: Any, job: dict[str, Any], payload: Payload, progress: NDArray[np.int64]
 ) -> dict[str, Any]:
-    """Executes a job as one of its ranks and notes its progress; all ranks return the outcome.
+    """Executes a job as one of its ranks, and notes the progress; every rank returns the outcome.
 
     Raises
     ------
     StuckError
-        Nothing moves for longer than the time limit.
+        No instruction ends within the time limit.
     """
     rank, limit_s = comm.Get_rank(), job["time_limit"]
     interpreter = Interpreter(comm, job, payload, progress)
     progress[[0, 4]] = os.getpid(), os.getppid()
-    # Programs may use any tag, so the ranks meet on a communicator of their own.
+    # Programs may use any tag, so ranks wait for each other on a separate communicator.
     apart = comm.Dup()
     seconds = 0.0
     for _ in range(job["repetitions"]):
@@ -351,7 +359,7 @@ def run(
 
 
 def main(folder: str, watcher: int) -> None:
-    """Executes the job of a folder and writes its outcome or its error."""
+    """Executes the job in a folder, and writes the outcome or the error to the folder."""
     from mpi4py import MPI
 
     from opticoll._core import Collective
@@ -359,7 +367,7 @@ def main(folder: str, watcher: int) -> None:
     comm = MPI.COMM_WORLD
     rank = comm.Get_rank()
     all_progress = progress(folder, comm.Get_size())
-    # The process that started this rank wrote the file into its own folder.
+    # The starting process wrote this file into its own folder.
     with open(Path(folder, f"{rank}.job"), "rb") as file:
         jobs = pickle.load(file)
     threading.Thread(
@@ -383,7 +391,7 @@ def main(folder: str, watcher: int) -> None:
             _, _, block, step, _ = ranks[missing]
             reason = silent(missing, block, step)
         elif not isinstance(error, StuckError):
-            # Messages fail a moment before the system shows the death of their sender.
+            # Messages fail a moment before the system reports the death of their sender.
             time.sleep(POLL_S)
             ranks = all_progress.tolist()
             _, _, block, step, _ = ranks[rank]

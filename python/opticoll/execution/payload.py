@@ -1,7 +1,7 @@
-"""Payloads: bytes that differ by rank, chunk and element, and the outputs of a collective.
+"""Payloads: input bytes that depend on rank, chunk and element, and the expected outputs.
 
-The definition of each collective is written in NumPy over whole buffers; it knows nothing of
-programs. Elements are small enough that sums of any order are exact.
+Each collective is defined in NumPy on whole buffers, independently of programs. Elements are so
+small that sums are exact in any order.
 
 >>> from opticoll import Collective
 >>> job = Payload(Collective("all_reduce", 3), 2, "float32", "sum")
@@ -22,7 +22,7 @@ from opticoll._core import Collective, parse_size
 from opticoll.errors import UsageError
 
 TYPES = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64")
-"""Types of elements."""
+"""Types that the elements of a payload may have."""
 
 OPERATORS: dict[str, Any] = {
     "sum": np.add,
@@ -33,7 +33,7 @@ OPERATORS: dict[str, Any] = {
 """Functions by which reductions combine elements."""
 
 EXACT_BITS = {"float32": 24, "float64": 53}
-"""Bits below which whole numbers of a floating-point type are exact."""
+"""Maximum number of bits with which whole numbers of a floating-point type are exact."""
 
 BLOCK_COLLECTIVES = ("all_gather", "gather", "scatter")
 VECTOR_COLLECTIVES = ("all_reduce", "reduce", "broadcast")
@@ -41,7 +41,7 @@ VECTOR_COLLECTIVES = ("all_reduce", "reduce", "broadcast")
 
 @dataclass
 class Payload:
-    """Buffers of a collective whose chunks have `elements` elements."""
+    """Input and output buffers of a collective; each chunk has `elements` elements."""
 
     collective: Collective
     elements: int
@@ -50,7 +50,7 @@ class Payload:
     _reduced: NDArray[Any] | None = field(default=None, repr=False)
 
     def sizes(self, rank: int) -> tuple[int, int]:
-        """Returns the number of elements of the input and of the output of a rank."""
+        """Returns the numbers of elements in the input and in the output of a rank."""
         collective = self.collective
         piece = collective.pieces * self.elements
         whole = piece * collective.ranks
@@ -81,7 +81,7 @@ class Payload:
         if bits is None:
             return mixed.astype(self.element_type)
         if self.operator == "prod":
-            # Products stay exact: at most one factor of an element is not 1.
+            # Products stay exact, since at most one factor of each element differs from 1.
             factor = (mixed % np.uint64(5)) + np.uint64(2)
             mine = places % np.uint64(self.collective.ranks) == np.uint64(rank)
             return np.where(mine, factor, np.uint64(1)).astype(self.element_type)
@@ -89,7 +89,7 @@ class Payload:
         return (mixed % np.uint64(most)).astype(self.element_type)
 
     def _combined(self) -> NDArray[Any]:
-        """Returns the inputs of all ranks combined by the operator."""
+        """Combines the inputs of all ranks with the operator."""
         if self._reduced is None:
             combine = OPERATORS[self.operator]
             total = self.input(0)
@@ -100,7 +100,7 @@ class Payload:
         return self._reduced
 
     def _gathered(self) -> NDArray[Any]:
-        """Returns the inputs of all ranks, concatenated."""
+        """Concatenates the inputs of all ranks."""
         if self._reduced is None:
             inputs = [self.input(rank) for rank in range(self.collective.ranks)]
             self._reduced = np.concatenate(inputs)
@@ -129,14 +129,14 @@ class Payload:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the collective in bytes, by its convention."""
+        """Size of the collective in bytes, as the collective defines its size."""
         collective = self.collective
         chunk = self.elements * np.dtype(self.element_type).itemsize
         return chunk * _parts(collective)
 
 
 def _parts(collective: Collective) -> int:
-    """Returns the number of chunks that the size of a collective counts."""
+    """Returns the number of chunks in the size of a collective."""
     pieces = collective.pieces
     return (
         pieces
@@ -148,12 +148,12 @@ def _parts(collective: Collective) -> int:
 def payload_of(
     collective: Collective, size: str | int, element_type: str, operator: str
 ) -> Payload:
-    """Returns the payload of a collective of at least `size` bytes; chunks have whole elements.
+    """Returns a payload of at least `size` bytes, whose chunks have a whole number of elements.
 
     Raises
     ------
     UsageError
-        An unknown type or operator, or a collective without bytes.
+        The type or the operator is unknown, or the collective has no bytes.
     """
     if element_type not in TYPES:
         raise UsageError(f"--type: `{element_type}` is none of {', '.join(TYPES)}")

@@ -1,7 +1,7 @@
-"""File formats: how a file of each format is recognized, and which function reads or writes it.
+"""File formats: rules to recognize each format, and the functions that read and write it.
 
-A format is a module here and a line of `FORMATS`. Files are written under a temporary name and
-renamed when complete, so that a file that exists is a file that is whole.
+A new format is a module in this package and a line in `FORMATS`. Files are written under a
+temporary name and renamed when they are complete, so a file that exists is complete.
 
 >>> [form.name for form in formats_of("plan")], suffixes("rows")[0]
 (['plan'], '.csv')
@@ -21,21 +21,24 @@ from typing import Any, Literal
 Holds = Literal["choices", "fabric", "plan", "program", "rows", "schedule", "timeline", "trace"]
 """Kinds of file contents.
 
-Plans and programs are read from a path; schedules from a path and a number of ranks, with notes;
-fabrics from a path and the fields that a YAML file has beside `graph`; traces from a path, a
-content and a rate of operations. Writers take the content first and the path last.
+Readers of plans and programs have one argument: a path. Readers of schedules also have a number of
+ranks, and return notes with the schedule. Readers of fabrics also have the other fields of the YAML
+file that names the file in `graph`. Readers of traces also have a content and a rate of operations.
+Writers have the content as first argument and the path as last argument.
 """
 
 
 @dataclass(frozen=True)
 class Format:
-    """File format: its name, content, endings of files, and functions as `module:name`.
+    """File format: its name, its kind of content, its file endings, and functions as `module:name`.
 
-    `shows` recognizes a content; a content that no format recognizes has the last one of its kind.
-    Files of a `sized` format state bytes: their writer takes the size of the collective in
-    bytes before the path. A writer of several files returns their paths.
-    `on_links` formats send over links only, so that a fabric must have each of them. `beside` are
-    the fields that a YAML file of a fabric may have beside `graph`.
+    `shows` returns whether a content has the format. If no format of a kind recognizes a content,
+    the kind's last format is used.
+
+    `sized` formats contain bytes, so their writer receives the size of the collective in bytes
+    before the path. A writer of several files returns their paths. `on_links` formats send only
+    over links, so the fabric must have a link for every transfer. `beside` are the fields that a
+    fabric's YAML file may have in addition to `graph`.
     """
 
     name: str
@@ -49,11 +52,14 @@ class Format:
     beside: tuple[str, ...] = ()
 
     def read(self, *source: Any, **fields: Any) -> Any:
-        """Reads a file with the function of the format, whose module is loaded on first use."""
+        """Reads a file with the function of the format, whose module is imported on first use."""
         return _function(self.reads)(*source, **fields)
 
     def write(self, *content_and_path: Any) -> list[Path] | None:
-        """Writes a file with the function of the format; returns the paths if there are several."""
+        """Writes a file with the function of the format.
+
+        Returns the paths if there are several files.
+        """
         paths: list[Path] | None = _function(self.writes)(*content_and_path)
         return paths
 
@@ -139,30 +145,33 @@ FORMATS = (
     ),
     Format("table", "trace", (".csv",), "trace_file:table"),
 )
-"""All formats; among formats of one kind, the first that recognizes a content is used."""
+"""All formats. Among the formats of a kind, the first that recognizes a content is used."""
 
 
 def formats_of(holds: Holds) -> list[Format]:
-    """Returns the formats of one kind."""
+    """Returns all formats for a kind of content."""
     return [form for form in FORMATS if form.holds == holds]
 
 
 def suffixes(holds: Holds) -> tuple[str, ...]:
-    """Returns all endings of files of one kind."""
+    """Returns the endings of all files for a kind of content."""
     return tuple(suffix for form in formats_of(holds) for suffix in form.suffixes)
 
 
 def named_format(holds: Holds, path: str) -> Format:
-    """Returns the format of a file name's ending, or the first format of the kind."""
-    known = formats_of(holds)
-    return next((form for form in known if path.lower().endswith(form.suffixes)), known[0])
+    """Returns the format to which a file's ending belongs, or the first format of the kind."""
+    candidates = formats_of(holds)
+    return next(
+        (form for form in candidates if path.lower().endswith(form.suffixes)), candidates[0]
+    )
 
 
 def recognized_format(holds: Holds, content: bytes) -> Format:
-    """Returns the format that recognizes a content."""
-    known = formats_of(holds)
+    """Returns the format of a kind that recognizes a content."""
+    candidates = formats_of(holds)
     return next(
-        (form for form in known if form.shows is not None and form.shows(content)), known[-1]
+        (form for form in candidates if form.shows is not None and form.shows(content)),
+        candidates[-1],
     )
 
 

@@ -1,4 +1,4 @@
-"""Files that appear only when they are complete.
+"""Files that appear under their names only after they are complete.
 
 >>> import pathlib, tempfile
 >>> from opticoll.formats.atomic import replacing
@@ -23,15 +23,15 @@ from opticoll.errors import FileError
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """Returns the path after checking that a file can be written there, before any work begins.
+    """Checks, before any work begins, that a file can be written to `path`, and returns the path.
 
     Raises
     ------
     FileError
-        The folder does not exist or is a file, may not be written to, or the path is a folder.
+        The folder does not exist, is a file or cannot be written to; or the path is a folder.
     """
     path = Path(path)
-    # The target of a symbolic link is replaced, not the link.
+    # A symbolic link stays; the file to which it leads is replaced.
     real = _real(path)
     folder = real.parent if path.is_symlink() else path.parent
     if not folder.exists():
@@ -47,12 +47,12 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Makes a folder if it does not exist, checks that files can be written to it, and returns it.
+    """Creates a folder if necessary, checks that files can be written to it, and returns its path.
 
     Raises
     ------
     FileError
-        There is a file of that name, or no folder can be made or written to there.
+        A file has this name, or the folder cannot be created or written to.
     """
     path = Path(path)
     try:
@@ -71,9 +71,10 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Provides a temporary path that replaces `path` at the end, and is removed on an error.
+    """Yields a temporary path, whose file replaces `path` at the end; an error removes the file.
 
-    An existing file keeps its mode, a link its target; a device is written to directly.
+    If `path` exists, its mode stays. If `path` is a link, the file behind it is replaced. If `path`
+    is a device, it is written to directly.
 
     Raises
     ------
@@ -82,7 +83,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = _real(check_writable(path))
     with together() as files, _named(path):
-        # A rename would replace a device or pipe by a file.
+        # A rename would replace the device or pipe by a file.
         if is_device(target):
             yield target
             return
@@ -92,14 +93,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Writes a file, text as UTF-8, as `replacing` does; raises FileError likewise."""
+    """Writes a file in the same way as `replacing`; text is encoded as UTF-8."""
     with replacing(path) as temporary:
         temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 @contextmanager
 def together() -> Iterator[_Files]:
-    """Makes all files that are replaced in the context appear at its end, or none if one fails.
+    """Replaces all files of a `with` block at its end, or none of them if one fails.
 
     Raises
     ------
@@ -124,7 +125,7 @@ def together() -> Iterator[_Files]:
 
 
 class _Files(ExitStack):
-    """Files that are written together, in temporary folders that are locked meanwhile."""
+    """Files that appear together; until then, they are in locked temporary folders."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,8 +134,9 @@ class _Files(ExitStack):
         self._folders: dict[Path, Path] = {}
 
     def folder_in(self, folder: Path) -> Path:
-        """Returns the temporary folder within a folder; removes those of writers that were
-        killed.
+        """Returns the temporary folder in `folder`.
+
+        Removes temporary folders of killed processes.
         """
         if folder not in self._folders:
             for abandoned in folder.glob(f"{_PREFIX}*"):
@@ -157,7 +159,7 @@ _PREFIX = ".opticoll-writing-"
 
 @contextmanager
 def _named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turns errors of the operating system into errors that name the file."""
+    """Turns errors of the operating system into FileErrors that name the file."""
     try:
         yield
     except OSError as error:
@@ -166,7 +168,7 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Locks a folder while the context lasts; gives False if another process holds the lock."""
+    """Locks a folder within a `with` block; yields False if another process has locked it."""
     with ExitStack() as stack:
         try:
             import fcntl
@@ -181,10 +183,10 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def _real(path: Path) -> Path:
-    """Returns the path behind symbolic links; a device, such as `/dev/stdout`, stays as it is."""
+    """Resolves symbolic links, except for a device such as `/dev/stdout`."""
     return path if is_device(path) else Path(os.path.realpath(path))
 
 
 def is_device(path: Path) -> bool:
-    """Returns whether a path is a device or a pipe, which is written to rather than replaced."""
+    """Returns whether a path is a device or a pipe, which cannot be replaced by a file."""
     return path.exists() and not path.is_file() and not path.is_dir()

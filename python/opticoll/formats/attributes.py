@@ -1,6 +1,7 @@
-"""Graphs of nodes and edges with attributes, under the names that other programs give them.
+"""Graphs whose nodes and edges have attributes, with the names that other programs use.
 
-A name that implies a unit is read in that unit. Notes say which, and list what is not read.
+If a name implies a unit, values are read in that unit. Notes name the attributes that were read
+and the attributes that were ignored.
 
 | of | attribute | is |
 |---|---|---|
@@ -14,8 +15,8 @@ A name that implies a unit is read in that unit. Notes say which, and list what 
 | graph | `rate`, `latency`, `sharing`, `ties`, `members`, `without` | options of the fabric |
 | graph | `wavelengths`, `hosts` | options of a burst network |
 
-Of several names for the rate the first in the table is read. `rate_from` names another attribute,
-and `unit` its unit. An edge of a node to itself is left out.
+If an edge has several attributes for the rate, the first in the table is read. The option
+`rate_from` names another attribute, and `unit` its unit. An edge from a node to itself is ignored.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ from opticoll.names import nearest
 from opticoll.outputs.layout import format_rate, plural
 
 RATES = ("rate", "LinkSpeedRaw", "LinkSpeed", "capacity", "bandwidth")
-"""Attributes that hold the rate of a link, in order of preference."""
+"""Attributes with the rate of a link, in order of preference."""
 
 SPEED_UNITS = {"K": "kb/s", "M": "Mb/s", "G": "Gb/s", "T": "Tb/s"}
-"""Unit of `LinkSpeed`, by `LinkSpeedUnits`."""
+"""Unit of the attribute `LinkSpeed`, by value of the attribute `LinkSpeedUnits`."""
 
 MIN_BITS_PER_SECOND = 10**6
-"""Smallest number without a unit that is read in b/s; smaller numbers are read in Gb/s."""
+"""Smallest rate without a unit that counts as b/s; smaller rates count as Gb/s."""
 
 STRUCTURE = ("id", "key", "source", "target", "name", "fabric")
 """Attributes that identify a node, an edge or the graph."""
@@ -63,7 +64,7 @@ _OWN = (*LINK_OPTIONS, "duplex")
 
 @dataclass(frozen=True)
 class Item:
-    """Node or edge, with its place in the file."""
+    """Node or edge of a graph, with its place in the file."""
 
     place: Place
     ends: tuple[str, ...]
@@ -82,16 +83,17 @@ def fabric_of(
 ) -> Fabric:
     """Returns the custom fabric of a graph.
 
-    `beside` are fields of a fabric file; `place` is that of `whole`, the attributes of the graph.
+    `whole` are the attributes of the graph, at `place` in the file; `beside` are further fields of
+    a fabric file.
 
     Raises
     ------
     MisplacedError
-        The graph is not a fabric; with node or edge.
+        The graph is no valid fabric; the error names the node or edge.
     """
-    given = {key: value for key, value in beside.items() if value is not None}
-    known = [key for key in FABRIC_OPTIONS if key not in given]
-    options = texts(place, whole, known) | texts((), given, FABRIC_OPTIONS)
+    stated = {key: value for key, value in beside.items() if value is not None}
+    graph_options = [key for key in FABRIC_OPTIONS if key not in stated]
+    options = texts(place, whole, graph_options) | texts((), stated, FABRIC_OPTIONS)
     graph = Graph(options=options, file=file, light=texts(place, whole, LIGHT))
     read = {"node": {*STRUCTURE, "kind"}, "edge": {*STRUCTURE, *_OWN}}
     names = _add_nodes(graph, nodes, read["node"])
@@ -101,7 +103,7 @@ def fabric_of(
         where = (f"{'.'.join(map(str, loop.place))} at {names[loop.ends[0]]}" for loop in loops)
         note(file, f"left out: links of a node to itself ({listing(where)})")
         edges = [edge for edge in edges if edge.ends[0] != edge.ends[1]]
-    name, rates = _rates(edges, given, read["edge"])
+    name, rates = _rates(edges, stated, read["edge"])
     unrated = rates.count(None)
     if unrated and "rate" not in options and any(name in edge.attributes for edge in edges):
         some = f"{unrated} of {plural(len(edges), 'link')} without a rate of their own"
@@ -123,15 +125,16 @@ def fabric_of(
 
 
 def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
-    """Returns whether the edges are directed, and the graph, nodes and edges of a fabric's links.
+    """Returns whether edges are directed, and the attributes of graph, nodes and edges.
 
-    If some links lead one way and none is half duplex, all edges are directed, since NetworkX takes
-    no graph with both kinds; with half-duplex links, an edge states that it is directed.
+    If some links lead in one direction and none is half duplex, all edges are directed, since a
+    NetworkX graph cannot have both kinds. If there are half-duplex links, each one-way edge says
+    that it is directed.
 
     Raises
     ------
     FabricError
-        It has no links that messages share.
+        The fabric has no links that messages share.
     """
     ranks, switches, links = edges_of(fabric)
     kinds = {link.kind for link in links}
@@ -155,9 +158,9 @@ def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
 
 
 def _add_nodes(graph: Graph, nodes: Sequence[Item], read: set[str]) -> dict[str, str]:
-    """Adds ranks and switches, and returns their names by the identities of their nodes."""
-    given = [node.attributes.get("label") for node in nodes]
-    labels = ["" if label is None else str(label).strip() for label in given]
+    """Adds ranks and switches to `graph`; returns their names by identity of the node."""
+    stated_labels = [node.attributes.get("label") for node in nodes]
+    labels = ["" if label is None else str(label).strip() for label in stated_labels]
     count = Counter(labels)
     if any(labels):
         read.add("label")
@@ -188,20 +191,20 @@ def _end(identity: str, names: Mapping[str, str], place: Place) -> str:
 
 
 def _rates(
-    edges: Sequence[Item], given: Mapping[str, object], read: set[str]
+    edges: Sequence[Item], stated: Mapping[str, object], read: set[str]
 ) -> tuple[str, list[str | None]]:
-    """Returns the attribute that holds rates, and the rate of each edge as text, or None."""
+    """Returns the name of the attribute with rates, and the rate of each edge as text or None."""
     present = {key for edge in edges for key in edge.attributes}
-    name = str(given.get("rate_from", next((key for key in RATES if key in present), "rate")))
-    if "rate_from" in given and name not in present:
+    name = str(stated.get("rate_from", next((key for key in RATES if key in present), "rate")))
+    if "rate_from" in stated and name not in present:
         hint = nearest(name, sorted(present)) if present else ""
         raise MisplacedError(("rate_from",), f"no edge has an attribute `{name}`{hint}")
     read.add(name)
-    if name == "rate" and "unit" not in given:
+    if name == "rate" and "unit" not in stated:
         given_as = [edge.attributes.get(name) for edge in edges]
         return name, [None if rate is None else str(rate) for rate in given_as]
-    if "unit" in given:
-        unit: str | None = str(given["unit"])
+    if "unit" in stated:
+        unit: str | None = str(stated["unit"])
         check_rate(("unit",), f"1{unit}")
     else:
         places = [(*edge.place, name) for edge in edges]
@@ -218,7 +221,7 @@ def _rates(
             hint = "`unit` beside `graph` in a fabric file, such as `unit: b/s`, names one for all"
             raise MisplacedError(places[read_as.index(largest)], f"{problem}; {hint}")
         unit = "b/s" if name == "LinkSpeedRaw" or smallest >= MIN_BITS_PER_SECOND else "Gb/s"
-    if name == "LinkSpeed" and "unit" not in given:
+    if name == "LinkSpeed" and "unit" not in stated:
         read.add("LinkSpeedUnits")
         unit = None
     return name, [_rate(edge, name, unit) for edge in edges]
@@ -241,7 +244,7 @@ def _rate(edge: Item, name: str, unit: str | None) -> str | None:
 
 
 def _latency(edge: Item, read: set[str]) -> str | None:
-    """Returns the latency that `delay` gives to an edge without `latency`, or None."""
+    """Returns the latency of an edge from its attribute `delay`; None if `latency` is present."""
     if "delay" not in edge.attributes or "latency" in edge.attributes:
         return None
     delay = _number((*edge.place, "delay"), edge.attributes["delay"])
@@ -251,7 +254,7 @@ def _latency(edge: Item, read: set[str]) -> str | None:
 
 
 def _number(place: Place, value: object) -> Decimal | str | None:
-    """Returns a number of 0 or more, a text with a unit, or None if the value is empty."""
+    """Returns a number that is not negative, a text with a unit, or None for an empty value."""
     text = str(value).strip()
     if value is None or text.lower() in ("", "none", "nan"):
         return None
@@ -272,7 +275,7 @@ def _note_meanings(
     rates: Sequence[str | None],
     delays: Sequence[str | None],
 ) -> None:
-    """Notes which attributes were read as rate, latency, name or kind."""
+    """Issues notes on the attributes that were read as rate, latency, name or kind."""
     stands = []
     rated = [(edge, rate) for edge, rate in zip(edges, rates, strict=True) if rate is not None]
     if rated and name != "rate":
@@ -297,7 +300,7 @@ def _note_meanings(
 def _note_unread(
     file: str, items: Mapping[str, Sequence[Item]], read: Mapping[str, set[str]], is_rated: bool
 ) -> None:
-    """Notes which attributes were not read; `is_rated` says that some edge has a rate."""
+    """Issues notes on ignored attributes; `is_rated` is True if some edge has a rate."""
     left_out = []
     for of, listed in items.items():
         names = dict.fromkeys(key for item in listed for key in item.attributes)

@@ -1,7 +1,7 @@
-"""Chakra traces: of a collective in the form of ASTRA-sim, or of a whole program.
+"""Chakra traces of a collective, in the form that ASTRA-sim reads, or of a whole program.
 
-Each rank has a file, `name.0.et`, `name.1.et` and so on. Any of them, or their folder, stands for
-all of them. The traces themselves are read and written by the compiled core.
+Each rank has a file: `name.0.et`, `name.1.et` and so on. The path of any of these files, or of the
+folder, refers to all of them. The compiled core reads and writes the content.
 
 >>> import pathlib, tempfile, opticoll
 >>> program = opticoll.Program.from_plan(opticoll.plan("all_gather", "crossbar:ranks=3", "ring"))
@@ -27,7 +27,7 @@ NAME = re.compile(r"(?P<name>.*)\.(?P<rank>\d{1,7})\.et(?P<packed>\.zst)?", re.D
 
 
 def is_trace(content: bytes) -> bool:
-    """Returns whether a content begins with a trace's header and a node, possibly cut off."""
+    """Returns whether a content begins with a trace's header and a node, which may be cut off."""
     try:
         length, at = _number(content, 0)
         end = at + length
@@ -47,7 +47,7 @@ def is_trace(content: bytes) -> bool:
 
 
 def _number(content: bytes, at: int) -> tuple[int, int]:
-    """Returns a number that is coded in seven bits per byte, and the position after it."""
+    """Returns the number that is coded at position `at` with seven bits per byte, and its end."""
     number = 0
     for place in range(5):
         byte = content[at + place]
@@ -63,7 +63,7 @@ def paths_of(path: str | os.PathLike[str]) -> list[Path]:
     Raises
     ------
     FileError
-        There are no files, files of some ranks are missing, or a folder has several traces.
+        There are no files, files of some ranks are missing, or the folder contains several traces.
     """
     place = Path(path)
     named = NAME.fullmatch(place.name)
@@ -73,9 +73,9 @@ def paths_of(path: str | os.PathLike[str]) -> list[Path]:
     traces: dict[str, dict[int, Path]] = {}
     try:
         for file in folder.iterdir():
-            found = NAME.fullmatch(file.name)
-            if found and (named is None or found["name"] == named["name"]):
-                traces.setdefault(found["name"], {})[int(found["rank"])] = file
+            match = NAME.fullmatch(file.name)
+            if match and (named is None or match["name"] == named["name"]):
+                traces.setdefault(match["name"], {})[int(match["rank"])] = file
     except OSError as error:
         raise FileError(f"cannot read `{folder}`: {error.strerror or error}") from error
     if not traces:
@@ -91,14 +91,14 @@ def paths_of(path: str | os.PathLike[str]) -> list[Path]:
 
 
 def read(path: str | os.PathLike[str]) -> Program:
-    """Returns the program in the files of all ranks, each of which may be compressed with zstd.
+    """Reads a program from the files of all ranks, each of which may be compressed with zstd.
 
     Raises
     ------
     FileError
         A file is missing, or cannot be read or decompressed.
     ProgramError
-        A trace is malformed; the message names rank and byte.
+        A trace is malformed; the message names the rank and the byte.
     """
     contents = [read_content(file) for file in paths_of(path)]
     with naming(path, ProgramError):
@@ -106,25 +106,27 @@ def read(path: str | os.PathLike[str]) -> Program:
 
 
 def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
-    """Returns the execution trace in the files of all ranks; content without a file is one rank's.
+    """Reads the traces of all ranks from a folder, or from files named `NAME.RANK.et`.
+
+    Without such a `path`, `content` is the trace of one rank.
 
     Raises
     ------
     FileError
         A file is missing, or cannot be read or decompressed.
     TraceError
-        A trace is malformed; the message names byte and rank.
+        A trace is malformed; the message names the byte and the rank.
     """
     files = os.path.isdir(path) or NAME.fullmatch(os.path.basename(path)) is not None
     return read_chakra([read_content(file) for file in paths_of(path)] if files else [content])
 
 
 def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> list[Path]:
-    """Writes the file of each rank, complete or not at all, and returns their paths.
+    """Writes one file per rank, complete or not at all, and returns their paths.
 
-    Of `path`, which may end in `.et` or `.0.et`, the names of the files are made.
+    The names of the files follow from `path`, which may end in `.et` or `.0.et`.
 
-    The names of the files are made from `path`, which may end in `.et` or `.0.et`.
+    Raises
     ------
     FileError
         A file cannot be written.

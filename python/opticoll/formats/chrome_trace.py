@@ -1,7 +1,7 @@
 """Timelines of ranks for Perfetto and chrome://tracing: Chrome's trace-event format, as JSON.
 
-Each rank is a thread; each call, and the local work between calls, is a complete event (`ph` X)
-with `ts` and `dur` in microseconds, to the picosecond.
+Each rank is a thread. Each call, and each interval of local work between calls, is a complete event
+(`ph` X). The fields `ts` and `dur` are microseconds with a resolution of 1 ps.
 
 >>> slices = [Slice(0, "send", 500_000, 1_500_000, 3)]
 >>> print(to_text("hello", 1, slices).splitlines()[3])
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from opticoll.formats.atomic import write_file
 
 MICROSECOND = 10**6
-"""Picoseconds of a microsecond."""
+"""Number of picoseconds in a microsecond."""
 
 
 class Slice(NamedTuple):
@@ -57,7 +57,7 @@ def to_text(name: str, ranks: int, slices: Iterable[Slice]) -> str:
 
 
 def write(name: str, ranks: int, slices: Iterable[Slice], path: str | os.PathLike[str]) -> None:
-    """Writes the text to a file, complete or not at all.
+    """Writes the JSON text to a file; the file is complete, or it does not appear.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Bytes of a file, decompressed if the file is compressed with zstd.
+"""Content of files as bytes or text, decompressed if a file is compressed with zstd.
 
 >>> import pathlib, tempfile, zstandard
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "some.zst"
@@ -24,24 +24,24 @@ MAX_BYTES = 4 * 2**30
 """Maximum number of decompressed bytes; a larger file is probably damaged or hostile."""
 
 MAX_TEXT_BYTES = 2**28
-"""Maximum number of decompressed bytes of a foreign text; public schedules have a few megabytes."""
+"""Maximum number of decompressed bytes of a foreign text; public schedules have a few MB."""
 
 BEGINNING_BYTES = 2**24
-"""Number of bytes from which the format of a file is recognized."""
+"""Number of bytes at the beginning of a file that determine its format."""
 
 _COPIES = 3
-"""Number of copies of a content in memory while its parts are joined and decoded."""
+"""Number of copies of a content in memory while the content is joined and decoded."""
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 
 _PORTION_BYTES = 4096
-"""Number of compressed bytes decompressed at once, which become at most about 100 MB."""
+"""Number of compressed bytes that are decompressed at once; they expand to about 100 MB at most."""
 
 
 def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """Returns the bytes of a file, at most `most` (default: MAX_BYTES).
+    """Returns the bytes of a file; an error if there are more than `most` (default: MAX_BYTES).
 
-    Compression is recognised by content, not by name.
+    Compression is recognized by content, not by name.
 
     Raises
     ------
@@ -55,9 +55,9 @@ def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes
 
 
 def read_text(
-    path: str | os.PathLike[str], what: str, encoding: str = "utf-8", most: int | None = None
+    path: str | os.PathLike[str], noun: str, encoding: str = "utf-8", most: int | None = None
 ) -> str:
-    """Returns the text of a file; errors call the file `what`, such as `plan file`.
+    """Returns the text of a file; `noun` names the file in errors, such as `plan file`.
 
     Raises
     ------
@@ -67,20 +67,20 @@ def read_text(
     try:
         return read_content(path, most).decode(encoding)
     except UnicodeDecodeError as error:
-        raise FileError(f"`{path}` is not a {what}: byte {error.start} is not UTF-8") from error
+        raise FileError(f"`{path}` is not a {noun}: byte {error.start} is not UTF-8") from error
 
 
 def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yields the rows of a CSV file that are not empty, each with the number of its last line.
+    """Yields each row of a CSV file that is not empty, with the number of its last line.
 
-    A byte order mark, which spreadsheets write first, is skipped.
+    A byte order mark, which spreadsheets write at the beginning, is skipped.
 
     Raises
     ------
     FileError
         The file cannot be read.
     ConfigError
-        The file is not CSV; the message names file and line.
+        The file is no valid CSV; the message names file and line.
     """
     text = read_text(path, "CSV file", "utf-8-sig", MAX_TEXT_BYTES)
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -96,7 +96,7 @@ def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str], kind: type[OpticollError]) -> Iterator[None]:
-    """Adds the name of the file to errors of a kind, which the core raises for the content."""
+    """Adds the name of the file to errors of class `kind` that the core raises for the content."""
     try:
         yield
     except kind as error:
@@ -108,21 +108,21 @@ _PIPED: dict[tuple[int, int], bytes] = {}
 
 
 def opened(path: str | os.PathLike[str]) -> BinaryIO:
-    """Opens a file for reading; a pipe is read once, and its bytes are kept.
+    """Opens a file for reading; a pipe is read only once, and its bytes are cached.
 
     Raises
     ------
     OSError
         The file cannot be opened.
     FileError
-        The pipe holds more than MAX_BYTES.
+        The pipe contains more than MAX_BYTES bytes.
     MemoryLimitError
         The bytes of the pipe need more memory than the limit.
     """
 
-    known = os.stat(path)
-    key = (known.st_dev, known.st_ino)
-    if stat.S_ISREG(known.st_mode):
+    status = os.stat(path)
+    key = (status.st_dev, status.st_ino)
+    if stat.S_ISREG(status.st_mode):
         return open(path, "rb")
     if key not in _PIPED:
         content = bytearray()
@@ -135,7 +135,7 @@ def opened(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
-    """Returns whether a file can be read and begins with some bytes, without decompression."""
+    """Returns whether a file is readable and begins with `magic`, without decompressing it."""
     try:
         with opened(path) as file:
             return file.read(len(magic)) == magic
@@ -144,7 +144,7 @@ def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
 
 
 def beginning(path: str | os.PathLike[str]) -> bytes:
-    """Returns the first bytes of a file, decompressed.
+    """Returns the first bytes of a file after decompression.
 
     Raises
     ------
@@ -163,14 +163,17 @@ def beginning(path: str | os.PathLike[str]) -> bytes:
 
 
 def _check_size(size: int, path: str | os.PathLike[str], most: int) -> None:
-    """Refuses a content that has more than `most` bytes or needs more memory than the limit."""
+    """Raises an error if a content has more than `most` bytes, or exceeds the memory limit."""
     if size > most:
         raise FileError(f"`{path}` is too large: it holds more than {most} bytes")
     take_memory(f"reading `{path}`", _COPIES * size)
 
 
 def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
-    """Returns the beginning of a file if `most` is None, else all bytes, at most `most`."""
+    """Returns all bytes of a file, at most `most`.
+
+    If `most` is None, reads only the beginning of the file.
+    """
     try:
         with opened(path) as file:
             if most is not None:
@@ -186,14 +189,14 @@ def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
 def decompressed(
     content: bytes, path: str | os.PathLike[str] = "content", most: int = MAX_BYTES
 ) -> bytes:
-    """Returns the content, decompressed if it is compressed; `path` names the content in messages.
+    """Decompresses a content if it is compressed; `path` names the content in errors.
 
     Raises
     ------
     FileError
-        It cannot be decompressed.
+        The content cannot be decompressed.
     MemoryLimitError
-        It needs more memory than the limit.
+        The content needs more memory than the limit.
     """
     if not content.startswith(_MAGIC):
         return content

@@ -1,8 +1,8 @@
-"""Plans, programs and messages in the text forms of the compiled core.
+"""Files of plans, programs and messages whose texts the compiled core reads and writes.
 
-The texts are described in the documentation: plan files, which are compressed with zstd where the
-name ends in `.zst`; MSCCL XML, which the runtimes of NCCL's and RCCL's descendants execute; and
-messages that ranks send step by step, for other simulators. Any file may be compressed.
+The documentation describes the formats: plan files; MSCCL XML, which runtimes derived from NCCL and
+RCCL execute; and messages that ranks send step by step, for other simulators. A plan file is
+compressed with zstd if its name ends in `.zst`. Files to read may always be compressed.
 
 >>> import pathlib, tempfile, opticoll
 >>> plan = opticoll.plan("all_gather", "crossbar:ranks=2", "ring")
@@ -43,14 +43,14 @@ Path = str | os.PathLike[str]
 
 
 def read_plan(path: Path) -> Plan:
-    """Returns the plan in a file; compression is recognized by content, not by name.
+    """Reads a plan from a file; compression is recognized by content, not by name.
 
     Raises
     ------
     FileError
         The file cannot be read, decompressed, or decoded as UTF-8.
     PlanFileError
-        It is malformed; the message names file, line and column.
+        The plan is malformed; the message names file, line and column.
     """
     text = read_text(path, "plan file")
     with naming(path, PlanFileError):
@@ -58,7 +58,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Writes a plan, complete or not at all.
+    """Writes a plan; if the writing fails, no incomplete file appears.
 
     Raises
     ------
@@ -74,14 +74,14 @@ def write_plan(plan: Plan, path: Path) -> None:
 
 
 def read_msccl(path: Path) -> Program:
-    """Returns the program in an XML file.
+    """Reads a program from an XML file.
 
     Raises
     ------
     FileError
         The file cannot be read, decompressed, or decoded as UTF-8.
     ProgramError
-        It is malformed; the message names file and line.
+        The program is malformed; the message names file and line.
     """
     text = read_text(path, "XML file", "utf-8-sig", MAX_TEXT_BYTES)
     with naming(path, ProgramError):
@@ -89,27 +89,28 @@ def read_msccl(path: Path) -> Program:
 
 
 def write_msccl(program: Program, path: Path) -> None:
-    """Writes a program, complete or not at all.
+    """Writes a program; the file is complete, or it does not appear.
 
     Raises
     ------
     FileError
         The file cannot be written.
     ProgramError
-        Runtimes would refuse the program; the message says which limit it exceeds.
+        Runtimes would refuse the program; the message names the limit that it exceeds.
     """
     write_file(path, program.to_msccl())
 
 
 def read_goal(path: Path, _ranks: int | None = None) -> tuple[Schedule, list[str]]:
-    """Returns the schedule that a GOAL file states in its comments, and no notes.
+    """Reads the schedule that a GOAL file states in its comments; the list of notes is empty.
 
     Raises
     ------
     FileError
         The file cannot be read.
     TraceError
-        The file states no schedule, or its messages do something else; the message names the line.
+        The file states no schedule, or its messages differ from the stated schedule; the message
+        names the line.
     """
     text = read_text(path, "GOAL file", most=MAX_TEXT_BYTES)
     with naming(path, TraceError):
@@ -117,7 +118,7 @@ def read_goal(path: Path, _ranks: int | None = None) -> tuple[Schedule, list[str
 
 
 def _writer(form: str) -> Callable[[Plan, int, Path], None]:
-    """Returns the function that writes a form of messages which the compiled core knows."""
+    """Returns a function that writes messages in a format of the compiled core."""
 
     def write_form(plan: Plan, size_bytes: int, path: Path) -> None:
         with replacing(path) as temporary:

@@ -1,6 +1,6 @@
-"""Text files of users, and YAML (1.2) with the lines of its values.
+"""Text files of users, and YAML (1.2) files whose values know their lines.
 
-Every error names the file and, where it can, line and field.
+Every error names the file and, if possible, the line and the field.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Place = tuple[str | int, ...]
-"""Position of a value in a file: keys and list indices, from the top."""
+"""Position of a value in a file: the keys and list indices that lead to it from the top."""
 
 MAX_BYTES = 8 * 2**20
-"""Maximum size of a YAML file in bytes; about 200 kB are read per second."""
+"""Maximum size of a YAML file in bytes; reading takes a second per 200 kB."""
 
 MAX_VALUES = 10**6
 """Maximum number of values of a YAML file; a value repeated by name (`*name`) counts each time."""
@@ -47,25 +47,25 @@ MAX_DEPTH = 64
 
 
 def read_json(path: Path) -> Any:
-    """Returns the content of a JSON file; a field that an object has twice is an error.
+    """Reads a JSON file; an object with the same field twice is an error.
 
     Raises
     ------
     FileError
-        It cannot be read.
+        The file cannot be read.
     ConfigError
-        The file is not JSON.
+        The file is not valid JSON.
     MemoryLimitError
-        It needs more memory than the limit.
+        The content needs more memory than the limit.
     """
 
     def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        given = dict(pairs)
-        if len(given) < len(pairs):
+        unique = dict(pairs)
+        if len(unique) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for place, name in enumerate(names) if name in names[:place])
             raise ValueError(f"the field `{twice}` is given twice")
-        return given
+        return unique
 
     return parse_json(read_text(path, "JSON file", most=MAX_TEXT_BYTES), fields)
 
@@ -73,14 +73,14 @@ def read_json(path: Path) -> Any:
 def parse_json(
     text: str, fields: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None
 ) -> Any:
-    """Returns the content of a JSON text; `fields` may make an object from its fields.
+    """Parses JSON; `fields` converts the (name, value) pairs of an object, by default to a dict.
 
     Raises
     ------
     ConfigError
-        The text is not JSON.
+        The text is not valid JSON.
     MemoryLimitError
-        Its values need more memory than the limit.
+        The values need more memory than the limit.
     """
     memory.take_values("reading this JSON", text)
     try:
@@ -93,7 +93,7 @@ def parse_json(
 
 @dataclass(frozen=True)
 class Document:
-    """YAML file with the lines of its values."""
+    """YAML file, with the line of each value."""
 
     path: Path
     content: dict[str, Any]
@@ -110,16 +110,19 @@ class Document:
         return Document(path, _Reading(path).value(root, ()), root)
 
     def error(self, place: Place, problem: str) -> ConfigError:
-        """Returns the error for a value, with file, line and field."""
+        """Returns an error on the value at `place`, with file, line and field."""
         field = ".".join(str(key) for key in place)
         return ConfigError(f"{self.path}, line {self._line(place)}, {field}: {problem}")
 
     def fields(self, kind: type[T]) -> T:
-        """Returns the fields of the file as an object of a class (see `read_fields`)."""
+        """Converts the fields of the file to an object of class `kind` (see `read_fields`)."""
         return read_fields(kind, self.content, self.error)
 
     def _line(self, place: Place) -> int:
-        """Returns the line of a value, or of the nearest enclosing value that the file has."""
+        """Returns the line of a value.
+
+        If the file lacks the value, returns the line of an enclosing value.
+        """
         node: Any = self.root
         line = 1
         for key in place:
@@ -137,12 +140,12 @@ class Document:
 
 
 def is_yaml(text: str) -> bool:
-    """Returns whether the name of a file is that of a YAML file."""
+    """Returns whether a file's name has an ending of YAML files."""
     return text.endswith((".yaml", ".yml"))
 
 
 def whole(least: int, most: int) -> Callable[[object], int]:
-    """Returns a reader of whole numbers in a range."""
+    """Returns a function that checks that a value is a whole number from `least` to `most`."""
 
     def read(value: object) -> int:
         if type(value) is not int or not least <= value <= most:
@@ -153,12 +156,12 @@ def whole(least: int, most: int) -> Callable[[object], int]:
 
 
 def text(value: object) -> str:
-    """Returns a value that is written as text.
+    """Checks that a value is a text.
 
     Raises
     ------
     ConfigError
-        It is a number, a list or the like.
+        The value is a number, a list or another type.
     """
     if not isinstance(value, str):
         raise ConfigError(f"`{value}` is not text")
@@ -166,20 +169,20 @@ def text(value: object) -> str:
 
 
 Text = Annotated[str, str]
-"""Annotation of a field that may be written as text, number or date."""
+"""Annotation of a text field that users may also write as a number or date."""
 
 
 def read_fields(
     kind: type[T], fields: Any, refuse: Callable[[Place, str], ConfigError], place: Place = ()
 ) -> T:
-    """Returns a dataclass or named tuple from plain values; `refuse` makes the errors.
+    """Converts plain values to a dataclass or named tuple; `refuse` creates the errors.
 
-    The annotation of a field holds its reader; a list is read by the type of its entries.
+    The annotation of a field contains its reader. The entries of a list are read by their type.
 
     Raises
     ------
     ConfigError
-        A value that the function refuses, a field too many or too few.
+        A value is invalid, or a field is missing or unknown.
     """
     hints = get_type_hints(kind, include_extras=True)
     if not isinstance(fields, dict):
@@ -198,7 +201,7 @@ def read_fields(
 
 
 def _value(hint: Any, value: Any, refuse: Callable[[Place, str], ConfigError], place: Place) -> Any:
-    """Returns a value, read as its annotation says."""
+    """Converts a value by the reader in its annotation."""
     if get_origin(hint) is UnionType or get_origin(hint) is Union:
         if value is None:
             return None
@@ -220,7 +223,7 @@ def _value(hint: Any, value: Any, refuse: Callable[[Place, str], ConfigError], p
 
 
 def _compose(path: Path, text: str) -> Node | None:
-    """Returns the syntax tree of a YAML text, without constructing objects."""
+    """Parses YAML to a syntax tree, without constructing objects."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -240,22 +243,23 @@ def _compose(path: Path, text: str) -> Node | None:
     except RecursionError as error:
         raise ConfigError(f"{path}: lists and fields are nested too deeply") from error
     except (ValueError, ArithmeticError, LookupError) as error:
-        # Escapes of characters that do not exist.
+        # The text has an escape of a character that does not exist.
         line = parser.scanner.reader.line + 1
         raise ConfigError(f"{path}, line {line}: this is not valid YAML: {error}") from error
 
 
 @dataclass
 class _Reading:
-    """Reader of a syntax tree as plain values, with limits: small files may expand to huge
-    trees.
+    """Reader of a syntax tree as plain values.
+
+    Limits prevent that a small file becomes a huge tree.
     """
 
     path: Path
     values: int = 0
 
     def value(self, node: Any, around: tuple[Node, ...]) -> Any:
-        """Returns the fields, list, number or text of a node; the nodes `around` enclose it."""
+        """Returns the fields, list, number or text of a node; `around` are the enclosing nodes."""
         self.values += 1
         if self.values > MAX_VALUES:
             raise self._refused(node, f"the file stands for more than {MAX_VALUES} values")
@@ -313,7 +317,7 @@ def _number(text: str) -> float:
 
 _STANDARD = "tag:yaml.org,2002:"
 
-# Readers of scalars by tag. A date is read as text, since no field is a date.
+# Readers of scalars by tag. Dates are read as text, since no field is a date.
 _SCALARS: dict[str, Callable[[str], bool | int | float | str | None]] = {
     "null": lambda text: {"": None, "~": None, "null": None}[text.lower()],
     "bool": lambda text: {"true": True, "false": False}[text.lower()],

@@ -1,7 +1,7 @@
-"""Graphs in GraphML, as `networkx.write_graphml(graph, path)` writes them.
+"""Graphs in GraphML, which `networkx.write_graphml(graph, path)` writes.
 
-Nodes, edges and the graph have the attributes that `opticoll.formats.attributes` names. The text is
-read as UTF-8, whatever encoding it names.
+`opticoll.formats.attributes` lists the attributes of nodes, edges and the graph. Text is read as
+UTF-8, whatever encoding the file names.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _STRUCTURE = ("id", "source", "target", "directed")
 
 
 def read(path: Path, **beside: object) -> Fabric:
-    """Returns the custom fabric in a file, with the fields that a fabric file has beside `graph`.
+    """Reads a custom fabric from a file; `beside` are further fields of the fabric file.
 
     Raises
     ------
     ConfigError
-        The file is not such a graph, or not a fabric; with node or edge.
+        The file is no such graph, or no valid fabric; the message names the node or edge.
     FileError
         The file cannot be read.
     """
@@ -54,11 +54,11 @@ def read(path: Path, **beside: object) -> Fabric:
                     defaults[kind][key.attributes.get("attr.name", "")] = default.text.strip()
 
     def attributes(element: Element) -> dict[str, str]:
-        given = dict(defaults[element.tag])
+        values = dict(defaults[element.tag])
         for datum in element.named("data"):
             if name := names.get(datum.attributes.get("key", "")):
-                given[name] = datum.text.strip()
-        return given
+                values[name] = datum.text.strip()
+        return values
 
     nodes, edges = [], []
     for position, node in enumerate(whole.named("node")):
@@ -67,22 +67,22 @@ def read(path: Path, **beside: object) -> Fabric:
         nodes.append(Item(("node", position), (node.attributes["id"],), attributes(node)))
     otherwise = str(whole.attributes.get("edgedefault") == "directed")
     for position, edge in enumerate(whole.named("edge")):
-        given = edge.attributes
-        if not {"source", "target"} <= given.keys():
+        attributes_of_edge = edge.attributes
+        if not {"source", "target"} <= attributes_of_edge.keys():
             raise MisplacedError(("edge", position), "an edge needs `source` and `target`")
-        one_way = given.get("directed", otherwise).lower() == "true"
-        ends = (given["source"], given["target"])
+        one_way = attributes_of_edge.get("directed", otherwise).lower() == "true"
+        ends = (attributes_of_edge["source"], attributes_of_edge["target"])
         edges.append(Item(("edge", position), ends, attributes(edge), one_way))
     return fabric_of(path.name, attributes(whole), nodes, edges, beside)
 
 
 def write(fabric: Fabric, path: Path) -> None:
-    """Writes the links of an electrical fabric; its specification is an attribute of the graph.
+    """Writes the links of an electrical fabric; the graph's attribute is the specification.
 
     Raises
     ------
     FabricError
-        It has no links that messages share.
+        The fabric has no links that messages share.
     FileError
         The file cannot be written.
     """

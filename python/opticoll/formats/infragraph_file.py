@@ -1,8 +1,9 @@
-"""InfraGraph: devices of components, instances of devices, and edges between slices of both.
+"""InfraGraph: devices made of components, instances of devices, and edges between components.
 
-As YAML or JSON, as `infrastructure.serialize()` of the package `infragraph` writes them, or as
-protobuf, which needs that package (extra `infragraph`). Components that are `xpu` become ranks, all
-others that edges lead to switches. An edge leads both ways, each at the bandwidth of its link.
+Files are YAML or JSON, as `infrastructure.serialize()` of the package `infragraph` writes them, or
+protobuf, which requires that package (extra `infragraph`). Components of the kind `xpu` become
+ranks; other components with edges become switches. Each edge is a link in both directions, and
+each direction has the bandwidth of the edge's link.
 
 >>> xpus = {"name": "xpu", "count": 4, "choice": "xpu"}
 >>> ends = {"ep1": {"component": "xpu[0:3]"}, "ep2": {"component": "xpu[1:]"}}
@@ -40,7 +41,7 @@ MAX_COMPONENTS = 2**16
 """Maximum number of components of all instances."""
 
 MAX_STEPS = 2**21
-"""Maximum number of components, devices and edges while expanding, duplicates included."""
+"""Maximum number of components, devices and edges in an expansion, including duplicates."""
 
 MAX_DEPTH = 16
 """Maximum nesting depth of devices."""
@@ -66,7 +67,7 @@ class _Component:
 
     @property
     def kind(self) -> str | None:
-        """Returns the kind of the component: `choice`, else the field that is present."""
+        """Returns the kind of a component: `choice`, or else the name of the only other field."""
         kinds = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
         named = (kind for kind in kinds if getattr(self, kind) is not None)
         return self.choice or next(named, None)
@@ -128,14 +129,14 @@ class _Infrastructure:
 
 
 def read(path: Path, **beside: object) -> Fabric:
-    """Returns the custom fabric in a file; `rate` and `latency` apply to links that state none.
+    """Reads a custom fabric from a file; `beside` are defaults such as `rate` and `latency`.
 
     Raises
     ------
     ConfigError
-        The file is not such a description, or not a fabric; with its place.
+        The file is no such description, or no valid fabric; the message names the place.
     UsageError
-        It is protobuf, and the package is not installed.
+        The file is protobuf, and the package `infragraph` is not installed.
     FileError
         The file cannot be read.
     """
@@ -172,19 +173,19 @@ def _protobuf(path: Path) -> Any:
 
 
 def fabric_of(content: object, file: str = "", options: dict[str, str] | None = None) -> Fabric:
-    """Returns the custom fabric of a description; `options` apply to links that state none.
+    """Returns the custom fabric of a description; `options` are defaults such as `rate`.
 
     Raises
     ------
     MisplacedError
-        The content is not such a description, or not a fabric; with the place.
+        The content is no such description, or no valid fabric; the error has the place.
     """
     whole_file = read_fields(_Infrastructure, _without_empty(content), MisplacedError)
     return _Expansion(whole_file, options or {}).fabric(file)
 
 
 def _without_empty(content: Any) -> Any:
-    """Returns the content without empty lists, which programs write for missing fields."""
+    """Removes empty lists, which programs write for missing fields, from the content."""
     if isinstance(content, dict):
         return {
             key: _without_empty(value) for key, value in content.items() if value not in ([], None)
@@ -194,7 +195,7 @@ def _without_empty(content: Any) -> Any:
 
 @dataclass
 class _Cable:
-    """Cable between two components, with the places of its edge and its link."""
+    """Cable between two components, with the places of its edge and of its link in the file."""
 
     place: Place
     link: _Link
@@ -202,7 +203,7 @@ class _Cable:
 
 
 class _Expansion:
-    """Components and edges of all instances, by their names in InfraGraph."""
+    """Expansion of a description: components and edges of all instances, by name."""
 
     def __init__(self, described: _Infrastructure, options: dict[str, str]) -> None:
         self.options = options
@@ -220,13 +221,16 @@ class _Expansion:
             self.join(("edges", position), edge, "", links, self.across)
 
     def make(self, several: int, place: Place) -> None:
-        """Counts items before they are made, since a small file can expand to a huge graph."""
+        """Counts `several` new items, and refuses graphs that become too large.
+
+        A small file can expand to a huge graph.
+        """
         self.steps += several
         if self.steps > MAX_STEPS:
             raise MisplacedError(place, f"there are more than {MAX_STEPS} components and edges")
 
     def device(self, name: str, prefix: str, at: Place, depth: int = 0) -> None:
-        """Adds the components and edges of a device and of the devices inside it."""
+        """Adds the components and edges of a device, and of all devices inside it."""
         place, device = self.devices[name]
         if depth > MAX_DEPTH:
             raise MisplacedError(place, f"devices are nested more than {MAX_DEPTH} deep")
@@ -254,33 +258,35 @@ class _Expansion:
             self.join((*place, "edges", position), edge, f"{prefix}.", links, ends)
 
     def across(self, end: _End, where: Place) -> list[str]:
-        """Returns the components that an end of an edge between instances names."""
+        """Returns the components at one end of an edge between instances."""
         if end.instance is None:
             raise MisplacedError((*where, "instance"), "the field `instance` is missing")
         name, choose = _slice(end.instance, (*where, "instance"))
         _, instance = _found(self.instances, name, (*where, "instance"), "instance")
-        rest = self.below(instance.device, end.component, (*where, "component"))
+        inner_names = self.below(instance.device, end.component, (*where, "component"))
         indexes = choose(instance.count)
-        self.make(len(indexes) * len(rest), where)
-        return [f"{name}.{index}.{other}" for index in indexes for other in rest]
+        self.make(len(indexes) * len(inner_names), where)
+        return [f"{name}.{index}.{inner_name}" for index in indexes for inner_name in inner_names]
 
     def below(self, device: str, path: str, where: Place) -> list[str]:
-        """Returns the components of a device that a path such as `cx5[0:2].port[0]` names."""
+        """Returns the components in a device that a path such as `cx5[0:2].port[0]` names."""
         names = [""]
         inside: str | None = device
         for part in path.split("."):
             if inside is None:
                 raise MisplacedError(where, f"`{path}`: there is no device around `{part}`")
             name, choose = _slice(part, where)
-            known = {component.name: component for component in self.devices[inside][1].components}
-            if name not in known:
-                hint = nearest(name, known)
+            components = {
+                component.name: component for component in self.devices[inside][1].components
+            }
+            if name not in components:
+                hint = nearest(name, components)
                 problem = f"the device `{inside}` has no component `{name}`{hint}"
                 raise MisplacedError(where, problem)
-            indexes = choose(known[name].count)
+            indexes = choose(components[name].count)
             self.make(len(names) * len(indexes), where)
             names = [f"{prefix}.{name}.{index}" for prefix in names for index in indexes]
-            inside = name if known[name].kind == "device" else None
+            inside = name if components[name].kind == "device" else None
         if inside is not None:
             raise MisplacedError(where, f"`{path}` is a device; name a component of it")
         return [prefix.removeprefix(".") for prefix in names]
@@ -293,7 +299,10 @@ class _Expansion:
         links: dict[str, tuple[Place, _Link]],
         ends: Callable[[_End, Place], list[str]],
     ) -> None:
-        """Adds the cables of an edge; of two cables between the same ends, the last counts."""
+        """Adds the cables of an edge.
+
+        Between the same two ends, the last cable replaces earlier ones.
+        """
         starts, targets = ends(edge.ep1, (*place, "ep1")), ends(edge.ep2, (*place, "ep2"))
         at, link = _found(links, edge.link, (*place, "link"), "link")
         if edge.scheme == "one2one":
@@ -334,11 +343,11 @@ class _Expansion:
         return graph.fabric()
 
     def link_options(self, cable: _Cable) -> list[str]:
-        """Returns the rate and the latency of a cable."""
-        given = cable.link.physical or _Physical()
+        """Returns the rate and the latency of a cable as options of a link."""
+        physical = cable.link.physical or _Physical()
         place = (*cable.at, "physical")
-        rate = _quantity(given.bandwidth, (*place, "bandwidth")) or self.options.get("rate")
-        latency = _quantity(given.latency, (*place, "latency")) or self.options.get("latency")
+        rate = _quantity(physical.bandwidth, (*place, "bandwidth")) or self.options.get("rate")
+        latency = _quantity(physical.latency, (*place, "latency")) or self.options.get("latency")
         if rate is None:
             problem = (
                 f"the link `{cable.link.name}` has no bandwidth in bits or bytes; name one, or "
@@ -348,17 +357,17 @@ class _Expansion:
         return [rate] if latency is None else [rate, latency]
 
 
-def _quantity(given: Any, place: Place) -> str | None:
-    """Returns a bandwidth or latency with its unit, or None.
+def _quantity(quantity: Any, place: Place) -> str | None:
+    """Returns a bandwidth or latency with its unit; None if it is missing.
 
-    A bandwidth in transfers is None, since it does not determine bits.
+    A bandwidth in transfers per second also gives None, since the bits per transfer are unknown.
     """
-    if given is None:
+    if quantity is None:
         return None
-    if not isinstance(given, dict):
-        raise MisplacedError(place, f"`{given}` is not a set of fields")
-    choice = given.get("choice") or next((key for key in given if key in UNITS), None)
-    value = given.get(str(choice))
+    if not isinstance(quantity, dict):
+        raise MisplacedError(place, f"`{quantity}` is not a set of fields")
+    choice = quantity.get("choice") or next((key for key in quantity if key in UNITS), None)
+    value = quantity.get(str(choice))
     if choice not in UNITS or value is None:
         return None
     try:
@@ -371,14 +380,14 @@ def _quantity(given: Any, place: Place) -> str | None:
 
 
 def write(fabric: Fabric, path: Path) -> None:
-    """Writes an electrical fabric as a device: an `xpu` for each rank, a `switch` for each switch.
+    """Writes an electrical fabric as one device with an `xpu` per rank and a `switch` per switch.
 
-    Names and the specification are in descriptions.
+    Descriptions contain the names and the fabric's specification.
 
     Raises
     ------
     FabricError
-        It has no links that messages share, or links that InfraGraph cannot express.
+        The fabric has no links that messages share, or has links that InfraGraph cannot express.
     FileError
         The file cannot be written.
     """
@@ -419,7 +428,7 @@ def write(fabric: Fabric, path: Path) -> None:
 
 
 def _link(name: str, rate: str, latency: str) -> str:
-    """Returns the line of a link with its rate and latency, in units of InfraGraph."""
+    """Returns the YAML line of a link with its rate and latency, in units of InfraGraph."""
     bits = Fabric("crossbar:ranks=2", rate=rate).option("rate")
     picoseconds = Fabric("crossbar:ranks=2", latency=latency).option("latency")
     gigabits = f"{Decimal(bits) / 10**9:f}"
@@ -434,30 +443,30 @@ def _link(name: str, rate: str, latency: str) -> str:
 T = TypeVar("T", _Device, _Component, _Instance, _Link)
 
 
-def _indexed_by_name(listed: list[T] | None, place: Place, what: str) -> dict[str, tuple[Place, T]]:
-    """Returns the items of a list by name, each with its place."""
+def _indexed_by_name(listed: list[T] | None, place: Place, noun: str) -> dict[str, tuple[Place, T]]:
+    """Returns the items of a list by name, each with its place in the file."""
     named: dict[str, tuple[Place, T]] = {}
     for position, item in enumerate(listed or ()):
         if item.name in named or re.search(r"[\[\].]", item.name):
             problem = f"there are two of the name `{item.name}`"
             if item.name not in named:
-                problem = f"the name of a {what} holds no brackets or dots, as `{item.name}` does"
+                problem = f"the name of a {noun} holds no brackets or dots, as `{item.name}` does"
             raise MisplacedError((*place, position, "name"), problem)
         named[item.name] = ((*place, position), item)
     return named
 
 
 def _found(
-    named: dict[str, tuple[Place, T]], name: str, place: Place, what: str
+    named: dict[str, tuple[Place, T]], name: str, place: Place, noun: str
 ) -> tuple[Place, T]:
     if name not in named:
         hint = nearest(name, named) if named else ""
-        raise MisplacedError(place, f"there is no {what} `{name}`{hint}")
+        raise MisplacedError(place, f"there is no {noun} `{name}`{hint}")
     return named[name]
 
 
 def _slice(text: str, place: Place) -> tuple[str, Callable[[int], list[int]]]:
-    """Returns the name and the slicing function of `name`, `name[3]` or `name[start:stop:step]`."""
+    """Splits `name`, `name[3]` or `name[start:stop:step]` into the name and a slicing function."""
     number = r"(-?[0-9]{1,6})?"
     read = re.fullmatch(rf"([^\[\]]+)(?:\[{number}(:{number}(?::{number})?)?\])?", text)
     if read is None:

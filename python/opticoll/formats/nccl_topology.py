@@ -1,11 +1,12 @@
 """NCCL's topology XML: the GPUs, PCI switches, processors, NVLink and NICs of servers.
 
-NCCL writes it to the file that `NCCL_TOPO_DUMP_FILE` names. GPUs become ranks, all else switches.
-Rates are those of NCCL's own table (`src/graph/topo.h` and `topo.cc` of June 2026), for xGMI those
-of RCCL's (October 2024): the rates of data that these libraries assume, not raw rates of wires.
+NCCL writes this file under the name in `NCCL_TOPO_DUMP_FILE`. GPUs become ranks, and everything
+else becomes switches. Rates come from NCCL's own table (`src/graph/topo.h` and `topo.cc` of June
+2026), and for xGMI from RCCL's table (October 2024). They are the data rates that these libraries
+assume, not the raw rates of wires.
 
-One server is read as NCCL uses it, without its NICs. The NICs of several servers, or of several
-copies of one (`boxes`), are joined by a switch `network`, which itself limits nothing.
+A single server is read without its NICs, as NCCL uses it. With several servers, or several copies
+of one server (`boxes`), the NICs are connected by a switch `network`, which is never a bottleneck.
 """
 
 from __future__ import annotations
@@ -41,25 +42,25 @@ INTEL = ((0xCF, 40_000), (0x8F, 22_000), (0x55, 10_000), (0, 6000))
 """Minimum model of Intel's family 6, and MB/s between processors (`ncclTopoGetInterCpuBw`)."""
 
 PROCESSORS = {"AuthenticAMD": 16_000, "ppc64": 32_000, "arm64": 6000}
-"""MB/s between other processors, by vendor or by architecture."""
+"""MB/s between two processors that are not Intel's, by vendor or architecture."""
 
 WITHIN_DEVICE = 5_000_000
-"""MB/s within a device; NCCL uses this value for "no limit"."""
+"""MB/s within a device; NCCL uses this value for "unlimited"."""
 
 MAX_BOXES = 1024
 MAX_PROCESSORS = 256
-"""Maximum number of processors of a server; each has a link to each other."""
+"""Maximum number of processors of a server; every two processors have a link."""
 
 
 def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
-    """Returns the custom fabric of `boxes` copies of the servers in a file.
+    """Reads the servers in a file, and returns the custom fabric of `boxes` copies of them.
 
-    `latency` applies to all links except those of NICs that state their own.
+    `latency` applies to all links except links of NICs that state a latency.
 
     Raises
     ------
     ConfigError
-        The file is not such a topology, or says too little of a link; with the line.
+        The file is no such topology, or a link lacks data; the message names the line.
     FileError
         The file cannot be read.
     """
@@ -84,7 +85,7 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
         raise MisplacedError((), problem)
     joined = any(gpu.tag == "nvlink" and _is_switch(gpu) for gpu in elements)
     numbers = {rank: number for number, rank in enumerate(sorted(gpus))}
-    given = {} if latency is None else {"latency": latency}
+    options = {} if latency is None else {"latency": latency}
     servers = _Servers(numbers, networked=boxes > 1 or (len(hosts) > 1 and not joined))
     for box in range(boxes):
         servers.box, of_box = box, f" of box {box}" if boxes > 1 else ""
@@ -93,12 +94,12 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
             servers.suffix = (f" of host {host}" if len(hosts) > 1 else "") + of_box
             servers.server(processors)
         servers.direct_links()
-    return servers.fabric(boxes, path.name, texts((), given, ("latency",)))
+    return servers.fabric(boxes, path.name, texts((), options, ("latency",)))
 
 
 @dataclass
 class _Link:
-    """Link in one direction, and the line of its first appearance."""
+    """Link in one direction, with the line on which it first appears."""
 
     line: int
     latency_ps: int
@@ -107,26 +108,26 @@ class _Link:
 
 @dataclass
 class _Servers:
-    """Vertices and links of a file, added server by server."""
+    """Vertices and links of a file, to which servers are added one by one."""
 
     numbers: dict[int, int]
-    """Ranks of the file, numbered from 0."""
+    """Number of each rank of the file, counted from 0."""
     networked: bool
     """True if the NICs are connected to a network."""
     box: int = 0
     suffix: str = ""
-    """Suffix of the names of vertices that distinguishes the servers."""
+    """Suffix of vertex names that distinguishes the servers."""
     nvlink_switch: str = ""
     switches: dict[str, None] = field(default_factory=dict)
     at_bus: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Vertices by server and bus."""
+    """Name of the vertex at each bus, by server and bus."""
     waiting: list[tuple[Element, str, str, str]] = field(default_factory=list)
-    """Devices with server, vertex and processor, whose direct links are added after all devices."""
+    """Devices with server, vertex and processor; their direct links follow after all devices."""
     links: dict[tuple[str, str, str], _Link] = field(default_factory=dict)
-    """Links by ends and kind of element; NCCL adds the rates of links that agree in these."""
+    """Links by both ends and kind of element; NCCL adds up the rates of links with the same key."""
 
     def fabric(self, boxes: int, file: str, options: dict[str, str]) -> Fabric:
-        """Returns the fabric; links of equal rate in both directions become one cable."""
+        """Returns the fabric; two opposite links with the same rate become one cable."""
         graph = Graph(file=file, options=options)
         graph.ranks = [f"gpu {rank}" for rank in range(boxes * len(self.numbers))]
         graph.switches = list(self.switches)
@@ -181,9 +182,8 @@ class _Servers:
     def device(self, pci: Element, parent: str, processor: str, generation: int) -> None:
         """Adds a device below the vertex `parent`.
 
-        `generation` is that of the Broadcom switch whose head is the parent, or 0.
-
-        NCCL sees such a switch as two levels and merges them (`ncclTopoFlattenBcmSwitches`).
+        NCCL sees a Broadcom switch as two levels and merges them (`ncclTopoFlattenBcmSwitches`).
+        `generation` is the generation of the Broadcom switch whose upper level is the parent, or 0.
         """
         bus, rate = _text(pci, "busid").lower(), _pci_rate(pci)
         for nic in pci.named("nic"):
@@ -221,7 +221,7 @@ class _Servers:
         self.cable(nic, self.switch(name), parent, rate_mbps)
         for net in nets:
             speed = _number(net, "speed", 0, most=10**9)
-            # A message takes two of these cables; NCCL's latency is that of both together.
+            # A message crosses two of these cables, and NCCL's latency is the sum for both.
             half_ps = _microseconds(net, "latency") // 2
             self.cable(net, name, self.switch("network"), max(speed, 0) or UNKNOWN_NIC, half_ps)
 
@@ -243,7 +243,7 @@ class _Servers:
     def gpu_link(
         self, link: Element, gpu: Element, server: str, vertex: str, processor: str
     ) -> None:
-        """Adds a link of a GPU to another GPU, to its processor or to the NVLink switches."""
+        """Adds a link from a GPU to another GPU, to its processor, or to the NVLink switches."""
         rate = 8 * _number(link, "count", least=1) * _rate_of_one(link, gpu)
         kind = _text(link, "tclass").lower()
         if _is_switch(link):
@@ -252,17 +252,20 @@ class _Servers:
         elif kind.startswith("0x0680"):
             self.cable(link, vertex, processor, rate)
         elif kind.startswith(("0x03", "0x12")):
-            other = self.at_bus.get((server, _text(link, "target").lower()))
+            target = self.at_bus.get((server, _text(link, "target").lower()))
             # A GPU may be missing from the file if no rank of the job uses it.
-            if other is not None:
-                self.link(link, vertex, other, rate)
+            if target is not None:
+                self.link(link, vertex, target, rate)
         else:
             hint = "0x03... is a GPU, 0x068000 a switch of NVLink, 0x068001 a processor"
             raise _wrong(link, f"tclass `{kind}` is not known; {hint}")
 
 
 def _is_rank(element: Element) -> bool:
-    """Returns whether an element is a GPU with a rank; NCCL leaves out GPUs without one."""
+    """Returns whether an element is a GPU with a rank.
+
+    GPUs without a rank are ignored as in NCCL.
+    """
     return element.tag == "gpu" and "rank" in element.attributes
 
 
@@ -271,12 +274,12 @@ def _is_switch(link: Element) -> bool:
 
 
 def _rate_of_one(link: Element, gpu: Element) -> int:
-    """Returns MB/s of one NVLink or xGMI link of a GPU, in each direction."""
+    """Returns the rate of one NVLink or xGMI link of a GPU in each direction, in MB/s."""
     if link.tag == "xgmi":
         name = _text(gpu, "gcn")
-        known = OLD_ARCHITECTURES.get(name, name)
+        architecture = OLD_ARCHITECTURES.get(name, name)
         for start, rate in XGMI.items():
-            if known.startswith(start):
+            if architecture.startswith(start):
                 return rate
         raise _wrong(gpu, f"no rate of xGMI links is known for gcn `{name}`", ", ".join(XGMI))
     capability = _number(gpu, "sm")
@@ -287,7 +290,7 @@ def _rate_of_one(link: Element, gpu: Element) -> int:
 
 
 def _between_processors(cpu: Element) -> int:
-    """Returns MB/s between two processors of a server, in each direction."""
+    """Returns the rate between two processors of a server in each direction, in MB/s."""
     arch = _text(cpu, "arch")
     vendor = _text(cpu, "vendor") if arch == "x86_64" else arch
     if vendor == "GenuineIntel":
@@ -295,12 +298,12 @@ def _between_processors(cpu: Element) -> int:
         return next(rate for least, rate in INTEL if model >= least)
     if vendor in PROCESSORS:
         return PROCESSORS[vendor]
-    known = ", ".join(["GenuineIntel", *PROCESSORS])
-    raise _wrong(cpu, f"no rate between processors of `{vendor}` is known", known)
+    vendors = ", ".join(["GenuineIntel", *PROCESSORS])
+    raise _wrong(cpu, f"no rate between processors of `{vendor}` is known", vendors)
 
 
 def _pci_rate(pci: Element) -> int:
-    """Returns Mb/s of the link between a device and its parent."""
+    """Returns the rate of the link between a PCI device and its parent, in Mb/s."""
     text = _text(pci, "link_speed")
     speed = re.fullmatch(r"([0-9.]{1,6}) GT/s( PCIe)?", text)
     transfers = speed[1].removesuffix(".0") if speed else UNKNOWN_PCI
@@ -312,7 +315,7 @@ def _pci_rate(pci: Element) -> int:
 
 
 def _broadcom(pci: Element, level: int) -> int:
-    """Returns the generation of a Broadcom switch, or 0 for other devices (`getBcmGen`)."""
+    """Returns the generation of a Broadcom switch; 0 for other devices (NCCL's `getBcmGen`)."""
     names = ("vendor", "device", "subsystem_vendor", "subsystem_device")
     texts = [pci.attributes.get(name, "").lower() for name in names]
     if texts[:3] == ["0x1000", "0xc010", "0x1000"] and re.fullmatch("0xa...", texts[3]):
@@ -324,7 +327,7 @@ def _broadcom(pci: Element, level: int) -> int:
 
 
 def _microseconds(net: Element, name: str) -> int:
-    """Returns picoseconds of a latency that the file states in microseconds, 0 if it is missing."""
+    """Returns a latency in picoseconds, from an attribute in microseconds; 0 if it is missing."""
     text = net.attributes.get(name, "0")
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,12})?", text) is None:
         raise _wrong(net, f"{name} `{text}` is not a number of microseconds")
@@ -349,7 +352,7 @@ def _number(
     return int(text)
 
 
-def _wrong(element: Element, problem: str, known: str = "") -> MisplacedError:
+def _wrong(element: Element, problem: str, alternatives: str = "") -> MisplacedError:
     return MisplacedError(
-        (f"line {element.line}",), problem + (f"; known are {known}" if known else "")
+        (f"line {element.line}",), problem + (f"; known are {alternatives}" if alternatives else "")
     )

@@ -1,10 +1,11 @@
 """NCCL's tuner table: the algorithm that NCCL should use for each range of sizes.
 
-The example tuner plug-in of NCCL (`plugins/tuner/example`, June 2026) reads it as CSV: collective,
-minimum and maximum bytes, algorithm, protocol, channels, nodes, ranks. -1 leaves a field to NCCL.
+The example tuner plug-in of NCCL (`plugins/tuner/example`, June 2026) reads the table as CSV.
+Columns: collective, minimum and maximum bytes, algorithm, protocol, channels, nodes, ranks. A value
+of -1 leaves the choice to NCCL.
 
-NCCL runs its own algorithms only, so the table names plans that equal one of them. A comment says
-where another plan was faster.
+NCCL runs only its own algorithms, so the table contains only plans that equal one of them. A
+comment says for which sizes another plan was faster.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ ALGORITHMS = {
     ("reduce_scatter", "ring"): ("reducescatter", "ring"),
     ("all_reduce", "ring"): ("allreduce", "ring"),
     ("all_reduce", "double_binary_tree"): ("allreduce", "tree"),
-    # NCCL pipelines pieces around its rings, from or to the root.
+    # NCCL's rings pipeline pieces, from the root or to the root.
     ("broadcast", "chain"): ("broadcast", "ring"),
     ("reduce", "chain"): ("reduce", "ring"),
 }
-"""NCCL's names of collectives and algorithms."""
+"""NCCL's names of collective and algorithm, by opticoll's names."""
 
 PROTOCOL = "simple"
-"""Protocol without flags between the data, since simulated times count data bytes only."""
+"""Protocol that sends no flags between the data, as simulated times only count data bytes."""
 
 MAX_LINE_LENGTH = 200
 """Maximum length of a comment; the plug-in reads characters after the 255th as another line."""
@@ -44,7 +45,7 @@ AGREEING_COLUMNS = ("fabric", "wavelengths", "policy", "simulator", "start", "se
 
 @dataclass(frozen=True)
 class Choice:
-    """Algorithm for a range of sizes, in NCCL's bytes."""
+    """Algorithm for a range of sizes; sizes are bytes as NCCL counts them."""
 
     collective: str
     ranks: int
@@ -55,16 +56,15 @@ class Choice:
 
 
 def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]:
-    """Returns the choices that rows of `compare` support, and sentences on sizes left to NCCL.
+    """Returns the choices that rows of `compare` support, and sentences on the remaining sizes.
 
-    A choice is valid for the sizes that were compared and up to the geometric mean with their
-    neighbours; smaller and larger sizes are left to NCCL.
+    A choice applies to compared sizes, up to the geometric mean with the next compared size.
+    Smaller and larger sizes are left to NCCL.
 
     Raises
     ------
     UsageError
-        The rows are not a comparison, contradict each other, or have no algorithm that
-        NCCL has.
+        The rows are no comparison, contradict each other, or have no algorithm of NCCL.
     """
     compared: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
     needed = ("collective", "chosen", "ranks", "size_bytes", "time_ps", "fabric", "verified")
@@ -73,7 +73,7 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
         if lacking:
             raise UsageError(f"the rows are not of `compare`: they lack {', '.join(lacking)}")
         compared.setdefault((row["collective"], row["ranks"]), []).append(row)
-    made: list[Choice] = []
+    all_choices: list[Choice] = []
     remarks: list[str] = []
     for (collective, ranks), group in compared.items():
         for name in AGREEING_COLUMNS:
@@ -86,31 +86,30 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
         for row in group:
             if row["verified"] is True:
                 of_sizes.setdefault(int(row["size_bytes"]), []).append(row)
-        best = {size: _best(rows) for size, rows in sorted(of_sizes.items())}
-        made += _ranges(collective, ranks, _nodes(group[0]["fabric"]), best)
-        remarks += _remarks(f"on {ranks} ranks", collective, of_sizes, best)
-    if not made:
+        fastest_by_size = {size: _best(rows) for size, rows in sorted(of_sizes.items())}
+        all_choices += _ranges(collective, ranks, _nodes(group[0]["fabric"]), fastest_by_size)
+        remarks += _remarks(f"on {ranks} ranks", collective, of_sizes, fastest_by_size)
+    if not all_choices:
         names = ", ".join(sorted({name for _, name in ALGORITHMS}))
         raise UsageError(
             f"no row is of an algorithm as NCCL runs it: {names}, of several servers with as many "
             "channels as network interfaces; compare ring:channels=all and the like"
         )
-    return made, remarks
+    return all_choices, remarks
 
 
 def _best(rows: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Returns the fastest row whose algorithm NCCL has, or None."""
+    """Returns the fastest row whose algorithm NCCL has; None if there is no such row."""
     named = [row for row in rows if _nccl_names(row) is not None]
     return min(named, key=lambda row: int(row["time_ps"]), default=None)
 
 
 def _nccl_names(row: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Returns NCCL's names of the collective and algorithm of a row, or None if NCCL lacks it.
+    """Returns NCCL's names of a row's collective and algorithm; None if NCCL has no such algorithm.
 
-    The number of pieces does not matter.
-
-    On several servers, NCCL has a ring or tree for each network interface, as with
-    `channels=all`; a single ring would leave all other interfaces idle.
+    The number of pieces does not matter. On several servers, only rows with `channels=all` count:
+    NCCL has a ring or tree for each network interface, and a single ring would leave the other
+    interfaces idle.
     """
     name, _, options = str(row["chosen"]).partition(":")
     others = [part for part in options.split(",") if part and not part.startswith("segments=")]
@@ -120,14 +119,17 @@ def _nccl_names(row: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _ranges(
-    collective: str, ranks: int, nodes: int, best: Mapping[int, Mapping[str, Any] | None]
+    collective: str, ranks: int, nodes: int, fastest_by_size: Mapping[int, Mapping[str, Any] | None]
 ) -> list[Choice]:
-    """Returns the choices for one collective and number of ranks, by increasing size."""
-    # NCCL counts the larger of the bytes that a rank sends and receives.
+    """Returns the choices for one collective and one number of ranks, ordered by size.
+
+    `fastest_by_size` is the fastest row with an algorithm of NCCL, by size.
+    """
+    # NCCL's size is the larger of the bytes that a rank sends and the bytes that it receives.
     factor = ranks if collective == "all_gather" else 1
-    sizes = [size * factor for size in best]
-    made: list[Choice] = []
-    for place, row in enumerate(best.values()):
+    sizes = [size * factor for size in fastest_by_size]
+    ranges: list[Choice] = []
+    for place, row in enumerate(fastest_by_size.values()):
         named = None if row is None else _nccl_names(row)
         if named is None:
             continue
@@ -137,29 +139,29 @@ def _ranges(
         if place + 1 < len(sizes):
             most = max(isqrt(sizes[place] * sizes[place + 1]), most)
         name, algorithm = named
-        before = made[-1] if made else None
+        before = ranges[-1] if ranges else None
         if before and (before.algorithm, before.most + 1) == (algorithm, least):
-            least = made.pop().least
-        made.append(Choice(name, ranks, nodes, least, most, algorithm))
-    return made
+            least = ranges.pop().least
+        ranges.append(Choice(name, ranks, nodes, least, most, algorithm))
+    return ranges
 
 
 def _remarks(
     where: str,
     collective: str,
     of_sizes: Mapping[int, list[Mapping[str, Any]]],
-    best: Mapping[int, Mapping[str, Any] | None],
+    fastest_by_size: Mapping[int, Mapping[str, Any] | None],
 ) -> list[str]:
-    """Returns sentences on sizes that are left to NCCL, or for which another plan is faster."""
+    """Returns sentences on sizes that are left to NCCL, and on sizes with a faster plan."""
     runs: list[tuple[tuple[str, str], list[tuple[int, float]]]] = []
-    for size, best_row in best.items():
+    for size, best_row in fastest_by_size.items():
         fastest = min(of_sizes[size], key=lambda row: int(row["time_ps"]))
         chosen = "" if best_row is None else str(best_row["chosen"])
         times = 1.0
         if best_row is not None:
             times = int(best_row["time_ps"]) / max(int(fastest["time_ps"]), 1)
         faster = str(fastest["chosen"])
-        # Plans of an algorithm that NCCL lacks count as the same, whatever their options.
+        # Plans of an algorithm that NCCL lacks count as equal, whatever their options.
         if faster.partition(":")[0] != chosen.partition(":")[0]:
             faster = faster.partition(":")[0]
         alike = (faster if times > 1 or best_row is None else "", chosen)
@@ -180,7 +182,7 @@ def _remarks(
 
 
 def _nodes(spec: str) -> int:
-    """Returns the number of servers of a fabric, or -1 (any) if the fabric has no servers."""
+    """Returns the number of servers of a fabric; -1 (any number) if the fabric has no servers."""
     try:
         fabric = Fabric(spec)
     except OpticollError:
@@ -189,23 +191,23 @@ def _nodes(spec: str) -> int:
 
 
 def write(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Writes the table of rows of `compare`.
+    """Writes the tuner table that rows of `compare` support.
 
     Raises
     ------
     UsageError
-        As for `choices`.
+        Any reason that `choices` lists.
     FileError
         The file cannot be written.
     """
-    made, remarks = choices(rows)
+    table_rows, remarks = choices(rows)
     lines = [
         "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks",
         "# Times are simulated, of a ring or two trees for each network interface of a server.",
         "# Sizes not compared are left to NCCL.",
         *(f"# {line}" for sentence in remarks for line in wrap(sentence, MAX_LINE_LENGTH)),
     ]
-    for choice in made:
+    for choice in table_rows:
         fields = (choice.collective, choice.least, choice.most, choice.algorithm, PROTOCOL)
         lines.append(",".join(map(str, (*fields, -1, choice.nodes, choice.ranks))))
     write_file(path, "\n".join([*lines, ""]))

@@ -1,4 +1,4 @@
-"""Custom fabrics from files: the graph of ranks, switches and links that readers of formats build.
+"""Graph of ranks, switches and links that readers of files build for a custom fabric.
 
 >>> graph = Graph(ranks=["a", "b"], switches=["hub"])
 >>> graph.number(("nodes",), ("nodes",))
@@ -28,25 +28,25 @@ LINK_OPTIONS = ("rate", "latency", "sharing")
 """Options that a single link may have."""
 
 FABRIC_OPTIONS = (*LINK_OPTIONS, "ties", "members", "without")
-"""Options for all links of a fabric, and the parts of the fabric that are used."""
+"""Options for all links of a fabric, and options that select parts of the fabric."""
 
 LIGHT = ("wavelengths", "hosts")
-"""Options that make a graph a burst network."""
+"""Options of a graph that is a burst-switched network."""
 
 LIGHT_OF: dict[str, dict[str, str]] = {}
-"""Attributes `LIGHT` of graphs in files, by the specification of their fabric."""
+"""Values of `LIGHT` that a graph in a file states, by specification of the graph's fabric."""
 
 _KINDS = {"rank": False, "host": False, "gpu": False, "server": False}
 _KINDS |= {"switch": True, "router": True}
 
 
 def is_kind(value: object) -> bool:
-    """Returns whether a word names a kind of vertex: rank or switch."""
+    """Returns whether a word names a kind of vertex, such as rank or switch."""
     return isinstance(value, str) and value.lower() in _KINDS
 
 
 class MisplacedError(ConfigError):
-    """Error at a place in a file."""
+    """Error at a place in a file; `place` is the path of keys and indices to the wrong value."""
 
     def __init__(self, place: Place, problem: str) -> None:
         super().__init__(f"{'.'.join(map(str, place))}: {problem}" if place else problem)
@@ -56,7 +56,7 @@ class MisplacedError(ConfigError):
 
 @dataclass
 class Graph:
-    """Graph of a file, in the order of the file."""
+    """Graph that a reader builds, with vertices and links in the order of the file."""
 
     ranks: list[str] = field(default_factory=list)
     switches: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Graph:
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def vertex(self, place: Place, name: str, kind: object) -> None:
-        """Adds a vertex: a rank, unless `kind` names a switch."""
+        """Adds a vertex: a switch if `kind` says so, otherwise a rank."""
         if kind is not None and not is_kind(kind):
             raise MisplacedError((*place, "kind"), f"`{kind}` is not a kind; write rank or switch")
         if not name:
@@ -78,7 +78,10 @@ class Graph:
         (self.switches if is_switch else self.ranks).append(name)
 
     def number(self, ranks: Place, switches: Place) -> None:
-        """Numbers the vertices, ranks first; `ranks` and `switches` are places of their names."""
+        """Numbers the vertices, ranks first.
+
+        `ranks` and `switches` locate their names in the file.
+        """
         named = [(ranks, name) for name in self.ranks]
         for place, name in [*named, *((switches, name) for name in self.switches)]:
             if not name.isprintable():
@@ -88,7 +91,10 @@ class Graph:
             self._numbers[name] = len(self._numbers)
 
     def link(self, place: Place, start: str, end: str, letter: str, options: list[str]) -> None:
-        """Adds a link; `letter` is `-` for both directions, `~` half duplex, `>` one direction."""
+        """Adds a link.
+
+        `letter` is `-` for both directions, `~` for half duplex, `>` for one direction.
+        """
         for name in (start, end):
             if name not in self._numbers:
                 near = nearest(name, self._numbers) if self._numbers else ""
@@ -107,7 +113,7 @@ class Graph:
         one_way: bool,
         attributes: Mapping[str, object],
     ) -> None:
-        """Adds a link with attributes as texts: those of `LINK_OPTIONS`, and `duplex`."""
+        """Adds a link; `attributes` are texts by name, from `LINK_OPTIONS` or `duplex`."""
         options = texts(place, attributes, LINK_OPTIONS)
         duplex = attributes.get("duplex", "full")
         if duplex not in ("full", "half"):
@@ -118,12 +124,12 @@ class Graph:
         self.link(place, *ends, letter, list(options.values()))
 
     def fabric(self) -> Fabric:
-        """Returns the fabric.
+        """Builds the custom fabric.
 
         Raises
         ------
         MisplacedError
-            The graph is not a fabric; the place is that of the link or option at fault.
+            The graph is no valid fabric; `place` locates the wrong link or option.
         """
         if not self.ranks:
             raise MisplacedError((), "there are no ranks")
@@ -150,7 +156,7 @@ class Graph:
         return fabric
 
     def _parts(self) -> str:
-        """Returns a hint with the connected parts of a disconnected graph, or an empty text."""
+        """Returns a hint with the connected parts of a graph; empty if the graph is connected."""
         names = [*self.ranks, *self.switches]
         part = list(range(len(names)))
 
@@ -181,18 +187,18 @@ class Graph:
 
 @dataclass(frozen=True)
 class Edge:
-    """Link of a fabric that is written to a file."""
+    """Link of a fabric, in the form in which writers of files need it."""
 
     start: str
     end: str
     kind: str
-    """Direction: `-` both, `~` half duplex, `>` one."""
+    """Direction: `-` for both, `~` for half duplex, `>` for one."""
     options: dict[str, str]
-    """Rate and latency, and `sharing` if flows do not share the link."""
+    """Rate and latency; also `sharing` if flows do not share the link."""
 
 
 def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
-    """Returns the names of ranks and switches of an electrical fabric, and its links.
+    """Returns the names of an electrical fabric's ranks, the names of its switches, and its links.
 
     >>> edges_of(Fabric("custom:ranks=2,links=0~1@1us"))[2][0].options
     {'rate': '100Gb/s', 'latency': '1us'}
@@ -200,17 +206,19 @@ def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
     Raises
     ------
     FabricError
-        It has no links that messages share.
+        The fabric has no links that messages share.
     """
     custom = fabric.as_custom()
-    given = dict(option.partition("=")[::2] for option in custom.spec.split(":", 1)[1].split(","))
-    names = [unquote(name) for name in given["names"].split("+")]
+    option_texts = dict(
+        option.partition("=")[::2] for option in custom.spec.split(":", 1)[1].split(",")
+    )
+    names = [unquote(name) for name in option_texts["names"].split("+")]
     edges = []
-    for cable in filter(None, given.get("links", "").split("+")):
+    for cable in filter(None, option_texts.get("links", "").split("+")):
         ends, *texts_of_link = cable.split("@")
         kind = next(letter for letter in "-~>" if letter in ends)
         start, end = (names[int(vertex)] for vertex in ends.split(kind))
-        options = {"rate": given["rate"], "latency": given["latency"]}
+        options = {"rate": option_texts["rate"], "latency": option_texts["latency"]}
         for text in texts_of_link:
             if text in ("shared", "per_flow"):
                 options["sharing"] = text
@@ -221,7 +229,7 @@ def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
 
 
 def rank_names(fabric: Fabric) -> list[str]:
-    """Returns the names of the ranks of a custom fabric, or the numbers of the ranks.
+    """Returns the names of a custom fabric's ranks, or their numbers if the ranks have no names.
 
     >>> rank_names(Fabric("custom:ranks=2,links=0-1,names=left+right"))
     ['left', 'right']
@@ -233,20 +241,20 @@ def rank_names(fabric: Fabric) -> list[str]:
 
 
 def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
-    """Returns the custom fabric of a YAML file's fields: `ranks`, `switches`, `links`, options.
+    """Returns the custom fabric of the fields `ranks`, `switches` and `links`, and of options.
 
     Raises
     ------
     MisplacedError
-        A field is invalid, or does not fit; with its place.
+        A field is invalid or does not apply; the error has its place.
     """
     graph = Graph(file=file)
     for key, value in fields.items():
         if key in FABRIC_OPTIONS:
             graph.options[key] = _text((key,), value)
         elif key not in ("ranks", "switches", "links"):
-            known = ("ranks", "switches", "links", *FABRIC_OPTIONS)
-            raise MisplacedError((key,), f"there is no such field{nearest(key, known)}")
+            field_names = ("ranks", "switches", "links", *FABRIC_OPTIONS)
+            raise MisplacedError((key,), f"there is no such field{nearest(key, field_names)}")
     graph.ranks = _names("ranks", fields.get("ranks"), "")
     graph.switches = _names("switches", fields.get("switches", 0), "s")
     graph.named = not (
@@ -262,12 +270,12 @@ def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
 
 
 def _field_link(graph: Graph, place: Place, link: object) -> None:
-    """Adds a link that is written `[a, b]`, `{between: [a, b], ...}` or `{from: a, to: b, ...}`."""
+    """Adds the link `[a, b]`, `{between: [a, b], ...}` or `{from: a, to: b, ...}`."""
     fields: dict[str, object] = dict(link) if isinstance(link, dict) else {"between": link}
-    known = ("between", "from", "to", "duplex", *LINK_OPTIONS)
+    field_names = ("between", "from", "to", "duplex", *LINK_OPTIONS)
     for key in fields:
-        if key not in known:
-            hint = nearest(str(key), known)
+        if key not in field_names:
+            hint = nearest(str(key), field_names)
             raise MisplacedError((*place, str(key)), f"a link has no such field{hint}")
     one_way = "between" not in fields
     ends = [fields.get("from"), fields.get("to")] if one_way else fields["between"]
@@ -300,9 +308,9 @@ def _is_name(value: object) -> bool:
     return isinstance(value, (str, int)) and not isinstance(value, bool) and str(value) != ""
 
 
-def texts(place: Place, given: Mapping[str, object], known: Sequence[str]) -> dict[str, str]:
-    """Returns the known options that are given, as texts."""
-    return {key: _text((*place, key), given[key]) for key in known if key in given}
+def texts(place: Place, values: Mapping[str, object], names: Sequence[str]) -> dict[str, str]:
+    """Returns the entries of `values` that `names` lists, as texts."""
+    return {key: _text((*place, key), values[key]) for key in names if key in values}
 
 
 def _text(place: Place, value: object) -> str:
@@ -323,7 +331,7 @@ def _text(place: Place, value: object) -> str:
 
 
 def check_rate(place: Place, text: str) -> str:
-    """Returns the text of a rate, checked to have a unit.
+    """Returns the text of a rate after checking that it has a unit.
 
     Raises
     ------
@@ -340,7 +348,7 @@ def check_rate(place: Place, text: str) -> str:
 
 
 def listing(names: Iterable[str], most: int = 8) -> str:
-    """Returns the first names separated by commas, and the number of further names.
+    """Returns up to `most` names separated by commas, and the number of further names.
 
     >>> listing("abcdef", 4)
     'a, b, c, d and 2 more'
@@ -351,5 +359,5 @@ def listing(names: Iterable[str], most: int = 8) -> str:
 
 
 def note(file: str, sentence: str) -> None:
-    """Issues a note on how a file was read."""
+    """Issues a note on an assumption that a reader made about a file."""
     warnings.warn(f"{file}: {sentence}", ReadingNote, stacklevel=2)

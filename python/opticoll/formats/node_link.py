@@ -1,7 +1,7 @@
-"""Graphs in NetworkX's node-link form, as `json.dump(networkx.node_link_data(graph), file)` writes.
+"""Graphs as node-link JSON, which `json.dump(networkx.node_link_data(graph), file)` writes.
 
-Nodes, edges and the graph have the attributes that `opticoll.formats.attributes` names. An edge of
-a directed graph leads one way only.
+`opticoll.formats.attributes` lists the attributes of nodes, edges and the graph. An edge of a
+directed graph leads in one direction only.
 
 >>> nodes = [{"id": "a"}, {"id": "b"}, {"id": "hub", "kind": "switch"}]
 >>> links = [{"source": "a", "target": "hub"}, {"source": "hub", "target": "b", "rate": "1Gb/s"}]
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 def read(path: Path, **beside: object) -> Fabric:
-    """Returns the custom fabric in a file, with the fields that a fabric file has beside `graph`.
+    """Reads a custom fabric from a file; `beside` are further fields of the fabric file.
 
     Raises
     ------
     ConfigError
-        The file is not such a graph, or not a fabric; with node or link.
+        The file is no node-link graph, or no valid fabric; the message names the node or link.
     FileError
         The file cannot be read.
     """
@@ -45,12 +45,12 @@ def read(path: Path, **beside: object) -> Fabric:
 def fabric_of(
     content: object, file: str = "", beside: Mapping[str, object] = MappingProxyType({})
 ) -> Fabric:
-    """Returns the custom fabric of a graph.
+    """Returns the custom fabric of a node-link graph; `beside` are further fields.
 
     Raises
     ------
     MisplacedError
-        The content is not such a graph, or not a fabric; with node or link.
+        The content is no node-link graph, or no valid fabric; the error names the node or link.
     """
     if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
         raise MisplacedError((), "this is not a node-link graph: it has no list `nodes`")
@@ -78,22 +78,22 @@ def fabric_of(
 
 
 def _identity(value: object) -> str:
-    """Returns the name of a node; JSON holds NetworkX's tuples as lists."""
+    """Returns the name of a node as text; JSON contains NetworkX's tuples as lists."""
     return ".".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def is_graph(value: object) -> TypeGuard[networkx.Graph]:
-    """Returns whether a value is a graph of NetworkX, without loading NetworkX."""
+    """Returns whether a value is a NetworkX graph, without importing NetworkX."""
     return hasattr(value, "is_directed") and hasattr(value, "nodes")
 
 
 def from_networkx(graph: networkx.Graph) -> Fabric:
-    """Returns the custom fabric of a graph.
+    """Returns the custom fabric of a NetworkX graph.
 
     Raises
     ------
     MisplacedError
-        The graph is not a fabric; with node or edge.
+        The graph is no valid fabric; the error names the node or edge.
     """
     nodes = [{**attributes, "id": name} for name, attributes in graph.nodes(data=True)]
     edges = [
@@ -105,12 +105,12 @@ def from_networkx(graph: networkx.Graph) -> Fabric:
 
 
 def to_networkx(fabric: Fabric) -> networkx.Graph:
-    """Returns the links of an electrical fabric as a graph, with the attributes of `write`.
+    """Converts an electrical fabric to a NetworkX graph with the attributes of `write`.
 
     Raises
     ------
     FabricError
-        As for `write`.
+        Any reason that `write` lists.
     UsageError
         The package `networkx` is not installed.
     """
@@ -126,14 +126,14 @@ def to_networkx(fabric: Fabric) -> networkx.Graph:
 
 
 def write(fabric: Fabric, path: Path) -> None:
-    """Writes the links of an electrical fabric; its specification is an attribute of the graph.
+    """Writes the links of an electrical fabric; the graph's attribute is the specification.
 
-    Where links lead one way, all edges are directed.
+    If some links lead in one direction only, all edges are directed.
 
     Raises
     ------
     FabricError
-        The fabric has no links that messages share, or both half-duplex and one-way links.
+        The fabric has no links that messages share, or has both half-duplex and one-way links.
     FileError
         The file cannot be written.
     """
@@ -141,7 +141,7 @@ def write(fabric: Fabric, path: Path) -> None:
 
 
 def _content(fabric: Fabric) -> dict[str, Any]:
-    """Returns the content of the file that `write` writes."""
+    """Returns the JSON content for `write`."""
     directed, content = attributes.content_of(fabric)
     edges = content["edges"]
     if any("directed" in edge for edge in edges):

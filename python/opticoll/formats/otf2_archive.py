@@ -1,16 +1,15 @@
 """OTF2 archives as traces, read by the package `otf2` of the Score-P team (an extra).
 
-Time between two calls whose names begin with `MPI_` is local work; times are those of
-the archive's clock, rounded to nanoseconds. A call is read from the records inside it:
+Calls have names that begin with `MPI_`, and the time between two calls is local work. Times come
+from the archive's clock, rounded to nanoseconds. The records inside a call determine its kind:
 
-* a send, a receive, the begin of a request, or a collective;
-* the ends of requests, inside a call that waits or tests for them: a wait for each;
-* a call with both a send and a receive (`MPI_Sendrecv`) receives without blocking, sends and waits;
-* a call without records, such as `MPI_Init` or `MPI_Comm_split`, is one that communicates with
-  nobody.
+* A send, a receive, the begin of a request, or a collective is itself the call.
+* The end of a request, in a call that waits or tests for requests, is a wait for this request.
+* A send and a receive in one call (`MPI_Sendrecv`) become a nonblocking receive, a send and a wait.
+* A call without records, such as `MPI_Init` or `MPI_Comm_split`, does not communicate.
 
-The total bytes of an exchange of various sizes are shared evenly among the members, since archives
-hold no more. Local work before the first call is left out.
+Archives contain only the total bytes of an exchange whose sizes vary, so the bytes are divided
+evenly among the members. Local work before the first call is left out.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ from opticoll.formats.content import MAX_BYTES
 from opticoll.formats.parquet_table import ABSENT, NUMBERS
 
 MAX_FILES = 2**20
-"""Maximum number of files of a packed archive: two per location of the run, and a few more."""
+"""Maximum number of files of a packed archive; a program writes two per thread, and a few more."""
 
 LEAST_SECONDS = 60
 SECONDS_PER_MEGABYTE = 20
-"""Limit of computing time for reading an archive, about ten times the time that reading takes."""
+"""Time limit for reading an archive, about ten times the usual time."""
 
-# By the name of OTF2's collective operation: the call, and whether it has a root.
+# Name of the call, and whether the call has a root, by OTF2's name of the collective operation.
 _COLLECTIVES = {
     "BARRIER": ("Barrier", False),
     "BCAST": ("Bcast", True),
@@ -63,21 +62,21 @@ _COLLECTIVES = {
 
 
 def read_trace(path: str | os.PathLike[str], content: bytes, _: object = None) -> Trace:
-    """Returns the trace in an archive of any name."""
+    """Reads the trace in an archive; archives are recognized by content, not by name."""
     return trace(Path(path), content)
 
 
 def trace(path: Path, content: bytes) -> Trace:
-    """Returns the trace in an archive: a folder, or the `content` of a tar file or an anchor file.
+    """Reads the trace in an archive: a folder, or the `content` of a tar file or an anchor file.
 
     Raises
     ------
     UsageError
         The package `otf2` is not installed.
     FileError
-        The path is not an OTF2 archive, or parts of it are missing.
+        The path is no OTF2 archive, or parts of the archive are missing.
     TraceError
-        A record that cannot be replayed; the message names rank and call.
+        A record cannot be replayed; the message names rank and call.
     """
     needed("otf2", "OTF2 archives are read by", "trace")
     with unpacked(path, content) as anchor:
@@ -89,7 +88,7 @@ def trace(path: Path, content: bytes) -> Trace:
 
 @contextmanager
 def unpacked(path: Path, content: bytes) -> Iterator[Path]:
-    """Provides the anchor file of an archive, unpacked into a temporary folder if necessary."""
+    """Yields the path of an archive's anchor file; a tar file is unpacked to a temporary folder."""
     if path.is_dir():
         yield _anchor(path, path)
     elif content[1:6] == b"BOTF2":
@@ -101,11 +100,11 @@ def unpacked(path: Path, content: bytes) -> Iterator[Path]:
 
 
 class NotIntactError(Exception):
-    """Problem that the library found in an archive."""
+    """Problem that the package `otf2` reports in an archive."""
 
 
 def to_trace(packed: bytes) -> Trace:
-    """Returns the trace from the bytes that `_Archive.packed` made."""
+    """Returns the trace of the bytes that `_Archive.packed` returned in the reading process."""
     head, _, columns = packed.partition(b"\n")
     header = json.loads(head)
     communicators = {int(number): members for number, members in header["communicators"].items()}
@@ -117,15 +116,15 @@ def to_trace(packed: bytes) -> Trace:
 
 
 def _read_in_subprocess(anchor: Path) -> bytes:
-    """Returns the calls of an archive, read in a process of its own.
+    """Reads the calls of an archive in a process of its own, and returns them as bytes.
 
-    The library is in C and prints warnings on damaged archives. In its own process it can neither
-    fill our standard error, nor crash this process, nor block an interrupt.
+    The package is written in C and prints warnings on damaged archives. In its own process, it can
+    neither fill our standard error, nor crash our process, nor block an interrupt.
     """
     beside = [anchor.with_suffix(".def"), *anchor.with_suffix("").rglob("*")]
     size = sum(file.stat().st_size for file in beside if file.is_file())
     seconds = LEAST_SECONDS + SECONDS_PER_MEGABYTE * size // 10**6
-    # Without -P, Python would search the current folder for modules.
+    # With -P, Python does not search the current folder for modules.
     command = [sys.executable, "-P", "-m", __name__, str(anchor), str(seconds)]
     finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if finished.returncode == 0:
@@ -143,7 +142,7 @@ def _read_in_subprocess(anchor: Path) -> bytes:
 
 
 def _read_and_print(anchor: str, seconds: str) -> int:
-    """Runs in the reading process: prints the calls, or the problem, and returns the exit code."""
+    """Runs in the reading process: prints the calls or the problem, and returns the exit code."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -162,7 +161,10 @@ _REFUSED, _NOT_INTACT = 3, 4
 
 
 def read(anchor: Path) -> bytes:
-    """Returns the calls of an archive, read here: a line of JSON, then 64-bit columns."""
+    """Reads the calls of an archive in this process.
+
+    Returns a line of JSON, then 64-bit columns.
+    """
     import otf2
 
     try:
@@ -170,7 +172,7 @@ def read(anchor: Path) -> bytes:
             return _Archive(archive, otf2.events).packed()
     except (TraceError, NotIntactError):
         raise
-    except Exception as error:  # the package raises its own and built-in exceptions
+    except Exception as error:  # the package raises built-in exceptions too
         problem = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, LookupError):
             problem = f"it refers to {problem}, which it does not define"
@@ -178,14 +180,16 @@ def read(anchor: Path) -> bytes:
 
 
 def _anchor(folder: Path, path: Path) -> Path:
-    found = sorted(folder.rglob("*.otf2"))
-    if len(found) != 1:
-        raise FileError(f"`{path}` has {len(found)} anchor files (.otf2); an OTF2 archive has one")
-    return found[0]
+    anchors = sorted(folder.rglob("*.otf2"))
+    if len(anchors) != 1:
+        raise FileError(
+            f"`{path}` has {len(anchors)} anchor files (.otf2); an OTF2 archive has one"
+        )
+    return anchors[0]
 
 
 def _unpack(path: Path, content: bytes, folder: Path) -> None:
-    """Writes the files of a tar file into a folder, and nothing outside of the folder."""
+    """Unpacks a tar file into `folder`, and never writes outside of it."""
     size = 0
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as packed:
@@ -227,7 +231,7 @@ def _unpack_member(
 
 @dataclass
 class _Row:
-    """Call of a rank; the bytes of an `Irecv` are known when its request ends."""
+    """Call of a rank; an `Irecv` learns its number of bytes when its request ends."""
 
     call: str
     peer: int | None = None
@@ -242,20 +246,20 @@ class _Row:
 
 @dataclass
 class _Rank:
-    """State of a rank while its events are read."""
+    """State of a rank while its events are read in order."""
 
     rows: list[_Row] = field(default_factory=list)
     inside: str | None = None
-    """Name of the open call, or None."""
+    """Name of the current call; None between calls."""
     since: int | None = None
-    """End of the previous call, or None."""
+    """Time at which the previous call ended; None before the first call."""
     compute: int = 0
     new: list[_Row] = field(default_factory=list)
-    """Rows of the open call."""
+    """Rows of the current call."""
     open: dict[int, _Row] = field(default_factory=dict)
-    """Rows of open receive requests, by number of the request."""
+    """Rows of pending receive requests, by number of the request."""
     own: int = 0
-    """Number of requests made for calls that both send and receive; their numbers start at 2^31."""
+    """Number of requests that were added for send-receive calls; their numbers start at 2^31."""
 
 
 class _Archive:
@@ -358,12 +362,12 @@ class _Archive:
         if rooted:
             row.peer = members[event.root]
         if call == "Alltoallv":
-            share, rest = divmod(event.size_sent, len(members))
-            row.sizes = [share + (place < rest) for place in range(len(members))]
+            share, remainder = divmod(event.size_sent, len(members))
+            row.sizes = [share + (place < remainder) for place in range(len(members))]
         return row
 
     def _close(self, number: int, rank: _Rank) -> None:
-        """Ends the open call and adds its rows, the first with the local work before the call."""
+        """Ends the current call; its first row gets the local work before the call."""
         new = rank.new or [_Row(_silent(rank.inside or ""))]
         kinds = [row.call for row in new]
         if "Send" in kinds and "Recv" in kinds:
@@ -411,14 +415,14 @@ def _name(event: Any) -> str:
 
 
 def _makes(event: Any) -> bool:
-    """Returns whether a call makes or closes a communicator, window or file (no bytes move)."""
+    """Returns whether a call creates or closes a communicator, window or file, so no bytes move."""
     return any(word in _name(event) for word in ("HANDLE", "ALLOCATE"))
 
 
 def _silent(region: str) -> str:
-    """Returns the name of a call without communication."""
-    known = {"MPI_INIT": "Init", "MPI_INIT_THREAD": "Init", "MPI_FINALIZE": "Finalize"}
-    return known.get(region.upper(), "Comm_split")
+    """Returns the name for a call that does not communicate."""
+    call_names = {"MPI_INIT": "Init", "MPI_INIT_THREAD": "Init", "MPI_FINALIZE": "Finalize"}
+    return call_names.get(region.upper(), "Comm_split")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Event tables in Parquet files, read by the package `pyarrow` (an extra).
 
-The columns are those of the event table; a number may be missing where the table's field may be
-empty. Comments of an event table are metadata of the file's schema: `ranks`, and `comm ID` for
-the members of a communicator other than the world. The bytes of an Alltoallv for each member are a
-list in the column `sizes`. Columns go to the core a batch of rows at a time, and never become text.
+The file has the columns of an event table. A number may be missing if its field may be empty. The
+comments of an event table become metadata of the file's schema: `ranks`, and `comm ID` for the
+members of a communicator other than the world. The column `sizes` is a list with the bytes of an
+Alltoallv for each member. Columns are passed to the core in batches of rows, without conversion
+to text.
 """
 
 from __future__ import annotations
@@ -28,45 +29,46 @@ NUMBERS = {
     "req": "a request",
     "compute_ns": "a number of nanoseconds",
 }
-"""Columns of numbers in the order of the core, and their meaning."""
+"""Meanings of the columns of numbers, in the order in which the core expects the columns."""
 
 COLUMNS = ("rank", "call", *list(NUMBERS)[1:])
 """Required columns of a table."""
 
 ABSENT = 2**64 - 1
-"""Code of a missing number, as in the core."""
+"""Number that represents a missing number, as in the core."""
 
 MAX_ROWS = 2**26
 """Maximum number of rows; a larger file is probably damaged or hostile."""
 
 BYTES_PER_ROW = 48
-"""Bytes of a row in memory, as an event."""
+"""Bytes of memory for the event of a row."""
 
 _ROWS_AT_ONCE = 2**16
 
 
 def read(_: object, content: bytes, __: object = None) -> Trace:
-    """Returns the trace in the content of a file."""
+    """Reads the trace in the content of a file; other arguments are ignored."""
     return trace(content)
 
 
 def trace(content: bytes) -> Trace:
-    """Returns the trace in an event table.
+    """Reads the trace in the content of a Parquet file.
 
     Raises
     ------
     UsageError
         The package `pyarrow` is not installed.
     FileError
-        The content is not an intact Parquet file, or a column is missing.
+        The content is no intact Parquet file, or a column is missing.
     TraceError
-        A row does not belong in an event table; the message names the row.
+        A row is not valid in an event table; the message names the row.
     """
     pyarrow = needed("pyarrow", "Parquet tables are read by", "trace")
     from pyarrow import parquet
 
     try:
-        # Only in this thread: threads of pyarrow that outlive the reading may abort the process.
+        # Use this thread only, since threads of pyarrow that outlive the call may abort the
+        # process.
         return _read(parquet.ParquetFile(io.BytesIO(content), pre_buffer=False))
     except OpticollError:
         raise
@@ -105,7 +107,7 @@ def _read(file: Any) -> Trace:
 
 
 def _members(metadata: dict[bytes, bytes]) -> tuple[int | None, dict[int, list[int]]]:
-    """Returns the number of ranks, or None, and the members of the communicators."""
+    """Returns the number of ranks (or None), and the members of each communicator by number."""
     ranks, communicators = None, {}
     for key, members in ((key.decode(), value.decode()) for key, value in metadata.items()):
         if key != "ranks" and not key.startswith("comm "):
@@ -121,7 +123,7 @@ def _members(metadata: dict[bytes, bytes]) -> tuple[int | None, dict[int, list[i
 
 
 def _calls(column: Any) -> tuple[list[str], NDArray[np.uint32]]:
-    """Returns the names in a column, and for each row the index of its name."""
+    """Returns the distinct names in a column, and for each row the index of its name."""
     import pyarrow
 
     coded = _text(column).fill_null("").dictionary_encode()
@@ -129,9 +131,9 @@ def _calls(column: Any) -> tuple[list[str], NDArray[np.uint32]]:
 
 
 def _numbers(column: Any, name: str, before: int) -> NDArray[np.uint64]:
-    """Returns a column of whole numbers with `ABSENT` for missing ones.
+    """Converts a column to whole numbers, with `ABSENT` for missing numbers.
 
-    `before` is the number of rows read before the column.
+    `before` is the number of rows in earlier batches, which error messages need.
     """
     import pyarrow
     from pyarrow import compute
@@ -156,7 +158,7 @@ def _is_whole(text: str | None) -> bool:
 
 
 def _text(column: Any) -> Any:
-    """Returns a column of any type as text."""
+    """Converts a column of any type to text."""
     import pyarrow
 
     if pyarrow.types.is_string(column.type):
@@ -166,8 +168,8 @@ def _text(column: Any) -> Any:
 
 
 def _sizes(column: Any, before: int) -> list[tuple[int, list[int]]]:
-    """Returns the indices of rows with a list of sizes, and their sizes."""
-    found = []
+    """Returns pairs of a row's index and its list of sizes, for rows that have one."""
+    rows_with_sizes = []
     for index in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
         texts = [str(size) for size in column[index].as_py()]
         if not all(re.fullmatch("[0-9]+", text) for text in texts):
@@ -175,5 +177,5 @@ def _sizes(column: Any, before: int) -> list[tuple[int, list[int]]]:
                 f"row {before + index + 1} of the Parquet table, sizes: `{' '.join(texts)}` are no "
                 "whole numbers"
             )
-        found.append((index, [int(text) for text in texts]))
-    return found
+        rows_with_sizes.append((index, [int(text) for text in texts]))
+    return rows_with_sizes

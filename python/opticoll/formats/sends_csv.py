@@ -1,12 +1,12 @@
-"""CSV of sends: a form of schedules that people can write by hand.
+"""Schedules of sends as CSV, which people can write by hand.
 
-A comment names the collective; then a heading, and a line for each transfer.
+The first line is a comment that names the collective. A heading and a line per transfer follow:
 
     # all_gather ranks=4 root=0 pieces=1
     step,source,destination,chunk,count,action
     0,0,1,0,1,copy
 
-`count` (1) and `action` (copy) may be missing.
+The columns `count` (default: 1) and `action` (default: copy) may be missing.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ COLUMNS = (*NEEDED, "count", "action")
 MAX_NUMBER = 2**32 - 1
 
 Line = tuple[int, int, int, int, int, str]
-"""Step, source, destination, first chunk, number of chunks, action."""
+"""Transfer: step, source, destination, first chunk, number of chunks, action."""
 
 
 def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Schedule, list[str]]:
-    """Returns the schedule in a file, which states the number of ranks, and no notes.
+    """Reads a schedule from a file, which states its number of ranks; the list of notes is empty.
 
     Raises
     ------
     FileError
-        The file cannot be read, or a line is not a transfer; the message names file and line.
+        The file cannot be read, or a line is no transfer; the message names file and line.
     OpticollError
-        The collective is invalid, or a transfer does not belong to it.
+        The collective is invalid, or a transfer does not belong to the collective.
     """
     text = read_text(path, "CSV file", "utf-8-sig", MAX_TEXT_BYTES)
     memory.take_values(f"reading `{path}`", text)
@@ -49,7 +49,7 @@ def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Sched
 
 
 def schedule_of(collective: Collective, transfers: Iterator[Line]) -> Schedule:
-    """Returns the schedule of transfers, ordered by step; steps without transfers are left out."""
+    """Returns a schedule of transfers ordered by step; steps without transfers are left out."""
     steps: dict[int, list[Line]] = {}
     for line in transfers:
         steps.setdefault(line[0], []).append(line)
@@ -61,7 +61,7 @@ def schedule_of(collective: Collective, transfers: Iterator[Line]) -> Schedule:
 
 
 def _collective(lines: list[str], path: str | os.PathLike[str]) -> Collective:
-    """Returns the collective that the first comment names."""
+    """Reads the collective in the first comment."""
     heads = (line.lstrip("# \t") for line in lines if line.lstrip().startswith("#"))
     head = next((head for head in heads if re.search(r"\sranks=", head)), None)
     if head is None:
@@ -70,21 +70,21 @@ def _collective(lines: list[str], path: str | os.PathLike[str]) -> Collective:
 
 
 def collective_of(head: str, path: str | os.PathLike[str]) -> Collective:
-    """Returns the collective of a text such as `all_gather ranks=4 root=0 pieces=1`.
+    """Parses a collective such as `all_gather ranks=4 root=0 pieces=1`.
 
-    `path` names the file in errors.
+    `path` is the file that errors name.
 
     Raises
     ------
     FileError
-        A number is invalid.
+        A number in the text is invalid.
     OpticollError
-        The collective cannot be.
+        The collective is invalid.
     """
     kind, *options = head.split()
-    given = dict(option.split("=", 1) for option in options if "=" in option)
+    values = dict(option.split("=", 1) for option in options if "=" in option)
     ranks, root, pieces = (
-        _number(given.get(name, otherwise))
+        _number(values.get(name, otherwise))
         for name, otherwise in (("ranks", ""), ("root", "0"), ("pieces", "1"))
     )
     if ranks is None or root is None or pieces is None:
@@ -93,12 +93,12 @@ def collective_of(head: str, path: str | os.PathLike[str]) -> Collective:
 
 
 def head_of(collective: Collective) -> str:
-    """Returns the text from which `collective_of` reads the collective.
+    """Returns the text of a collective that `collective_of` can parse.
 
     Raises
     ------
     FileError
-        Its blocks differ.
+        The blocks of the collective differ in size.
     """
     of = collective
     if of.demand is not None:
@@ -141,7 +141,7 @@ def _transfers(
 
 
 def write(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Writes the schedule of a plan, with the steps of the schedule rather than slots.
+    """Writes the schedule of a plan to a CSV file, with steps of the schedule instead of slots.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
 
 
 def lines_of(plan: Plan) -> Iterator[Line]:
-    """Yields the transfers of a plan in the order of steps, which differ from slots."""
+    """Yields the transfers of a plan by step, which may differ from the order of slots."""
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     step_of = [step for step, slots in enumerate(plan.step_slots) for _ in range(slots)]
     names = ("source", "destination", "chunk", "count", "slot", "action")

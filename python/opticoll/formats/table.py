@@ -1,7 +1,7 @@
-"""Tables as CSV files (RFC 4180: commas, quotes if needed), and as Parquet files.
+"""Tables as CSV files (RFC 4180: commas, and quotes if necessary) and as Parquet files.
 
-Columns of Parquet have the names of the rows' keys; lists and records stay what they are, and None
-is null.
+A Parquet file has a column for each key of the rows. Lists and records keep their types, and None
+becomes null.
 
 >>> from opticoll.formats.table import to_csv
 >>> print(to_csv([{"algorithm": "ring", "steps": 3}]), end="")
@@ -23,19 +23,20 @@ from opticoll.formats.atomic import replacing, write_file
 from opticoll.outputs.rows import plain
 
 FORMULA = re.compile("[=+@\\t\\r]|-.")
-"""Beginnings of texts that spreadsheets read as formulas; a single dash stands for no value."""
+"""Beginnings of texts that spreadsheets read as formulas; a single dash is no formula."""
 
 
 def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Returns the rows as CSV under a heading of their keys; None becomes an empty cell.
+    """Returns rows as CSV text, with their keys as the first line; None becomes an empty cell.
 
-    A list of texts is joined by `; `, a list of rows is JSON, and an empty list an empty cell.
-    An apostrophe, which spreadsheets hide, precedes a text that they would read as a formula.
+    A list of texts is joined by `; `. A list of rows becomes JSON. An empty list becomes an empty
+    cell. A text that spreadsheets would read as a formula gets an apostrophe in front, which they
+    hide.
 
     Raises
     ------
     ValueError
-        There are no rows, hence no heading.
+        There are no rows, so the columns are unknown.
     """
     if not rows:
         raise ValueError("a table needs at least one row")
@@ -47,7 +48,7 @@ def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def write_csv(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]) -> None:
-    """Writes the rows to a file.
+    """Writes rows to a CSV file.
 
     Raises
     ------
@@ -58,14 +59,14 @@ def write_csv(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]
 
 
 def write_parquet(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]) -> None:
-    """Writes the rows to a Parquet file, with the types of their columns.
+    """Writes rows to a Parquet file, in which each column has a type.
 
     Raises
     ------
     UsageError
         The package `pyarrow` is not installed.
     FileError
-        The file cannot be written, or Parquet has no type for the values of a column.
+        The file cannot be written, or Parquet has no type for a column's values.
     """
     pyarrow = needed("pyarrow", "Parquet tables are written by")
     from pyarrow import parquet

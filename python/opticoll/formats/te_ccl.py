@@ -1,15 +1,15 @@
-"""Results of TE-CCL: flows over links in epochs, as JSON.
+"""Results of TE-CCL: JSON files with flows over links in epochs.
 
-An epoch becomes a step. Chunks of an all_gather are numbered by source; those of an all_to_all by
-the order of destinations, which the file tells with each demand.
+An epoch becomes a step. In an all_gather, chunks are numbered by source. In an all_to_all, they are
+numbered in the order of their destinations, which the file states with each demand.
 
-The file numbers the vertices of a machine and does not say which of them are ranks. A vertex that
-only forwards (`via switches`) is a switch, or a rank that the solver used as a switch. The number
-of ranks decides; if it is not given, it is derived from the chassis of TE-CCL's
-machines with switches (`NDv2`, `DGX2` and `AMD` in its `teccl/topologies`).
+The file numbers the vertices of a machine without saying which of them are ranks. A vertex that
+only forwards data (`via switches`) is a switch, or a rank that the solver used as a switch. The
+number of ranks decides between the two. If the number is not given, it is derived from the machines
+with switches that TE-CCL knows (`NDv2`, `DGX2` and `AMD` in its `teccl/topologies`).
 
-TE-CCL does not name the collective. Files of opticoll do, with the key `0-Collective`; in them
-all vertices are ranks, and the chunks of a source are numbered as the collective numbers them.
+TE-CCL does not name the collective, but files of opticoll do, with the key `0-Collective`. In files
+of opticoll all vertices are ranks, and the collective defines the numbers of a source's chunks.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ DEMAND = re.compile(
 )
 MAX_RANKS = 2**16
 CHASSIS = 8
-"""Ranks of a chassis; TE-CCL's machines with switches have chassis of 8 or 16 ranks."""
+"""Number of ranks of a chassis; TE-CCL's machines with switches have 8 or 16 per chassis."""
 
 
 NAME = "0-Collective"
 
 
 class Flow(NamedTuple):
-    """Transfer of a source's chunk between two vertices, and the switches along the route."""
+    """Transfer of a source's chunk between two vertices in an epoch, possibly over switches."""
 
     chunk: int
     source: int
@@ -55,12 +55,12 @@ class Flow(NamedTuple):
 
 
 def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedule, list[str]]:
-    """Returns the schedule in a file, and notes on which vertices are ranks.
+    """Reads a schedule from a file; returns notes on the vertices that count as ranks.
 
     Raises
     ------
     FileError
-        The file is not a result of TE-CCL, a flow is not whole, or the rank count does not fit.
+        The file is no result of TE-CCL, a flow is not whole, or the number of ranks is wrong.
     """
     try:
         content = parse_json(read_text(path, "JSON file", most=MAX_TEXT_BYTES))
@@ -94,7 +94,7 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
 
 
 def _named(collective: Collective, flows: list[Flow], path: str | os.PathLike[str]) -> Schedule:
-    """Returns the schedule of a collective that the file names."""
+    """Returns the schedule of a file that names its collective."""
     _check(collective, path)
     firsts = _first_chunks(collective)
     transfers = []
@@ -110,14 +110,14 @@ def _named(collective: Collective, flows: list[Flow], path: str | os.PathLike[st
 
 
 def _check(collective: Collective, path: str | os.PathLike[str]) -> None:
-    """Refuses a collective that the format cannot express."""
+    """Raises FileError for a collective that the format cannot express."""
     if collective.kind in ("barrier", "reduce", "reduce_scatter", "all_reduce"):
         problem = "flows of TE-CCL copy chunks, and cannot reduce or signal"
         raise FileError(f"`{path}`: {problem}, so they are no {collective.kind}")
 
 
 def _first_chunks(collective: Collective) -> dict[int, tuple[int, int]]:
-    """Returns, by source, its first chunk and the chunk after its last."""
+    """Returns the range of each source's chunks: its first chunk, and its last chunk plus 1."""
     if collective.kind in ("broadcast", "scatter"):
         return {collective.root: (0, collective.chunks)}
     share = collective.chunks // collective.ranks
@@ -125,7 +125,7 @@ def _first_chunks(collective: Collective) -> dict[int, tuple[int, int]]:
 
 
 def _wanted(collective: Collective, chunk: int, source: int) -> list[int]:
-    """Returns the destinations of a source's chunk."""
+    """Returns the ranks that must receive a source's chunk."""
     ranks, block = collective.ranks, chunk // collective.pieces
     if collective.kind == "gather":
         ends = [collective.root]
@@ -137,13 +137,13 @@ def _wanted(collective: Collective, chunk: int, source: int) -> list[int]:
 
 
 def write(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Writes the schedule of a plan, one epoch per step, without times.
+    """Writes the schedule of a plan without times, with one epoch per step.
 
     Raises
     ------
     FileError
-        The plan reduces, or sends between ranks that no link joins; a chunk does not reach a rank
-        that is to get it; the file cannot be written.
+        The plan reduces data, sends between ranks without a common link, or does not deliver all
+        chunks; or the file cannot be written.
     """
     collective = plan.collective
     _check(collective, path)
@@ -225,9 +225,9 @@ def _places(
 
 
 def _all_to_all(flows: list[Flow], wanted: dict[tuple[int, int], set[int]], ranks: int) -> Schedule:
-    """Returns the schedule of an all_to_all: each chunk has one destination.
+    """Returns the schedule of an all_to_all, in which each chunk has one destination.
 
-    Several chunks for one destination are pieces of a block.
+    Several chunks from one source to one destination are pieces of a block.
     """
     pieces: dict[tuple[int, int], int] = {}
     places: dict[tuple[int, int], tuple[int, int]] = {}
@@ -252,7 +252,7 @@ def _entries(
     kind: type[list[Any]] | type[dict[str, Any]],
     path: str | os.PathLike[str],
 ) -> list[Any]:
-    """Returns the entry whose key is a number, a hyphen and `name`, in any letter case."""
+    """Returns the entry whose key is a number, a hyphen and `name`, in upper or lower case."""
     for key, value in content.items():
         if key.partition("-")[2].lower() == name and isinstance(value, kind):
             return [*value]
@@ -269,7 +269,7 @@ def _flow(text: object, path: str | os.PathLike[str]) -> Flow:
 def _matched(
     pattern: re.Pattern[str], text: object, path: str | os.PathLike[str]
 ) -> tuple[str, ...]:
-    found = pattern.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = pattern.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise FileError(f"`{path}`: `{str(text)[:80]}` is not understood")
-    return found.groups()
+    return match.groups()

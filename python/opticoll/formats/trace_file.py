@@ -1,10 +1,9 @@
 """Traces of programs: event tables, GOAL, time-independent traces, OTF2, Parquet, Chakra.
 
-The content of a file shows its format: GOAL begins with `num_ranks`, Parquet with `PAR1`; an OTF2
-archive is a folder or tar file with an anchor file `.otf2`; a Chakra trace has a file for each
-rank, beside one another or in a folder (`.et`); the lines of a time-independent trace begin with
-a rank and an action; everything else is an event table.
-Files may be compressed with zstd.
+The format is recognized by content. GOAL begins with `num_ranks`, and Parquet with `PAR1`. An OTF2
+archive is a folder or tar file that contains an anchor file `.otf2`. A Chakra trace is one `.et`
+file per rank, in one folder. Each line of a time-independent trace begins with a rank and an
+action. Every other file is an event table. Files may be compressed with zstd.
 
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "hello.csv"
@@ -28,10 +27,10 @@ from opticoll.errors import UsageError
 from opticoll.formats.content import decompressed, naming, read_content
 
 DEFAULT_OPERATIONS = 1_000_000_000
-"""Floating-point operations per second for traces that count operations rather than time."""
+"""Default number of floating-point operations per second, for traces that count operations."""
 
 BYTES_PER_LINE = 200
-"""Bytes of a line of text in memory, as an event."""
+"""Bytes of memory for the event of a line of text."""
 
 Source = str | os.PathLike[str]
 
@@ -39,30 +38,30 @@ Source = str | os.PathLike[str]
 def read(
     source: Source | bytes, form: str | None = None, operations_per_second: int | None = None
 ) -> Trace:
-    """Returns the trace in a file or folder, of a named format or of the format its content shows.
+    """Reads a trace from a file, a folder, or the content of a file as bytes.
 
-    A source may also be the content of a file.
+    `form` names the format; by default, the content shows the format.
 
     Raises
     ------
     FileError
-        It cannot be read or decompressed.
+        The source cannot be read or decompressed.
     TraceError
-        It is malformed; the message names file and line, byte, or rank and event.
+        The trace is malformed; the message names the file and the line, byte, or rank and event.
     UsageError
-        There is no such format, or a package is missing that reads it.
+        There is no such format, or the format needs a package that is not installed.
     """
     path = "trace" if isinstance(source, bytes) else source
-    known = {candidate.name: candidate for candidate in formats.formats_of("trace")}
-    if form is not None and form not in known:
-        raise UsageError(f"`{form}` is not a format of traces; known are {', '.join(known)}")
-    chosen = None if form is None else known[form]
+    by_name = {candidate.name: candidate for candidate in formats.formats_of("trace")}
+    if form is not None and form not in by_name:
+        raise UsageError(f"`{form}` is not a format of traces; known are {', '.join(by_name)}")
+    chosen = None if form is None else by_name[form]
     with naming(path, TraceError):
         if isinstance(source, bytes):
             content = decompressed(source)
         elif os.path.isdir(path):
             one_a_rank = any(Path(path).glob("*.et*"))
-            content, chosen = b"", chosen or known["chakra" if one_a_rank else "otf2"]
+            content, chosen = b"", chosen or by_name["chakra" if one_a_rank else "otf2"]
         else:
             content = read_content(path)
         events = BYTES_PER_LINE * content.count(b"\n")
@@ -84,7 +83,7 @@ def _refuse_rate(path: Source, operations_per_second: int | None) -> None:
 
 
 def _core_reader(form: str) -> Callable[[Source, bytes, int], Trace]:
-    """Returns the reader of a format that the compiled core reads."""
+    """Returns the compiled core's reader of a format."""
     return lambda _, content, operations: read_in_core(content, form, operations)
 
 

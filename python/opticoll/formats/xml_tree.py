@@ -1,7 +1,7 @@
-"""XML as elements with the lines on which they begin.
+"""XML as a tree of elements, each with the line on which it begins.
 
-Document types are refused, since their entities could expand a small file to a large one. Files
-that are larger, or nested deeper, than real ones are refused as well.
+Document types are refused, because their entities could expand a small file to a huge one. Files
+that are larger or more deeply nested than real files are refused too.
 
 >>> root = parse('<graph id="g">\\n  <node id="a"/>\\n</graph>')
 >>> [(one.tag, one.line, one.attributes) for one in root.walk()]
@@ -27,7 +27,7 @@ MAX_ELEMENTS = 2**21
 """Maximum number of elements of a file."""
 
 BYTES_PER_ELEMENT = 400
-"""Bytes in memory of an element, or of an attribute with its name."""
+"""Bytes of memory for an element, or for an attribute with its name."""
 
 MAX_ATTRIBUTE_LENGTH = 4096
 """Maximum number of characters of an attribute."""
@@ -35,7 +35,7 @@ MAX_ATTRIBUTE_LENGTH = 4096
 
 @dataclass(slots=True)
 class Element:
-    """Element; its tag is without the namespace."""
+    """XML element; `tag` is the element's name without its namespace."""
 
     tag: str
     attributes: dict[str, str]
@@ -45,11 +45,11 @@ class Element:
 
     @property
     def text(self) -> str:
-        """Text of the element, without that of its children."""
+        """Text of the element, without the text of its children."""
         return "".join(self.texts)
 
     def walk(self) -> Iterator[Element]:
-        """Yields the element and all its descendants, in the order of the file."""
+        """Yields the element and all its descendants in the order of the file."""
         waiting = [self]
         while waiting:
             element = waiting.pop()
@@ -57,12 +57,12 @@ class Element:
             waiting += reversed(element.children)
 
     def named(self, *tags: str) -> Iterator[Element]:
-        """Yields the children with one of some tags."""
+        """Yields the children with a tag in `tags`."""
         return (child for child in self.children if child.tag in tags)
 
 
 def parse(text: str) -> Element:
-    """Returns the root element of a text, whatever encoding the text names.
+    """Parses XML and returns the root element; the encoding that the text names is ignored.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def parse(text: str) -> Element:
     outermost = Element("", {}, 0)
     open_elements = [outermost]
     count = 0
-    # The text is encoded as UTF-8, whatever encoding the file names.
+    # The parser receives UTF-8, whatever encoding the file names.
     parser = expat.ParserCreate("utf-8", namespace_separator="}")
     parser.buffer_text = True
 

@@ -1,1 +1,1 @@
-"""Inputs of users as values: fabrics, scenarios, demands, plans and foreign programs."""
+"""Readers of users' inputs: fabrics, scenarios, demands, plans and foreign programs."""

@@ -1,6 +1,6 @@
 """Demand of an all_to_all whose blocks differ in size: from a file, a matrix or a generator.
 
-If the blocks of all pairs are alike, there is no demand, so that results are the same.
+If all blocks have the same size, they count as no demand, so results are the same.
 
 >>> demand, size_bytes = to_demand([[0, 300, 100], [0, 0, 200], [50, 0, 0]], 3)
 >>> demand, size_bytes
@@ -42,64 +42,64 @@ MAX_FILE_BYTES = 2**30
 
 
 def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
-    """Returns the demand among `ranks` ranks, and the size with which its amounts are bytes.
+    """Returns the demand among `ranks` ranks, and the largest number of bytes that a rank sends.
 
-    A generated demand has shares of a size that is given elsewhere, so its size is None.
+    The number is None for a generated demand, whose amounts are shares of any size.
 
     Raises
     ------
     CollectiveError
-        The demand is among other ranks, its matrix is invalid, or no generator has the name.
+        The demand has another number of ranks, its matrix is invalid, or the generator is unknown.
     FileError
         The file cannot be read, or a line of it is wrong; the message names line and column.
     """
     if isinstance(demand, str) and not names_file(demand):
         return generated_demand(demand, ranks), None
     if isinstance(demand, str | os.PathLike):
-        made = read_csv(demand, ranks)
+        file_demand = read_csv(demand, ranks)
     elif isinstance(demand, Demand):
-        made = demand
+        file_demand = demand
     else:
-        made = _matrix_demand(demand)
-    if made.ranks != ranks:
+        file_demand = _matrix_demand(demand)
+    if file_demand.ranks != ranks:
         raise CollectiveError(
-            f"the demand is among {made.ranks} ranks, the fabric has {ranks}; "
+            f"the demand is among {file_demand.ranks} ranks, the fabric has {ranks}; "
             "a matrix has a row and a column for each rank"
         )
-    return made, made.largest
+    return file_demand, file_demand.largest
 
 
 def checked_demand(
     kind: str, demand: Any, ranks: int, size_bytes: int | None
 ) -> tuple[Demand | None, int]:
-    """Returns the demand, or None if all blocks are alike, and the size in bytes.
+    """Returns the demand and the size in bytes; the demand is None if all blocks are equal.
 
-    The size is the given size, else that of the demand, else the default.
+    The size is `size_bytes`, or else the demand's size, or else the default.
 
-    Blocks that stay on their rank do not move. If the others are alike, the size counts as
-    much for the rank itself, as without a demand.
+    A rank's block for itself does not move, so its bytes are ignored. If all other blocks are
+    equal, the size includes an equal block of each rank for itself, as without a demand.
 
     Raises
     ------
     CollectiveError
-        As for `to_demand`; and only an all_to_all takes a demand.
+        Any reason that `to_demand` lists, or the collective is no all_to_all.
     """
-    made, own_size = to_demand(demand, ranks)
-    Collective(kind, ranks, demand=made)
+    full_demand, own_size = to_demand(demand, ranks)
+    Collective(kind, ranks, demand=full_demand)
     if size_bytes is None:
         size_bytes = parse_size(DEFAULT_SIZE) if own_size is None else own_size
-    if made.even_block is None:
-        return made, size_bytes
-    return None, size_bytes * made.even_block * ranks // made.largest
+    if full_demand.even_block is None:
+        return full_demand, size_bytes
+    return None, size_bytes * full_demand.even_block * ranks // full_demand.largest
 
 
 def names_file(demand: str) -> bool:
-    """Returns whether a text is the name of a file rather than of a generator."""
+    """Returns whether a text is the name of a file, not of a generator."""
     return demand.lower().endswith((".csv", ".csv.zst")) or os.sep in demand
 
 
 def _matrix_demand(matrix: Any) -> Demand:
-    """Returns the demand of a matrix: lists of rows, or an array of NumPy."""
+    """Returns the demand of a matrix: a list of rows, or a NumPy array."""
     rows = matrix.tolist() if hasattr(matrix, "tolist") else matrix
     if not isinstance(rows, list | tuple) or not all(isinstance(row, list | tuple) for row in rows):
         raise CollectiveError("a demand is a matrix: a row for each source")
@@ -118,14 +118,14 @@ def _matrix_demand(matrix: Any) -> Demand:
 
 
 def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
-    """Returns the demand in a file: a row of bytes for each source, or a line for each pair.
+    """Reads a demand from a CSV file with a row of bytes per source, or with a line per pair.
 
     Raises
     ------
     FileError
         The file cannot be read, or a line of it is wrong; the message names line and column.
     CollectiveError
-        Nothing is demanded.
+        All amounts are zero.
     """
     text = read_text(path, "CSV file", "utf-8-sig", MAX_FILE_BYTES)
     memory.take_values(f"reading `{path}`", text)
@@ -141,7 +141,7 @@ def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
 
 
 def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields the number and the cells of each line that is not empty or a comment."""
+    """Yields the number and the cells of each line, without comments and empty lines."""
     for number, line in enumerate(text.splitlines(), 1):
         statement = line.partition("#")[0]
         if statement.strip():
@@ -151,7 +151,7 @@ def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
 def _matrix_amounts(
     path: str | os.PathLike[str], lines: list[tuple[int, list[str]]], ranks: int
 ) -> list[list[int]]:
-    """Returns the amounts of a file that is a matrix, by source and destination."""
+    """Returns the bytes by source and destination, from a file with a row per source."""
     if len(lines) != ranks:
         raise FileError(
             f"`{path}` has {len(lines)} rows, and the fabric {ranks} ranks: write a row for each, "
@@ -170,7 +170,7 @@ def _matrix_amounts(
 def _pair_amounts(
     path: str | os.PathLike[str], lines: list[tuple[int, list[str]]], ranks: int
 ) -> list[list[int]]:
-    """Returns the amounts of a file with a line for each pair, by source and destination."""
+    """Returns the bytes by source and destination, from a file with a line per pair."""
     amounts = [[0] * ranks for _ in range(ranks)]
     named: dict[tuple[int, int], int] = {}
     for number, cells in lines:
@@ -196,7 +196,7 @@ def _rank(path: str | os.PathLike[str], line: int, column: int, cell: str, ranks
 
 
 def _amount(path: str | os.PathLike[str], line: int, column: int, cell: str) -> int:
-    """Returns the bytes in a cell: a whole number, or a size such as `4KiB`."""
+    """Parses the bytes in a cell: a whole number, or a size such as `4KiB`."""
     try:
         if cell.isascii() and cell.isdigit() and len(cell) < 21 and int(cell) <= MAX_AMOUNT:
             return int(cell)
@@ -207,7 +207,7 @@ def _amount(path: str | os.PathLike[str], line: int, column: int, cell: str) -> 
 
 
 def size_of(plan: Plan, size: str | None, demand: str | None = None) -> int:
-    """Returns the size in bytes: the given size, else that of the plan, else the default."""
+    """Returns the size in bytes: `size`, or else the plan's size, or else the default."""
     if size is not None:
         size_bytes = parse_size(size)
         if demand is None:

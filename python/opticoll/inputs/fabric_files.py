@@ -1,4 +1,4 @@
-"""Fabrics from inputs of users: specifications, YAML (1.2) files, and graphs in other files.
+"""Fabrics from specifications, YAML (1.2) files, and graphs in other files.
 
 A fabric file names a family or a preset, and its options as on the command line:
 
@@ -7,8 +7,8 @@ A fabric file names a family or a preset, and its options as on the command line
     wavelengths: 64
     rate: 40Gb/s
 
-or, of the family `custom`, ranks, switches and links by name (see
-`opticoll.formats.network_graph`), or a file of another format that holds them:
+A fabric of the family `custom` has ranks, switches and links by name (see
+`opticoll.formats.network_graph`), or the name of a file in another format that contains these:
 
     family: custom
     ranks: [gpu0, gpu1]
@@ -54,20 +54,20 @@ if TYPE_CHECKING:
     FabricLike: TypeAlias = Fabric | str | os.PathLike[str] | networkx.Graph
 
 GRAPHS = formats.suffixes("fabric")
-"""Endings of files that hold a graph."""
+"""Endings of files that contain a graph."""
 
 
 FILES = tuple(dict.fromkeys([".yaml", ".yml", *GRAPHS]))
-"""Endings of files that hold a fabric."""
+"""Endings of files that contain a fabric."""
 
 
 def to_fabric(fabric: FabricLike) -> Fabric:
-    """Returns the fabric of a specification, a YAML file, a graph in a file, or a NetworkX graph.
+    """Returns the fabric of a specification, a YAML file, a graph file, or a NetworkX graph.
 
     Raises
     ------
     FabricError
-        The value is something else, or the specification is invalid.
+        The value is of another type, or the specification is invalid.
     """
     if isinstance(fabric, Fabric):
         return fabric
@@ -84,7 +84,7 @@ def to_fabric(fabric: FabricLike) -> Fabric:
 
 
 def _file_name(path: os.PathLike[str]) -> str:
-    """Returns the name of a fabric file, checked by its ending."""
+    """Checks the ending of a fabric file's name, and returns the name."""
     name = os.fspath(path)
     if not name.endswith(FILES):
         raise FabricError(f"`{name}`: the name of a fabric's file ends in {', '.join(FILES)}")
@@ -92,14 +92,14 @@ def _file_name(path: os.PathLike[str]) -> str:
 
 
 def to_medium(fabric: FabricLike) -> str:
-    """Returns the specification of a fabric, burst network or cost model, also from a YAML file.
+    """Returns the specification of a fabric, burst network or cost model, or of one in a YAML file.
 
     Raises
     ------
     ConfigError
-        The file is none of these.
+        The file contains none of these.
     FabricError
-        It is something else.
+        The value is of another type.
     """
     if isinstance(fabric, os.PathLike):
         fabric = _file_name(fabric)
@@ -111,7 +111,7 @@ def to_medium(fabric: FabricLike) -> str:
 
 
 def _with_light(fabric: Fabric, light_options: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """Returns a fabric's specification with its graph's wavelengths and hosts, or given ones."""
+    """Adds wavelengths and hosts to a fabric's specification, from its graph or given options."""
     light = {**network_graph.LIGHT_OF.get(fabric.spec, {}), **light_options}
     return fabric.spec + "".join(f",{key}={value}" for key, value in light.items())
 
@@ -131,24 +131,24 @@ def _medium_in(path: str) -> str:
 def to_fabrics(
     fabric: FabricLike | Iterable[FabricLike], ranks: list[int] | None = None
 ) -> list[Fabric]:
-    """Returns the fabrics without duplicates; the first of `ranks` completes one without ranks.
+    """Returns fabrics without duplicates; `ranks[0]` completes a specification without ranks.
 
     Raises
     ------
     FabricError
-        A value is not a fabric, or there is no value.
+        A value is no fabric, or there are no values.
     """
     several = isinstance(fabric, Iterable) and not isinstance(fabric, str)
     is_single = not several or node_link.is_graph(fabric)
     listed = cast("Iterable[FabricLike]", [fabric] if is_single else fabric)
-    made = [_completed(member, ranks) for member in listed]
-    if not made:
+    fabrics = [_completed(member, ranks) for member in listed]
+    if not fabrics:
         raise FabricError("there is no fabric; give at least one such as optree_paper")
-    return list({member.spec: member for member in made}.values())
+    return list({member.spec: member for member in fabrics}.values())
 
 
 def need_fabric(fabric: FabricLike | None) -> Fabric:
-    """Returns the fabric of an option that must be given."""
+    """Returns the fabric of a required option; raises UsageError if the option is missing."""
     if fabric is None:
         raise UsageError(
             "--fabric is missing; give a preset such as optree_paper, "
@@ -158,12 +158,12 @@ def need_fabric(fabric: FabricLike | None) -> Fabric:
 
 
 def need_fabrics(fabrics: Sequence[FabricLike] | None) -> list[Fabric]:
-    """Returns the fabrics of an option that must be given at least once."""
+    """Returns the fabrics of a required option; raises UsageError if there are none."""
     return to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
 
 
 def _completed(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
-    """Returns the fabric; if its specification lacks the ranks, with the first number compared."""
+    """Returns a fabric; adds the first number of `ranks` to a specification without ranks."""
     try:
         return to_fabric(fabric)
     except FabricError as error:
@@ -178,13 +178,13 @@ def _completed(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
 def parse_fabric(text: str, **parts: str) -> Fabric:
     """Returns the fabric of a command line: a specification, a preset, or a file.
 
-    `parts` are the options `without` and `members`; a part of a graph may be connected where the
-    whole is not.
+    `parts` are the options `without` and `members`. The part that remains must be connected, but
+    the whole graph need not be.
 
     Raises
     ------
     ConfigError
-        The file is not a fabric.
+        The file is no valid fabric.
     FabricError
         The specification is invalid.
     """
@@ -198,7 +198,7 @@ def parse_fabric(text: str, **parts: str) -> Fabric:
 
 
 def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
-    """Returns a part of a fabric; parts that the fabric is without already stay removed."""
+    """Returns a part of a fabric; parts that an earlier `without` removed stay removed."""
     earlier = whole.option("without")
     if earlier is not None and "without" in parts:
         parts = {**parts, "without": f"{earlier}+{parts['without']}"}
@@ -208,33 +208,33 @@ def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
 def read_graph(
     path: str | os.PathLike[str], parts: Mapping[str, str] = MappingProxyType({}), **fields: Any
 ) -> Fabric:
-    """Returns the custom fabric in a file of any fabric format other than YAML.
+    """Reads a custom fabric from a file in any fabric format except YAML.
 
-    `fields` state what the format leaves open; `parts` are those of `parse_fabric`.
+    `fields` have values that the format does not contain; `parts` are as in `parse_fabric`.
 
     Raises
     ------
     ConfigError
-        The file is not a fabric; the message names the place.
+        The file is no valid fabric; the message names the place.
     MisplacedError
-        A field is invalid, or does not fit.
+        A field is invalid, or does not apply to the format.
     FileError
         The file cannot be read.
     """
     path = Path(path)
-    known = [
+    unstated = [
         candidate
         for candidate in formats.formats_of("fabric")
         if path.name.endswith(candidate.suffixes)
     ]
-    if len(known) > 1:
+    if len(unstated) > 1:
         content = read_content(path)
-        known = [
+        unstated = [
             candidate
-            for candidate in known
+            for candidate in unstated
             if candidate.shows is not None and candidate.shows(content)
-        ] or known
-    form = known[0]
+        ] or unstated
+    form = unstated[0]
     for key in fields:
         if key not in form.beside:
             hint = nearest(key, form.beside) if form.beside else ""
@@ -246,7 +246,7 @@ def read_graph(
         fabric: Fabric = form.read(path, **fields, **known_parts)
     except ConfigError as error:
         place = getattr(error, "place", ())
-        # Readers of YAML name file and line themselves.
+        # Readers of YAML name file and line in their errors.
         if is_yaml(path.name) or (place and place[0] in fields):
             raise
         raise ConfigError(f"{path}: {error}") from error
@@ -254,20 +254,20 @@ def read_graph(
 
 
 def _parts_of(
-    parts: Mapping[str, str], known: Sequence[str]
+    parts: Mapping[str, str], names: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Divides the parts into those that are known and the others."""
-    known_parts = {key: value for key, value in parts.items() if key in known}
-    return known_parts, {key: value for key, value in parts.items() if key not in known}
+    """Splits `parts` into the parts that `names` lists, and the remaining parts."""
+    known_parts = {key: value for key, value in parts.items() if key in names}
+    return known_parts, {key: value for key, value in parts.items() if key not in names}
 
 
 def read_fabric(path: str | os.PathLike[str], **parts: str) -> Fabric:
-    """Returns the fabric in a YAML file; `parts` as in `parse_fabric`.
+    """Reads a fabric from a YAML file; `parts` are as in `parse_fabric`.
 
     Raises
     ------
     ConfigError
-        The file is not a fabric; the message names line and field.
+        The file is no valid fabric; the message names line and field.
     FileError
         The file cannot be read.
     """
@@ -283,7 +283,7 @@ def fabric_of_fields(
     place: Place,
     parts: Mapping[str, str] = MappingProxyType({}),
 ) -> Fabric:
-    """Returns the fabric of `family` or `preset` and their options, restricted to parts."""
+    """Returns the fabric of the field `family` or `preset` and its options, restricted to parts."""
     names = [key for key in ("family", "preset") if key in fields]
     if len(names) != 1:
         problem = "is given twice, as `family` and as `preset`" if names else "is missing"
@@ -293,10 +293,10 @@ def fabric_of_fields(
         )
     (name,) = names
     kind = "fabrics" if name == "family" else "presets"
-    known = known_names(kind)
-    chosen = canonical(str(fields[name]), known)
+    record_names = known_names(kind)
+    chosen = canonical(str(fields[name]), record_names)
     if chosen is None:
-        hint = nearest(str(fields[name]), known)
+        hint = nearest(str(fields[name]), record_names)
         raise document.error((*place, name), f"unknown {name} `{fields[name]}`{hint}")
     if chosen == "custom":
         return _custom(document, fields, name, place, parts)
@@ -318,7 +318,7 @@ def _custom(
     place: Place,
     parts: Mapping[str, str],
 ) -> Fabric:
-    """Returns a custom fabric: from ranks, switches and links, or from the file of `graph`."""
+    """Returns a custom fabric from ranks, switches and links, or from the file in `graph`."""
     fields = {key: value for key, value in fields.items() if key != name}
     graph = fields.pop("graph", None)
     light = {key: str(fields.pop(key)) for key in network_graph.LIGHT if key in fields}

@@ -1,6 +1,6 @@
-"""Plans from files: opticoll's own, and foreign schedules, proved and placed on a fabric.
+"""Plans from files: opticoll's own plan files, and schedules in foreign formats.
 
-A schedule of others names no fabric. Without one, each rank has a link to each other.
+A foreign schedule names no fabric. Without a fabric, every two ranks have a link.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
     from opticoll.inputs.fabric_files import FabricLike
 
 KINDS: tuple[formats.Holds, ...] = ("plan", "program", "schedule")
-"""Kinds of file contents from which plans are made."""
+"""Kinds of file contents that can be converted to plans."""
 
 KNOWN = {form.name: form for kind in KINDS for form in formats.formats_of(kind) if form.reads}
-"""Formats from which plans are read, by name."""
+"""Formats that can be read as plans, by name."""
 
 SUFFIXES = tuple(suffix for form in KNOWN.values() for suffix in form.suffixes)
-"""Endings of files of these formats."""
+"""Endings of the files in the formats `KNOWN`."""
 
 
 STATED_SIZE = re.compile(rb"\s*//[^\n]*\bsize=(\d+)")
-"""Size of the collective in bytes, as the first comment of a GOAL file states it."""
+"""Pattern of the collective's size in bytes in the first comment of a GOAL file."""
 
 
 def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.Format:
-    """Returns the format with a name, else the format of the content, else that of the ending.
+    """Returns the format `name`, or else the format that the content or the ending shows.
 
     Raises
     ------
     UsageError
-        There is no such format, or the content is the trace of a program.
+        There is no such format, or the file is the trace of a program.
     FileError
         The file cannot be read.
     """
     if name is not None:
         return KNOWN[resolve(name, KNOWN, "--format: there is no")]
     if os.path.isdir(path):
-        # Among these formats, only a Chakra trace is a folder with a file for each rank.
+        # Among these formats, only Chakra traces are a folder, with a file for each rank.
         return KNOWN["chakra"]
     content = beginning(path)
     for form in (*KNOWN.values(), *formats.formats_of("trace")):
@@ -62,12 +62,12 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
 
 
 def read_program(path: str | os.PathLike[str], name: str | None = None) -> Program:
-    """Returns the program in a file.
+    """Reads a program of ranks from a file.
 
     Raises
     ------
     OpticollError
-        The file cannot be read, or is not a program.
+        The file cannot be read, or contains no program.
     """
     form = format_of(path, name)
     if form.holds != "program":
@@ -76,20 +76,20 @@ def read_program(path: str | os.PathLike[str], name: str | None = None) -> Progr
     return program
 
 
-def check_ranks(found: int, fabric: Fabric | None, ranks: int | None = None) -> None:
-    """Refuses a schedule whose number of ranks differs from the fabric's or from the given number.
+def check_ranks(count: int, fabric: Fabric | None, ranks: int | None = None) -> None:
+    """Checks that a schedule has the number of ranks of the fabric, and the requested number.
 
     Raises
     ------
     UsageError
-        The numbers differ.
+        The numbers of ranks differ.
     """
-    if fabric is not None and fabric.ranks != found:
+    if fabric is not None and fabric.ranks != count:
         raise errors.UsageError(
-            f"--fabric: {fabric.spec} has {plural(fabric.ranks, 'rank')}, the schedule {found}"
+            f"--fabric: {fabric.spec} has {plural(fabric.ranks, 'rank')}, the schedule {count}"
         )
-    if ranks is not None and ranks != found:
-        raise errors.UsageError(f"--ranks is {ranks}, the schedule has {plural(found, 'rank')}")
+    if ranks is not None and ranks != count:
+        raise errors.UsageError(f"--ranks is {ranks}, the schedule has {plural(count, 'rank')}")
 
 
 def read_plan(
@@ -98,15 +98,15 @@ def read_plan(
     fabric: FabricLike | None = None,
     ranks: int | None = None,
 ) -> tuple[Plan, list[str]]:
-    """Returns the plan in a file, and notes on how it was made.
+    """Reads a plan from a file; returns the plan and notes on its conversion.
 
-    If a file does not state the number of ranks, it is that of the fabric, or `ranks`.
+    If the file does not state the number of ranks, it is `ranks`, or the fabric's number of ranks.
 
     Raises
     ------
     OpticollError
-        The file cannot be read, does not fit the fabric, or does not become a plan; a violation of
-        a schedule of others.
+        The file cannot be read, does not fit the fabric, or cannot become a plan; or a
+        foreign schedule violates a rule.
     """
     form = format_of(path, name)
     on = None if fabric is None else to_fabric(fabric)
@@ -130,7 +130,7 @@ def read_plan(
 def _raised(
     program: Program, path: str, form: str, fabric: Fabric | None
 ) -> tuple[Plan, list[str]]:
-    """Proves a program and returns its plan, with notes."""
+    """Verifies a program and converts it to a plan; returns the plan and notes."""
     refuse_violated(program, path, form, fabric)
     schedule, in_vain = program.schedule(in_place=not program.out_of_place)
     plan = _placed(schedule, path, program.name or form, fabric)
@@ -145,7 +145,7 @@ def _raised(
 def _placed(
     schedule: Schedule, path: str | os.PathLike[str], name: str, fabric: Fabric | None
 ) -> Plan:
-    """Returns the plan of a schedule on a fabric; by default each rank has a link to each other."""
+    """Places a schedule on a fabric (default: a link between every two ranks)."""
     ranks = schedule.collective.ranks
     check_ranks(ranks, fabric)
     on = fabric or Fabric(f"fully_connected:ranks={ranks}")
@@ -155,47 +155,49 @@ def _placed(
         raise errors.ScheduleError(f"{path}: {error}") from error
 
 
-def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
-    """Returns a plan moved to another fabric, such as a degraded one, with its slots and light.
+def moved(plan: Plan, fabric: Fabric, noun: str = "the plan") -> Plan:
+    """Returns the plan on another fabric, such as a damaged one, with unchanged slots and light.
 
-    `what` names the plan in errors.
+    `noun` names the plan in errors.
 
     Raises
     ------
     UsageError
-        The plan states what the fabric does not have.
+        The plan uses a part that the fabric does not have.
     """
     check_ranks(plan.collective.ranks, fabric)
     named = {name: number for number, name in enumerate(fabric.link_names)}
     before = plan.fabric.link_names
 
     def renumbered(route: re.Match[str]) -> str:
-        """Returns a route with its links renumbered for the new fabric."""
+        """Returns a route with the link numbers of the new fabric."""
         names = [before[int(link)] for link in route[1].split(".")]
         for name in names:
             if name not in named:
                 raise errors.UsageError(
-                    f"{what} sends over {name}, which {fabric.spec} does not have"
+                    f"{noun} sends over {name}, which {fabric.spec} does not have"
                 )
         return " via " + ".".join(str(named[name]) for name in names)
 
-    head, given, rest = plan.to_text().partition(f"\nfabric {plan.fabric.spec}\n")
-    rest = re.sub(r" via ([0-9.]+)", renumbered, rest)
+    head, fabric_line, text_after = plan.to_text().partition(f"\nfabric {plan.fabric.spec}\n")
+    text_after = re.sub(r" via ([0-9.]+)", renumbered, text_after)
     try:
-        return Plan.from_text(f"{head}\nfabric {fabric.spec}\n{rest}") if given else plan
+        return (
+            Plan.from_text(f"{head}\nfabric {fabric.spec}\n{text_after}") if fabric_line else plan
+        )
     except errors.OpticollError as error:
         raise errors.UsageError(
-            f"{what} is a plan for {plan.fabric.spec} and does not fit {fabric.spec}: {error}"
+            f"{noun} is a plan for {plan.fabric.spec} and does not fit {fabric.spec}: {error}"
         ) from error
 
 
 def read_fitting(path: Path, fabric: Fabric | None) -> tuple[Plan, list[str]]:
-    """Returns the plan in a plan file, moved to a fabric if one is given, and notes on the move.
+    """Reads a plan file and moves the plan to `fabric`, if given; returns the plan and notes.
 
     Raises
     ------
     UsageError
-        It is not right there.
+        The plan violates a rule on this fabric.
     """
     plan, _ = read_plan(path, "plan")
     note = f"`{path}` is used, which was exported as this file"
@@ -206,12 +208,12 @@ def read_fitting(path: Path, fabric: Fabric | None) -> tuple[Plan, list[str]]:
 
 
 def fitting(plan: Plan, fabric: Fabric) -> Plan:
-    """Moves a plan to another fabric and verifies it there.
+    """Moves a plan to another fabric, and verifies it there.
 
     Raises
     ------
     UsageError
-        The plan states what the fabric does not have, or breaks one of its rules.
+        The plan uses a part that the fabric does not have, or violates a rule.
     """
     moved_plan = moved(plan, fabric)
     violations = moved_plan.verify()
@@ -221,12 +223,12 @@ def fitting(plan: Plan, fabric: Fabric) -> Plan:
 
 
 def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
-    """Refuses a schedule that leaves out ranks or uses links that the fabric does not have.
+    """Checks that a foreign schedule uses all ranks, and only links that the fabric has.
 
     Raises
     ------
     Refuted
-        Some are; these problems come first, then the violations of the verifier.
+        The check fails; the error lists its problems before the verifier's violations.
     """
     columns = plan.columns()
     busy = {int(rank) for name in ("source", "destination") for rank in columns[name]}
@@ -238,10 +240,10 @@ def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
         for rank in sorted(alone)
     ]
     if fabric is not None:
-        found = Program.from_plan(plan).verify(in_place=False, fabric=fabric).violations
+        violations = Program.from_plan(plan).verify(in_place=False, fabric=fabric).violations
         wrong += [
             violation_row(violation.kind, violation.sentence, violation.rank)
-            for violation in found
+            for violation in violations
             if violation.kind == "no_link"
         ]
     if wrong:
@@ -249,5 +251,5 @@ def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
 
 
 def _spec(name: str) -> str:
-    """Returns a name in the form that plan files allow for names of algorithms."""
+    """Replaces characters in a name that plan files do not allow in names of algorithms."""
     return re.sub(r"[^A-Za-z0-9_.]+", "_", name)[:255]

@@ -1,6 +1,6 @@
-"""Measured times of a model's layers, from a CSV or a YAML file.
+"""Measured times of a model's layers, from a CSV or YAML file.
 
-In YAML, with the model's name and the batch per device at which the times were measured:
+A YAML file also has the model's name, and the batch per device with which times were measured:
 
     model: tiny
     batch: 32
@@ -8,14 +8,15 @@ In YAML, with the model's name and the batch per device at which the times were 
       - {name: conv, parameters: [864, 32], forward: 120us, backward: 260us}
       - {name: dense, parameters: 320000, forward: 45us, backward: 90us}
 
-In CSV, with the same columns; several tensors of a layer are joined by a plus sign:
+A CSV file has a column for each field of a layer; a plus sign joins several tensors of a layer:
 
     name,parameters,forward,backward
     conv,864+32,120us,260us
     dense,320000,45us,90us
 
-Layers stand in the order in which they run forward. `parameters` are those of each gradient tensor;
-a layer that learns nothing has none (`[]`, or an empty cell). Errors name file, line and field.
+Layers are listed in the order of the forward pass. `parameters` are the numbers of parameters of
+the layer's gradient tensors. For a layer without parameters, they are `[]` or an empty cell. Errors
+name file, line and field.
 
 >>> import pathlib, tempfile
 >>> from opticoll.inputs import layer_profile
@@ -57,7 +58,7 @@ def _name(value: Any) -> str:
 
 
 class Layer(NamedTuple):
-    """Layer: parameters of each gradient tensor, and picoseconds of forward and backward pass."""
+    """Layer: the parameters of each gradient tensor, and the picoseconds of both passes."""
 
     name: Annotated[str, _name]
     parameters: Annotated[Sequence[int], _tensors]
@@ -67,7 +68,7 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """Content of a profile; `batch` is None if the file does not state the batch per device."""
+    """Content of a profile; `batch` (samples per device) is None if the file does not state it."""
 
     model: Text = ""
     batch: Annotated[int, whole(1, 2**63 - 1)] | None = None
@@ -75,19 +76,19 @@ class Profile:
 
     @property
     def parameters(self) -> int:
-        """Number of parameters of all layers."""
+        """Number of parameters of all layers together."""
         return sum(sum(layer.parameters) for layer in self.layers)
 
 
 def read(path: str | os.PathLike[str]) -> Profile:
-    """Returns the profile in a file that ends in .csv, .yaml or .yml.
+    """Reads a profile from a file whose name ends in .csv, .yaml or .yml.
 
     Raises
     ------
     ConfigError
-        The file is not a profile; the message names line and field.
+        The file is no valid profile; the message names line and field.
     FileError
-        The file cannot be read, or has another suffix.
+        The file cannot be read, or its name has another ending.
     """
     path = Path(path)
     if is_yaml(str(path)):
@@ -123,5 +124,5 @@ def _from_csv(path: Path) -> list[Layer]:
 
 
 def _number(text: str) -> int | str:
-    """Returns a whole number, or the text itself for the error message."""
+    """Parses a whole number; returns other texts unchanged, which the error will quote."""
     return int(text) if re.fullmatch("[0-9]{1,18}", text.strip()) else text

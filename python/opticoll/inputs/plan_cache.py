@@ -1,12 +1,12 @@
-"""Cache of the last plan and its proof, for points of a study that differ in size or settings only.
+"""Cache of the last plan and its violations, for points of a study that share a plan.
 
-Only a worker of a study remembers, and only the last plan, so that memory stays bounded.
+Only workers of a study use the cache. It contains at most one plan, so memory stays bounded.
 
->>> made = []
+>>> built = []
 >>> with remembered():
-...     first = plan_once(lambda: "ring", lambda: made.append(1) or "a plan")
-...     again = plan_once(lambda: "ring", lambda: made.append(2) or "another plan")
->>> again, made
+...     first = plan_once(lambda: "ring", lambda: built.append(1) or "a plan")
+...     again = plan_once(lambda: "ring", lambda: built.append(2) or "another plan")
+>>> again, built
 ('a plan', [1])
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Last:
-    """Last plan with its key, and the verifier's violations once they are known."""
+    """Cached plan with its key, and the verifier's violations once they are computed."""
 
     key: Hashable
     plan: Any
@@ -41,7 +41,7 @@ _memory = _Memory()
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Caches the last plan of this thread while the context lasts."""
+    """Caches the last plan of this thread within a `with` block."""
     _memory.on = True
     try:
         yield
@@ -50,7 +50,7 @@ def remembered() -> Iterator[None]:
 
 
 def plan_once(key_of: Callable[[], Hashable], make: Callable[[], Plan]) -> Plan:
-    """Returns the cached plan if it has the key, else makes the plan."""
+    """Returns the cached plan if it has the key, or else calls `make`."""
     if not _memory.on:
         return make()
     key = key_of()
@@ -62,7 +62,7 @@ def plan_once(key_of: Callable[[], Hashable], make: Callable[[], Plan]) -> Plan:
 
 
 def verify_once(plan: Plan) -> list[Violation]:
-    """Returns the violations of a plan: the cached ones if the plan is the cached plan."""
+    """Returns the violations of a plan; the cached violations if `plan` is the cached plan."""
     last = _memory.last
     if last is None or last.plan is not plan:
         return plan.verify()

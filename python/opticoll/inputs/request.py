@@ -1,4 +1,4 @@
-"""Request for a plan, read once: collective, fabric, algorithm, size, demand and settings.
+"""Request for a plan: collective, fabric, algorithm, size, demand and settings, all checked.
 
 >>> request = read("all-gather", "wdm_ring:ranks=16,wavelengths=2", "Ring", size="4MiB")
 >>> request.algorithm, request.size_bytes, request.plan()
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PlanArguments(Protocol):
-    """Arguments of a plan as a command line gives them; None stands for a missing argument."""
+    """Arguments of a plan on a command line; None is a missing argument."""
 
     @property
     def fabric(self) -> FabricLike | None: ...
@@ -47,13 +47,13 @@ class PlanArguments(Protocol):
 
 @dataclass(frozen=True)
 class Request:
-    """Request for a plan, with values as the core takes them."""
+    """Request for a plan; all values have the types that the compiled core requires."""
 
     collective: str
     fabric: Fabric
     algorithm: str
     function: tuple[UserAlgorithm, Mapping[str, Option]] | None
-    """User algorithm and its options."""
+    """User algorithm with its options, or None."""
     size_bytes: int | None
     root: int
     demand: Demand | None
@@ -61,7 +61,7 @@ class Request:
     settings: Settings
 
     def plan(self, watch: Callable[[str], object] | None = None) -> Plan:
-        """Builds a schedule and places it on the fabric; `watch` as for `opticoll.plan`."""
+        """Builds the plan; `watch` is called as in `opticoll.plan`."""
         if self.function is None:
             return _core.plan(
                 self.collective,
@@ -89,7 +89,7 @@ class Request:
     def proved(
         self, key: Callable[[], Hashable], watch: Callable[[str], object]
     ) -> tuple[Plan, list[Violation]]:
-        """Returns the plan and its violations; the last ones made, if they had the same key."""
+        """Returns the plan and its violations; uses the cached plan if it has the same key."""
         plan = plan_once(key, partial(self.plan, watch))
         return plan, verify_once(plan)
 
@@ -105,7 +105,7 @@ def read(
     wavelength: str = "auto",
     settings: Settings | None = None,
 ) -> Request:
-    """Reads the arguments of `opticoll.plan`.
+    """Checks and converts the arguments of `opticoll.plan`.
 
     Raises
     ------
@@ -141,14 +141,14 @@ def read(
 
 
 def read_options(collective: str, arguments: PlanArguments, assignment: str | None) -> Request:
-    """Reads a collective and the arguments of a command, as `read` does.
+    """Checks and converts a collective and the arguments of a command, as `read` does.
 
-    `assignment` is the rule that assigns wavelengths (default: `auto`).
+    `assignment` is the algorithm that assigns wavelengths (default: `auto`).
     """
     kind = _core.collective_kind(collective)
     check_root(kind, arguments.root)
     check_assignment(assignment, "wavelengths=2 in --fabric sets how many there are")
-    # A demand may state its own size.
+    # A demand may state a size of its own.
     has_size = arguments.size is not None or arguments.demand is not None
     size = arguments.size if has_size else demands.DEFAULT_SIZE
     return read(
@@ -164,7 +164,7 @@ def read_options(collective: str, arguments: PlanArguments, assignment: str | No
 
 
 def check_root(kind: str, root: int | None) -> None:
-    """Refuses a root for a collective without a root."""
+    """Raises an error if a root is given for a collective that has no root."""
     if root is not None and not has_root(kind):
         names = known_names("collectives")
         rooted = [name for name in names if has_root(name)]
@@ -172,7 +172,7 @@ def check_root(kind: str, root: int | None) -> None:
 
 
 def check_assignment(assignment: str | None, hint: str) -> None:
-    """Refuses a number of wavelengths in place of the rule that assigns them."""
+    """Raises an error if the user confused `--wavelength` with the number of wavelengths."""
     if assignment is not None and assignment.replace(",", "").strip().isdigit():
         raise errors.UsageError(
             f"--wavelength {assignment}: this is the rule by which wavelengths are assigned; {hint}"

@@ -1,7 +1,7 @@
 """Scenarios of `opticoll compare`, from arguments or from YAML (1.2) files.
 
-The field `fabric` of a file may be a spelling, the name of a fabric file, a fabric written in
-place, or a list of these:
+The field `fabric` of a file may be a specification, the name of a fabric file, the fields of a
+fabric, or a list of these:
 
     collective: all_gather
     fabric: optree_paper
@@ -25,7 +25,7 @@ from opticoll.errors import ConfigError
 from opticoll.formats.document import Document, Place, Text, is_yaml, text, whole
 from opticoll.inputs import demands
 from opticoll.inputs.fabric_files import GRAPHS, fabric_of_fields, parse_fabric, to_fabrics
-from opticoll.inputs.settings import SETTING_NAMES, Settings, given
+from opticoll.inputs.settings import SETTING_NAMES, Settings, set_settings
 from opticoll.inputs.values import split_algorithms, split_sizes, split_times, to_bytes
 from opticoll.names import has_root
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Comparison: fabrics, algorithms, sizes and settings; missing fields have defaults."""
+    """Scenario of a comparison: fabrics, algorithms, sizes and settings."""
 
     collective: str
     fabrics: Sequence[Fabric]
@@ -45,20 +45,20 @@ class Scenario:
     ranks: Sequence[int] | None = None
     wavelengths: Sequence[int] | None = None
     reconfiguration: Sequence[str] | None = None
-    """Reconfiguration times, in place of that of the fabric."""
+    """Reconfiguration times, which replace the time of the fabric."""
     auto: bool = True
     settings: Settings = field(default_factory=Settings)
     wavelength: str = "auto"
     root: int = 0
     demand: Any = None
-    """Demand, as `opticoll.plan` takes it."""
+    """Demand in a form that `opticoll.plan` accepts."""
     origin: Document | None = None
     """File from which the scenario was read."""
     overridden: frozenset[str] = frozenset()
-    """Fields that options replaced, so that the file is not at fault for them."""
+    """Fields that options replaced, so that errors in them do not name the file."""
 
     def located(self, error: OpticollError) -> OpticollError:
-        """Returns an error of the comparison, with file, line and field if the file is at fault."""
+        """Adds file, line and field to an error if the file caused the error."""
         field: Place = getattr(error, "field", ())
         if self.origin is None or not field or field[0] in self.overridden:
             return error
@@ -76,12 +76,12 @@ def to_scenario(
     reconfiguration: str | Iterable[str] | None = None,
     **others: Any,
 ) -> Scenario:
-    """Returns a scenario from the arguments of `opticoll.compare`; `others` are further fields.
+    """Creates a scenario from the arguments of `opticoll.compare`; `others` are further fields.
 
     Raises
     ------
     OpticollError
-        An unknown collective, or something that is not a fabric or size.
+        A collective is unknown, or a fabric or size is invalid.
     """
     ranks = None if ranks is None else list(ranks)
     fabrics = to_fabrics(fabric, ranks)
@@ -109,12 +109,12 @@ def to_scenario(
 
 
 def read_scenario(path: str | os.PathLike[str]) -> Scenario:
-    """Returns the scenario in a YAML file.
+    """Reads a scenario from a YAML file.
 
     Raises
     ------
     ConfigError
-        The file is not a scenario; the message names line and field.
+        The file is no valid scenario; the message names line and field.
     FileError
         The file, or a fabric file that it names, cannot be read.
     """
@@ -130,7 +130,7 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
         machines = [_machine(document, member, ("fabric", place)) for place, member in listed]
     else:
         machines = [_machine(document, fabric, ("fabric",))]
-    settings = given(fields)
+    settings = set_settings(fields)
     fields = {key: value for key, value in fields.items() if key not in SETTING_NAMES}
     fabrics = to_fabrics(machines)
     if fields["demand"] is not None:
@@ -139,7 +139,7 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
 
 
 def _demanded(document: Document, demand: str, ranks: int) -> dict[str, Any]:
-    """Returns the demand, whose file lies beside the scenario, and the size that it implies."""
+    """Returns the fields `demand` (with the folder of the scenario) and, if known, `sizes`."""
     if demands.names_file(demand):
         demand = str(document.path.parent / demand)
     try:
@@ -151,7 +151,7 @@ def _demanded(document: Document, demand: str, ranks: int) -> dict[str, Any]:
 
 
 def _machine(document: Document, fabric: str | dict[str, Any], place: Place) -> Fabric:
-    """Returns a fabric given as a specification, as a file of its own, or as fields in place."""
+    """Returns the fabric of a specification, of a fabric file, or of fields in the scenario."""
     if isinstance(fabric, dict):
         return fabric_of_fields(document, fabric, place)
     if is_yaml(fabric) or fabric.endswith(GRAPHS):
@@ -187,13 +187,13 @@ def _read_times(value: Any) -> Any:
 
 
 def _read_setting(name: str, value: Any) -> str:
-    check_settings(**given({name: text(value)}))
+    check_settings(**set_settings({name: text(value)}))
     return str(value)
 
 
 @dataclass(frozen=True)
 class _ScenarioFields:
-    """Fields of a scenario file, without the settings of simulators."""
+    """Fields of a scenario file, except settings of simulators."""
 
     collective: Annotated[Text, collective_kind]
     fabric: Annotated[Any, _read_fabric_field]

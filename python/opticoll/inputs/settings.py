@@ -1,9 +1,9 @@
 """Settings of simulators, as the keyword arguments of `plan`, `simulate` and `compare`.
 
-Their names come from the records of the compiled core, and so do their types in its stub.
-`opticoll list settings` says what each takes and which simulators know it.
+The records of the compiled core define the names and types of all settings. `opticoll list
+settings` shows the values of each setting, and the simulators to which the setting applies.
 
->>> given({"policy": "free", "start": None})
+>>> set_settings({"policy": "free", "start": None})
 {'policy': 'free'}
 """
 
@@ -23,8 +23,8 @@ SETTING_NAMES = ("simulator", *(record["name"] for record in records("settings")
 """Names of the simulator and its settings."""
 
 
-def given(fields: Mapping[str, object]) -> Settings:
-    """Returns the settings among named values, without those that are None."""
+def set_settings(fields: Mapping[str, object]) -> Settings:
+    """Returns the settings in `fields` that have a value other than None."""
     return cast(
         "Settings", {name: fields[name] for name in SETTING_NAMES if fields.get(name) is not None}
     )

@@ -1,13 +1,13 @@
-"""Tasks that share a grid of tunable circuits, from a YAML file.
+"""Tasks that share a grid of tunable circuits, read from a YAML file.
 
     fabric: wss_grid:rows=4,columns=4,rate=100Gb/s
     tasks:
       - {name: left, nodes: 0-1+4-5, collective: all_reduce, size: 100MB, rounds: 500}
       - {name: right, nodes: 2-3+6-7, collective: all_reduce, algorithm: ring, request: 2ms}
 
-A task is a collective, carried out `rounds` times (once if not given) on the nodes allocated to it
-(all if not given), by an algorithm (`auto` if not given) for a size (4MiB if not given); it asks
-for the switches at the time of its `request` (0s if not given). Errors name file, line and field.
+A task runs a collective `rounds` times (default: 1) on its `nodes` (default: all), with an
+`algorithm` (default: `auto`) and a `size` (default: 4 MiB). It requests the switches at the time
+`request` (default: 0 s). Errors name file, line and field.
 
 >>> import pathlib, tempfile
 >>> from opticoll.inputs import task_list
@@ -34,50 +34,50 @@ MAX_ROUNDS = 2**40
 
 
 def _time(value: Any) -> str:
-    """Returns a time as text, checked."""
+    """Checks that a value is a time, and returns its text."""
     parse_time(str(value))
     return str(value)
 
 
 @dataclass(frozen=True)
 class Task:
-    """A collective on some nodes of a grid, again and again."""
+    """Task of an arbiter: a collective that some nodes of a grid repeat for several rounds."""
 
     collective: Annotated[Text, collective_kind]
-    """Such as `all_reduce`."""
+    """Name of the collective, such as `all_reduce`."""
     name: Text | None = None
-    """What it is called; the collective if not given."""
+    """Name of the task (default: the name of the collective)."""
     nodes: Text = "all"
-    """Nodes allocated to it, such as `0-7+12`."""
+    """Nodes that take part, such as `0-7+12`."""
     algorithm: Text = "auto"
-    """A spelling such as `halving_doubling`."""
+    """Specification of the algorithm, such as `halving_doubling`."""
     size: Annotated[str | int, str, to_bytes] = "4MiB"
-    """The size of the collective."""
+    """Size of the collective, in bytes or as text with a unit."""
     rounds: Annotated[int, whole(1, MAX_ROUNDS)] = 1
-    """How often it is carried out."""
+    """Number of repetitions."""
     request: Annotated[str, _time] = "0s"
-    """When it asks the arbiter."""
+    """Time of the request to the arbiter."""
     root: Annotated[int, whole(0, 2**32)] = 0
-    """The root rank, counted among its nodes."""
+    """Root rank, as an index into the task's nodes."""
 
 
 @dataclass(frozen=True)
 class TaskList:
-    """Grid, and the tasks on it."""
+    """A grid of tunable circuits, and the tasks on it."""
 
     fabric: Annotated[Fabric, text, parse_fabric]
     tasks: list[Task]
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Fabric, list[Task]]:
-    """Returns the grid, and the tasks in the order of the file.
+    """Reads the grid, and the tasks in the order of the file.
 
     Raises
     ------
     ConfigError
-        The file is not a list of tasks; the message names line and field.
+        The file is no valid list of tasks; the message names line and field.
     FileError
         The file cannot be read.
     """
-    asked = Document.read(path).fields(TaskList)
-    return asked.fabric, asked.tasks
+    task_list = Document.read(path).fields(TaskList)
+    return task_list.fabric, task_list.tasks

@@ -1,13 +1,14 @@
 """User algorithms, written in Python.
 
-A user algorithm is a function of a collective and a fabric that returns a `Schedule`; options are
-keyword arguments. It is named `package.module:function`, options follow after commas, and the
-current directory is searched as well:
+A user algorithm is a function of a collective and a fabric that returns a `Schedule`. Options are
+keyword arguments. On the command line, the function is named `package.module:function`, and options
+follow after commas. Modules are also searched in the current directory:
 
     opticoll plan all_gather --fabric optree_paper --algorithm mypkg.mine:double_tree,branches=2
 
-A value that reads as a whole number arrives as `int`, `true` and `false` arrive as `bool`, all
-others as `str`. The schedule gets its routes and wavelengths, and is verified, like any other.
+An option's value that is a whole number becomes an `int`, `true` and `false` become a `bool`, and
+other values stay a `str`. The schedule then gets routes and wavelengths and is verified, like every
+other schedule.
 
 >>> import numpy as np
 >>> import opticoll
@@ -43,37 +44,38 @@ _SPELLING = re.compile(r"(?P<module>[\w.]+):(?P<function>[\w.]+)(?:,(?P<options>
 
 
 def is_user_algorithm(spec: str) -> bool:
-    """Returns whether a specification is `module:function` rather than `name:key=value`."""
+    """Returns whether a specification has the form `module:function`, not `name:key=value`."""
     return _SPELLING.fullmatch(spec.strip()) is not None
 
 
 def load(spec: str) -> tuple[UserAlgorithm, dict[str, Option]]:
-    """Returns the function and the options that `module:function,key=value` names.
+    """Imports the function, and parses the options, of `module:function,key=value`.
 
     Raises
     ------
     UserAlgorithmError
-        The module cannot be imported, has no such function, or an option is not a `key=value`.
+        The module cannot be imported, the module has no such function, or an option is not of the
+        form `key=value`.
     """
     match = _SPELLING.fullmatch(spec.strip())
     if match is None:
         raise UserAlgorithmError(f"`{spec}` is not of the form module:function,key=value")
     options = _parse_options(spec, match["options"])
-    found: object = _import_module(spec, match["module"])
+    target: object = _import_module(spec, match["module"])
     for name in match["function"].split("."):
         try:
-            found = getattr(found, name)
+            target = getattr(target, name)
         except BaseException as error:
             _pass_on(error)
             raise UserAlgorithmError(
                 f"cannot load algorithm `{spec}`: `{match['module']}` has no `{match['function']}`"
             ) from error
-    if not callable(found):
+    if not callable(target):
         raise UserAlgorithmError(
             f"cannot load algorithm `{spec}`: it is not a function but of type "
-            f"`{type(found).__name__}`"
+            f"`{type(target).__name__}`"
         )
-    return found, options
+    return target, options
 
 
 def call(
@@ -87,14 +89,14 @@ def call(
     Raises
     ------
     UserAlgorithmError
-        The function raises, returns no schedule, or one for another collective. An
-        `AlgorithmError` that it raises is its way to refuse and is passed on.
+        The function raises an exception, or returns no schedule of the collective. If the function
+        raises `AlgorithmError` to refuse the request, that error is passed on.
     """
     name = name_of(function)
     try:
         schedule: object = function(collective, fabric, **(options or {}))
     except AlgorithmError as error:
-        # The hint lists the algorithms of opticoll, which does not help here.
+        # The hint lists opticoll's algorithms, which does not help with a user's function.
         vars(error)["hint"] = None
         raise
     except BaseException as error:
@@ -117,7 +119,7 @@ def call(
 
 
 def name_of(function: UserAlgorithm) -> str:
-    """Returns the name of a function on the command line, `module:function`."""
+    """Returns the command-line name of a function: `module:function`."""
     module = getattr(function, "__module__", None) or type(function).__module__
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return f"{module}:{name}"
@@ -147,7 +149,7 @@ def _parse_value(text: str) -> Option:
 def _import_module(spec: str, module: str) -> object:
     import importlib
 
-    # Like `python -m`: the current directory comes first, so that the user's file is found.
+    # As with `python -m`, the current directory is searched first, for the user's file.
     folder = os.getcwd()
     if folder not in sys.path and "" not in sys.path:
         sys.path.insert(0, folder)
@@ -162,7 +164,7 @@ def _import_module(spec: str, module: str) -> object:
 
 
 def _pass_on(error: BaseException) -> None:
-    """Raises an exception that user code did not cause: an interrupt, or a panic of the core."""
+    """Raises an exception again if user code did not cause it: an interrupt or a panic."""
     if type(error) is KeyboardInterrupt or type(error).__name__ == "PanicException":
         raise error
 
@@ -170,13 +172,13 @@ def _pass_on(error: BaseException) -> None:
 def _one_line(error: BaseException) -> str:
     try:
         lines = str(error).strip().splitlines()
-    except Exception:  # the user's exception has no text
+    except Exception:  # the user's exception cannot be converted to text
         lines = []
     return lines[0] if lines else "no message"
 
 
 def _place(error: BaseException) -> str:
-    """Returns file and line at which the user's code failed, or an empty text if it never ran."""
+    """Returns file and line at which user code failed; empty if no user code was executed."""
     import traceback
 
     if isinstance(error, SyntaxError):

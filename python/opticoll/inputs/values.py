@@ -1,4 +1,4 @@
-"""Values that users write as text: sizes, whole numbers, and lists of them with commas and ranges.
+"""Values that users write as text: sizes, whole numbers, and lists or ranges of values.
 
 >>> split_sizes("1KiB..20KiB,1MB")
 [1024, 4096, 16384, 20480, 1000000]
@@ -27,20 +27,20 @@ from opticoll._core import (
 from opticoll.errors import UsageError
 
 SIZE_RANGE_FACTOR = 4
-"""Factor between consecutive sizes of a range `A..B`, which ends with B."""
+"""Factor between consecutive sizes of a range `A..B`; the last size is B."""
 
 
 TIME_RANGE_FACTORS = (Fraction(2), Fraction(5, 2), Fraction(2))
-"""Factors between consecutive times of a range `A..B`, used in turn; the range ends with B."""
+"""Factors between consecutive times of a range `A..B`, used in turn; the last time is B."""
 
 
 def to_root(root: int, fabric: Fabric) -> int:
-    """Returns the root, checked to be a rank of the fabric.
+    """Returns the root after checking that it is a rank of the fabric.
 
     Raises
     ------
     CollectiveError
-        It is not a rank.
+        The root is not a rank.
     """
     if not _is_whole(root) or not 0 <= root < fabric.ranks:
         raise CollectiveError(f"root {root} is not a rank: ranks are 0 to {fabric.ranks - 1}")
@@ -48,12 +48,12 @@ def to_root(root: int, fabric: Fabric) -> int:
 
 
 def to_bytes(size: str | int) -> int:
-    """Returns a size in bytes, from a whole number of bytes or from text with a unit.
+    """Converts a size to bytes: a whole number of bytes, or a text with a unit.
 
     Raises
     ------
     UnitError
-        It is neither, or negative.
+        The value is neither of these, or it is negative.
     """
     if isinstance(size, str):
         if size.strip().startswith("-"):
@@ -67,17 +67,17 @@ def to_bytes(size: str | int) -> int:
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
-    """Returns whether a value is a whole number of Python or NumPy; a truth value is not."""
+    """Returns whether a value is a whole number of Python or NumPy, and not a truth value."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def whole_number(what: str, text: str, least: int | None = None, most: int | None = None) -> int:
-    """Returns the whole number in a text, for the option or field `what`.
+    """Parses a whole number; `what` names the option or field in the error.
 
     Raises
     ------
     UsageError
-        The text is not a whole number, or outside `least..=most`.
+        The text is not a whole number, or the number is outside `least..=most`.
     """
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()) is None:
         problem = (
@@ -92,7 +92,7 @@ def whole_number(what: str, text: str, least: int | None = None, most: int | Non
 
 
 def split_algorithms(text: str) -> list[str]:
-    """Returns the algorithms in a list separated by commas, each with its options and rule's parts.
+    """Splits a list of algorithms at the commas between them, not at commas within an algorithm.
 
     >>> split_algorithms("ring,wrht:group_size=3,striping=true,bruck<80KiB,ring")
     ['ring', 'wrht:group_size=3,striping=true', 'bruck<80KiB,ring']
@@ -115,21 +115,21 @@ def split_algorithms(text: str) -> list[str]:
 
 
 def split_sizes(text: str) -> list[int]:
-    """Returns the bytes of sizes separated by commas; `A..B` stands for A, 4A, 16A, ... and B.
+    """Parses a list of sizes to bytes; `A..B` stands for A, 4A, 16A and so on up to B.
 
     Raises
     ------
     UnitError
-        A size without a unit, or none at all.
+        A size has no unit, or the list is empty.
     UsageError
-        A range that is empty or starts at zero.
+        A range is empty or starts at zero.
     """
     factors = [Fraction(SIZE_RANGE_FACTOR)]
     return list(dict.fromkeys(_split(text, "sizes", to_bytes, factors)))
 
 
 def split_times(text: str) -> list[str]:
-    """Returns the times in a list separated by commas; `A..B` stands for A, 2A, 5A, 10A, ... and B.
+    """Splits a list of times; `A..B` stands for A, 2A, 5A, 10A and so on up to B.
 
     >>> split_times("10ns..200ns,1us")
     ['10ns', '20ns', '50ns', '100ns', '200ns', '1us']
@@ -137,21 +137,21 @@ def split_times(text: str) -> list[str]:
     Raises
     ------
     UnitError
-        A time without a unit, or none at all.
+        A time has no unit, or the list is empty.
     UsageError
-        A range that is empty or starts at zero.
+        A range is empty or starts at zero.
     """
     times = _split(text, "times", parse_time, TIME_RANGE_FACTORS)
     return list(dict.fromkeys(format_time(time) for time in times))
 
 
 def split_counts(option: str, text: str) -> list[int]:
-    """Returns the whole numbers in a list separated by commas, for an option.
+    """Parses a list of whole numbers; `option` names the option in the error.
 
     Raises
     ------
     UsageError
-        One of them is not a whole number above zero.
+        An entry is not a whole number above zero.
     """
     example = "32,64" if option == "--wavelengths" else "512,1024"
     counts: list[int] = []
@@ -169,7 +169,7 @@ def split_counts(option: str, text: str) -> list[int]:
 def up_to(
     first: Fraction, last: Fraction, following: Callable[[Fraction], Fraction]
 ) -> Iterator[Fraction]:
-    """Yields the values of a range: the first, those that follow below the last, and the last."""
+    """Yields a range: `first`, `following(first)` and so on below `last`, and `last`."""
     while first < last:
         yield first
         first = following(first)
@@ -177,14 +177,17 @@ def up_to(
 
 
 def _split(
-    text: str, what: str, read: Callable[[str], int], factors: Iterable[Fraction]
+    text: str, noun: str, read: Callable[[str], int], factors: Iterable[Fraction]
 ) -> Iterator[int]:
-    """Yields the values in a list separated by commas; ranges `A..B` grow by factors in turn."""
+    """Yields the values of a list.
+
+    The values of a range `A..B` grow by each of `factors` in turn.
+    """
     for part in text.split(","):
         first, dots, last = (word.strip() for word in part.partition(".."))
         if dots and not (first and last):
             end_word = "end" if first else "start"
-            raise UsageError(f"`{part}` is not a range of {what}: its {end_word} is missing")
+            raise UsageError(f"`{part}` is not a range of {noun}: its {end_word} is missing")
         start = read(first)
         if not dots:
             yield start
@@ -192,7 +195,7 @@ def _split(
         end = read(last)
         if not 0 < start <= end:
             problem = "its start must be above 0, and not above its end"
-            raise UsageError(f"`{part}` is not a range of {what}: {problem}")
+            raise UsageError(f"`{part}` is not a range of {noun}: {problem}")
         growth = cycle(factors)
         values = up_to(Fraction(start), Fraction(end), partial(_grown, growth))
         yield from map(round, values)

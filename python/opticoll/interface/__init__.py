@@ -1,1 +1,1 @@
-"""Functions of the package, a module for each kind; `opticoll` exports all of them."""
+"""Functions of the package `opticoll`, one module for each kind."""

@@ -1,4 +1,4 @@
-"""Commands as functions."""
+"""Calls of commands as Python functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> list[Any]:
-    """Runs a command, loading its module, and returns its rows."""
+    """Runs a command and returns its rows; imports the command's module on first use."""
     from opticoll.cli.runner import run
 
     command_record = import_module(f"opticoll.commands.{command}").COMMAND
@@ -16,6 +16,6 @@ def rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any)
 
 
 def one(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> Any:
-    """Runs a command and returns its only row."""
+    """Runs a command that returns a single row, and returns this row."""
     (row,) = rows(command, settings, **values)
     return row

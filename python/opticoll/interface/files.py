@@ -1,4 +1,4 @@
-"""Files of plans, rows and traces."""
+"""Functions that read and write fabrics, plans, programs, rows and traces."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 def read_fabric(source: FabricLike) -> Fabric:
-    """Reads a fabric from a YAML file, a graph in a file, or a graph of NetworkX.
+    """Reads a fabric from a YAML file, a graph file, or a NetworkX graph.
 
-    Functions that take a fabric take the same.
+    All functions with a parameter `fabric` accept the same sources.
 
     Parameters
     ----------
     source
-        The file, or the graph. Nodes are ranks, or switches if their attribute `kind` says so;
-        edges may have `rate`, `latency`, `sharing` and `duplex`, and the graph itself the defaults
-        of these.
+        The file or the graph. Nodes are ranks, unless their attribute `kind` says that they are
+        switches. Edges may have `rate`, `latency`, `sharing` and `duplex`. The graph may have
+        defaults of these attributes.
 
     Raises
     ------
     ConfigError
-        The file or the graph is not a fabric; the message names the place.
+        The file or the graph is not a valid fabric; the message names the place.
     FileError
         The file cannot be read.
     FabricError
-        It is something else.
+        The source is neither a fabric, nor a file, nor a graph.
 
     Examples
     --------
@@ -54,24 +54,23 @@ def read_plan(
     fabric: FabricLike | None = None,
     ranks: int | None = None,
 ) -> Plan:
-    """Reads a plan file, or the schedule of others, compressed with zstd or not.
+    """Reads a plan file or a schedule in another format; the file may be compressed with zstd.
 
-    A schedule of others becomes a plan on a fabric. A program of ranks, such as MSCCL XML, is
-    proved first; of a schedule of sends, `Plan.verify` says whether it is right.
+    A schedule in another format becomes a plan on `fabric`. Programs of ranks, such as MSCCL XML,
+    are verified while they are read. Schedules of sends are not verified; call `Plan.verify`.
 
     Parameters
     ----------
     path
         The file.
     format
-        The format, such as `msccl` (see `opticoll list formats`; default: the format that the
-        content shows).
+        The format, such as `msccl` (see `opticoll list formats`; default: recognized by content).
     fabric
-        The fabric of a schedule of others (default: a link between every two ranks). A plan
-        file names its own fabric.
+        The fabric for a schedule in another format (default: a link between every two ranks). A
+        plan file names its own fabric.
     ranks
-        The number of ranks, for a file that does not say it, such as a result of TE-CCL (default:
-        as its vertices show).
+        The number of ranks, for formats that do not contain it, such as results of TE-CCL
+        (default: derived from the vertices that send or receive data).
 
     Raises
     ------
@@ -80,9 +79,9 @@ def read_plan(
     PlanFileError
         The plan is malformed; the message names line and column.
     ProgramError
-        The schedule of others is malformed or has no form as a plan.
+        The schedule is malformed, or cannot be converted to a plan.
     UsageError
-        The schedule of others is wrong; the message has the first violation.
+        The schedule violates a rule; the message has the first violation.
 
     Examples
     --------
@@ -104,15 +103,14 @@ def read_plan(
 
 
 def read_program(path: str | PathLike[str], *, format: str | None = None) -> Program:
-    """Reads a file with the programs of ranks, such as MSCCL XML, compressed with zstd or not.
+    """Reads a program of ranks, such as MSCCL XML; the file may be compressed with zstd.
 
     Parameters
     ----------
     path
         The file.
     format
-        The format, such as `msccl` (see `opticoll list formats`; default: the format that the
-        content shows).
+        The format, such as `msccl` (see `opticoll list formats`; default: recognized by content).
 
     Raises
     ------
@@ -138,7 +136,7 @@ def read_program(path: str | PathLike[str], *, format: str | None = None) -> Pro
 def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
     """Writes a plan file, compressed with zstd if the name ends in `.zst`.
 
-    The file appears under its name only when it is complete.
+    The file appears under its name only after it is complete.
 
     Parameters
     ----------
@@ -164,14 +162,14 @@ def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
 
 
 def write_csv(rows: Sequence[Mapping[str, object]], path: str | PathLike[str]) -> None:
-    """Writes rows as CSV under a heading of their keys.
+    """Writes rows as CSV; the first line has the column names.
 
-    The file appears under its name only when it is complete.
+    The file appears under its name only after it is complete.
 
     Parameters
     ----------
     rows
-        Rows, or other mappings with the same keys.
+        Rows, or other mappings with equal keys.
     path
         The file.
 
@@ -203,11 +201,10 @@ def read_trace(
     Parameters
     ----------
     source
-        A file, the folder of an OTF2 archive, or the content of a file; compressed with zstd or
-        not.
+        A file, the folder of an OTF2 archive, or the content of a file as bytes. A file may be
+        compressed with zstd.
     form
-        The format, such as `goal` (see `opticoll list formats`; default: the format that the
-        content shows).
+        The format, such as `goal` (see `opticoll list formats`; default: recognized by content).
     operations_per_second
         Rate of floating-point operations, for traces that count operations instead of time.
 
@@ -216,7 +213,7 @@ def read_trace(
     FileError
         The file cannot be read or decompressed.
     TraceError
-        The trace is malformed; the message names the line, the byte, or rank and event.
+        The trace is malformed; the message names the line, the byte, or the rank and event.
 
     Examples
     --------

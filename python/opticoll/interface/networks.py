@@ -1,4 +1,4 @@
-"""Networks that carry random traffic: packets, bursts, and collectives among bursts."""
+"""Functions that simulate networks with random traffic: packets, bursts, and collectives."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def traffic(
     timeline: bool = False,
     **settings: Unpack[Settings],
 ) -> TrafficRow:
-    """Simulates synthetic traffic, packet by packet.
+    """Simulates synthetic traffic packet by packet.
 
     Parameters
     ----------
     fabric
-        An electrical fabric, its specification, its file, or a graph of NetworkX.
+        An electrical fabric, its specification, its file, or a NetworkX graph.
     pattern
-        Who sends to whom, such as `uniform`.
+        Traffic pattern that determines the receivers of each rank, such as `uniform`.
     size, period
-        Size of a message, and the time between two messages of a rank, as text with a unit.
+        Size of a message, and time between two messages of a rank, as texts with units.
     messages
-        Number of messages of each rank.
+        Number of messages that each rank sends.
     timeline
-        Whether to record the load of links and buffers over time.
+        Whether to record the load of links and the use of buffers over time.
     settings
         Settings of the packet simulator, as for `Plan.simulate`.
 
@@ -51,7 +51,7 @@ def traffic(
     Raises
     ------
     OpticollError
-        The fabric, the pattern or a setting is unknown, or packets are in a deadlock.
+        The fabric, the pattern or a setting is unknown, or the packets reach a deadlock.
 
     Examples
     --------
@@ -60,8 +60,8 @@ def traffic(
     >>> row.bytes_delivered, row.outcome.time_ps
     (327680, 10441830)
     """
-    asked = {"pattern": pattern, "bytes": size, "period": period, "messages": messages}
-    row: TrafficRow = one("traffic", settings, fabric=fabric, timeline=timeline, jobs=1, **asked)
+    values = {"pattern": pattern, "bytes": size, "period": period, "messages": messages}
+    row: TrafficRow = one("traffic", settings, fabric=fabric, timeline=timeline, jobs=1, **values)
     return row
 
 
@@ -76,15 +76,15 @@ def bursts(
         The network with its wavelengths, such as
         `ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s`.
     settings
-        Settings by name, as text, such as `{"offered_load": "0.9", "converters": "full"}`.
+        Settings by name, with texts as values, such as `{"offered_load": "0.9", "converters":
+        "full"}`.
     threads
-        Number of threads that share the replications; the result does not depend on it.
+        Number of threads that simulate replications in parallel; it does not change the result.
 
     Returns
     -------
     BurstRow
-        The number of bursts and the share that is lost, with confidence intervals and the
-        `outcome`.
+        The number of bursts and the burst loss ratio with confidence intervals, and the `outcome`.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def congestion(
     settings: Mapping[str, str] | None = None,
     threads: int = 1,
 ) -> CongestionRow:
-    """Runs collectives over circuits that random bursts may block.
+    """Simulates collectives over circuits that random bursts may block.
 
     Parameters
     ----------
@@ -128,23 +128,23 @@ def congestion(
     fabric
         The network with its wavelengths, as for `bursts`.
     algorithm
-        A specification of an algorithm (default: the usual algorithm of the collective).
+        A specification of an algorithm (default: the collective's default algorithm).
     size
         Size of the collective, in bytes or as text with a unit.
     ranks
-        Number of ranks of each collective (default: the maximum for which there are hosts).
+        Number of ranks of each collective (default: as many as the hosts allow).
     copies
         Number of collectives that run at the same time, each on its own hosts.
     root
-        The root rank of broadcast, reduce, gather and scatter.
+        The root rank of a broadcast, reduce, gather or scatter.
     placement
         Placement of ranks on hosts: `natural`, `spread` or `best`.
     offered_load
-        Offered load of bursts of each host, in Erlang; 0 for no bursts.
+        Offered load of bursts per host, in Erlang; 0 means no bursts.
     settings
-        Settings of circuits and of bursts by name, as text, such as `{"ports": "2"}`.
+        Settings of circuits and bursts by name, with texts as values, such as `{"ports": "2"}`.
     threads
-        Number of threads that share the replications; the result does not depend on it.
+        Number of threads that simulate replications in parallel; it does not change the result.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def congestion(
     Raises
     ------
     OpticollError
-        A name or a setting is unknown, or the ranks do not fit the network.
+        A name or a setting is unknown, or the network has too few hosts for the ranks.
 
     Examples
     --------

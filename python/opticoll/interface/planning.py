@@ -1,4 +1,4 @@
-"""Plans: what has a name, and how plans are made, measured, compared and mended."""
+"""Functions that make, measure, compare and repair plans, and that list names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def records(kind: str) -> list[RecordRow]:
-    """Lists everything that has a name, such as algorithms or fabrics, as `opticoll list` does.
+    """Lists the records of a kind, such as algorithms or fabrics, as `opticoll list` does.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def records(kind: str) -> list[RecordRow]:
     Returns
     -------
     list of RecordRow
-        Each with name, summary, citation of the source and options.
+        One row per record, with its name, summary, source and options.
 
     Raises
     ------
     UsageError
-        There is no such kind.
+        The kind is unknown.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def plan(
     watch: Callable[[str], object] | None = None,
     **settings: Unpack[Settings],
 ) -> Plan:
-    """Builds a schedule and gives every transfer its route, wavelength and slot.
+    """Builds a schedule, and assigns each transfer a route, a wavelength and a slot.
 
     Parameters
     ----------
@@ -74,31 +74,32 @@ def plan(
         The name of a collective, such as `all_gather`.
     fabric
         A fabric, its specification, such as `optree_paper:ranks=512`, its file (YAML, GraphML and
-        others) as text or `Path`, or a graph of NetworkX.
+        others) as text or `Path`, or a NetworkX graph.
     algorithm
-        A specification such as `optree:depth=5`, a user's function, or the function as
+        A specification such as `optree:depth=5`, a user's Python function, or the text
         `module:function` (default: `auto`, the fastest plan found for the size and the settings).
     size
-        Size that `auto` plans for, in bytes or as text with a unit (default: 4 MiB, or what the
-        rank with the largest demand in bytes sends). The plan keeps the size for later simulations.
+        Size for which `auto` plans, in bytes or as text with a unit. The default is 4 MiB, or with
+        a demand in bytes the most bytes that a rank sends. The plan stores the size for later
+        simulations.
     root
-        The root rank of broadcast, reduce, gather and scatter.
+        The root rank of a broadcast, reduce, gather or scatter.
     demand
-        What each rank sends to each other in an all_to_all: a matrix of bytes with a row for each
-        source, a CSV file, or the name of a generator such as `zipf:exponent=1.2,seed=0`
-        (default: the same of all pairs, which a demand of equal blocks is, too).
+        Bytes from each rank to each other rank in an all_to_all: a matrix with a row for each
+        source, a CSV file, or a generator such as `zipf:exponent=1.2,seed=0` (default: equal bytes
+        for all pairs).
     wavelength
-        Assignment of wavelengths, such as `first_fit`.
+        Algorithm that assigns wavelengths, such as `first_fit`.
     watch
-        Called by `auto` with the name of each candidate before the candidate is planned.
+        Function that `auto` calls with each candidate's name before it plans the candidate.
     settings
-        How plans are timed, such as `policy="free"` or `start="step"` (see `opticoll list
+        Options of the simulation, such as `policy="free"` or `start="step"` (see `opticoll list
         settings`). Only `auto` uses the settings and the size.
 
     Raises
     ------
     OpticollError
-        A name is unknown, an option is out of range, or the algorithm does not run on the fabric.
+        A name is unknown, an option is out of range, or the fabric does not support the algorithm.
 
     Examples
     --------
@@ -124,12 +125,12 @@ def plan(
 
 
 def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRow:
-    """Verifies and simulates a plan, and returns the row that `compare` returns for each plan.
+    """Verifies and simulates a plan; returns a row of the same kind as the rows of `compare`.
 
     Parameters
     ----------
     plan
-        The plan.
+        The plan to measure.
     size
         Size of the collective, in bytes or as text with a unit.
     settings
@@ -138,14 +139,14 @@ def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRo
     Returns
     -------
     PlanRow
-        Slots, time, bounds, violations and what they depend on; `help` lists the fields with units.
+        Slots, time, bounds, violations and the conditions; `help` lists the fields with units.
 
     Raises
     ------
     UnitError
-        The size is not a size.
+        `size` is not a valid size.
     SimulationError
-        A setting is unknown or does not apply.
+        A setting is unknown or does not apply to the plan.
 
     Examples
     --------
@@ -179,50 +180,51 @@ def compare(
 ) -> Comparison:
     """Plans, verifies and simulates several algorithms on the same fabrics, sizes and settings.
 
-    `auto`, the fastest plan found, is compared even if other algorithms are named, unless it is
-    left out.
+    `auto`, the fastest plan found, is always compared unless `auto=False`.
 
     Parameters
     ----------
     collective
         The name of a collective, such as `all_gather`.
     fabric
-        A fabric as for `plan`, or several.
+        A fabric as for `plan`, or a list of fabrics.
     algorithms
-        Specifications or users' functions in a list, or one text such as `"ring,optree"`. An
-        algorithm that is named must run on every fabric. By default all algorithms of the
-        collective are compared, and `Comparison.refusals` names those that do not run.
+        A list of specifications or users' functions, or one text such as `"ring,optree"`. A named
+        algorithm must support every fabric. By default all algorithms of the collective are
+        compared, and `Comparison.refusals` lists the algorithms without support for a fabric.
     auto
-        Whether `auto` is compared, too.
+        Whether to compare `auto` as well.
     sizes
-        Sizes of the collective, in bytes or as text with a unit; also one text such as
-        `"1KiB..1GiB"`, where each size is four times the size before; the end is the last size
-        (default: 4 MiB, or the size of a demand in bytes).
+        Sizes of the collective, in bytes or as text with a unit. In a text such as `"1KiB..1GiB"`,
+        each size is four times the previous size, and the end is the last size (default: 4 MiB, or
+        the size of a demand in bytes).
     ranks, wavelengths
-        Numbers of ranks and of wavelengths per fibre, in place of those of the fabric; all
+        Numbers of ranks, and of wavelengths per fibre, which replace the fabric's numbers. All
         combinations are compared.
     reconfiguration
-        Times from one setting to the next, in place of that of the fabric, such as `"10ns,1us"`; in
-        `"10ns..10ms"` they grow by 1, 2, 5, 10. Between two of them where the fastest kind of plan
-        changes, further times are computed until the change is known within 1 %.
+        Reconfiguration times, which replace the time of the fabric, such as `"10ns,1us"`. The times
+        of a range such as `"10ns..10ms"` grow by 1, 2, 5, 10. If the fastest kind of plan changes
+        between two times, further times are computed until the break-even is known within 1 %.
     root
-        The root rank of broadcast, reduce, gather and scatter.
+        The root rank of a broadcast, reduce, gather or scatter.
     demand
-        What each rank sends to each other in an all_to_all, as for `plan`; `sizes` scale it.
+        Bytes from each rank to each other rank in an all_to_all, as for `plan`. Each size in
+        `sizes` scales the demand.
     wavelength
-        Assignment of wavelengths, such as `first_fit`.
+        Algorithm that assigns wavelengths, such as `first_fit`.
     settings
         The simulator and its settings, as for `Plan.simulate`.
 
     Returns
     -------
     Comparison
-        `rows`, a `PlanRow` per fabric, algorithm and size, and `refusals`.
+        `rows` has a `PlanRow` per fabric, algorithm and size. `refusals` lists unsupported
+        algorithms.
 
     Raises
     ------
     OpticollError
-        As for `plan`. The attribute `field` names the argument at fault.
+        Any reason that `plan` lists. The attribute `field` names the wrong argument.
 
     Examples
     --------
@@ -240,7 +242,7 @@ def compare(
     """
     from opticoll.commands import compare
     from opticoll.inputs.scenarios import to_scenario
-    from opticoll.inputs.settings import given
+    from opticoll.inputs.settings import set_settings
     from opticoll.outputs.watch import Watch
 
     scenario = to_scenario(
@@ -255,7 +257,7 @@ def compare(
         root=root,
         demand=demand,
         wavelength=wavelength,
-        settings=given(settings),
+        settings=set_settings(settings),
     )
     result = compare.Comparison()
     result.rows.extend(compare.compare(scenario, result.refusals, Watch()))
@@ -270,35 +272,34 @@ def replan(
     size: str | int | None = None,
     **settings: Unpack[Settings],
 ) -> ReplanRow:
-    """Plans again on the fabric that failures leave, verifies the plan, and compares the times.
+    """Plans a collective again after failures, verifies the new plan, and compares the times.
 
     Parameters
     ----------
     plan
-        The plan on the fabric as it was.
+        The plan on the fabric before the failures.
     failed
-        What fails: `NIC of rank 3`, `0>1+5` or `cube 3` where messages share links, or
-        `members=0-11` for the ranks that are left; `broken=3-4` on a ring of wavelengths; on a
-        `wss_grid`
-        `dead_transceivers=5.row+9.column`, `dead_ports=row3.2` or nodes that are
-        `leaving=5+8-11`; several options with commas, or a list.
+        Failures, as one text or a list; commas separate several options. On electrical fabrics:
+        `NIC of rank 3`, `0>1+5` or `cube 3`, or `members=0-11` for the remaining ranks. On a WDM
+        ring: `broken=3-4`. On a `wss_grid`: `dead_transceivers=5.row+9.column`,
+        `dead_ports=row3.2`, or `leaving=5+8-11` for nodes that leave.
     algorithm
-        The algorithm on what is left (default: `auto`).
+        The algorithm on the damaged fabric (default: `auto`).
     size
-        Size for which both plans are timed, in bytes or as text with a unit (default: the size of
-        the plan).
+        Size for which both plans are timed, in bytes or as text with a unit (default: the plan's
+        size).
     settings
         The simulator and its settings, as for `Plan.simulate`.
 
     Returns
     -------
     ReplanRow
-        The numbers of the new plan, and the time of the old one.
+        The numbers of the new plan, and the time of the old plan.
 
     Raises
     ------
     OpticollError
-        A place is not on the fabric, the root has left, or a rank cannot be reached any more.
+        The fabric has no such part, the root has failed, or a rank cannot be reached any more.
 
     Examples
     --------
@@ -324,7 +325,7 @@ def bound(
     policy: str | None = None,
     paths: str | None = None,
 ) -> BoundsRow:
-    """Finds the throughput optimum of a collective, and the times that no plan goes below.
+    """Computes the throughput optimum of a collective, and lower bounds on the time of any plan.
 
     Parameters
     ----------
@@ -333,23 +334,23 @@ def bound(
     fabric
         The fabric.
     size
-        The size in bytes, or as text with a unit (default: 4MiB).
+        The size in bytes, or as text with a unit (default: 4 MiB).
     root
-        The root, of collectives that have one (default: 0).
+        The root rank, for collectives that have a root (default: 0).
     demand
-        Bytes of each pair of ranks, as for `plan`.
+        Bytes from each rank to each other rank, as for `plan`.
     policy, paths
-        The rules for which the bounds hold (default: those of the fabric).
+        Policy, and kind of routes, for which the bounds hold (default: the fabric's).
 
     Returns
     -------
     BoundsRow
-        The optimum as exact fractions in seconds for 10^9 bytes, and the bounds in seconds.
+        The optimum as exact fractions (seconds for 10^9 bytes), and the bounds in seconds.
 
     Raises
     ------
     OpticollError
-        An unknown collective or fabric, or a size that is none.
+        The collective or the fabric is unknown, or the size is invalid.
 
     Examples
     --------
@@ -358,35 +359,36 @@ def bound(
     >>> row.optimum, row.bounds[0].name, row.bounds[0].time_s
     ('8/25', 'bandwidth', 0.00032)
     """
-    given = {"policy": policy, "paths": paths}
-    rules = {name: value for name, value in given.items() if value}
-    asked = {"collective": collective, "fabric": fabric, "size": size, "root": root}
-    row: BoundsRow = one("bound", rules, demand=demand, **asked)
+    stated_rules = {"policy": policy, "paths": paths}
+    rules = {name: value for name, value in stated_rules.items() if value}
+    values = {"collective": collective, "fabric": fabric, "size": size, "root": root}
+    row: BoundsRow = one("bound", rules, demand=demand, **values)
     return row
 
 
 def tasks(fabric: FabricLike, tasks: Iterable[Task]) -> list[TaskRow]:
-    """Runs tasks on one `wss_grid`, where an arbiter admits each task when its ports are free.
+    """Runs tasks on one `wss_grid`; an arbiter admits a task as soon as its ports are free.
 
-    All plans are verified; that no two tasks share a switch port at one time is verified, too.
+    All plans are verified. The function also verifies that no two tasks use a switch port at the
+    same time.
 
     Parameters
     ----------
     fabric
-        The grid, its specification, or its file.
+        The grid, its specification or its file.
     tasks
-        Tasks, each an `opticoll.inputs.task_list.Task`: a collective on some nodes, carried out
-        in rounds.
+        Tasks of the class `opticoll.inputs.task_list.Task`: a collective on some nodes that is
+        repeated for a number of rounds.
 
     Returns
     -------
     list of TaskRow
-        A row per task with the times of its request, admission, start and end.
+        One row per task, with the times of its request, admission, start and end.
 
     Raises
     ------
     OpticollError
-        As for `plan`.
+        Any reason that `plan` lists.
 
     Examples
     --------

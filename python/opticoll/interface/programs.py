@@ -1,4 +1,4 @@
-"""Whole programs: replayed traces of MPI and iterations of training."""
+"""Functions for whole programs: replay of MPI traces, and iterations of training."""
 
 from __future__ import annotations
 
@@ -32,46 +32,47 @@ def replay(
     bursts: Mapping[str, str] | None = None,
     **settings: Unpack[Settings],
 ) -> ReplayRow:
-    r"""Replays the trace of an MPI program over a network.
+    r"""Replays the trace of an MPI program on a network.
 
     Parameters
     ----------
     trace
-        A trace that `read_trace` has read, or its file or folder.
+        A trace that `read_trace` returned, or the path of a trace file or folder.
     fabric
-        A fabric, its specification or file, a graph of NetworkX, or a cost model such as
+        A fabric, its specification or file, a NetworkX graph, or a cost model such as
         `hockney:latency=1us,rate=10Gb/s` (`zero`, `hockney`, `loggp`, `lightpath_grid`).
     collectives
-        The algorithm of each collective by its name, such as `{"all_reduce": "ring"}`; the other
-        collectives have `auto`, the fastest plan found for their ranks and their size.
+        Algorithms by name of the collective, such as `{"all_reduce": "ring"}`. Other collectives
+        use `auto`, the fastest plan found for their ranks and their size.
     cpu_factor
-        Factor of local work, such as `0.5` or `1/3`; of some ranks as `"1,3=1.5,8-15=2"`, in which
-        a plain number is for all other ranks, or as a mapping such as `{3: 1.5, "8-15": 2}`.
+        Factor on the duration of local work, such as `0.5` or `1/3`. Ranks may have factors of
+        their own: `"1,3=1.5,8-15=2"`, or a mapping such as `{3: 1.5, "8-15": 2}`. A number without
+        ranks is for all other ranks.
     eager
-        Largest message that leaves before its receive has begun: a size, `all` or `none`.
+        Largest message that is sent before its receive is posted: a size, `all` or `none`.
     end_overhead
-        Time that a rank spends on each message sent and received, such as `500ns`.
+        CPU time of a rank for each message that it sends or receives, such as `500ns`.
     operations_per_second
         Rate of floating-point operations, for traces that count operations instead of time.
     timeline
-        Whether the `outcome` of the row has the begin and the end of every call.
+        Whether the row's `outcome` records the start and the end of every call.
     bursts
-        Settings of circuits and of bursts by name, for a network of bursts in which each message
-        asks for a circuit. `fabric` is then a network as for the function `bursts`; `offered_load`
-        is 0 by default.
+        Settings of circuits and bursts by name. If given, each message requests a circuit of a
+        burst-switched network. Then `fabric` is a network as for the function `bursts`, and
+        `offered_load` is 0 by default.
     settings
         The simulator and its settings, as for `Plan.simulate`.
 
     Returns
     -------
     ReplayRow
-        The time of the program and its parts, in seconds, with the `outcome`.
+        The time of the program and its components, in seconds, with the `outcome`.
 
     Raises
     ------
     OpticollError
-        The file is not a trace; a network, algorithm or setting is unknown; or the program cannot
-        continue, such as a receive without a send.
+        The file is no trace; a network, algorithm or setting is unknown; or the program cannot
+        continue, for example because a receive has no send.
 
     Examples
     --------
@@ -116,58 +117,58 @@ def train(
     reconfigure: str | None = None,
     **settings: Unpack[Settings],
 ) -> TrainingRow:
-    """Times an iteration of training, and the part of it that waits for the network.
+    """Times an iteration of training, and the time for which it waits for the network.
 
     Parameters
     ----------
     model
-        A model such as `resnet50` or `gpt:layers=12,width=768` (see `opticoll list models`); None
-        with a profile.
+        A model such as `resnet50` or `gpt:layers=12,width=768` (see `opticoll list models`). None
+        if `profile` is given.
     fabric
-        The fabric, its specification, its file, or a graph of NetworkX; its ranks are the devices.
+        The fabric, its specification, its file, or a NetworkX graph; its ranks are the devices.
     batch
-        Samples per replica of the model and iteration, which is a device unless groups of ranks
-        divide the model; a profile may contain it.
+        Number of samples that each replica of the model processes per iteration (default: the
+        number in the profile). A replica is one device, or a group of ranks that divide the model.
     device, throughput
         The device, such as `a100:efficiency=0.4`, or a measured throughput of one device, such as
         `50TFLOP/s` or `1100images/s` (default: the first device of `opticoll list devices`).
     profile
-        A file of measured layers, in place of model and device (see
+        A file of measured layers, which replaces model and device (see
         `opticoll.inputs.layer_profile`).
     device_memory
         Memory of a device, such as `80GB` (default: the memory of the device).
     algorithm
-        Algorithm of the all_reduce, as for `plan`; `A+B` is a reduce_scatter by A and then an
-        all_gather by B (default: `auto` for each size of a bucket).
+        Algorithm of the all_reduce, as for `plan`. `A+B` is a reduce_scatter by A followed by an
+        all_gather by B (default: `auto`, for each size of a bucket).
     gradients
         Number format of gradients on the network: `float32`, `float16` or `bfloat16`.
     buckets
-        How gradients are grouped: `tensor`, `all`, `ddp` (1 MiB, then 25 MiB) or a size such as
+        Grouping of gradients: `tensor`, `all`, `ddp` (1 MiB, then 25 MiB) or a size such as
         `25MiB`.
     overlap
-        Whether buckets are sent during the backward pass.
+        Whether the network sends buckets while the backward pass computes.
     epochs, samples
-        Length of the training: number of epochs, and samples of an epoch.
+        Length of the training: the number of epochs, and the number of samples per epoch.
     wavelength
-        Assignment of wavelengths, such as `first_fit`.
+        Algorithm that assigns wavelengths, such as `first_fit`.
     tensor_parallel, pipeline_parallel, data_parallel, expert_parallel
-        Numbers of ranks that divide each matrix, of stages, of replicas of the model, and of
-        replicas that divide the experts. If any of these or of the following is given, groups of
-        ranks divide the model, and the row has `groups`.
+        Number of ranks that divide each matrix, of pipeline stages, of replicas of the model, and
+        of replicas that divide the experts. If any of these options or of the options below is
+        given, groups of ranks divide the model, and the row has `groups`.
     expert_skew, capacity_factor
-        Skew of tokens among experts, `zipf:exponent=...,seed=...` or the name of a .csv file, and
-        the capacity of an expert as a multiple of its even share.
+        Distribution of tokens over experts: `zipf:exponent=...,seed=...` or a .csv file. The
+        capacity of an expert is a multiple of its even share of the tokens.
     sharded
-        Stage of ZeRO, 0 to 3: what replicas divide.
+        Stage of ZeRO, 0 to 3, which determines the data that replicas divide among themselves.
     micro_batches
-        Number of micro-batches of an iteration (default: 1; in a pipeline one for each sample).
+        Number of micro-batches per iteration (default: 1; in a pipeline one per sample).
     collectives
-        Algorithms of the collectives of groups by their names (default: `auto`).
+        Algorithms of the groups' collectives, by name of the collective (default: `auto`).
     contention
-        `simulated`, or `none`: each group is timed as if it were alone.
+        `simulated`: groups compete for the network. `none`: each group is timed alone.
     reconfigure
-        What the settings of a `circuit_switch` are planned for: each exchange among experts
-        (`layer`), all of an `iteration` together, or none (`never`).
+        Traffic for which circuits of a `circuit_switch` are planned: each exchange among experts
+        (`layer`), all exchanges of an `iteration` together, or none (`never`).
     settings
         The simulator and its settings, as for `Plan.simulate`.
 
@@ -179,8 +180,8 @@ def train(
     Raises
     ------
     OpticollError
-        As for `plan`; the model or device is unknown, the file is not a profile, or arguments do
-        not go together.
+        Any reason that `plan` lists, the model or device is unknown, the file is no profile, or
+        arguments contradict each other.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Output of commands: rows, their text, and the proof of a plan."""
+"""Output of commands: rows, their text, and the verifier's results."""

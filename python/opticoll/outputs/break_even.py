@@ -1,7 +1,7 @@
-"""The fastest plan over the reconfiguration time or the size, and the points at which it changes.
+"""Fastest plans by reconfiguration time or size, and the values at which the fastest plan changes.
 
 Plans that differ only in numbers of their options, such as `shifts:shifts=1x15x11` and
-`shifts:shifts=1x12`, are of one kind: the planner chose the numbers for the time at hand.
+`shifts:shifts=1x12`, are of the same kind, since the planner adapts the numbers to the time.
 
 >>> row = {"verified": True, "fabric": "circuit_switch:ranks=4", "size_bytes": 8}
 >>> at = lambda time, name, took: row | {
@@ -26,7 +26,7 @@ from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, human_time
 
 MAX_BREAK_EVEN_RATIO = 1.01
-"""Ratio of the times on both sides of a break-even, down to which the break-even is refined."""
+"""Maximum ratio of the times just above and below a break-even; larger gaps are refined."""
 
 WORD = re.compile(r"[a-z_]+")
 
@@ -38,7 +38,7 @@ Case = tuple[str, int]
 
 
 def kind(row: Row) -> str:
-    """Returns the plan of a row without the numbers in its options.
+    """Returns a row's kind of plan: its specification without the numbers in options.
 
     >>> kind({"chosen": "switch_configurations:algorithm=swing,configurations=one"})
     'switch_configurations:algorithm=swing,configurations=one'
@@ -52,7 +52,7 @@ def kind(row: Row) -> str:
 
 @lru_cache(maxsize=4096)
 def without_time(fabric: str) -> str:
-    """Returns the specification with a reconfiguration time of 0, if the fabric has such a time."""
+    """Returns the fabric's specification with its reconfiguration time, if any, set to 0."""
     whole = Fabric(fabric)
     has_time = "reconfiguration" in whole.options
     return whole.with_options(reconfiguration="0s").spec if has_time else fabric
@@ -74,7 +74,7 @@ def _time_ps(row: Row) -> int:
 
 
 def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
-    """Returns rows of each fabric and size with several reconfiguration times, and all others."""
+    """Groups rows by fabric and size if reconfiguration times vary; returns other rows apart."""
     if len({row.get("fabric_reconfiguration_s") for row in rows} - {None}) < 2:
         return [], list(rows)
     cases = _cases(rows).values()
@@ -85,7 +85,7 @@ def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
 
 @dataclass(frozen=True)
 class Lead:
-    """Fastest verified plan at a reconfiguration time in picoseconds, or at a size in bytes."""
+    """Fastest verified plan; `at` is a reconfiguration time in picoseconds, or a size in bytes."""
 
     at: int
     row: Row
@@ -106,9 +106,9 @@ def _plan(row: Row) -> tuple[str, int | None]:
 
 
 def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[Lead]:
-    """Returns the fastest plan at each reconfiguration time, or other place, in increasing order.
+    """Returns the fastest plan at each value of `place`, such as reconfiguration times, ascending.
 
-    Among equally fast plans the previous leader is preferred, then a plan of the same kind, then
+    Among equally fast plans, the previous winner is preferred, then a plan of the same kind, then
     the plan with the shortest name.
     """
     by_place: dict[int, list[Row]] = {}
@@ -124,33 +124,32 @@ def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[L
             (_plan(row) != before, kind(row) != before[0], len(row["chosen"]), row["chosen"])
             for row in equal
         ]
-        best = equal[order.index(min(order))]
-        leading.append(Lead(at, best))
+        preferred = equal[order.index(min(order))]
+        leading.append(Lead(at, preferred))
     return leading
 
 
 def refined(
     rows: Sequence[Of], compute: Callable[[str, int, list[str]], Iterable[Of]]
 ) -> Iterator[Of]:
-    """Yields rows at further reconfiguration times until changes of the lead are known within 1 %.
+    """Yields rows at further reconfiguration times until each break-even is known within 1 %.
 
-    The lead changes to another kind of plan, or to another number of reconfigurations.
-
-    `compute` makes the rows on a fabric, for a size, by the algorithms that lead at some known
-    time.
+    At a break-even, the fastest plan changes its kind or its number of reconfigurations. `compute`
+    returns the rows for a fabric and a size by some algorithms: those that are the fastest at some
+    time so far.
     """
     for (fabric, size_bytes), case_rows in _cases(rows).items():
-        known = list(case_rows)
+        all_rows = list(case_rows)
         names = list(dict.fromkeys(lead.row["algorithm"] for lead in leads(case_rows)))
-        while middle := _widest(leads(known)):
+        while middle := _widest(leads(all_rows)):
             further = Fabric(fabric).with_options(reconfiguration=format_time(middle)).spec
             for row in compute(further, size_bytes, names):
-                known.append(row)
+                all_rows.append(row)
                 yield row
 
 
 def _widest(leading: Sequence[Lead]) -> int | None:
-    """Returns the middle of the first interval that is too wide and changes the lead, or None."""
+    """Returns the middle of the first interval that is too wide around a break-even, or None."""
     for low, high in pairwise(leading):
         start = max(low.at, 1)
         middle = _rounded(math.sqrt(start * high.at))
@@ -169,22 +168,22 @@ def _rounded(time_ps: float) -> int:
 
 
 def runs(leading: Sequence[Lead]) -> list[list[Lead]]:
-    """Returns runs of consecutive leads of the same kind."""
+    """Groups consecutive winners of the same kind."""
     return [list(run) for _, run in groupby(leading, key=lambda lead: lead.kind)]
 
 
 def break_evens(leading: Sequence[Lead]) -> list[Lead]:
-    """Returns the leads at which the kind of plan changes."""
+    """Returns the winners at which the kind of plan changes."""
     return [now for before, now in pairwise(leading) if now.kind != before.kind]
 
 
 def fabric_words(fabric: str) -> str:
-    """Returns the name of a fabric in titles, without its reconfiguration time."""
+    """Returns a fabric's name for titles, without its reconfiguration time."""
     return fabric_text(without_time(fabric)).replace(",reconfiguration=0s", "")
 
 
 def spans(leading: Sequence[Lead]) -> str:
-    """Returns a sentence with the kind of plan that leads in each range."""
+    """Returns a sentence with the fastest kind of plan in each range."""
     overtaking = break_evens(leading)
     if not overtaking:
         return f"fastest at all these times: {leading[0].kind}"

@@ -1,4 +1,4 @@
-"""Circuit settings of a plan: circuits that are up together, and the slots in which they are up.
+"""Configurations of a plan's circuits: sets of circuits that are up at the same time.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "circuit_switch:ranks=4", "ring", size="1KiB")
@@ -16,36 +16,40 @@ from opticoll._core import BESIDE, Plan
 
 @dataclass(frozen=True)
 class CircuitSetting:
-    """Circuits that are up together, and the first and last slot in which they are."""
+    """Configuration: circuits that are up at the same time, and its first and last slot."""
 
     first: int
     last: int
     peers: dict[tuple[int, int], int]
-    """Rank at the other end, by rank and port; for circuits in one direction, by sending port."""
+    """Rank at the other end, by rank and port; for one-way circuits by the sending rank and
+    port."""
 
 
 def settings(plan: Plan) -> list[CircuitSetting]:
-    """Returns the settings of a plan: maximal runs of slots without a change of circuits."""
+    """Returns a plan's configurations: maximal ranges of slots without a change of circuits."""
     listed: list[CircuitSetting] = []
-    held: dict[tuple[str, int, int], int] = {}
+    current: dict[tuple[str, int, int], int] = {}
     for slot in range(plan.slots):
         peers, ends = circuits(plan, slot)
         if not peers:
             continue
-        if listed and all(held.get(port, peer) == peer for port, peer in ends.items()):
+        if listed and all(current.get(port, peer) == peer for port, peer in ends.items()):
             last = listed[-1]
             listed[-1] = CircuitSetting(last.first, slot, last.peers | peers)
-            held |= ends
+            current |= ends
         else:
             listed.append(CircuitSetting(slot, slot, peers))
-            held = ends
+            current = ends
     return listed
 
 
 def circuits(
     plan: Plan, slot: int
 ) -> tuple[dict[tuple[int, int], int], dict[tuple[str, int, int], int]]:
-    """Returns the ranks at the other ends of the ports used in a slot: ports drawn, and all."""
+    """Returns the rank at the other end of each port that a slot uses.
+
+    The first dictionary has the ports that figures show, the second has all ports.
+    """
     hops = plan.hop_columns(slot)
     one_way = len(hops["transfer"]) > 0
     columns = hops if one_way else plan.slot_columns(slot)

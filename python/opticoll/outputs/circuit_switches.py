@@ -1,4 +1,4 @@
-"""Circuit switches that join parts of a fabric, and the ports that a change reconnects.
+"""Circuit switches that connect parts of a fabric, and changes of their connections.
 
 >>> from opticoll import Fabric
 >>> whole = Fabric("ocs_torus:dims=4x4x8,spares=1")
@@ -21,10 +21,10 @@ from opticoll.outputs.rows import Length, Row, means
 Of = TypeVar("Of")
 
 MAX_SETS = 12
-"""Maximum number of groups of equal switches in text."""
+"""Maximum number of groups of equal switches in the text output."""
 
 MAX_CIRCUITS = 4
-"""Maximum number of circuits of a switch in text."""
+"""Maximum number of circuits of a switch in the text output."""
 
 
 class CircuitRow(Row):
@@ -47,11 +47,11 @@ class RematchedRow(Row):
 
     name: str = means("Name of the switch: its axis, and the place of its fibres on a face")
     before: list[CircuitRow] = means("Circuits that the switch no longer has")
-    now: list[CircuitRow] = means("Circuits that the switch has in their place")
+    now: list[CircuitRow] = means("Circuits that replace them")
 
 
 def switches(fabric: Fabric) -> list[SwitchRow]:
-    """Returns all switches of a fabric, by number."""
+    """Returns all circuit switches of a fabric, ordered by number."""
     return [
         SwitchRow(name=name, circuits=[_circuit(pair) for pair in joined])
         for name, joined in fabric.switches
@@ -59,7 +59,7 @@ def switches(fabric: Fabric) -> list[SwitchRow]:
 
 
 def rematched(before: Fabric, now: Fabric) -> list[RematchedRow]:
-    """Returns the switches that join other ports on another fabric with the same switches."""
+    """Returns the switches whose connections differ between two fabrics with the same switches."""
     changes = []
     for (name, earlier), (_, later) in zip(before.switches, now.switches, strict=True):
         gone = [_circuit(pair) for pair in earlier if pair not in later]
@@ -70,7 +70,7 @@ def rematched(before: Fabric, now: Fabric) -> list[RematchedRow]:
 
 
 def fibres(changes: list[RematchedRow]) -> int:
-    """Returns the number of fibres that are reconnected."""
+    """Returns the number of fibres that the changes reconnect."""
     used = [
         {port for circuit in circuits for port in circuit.ports}
         for change in changes
@@ -80,7 +80,7 @@ def fibres(changes: list[RematchedRow]) -> int:
 
 
 def switch_lines(fabric: Fabric) -> str:
-    """Returns the switches of a fabric as text, with equal switches on one line."""
+    """Returns the switches of a fabric as text; switches with equal connections share a line."""
     rows = switches(fabric)
     ports = plural(fabric.switch_ports, "port")
     cells = [
@@ -92,7 +92,10 @@ def switch_lines(fabric: Fabric) -> str:
 
 
 def change_lines(changes: list[RematchedRow], count: int) -> str:
-    """Returns the changed switches of `count` switches as text, with equal changes on one line."""
+    """Returns changed switches as text; switches with equal changes share a line.
+
+    `count` is the total number of switches.
+    """
     if not changes:
         return f"none of {count} circuit switches changes"
     cells = [
@@ -105,7 +108,7 @@ def change_lines(changes: list[RematchedRow], count: int) -> str:
 
 
 def _alike(rows: Sequence[Of], key: Callable[[Of], Any]) -> list[tuple[Any, list[Of]]]:
-    """Returns runs of consecutive rows with the same key."""
+    """Groups consecutive rows that have the same key."""
     return [(same_key, list(same)) for same_key, same in groupby(rows, key)]
 
 

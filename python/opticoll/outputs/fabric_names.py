@@ -1,4 +1,4 @@
-"""Names of fabrics in titles, tables and figures."""
+"""Short names of fabrics for titles, tables and figures."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def fabric_text(spec: str) -> str:
     'custom (1 switch, 2 cables; rate 9Gb/s for 1 cable, latency 0s)'
     """
     family, _, options = spec.partition(":")
-    given = dict(option.partition("=")[::2] for option in options.split(","))
-    if family != "custom" or "links" not in given:
+    stated = dict(option.partition("=")[::2] for option in options.split(","))
+    if family != "custom" or "links" not in stated:
         return spec
     file, in_file = CUSTOM_FILES.get(spec, (family, {"rate", "latency"}))
-    cables = [cable.split("@")[1:] for cable in given["links"].split("+")]
-    size = _counted(given.get("switches", "0"), "switch", "switches")
+    cables = [cable.split("@")[1:] for cable in stated["links"].split("+")]
+    size = _counted(stated.get("switches", "0"), "switch", "switches")
     size += _counted(str(len(cables)), "cable", "cables")
     shared = []
     for option, unit in (("rate", r"[bB]/s$"), ("latency", r"[0-9][munp]?s$")):
         others = sum(not any(re.search(unit, text) for text in cable) for cable in cables)
-        if others and option in given:
+        if others and option in stated:
             default = "" if option in in_file else "default "
             of = " and ".join(_counted(str(others), "cable", "cables"))
             of = f" for {of}" if others < len(cables) else ""
-            shared.append(f"{default}{option} {given[option]}{of}")
+            shared.append(f"{default}{option} {stated[option]}{of}")
     return f"{file} ({'; '.join(filter(None, [', '.join(size), ', '.join(shared)]))})"
 
 
@@ -44,10 +44,10 @@ def _counted(number: str, singular: str, plural: str) -> list[str]:
 
 
 def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict[str, str]:
-    """Returns short names of fabrics: the family, and the options in which fabrics of it differ.
+    """Returns short names by fabric: the family, and options that differ within the family.
 
-    Options in `without` are left out, so that fabrics may share a name. Custom fabrics are named by
-    their files, or in words.
+    Options in `without` are left out, so several fabrics may get the same name. Custom fabrics are
+    named by their files, or by their summaries.
 
     >>> fabric_labels(["crossbar:ranks=4,rate=1Gb/s", "torus:dims=4x4,a=1", "torus:dims=8x2,a=1"])
     {'crossbar:ranks=4,rate=1Gb/s': 'crossbar', 'torus:dims=4x4,a=1': 'torus:dims=4x4', \
@@ -56,8 +56,8 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
     families: dict[str, dict[str, list[str]]] = {}
     for spelling in spellings:
         family, _, options = spelling.partition(":")
-        kept = [part for part in options.split(",") if part.partition("=")[0] not in without]
-        families.setdefault(family, {})[spelling] = kept
+        stated = [part for part in options.split(",") if part.partition("=")[0] not in without]
+        families.setdefault(family, {})[spelling] = stated
     labels: dict[str, str] = {}
     for family, members in families.items():
         if family == "custom":
@@ -66,9 +66,11 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
             distinct = (names for names in (files, texts) if len({*names.values()}) == len(members))
             labels |= next(distinct, {spelling: spelling for spelling in members})
             continue
-        for spelling, kept in members.items():
+        for spelling, stated in members.items():
             differing = [
-                option for option in kept if not all(option in other for other in members.values())
+                option
+                for option in stated
+                if not all(option in other for other in members.values())
             ]
             labels[spelling] = f"{family}:{','.join(differing)}" if differing else family
     return labels

@@ -27,7 +27,7 @@ TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "p
 def align(
     rows: Sequence[Sequence[str]], heading: Sequence[str] | None = None, right: Iterable[int] = ()
 ) -> str:
-    """Returns a table with aligned columns; `right` holds the indices of right-aligned columns."""
+    """Returns rows as a table; `right` are the indices of right-aligned columns."""
     lines = [[*map(escaped, line)] for line in [*([] if heading is None else [heading]), *rows]]
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     rightwards = set(right)
@@ -56,7 +56,7 @@ def human_seconds(seconds: float) -> str:
 
 
 def duration(time_s: float) -> str:
-    """Returns a time with four significant digits, in minutes, hours or days if it is long.
+    """Returns a time with four significant digits, in minutes, hours or days if the time is long.
 
     >>> duration(0.0122673), duration(7200)
     ('12.27 ms', '2.000 h')
@@ -86,13 +86,14 @@ READINGS: dict[str, Callable[[Any], str]] = {
     "bit/s": format_rate,
     "%": "{:.1%}".format,
 }
-"""Functions that write a number for people, by unit."""
+"""Functions that convert a number to text for people, by unit of the number."""
 
 
 def uses_decimal_units(sizes_bytes: Iterable[float]) -> bool:
-    """Returns whether sizes shown together are written in kB, MB and GB.
+    """Returns whether sizes are shown in kB, MB and GB rather than in KiB, MiB and GiB.
 
-    They are if all are whole multiples of 1000 bytes and some are not multiples of 1024 bytes.
+    Decimal units are used if all sizes are multiples of 1000 bytes and not all are multiples of
+    1024 bytes.
 
     >>> uses_decimal_units([100_000, 6_400_000]), uses_decimal_units([1024, 1_024_000])
     (True, False)
@@ -102,7 +103,7 @@ def uses_decimal_units(sizes_bytes: Iterable[float]) -> bool:
 
 
 def size_names(sizes_bytes: Iterable[int]) -> dict[int, str]:
-    """Returns the exact text of sizes shown together, all in binary or all in decimal units.
+    """Returns the exact text of each size, all in binary units or all in decimal units.
 
     >>> size_names([400_000, 6_400_000])
     {400000: '400kB', 6400000: '6400kB'}
@@ -120,7 +121,7 @@ def describe_size(size_bytes: int, convention: str) -> str:
 
 
 def labelled(label: str, lines: Sequence[str]) -> list[list[str]]:
-    """Returns rows of lines, with a label in front of the first line."""
+    """Returns the rows of a text block, with `label` in front of the first line."""
     return [["" if number else label, line] for number, line in enumerate(lines)]
 
 
@@ -129,13 +130,13 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def and_more(count: int, most: int, what: str = "") -> list[str]:
-    """Returns a line with the number of items beyond the `most` that are printed, or no line."""
-    return [f"and {count - most} more{what} (all of them with --json)"] if count > most else []
+def and_more(count: int, most: int, noun: str = "") -> list[str]:
+    """Returns a line with the number of items that are not printed; no line if all are."""
+    return [f"and {count - most} more{noun} (all of them with --json)"] if count > most else []
 
 
 def wrapped(paragraphs: Sequence[str], margin: int) -> list[str]:
-    """Returns paragraphs wrapped to lines of at most 100 characters, indented by a margin."""
+    """Wraps paragraphs to lines of at most 100 characters, indented by `margin` blanks."""
     first, later = " " * margin, " " * (margin + 2)
     return [
         line

@@ -1,8 +1,8 @@
 """Linear program of a maximum concurrent flow, solved by HiGHS (extra `lp`).
 
-A block goes from each source to each destination at once; the least time is the optimum. The
-result of HiGHS is not trusted: the multipliers of the links become whole numbers, from which
-the core computes an exact lower bound on the time of any plan.
+All sources send their blocks to all destinations at the same time; the shortest possible time is
+the optimum. The result of HiGHS is not trusted: its multipliers of links are rounded to whole
+numbers, from which the core computes an exact lower bound on the time of any plan.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from typing import Any, NamedTuple
 from opticoll import _core
 
 MAX_VARIABLES = 20_000
-"""Maximum number of variables: simplex takes 1 s for 20,000, 7 s for 25,600, 90 s for 60,000."""
+"""Maximum number of variables; solving takes 1 s for 20,000, 7 s for 25,600, 90 s for 60,000."""
 
 MAX_RELATIVE_DIFFERENCE = 1e-9
 """Relative difference up to which a time of HiGHS and an exact time count as equal."""
 
 DENOMINATORS = (1, 12, 60, 840, 27720, 10**6)
-"""Maximum denominators of the fractions to which multipliers are rounded."""
+"""Maximum denominators of fractions that approximate multipliers, tried in this order."""
 
 
 class Proved(NamedTuple):
-    """Best bound that multipliers prove, in seconds for a block of 10^9 bytes."""
+    """Greatest proved lower bound, in seconds for a block of 10^9 bytes, and its proof."""
 
     bound: Fraction
     multipliers: list[int]
-    """Multipliers of the links, as whole multiples of one unit."""
+    """Multiplier of each link, as a whole multiple of a common unit."""
     is_optimum: bool
-    """True if some routes reach the bound, up to rounding by HiGHS."""
+    """True if some routes reach the bound, up to the rounding of HiGHS."""
 
 
 def is_small(fabric: _core.Fabric) -> bool:
-    """Returns whether an all_to_all's program (a variable per rank and arc) is small enough."""
+    """Returns whether an all_to_all's program has few enough variables (ranks times arcs)."""
     return fabric.electrical and fabric.ranks * fabric.link_count <= MAX_VARIABLES
 
 
 def optimum(fabric: _core.Fabric, kind: str, root: int) -> Proved | None:
-    """Returns the proved bound, or None if HiGHS is not installed or the program is too large."""
+    """Returns the proved bound; None if HiGHS is not installed or the program is too large."""
     return _solved(fabric.spec, kind, root)
 
 
@@ -63,37 +63,37 @@ def _solved(spec: str, kind: str, root: int) -> Proved | None:
     if solved is None:
         return None
     time, multipliers = solved
-    best: tuple[Fraction, list[int]] | None = None
+    best_bound: tuple[Fraction, list[int]] | None = None
     for lengths in whole(multipliers):
         ratio = _core.concurrent_flow_bound(kind, fabric, lengths, root)
-        # The input of a rank holds a block for each rank.
+        # The input of a rank contains a block for each rank.
         blocks = fabric.ranks if kind == "all_to_all" else 1
-        if ratio is not None and (best is None or Fraction(*ratio) * blocks > best[0]):
-            best = Fraction(*ratio) * blocks, lengths
-    if best is None:
+        if ratio is not None and (best_bound is None or Fraction(*ratio) * blocks > best_bound[0]):
+            best_bound = Fraction(*ratio) * blocks, lengths
+    if best_bound is None:
         return None
-    return Proved(*best, float(best[0]) >= time * (1 - MAX_RELATIVE_DIFFERENCE))
+    return Proved(*best_bound, float(best_bound[0]) >= time * (1 - MAX_RELATIVE_DIFFERENCE))
 
 
 @contextmanager
 def _redirected_to_standard_error() -> Iterator[None]:
-    """Redirects a C library's output to standard error; standard output is for results."""
+    """Redirects a C library's output to standard error, as standard output is for results."""
     try:
-        kept = os.dup(1)
+        saved = os.dup(1)
         os.dup2(2, 1)
-    except OSError:  # one of the two streams is closed
+    except OSError:  # standard output or standard error is closed
         yield
         return
     try:
         yield
     finally:
         ctypes.CDLL(None).fflush(None)
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(saved, 1)
+        os.close(saved)
 
 
 def whole(multipliers: list[float]) -> Iterator[list[int]]:
-    """Yields approximations of the multipliers by whole numbers, simple ones first."""
+    """Yields approximations of the multipliers by whole numbers, with small numbers first."""
     most = max(multipliers)
     if most <= 0:
         return
@@ -106,9 +106,9 @@ def whole(multipliers: list[float]) -> Iterator[list[int]]:
 
 
 class Program:
-    """Linear program: the flow of each source over each arc, and the time, which is minimized.
+    """Linear program: its variables are each source's flow over each arc, and the time.
 
-    A half-duplex link is two arcs that share its rate.
+    A half-duplex link is represented by two arcs that share its rate.
     """
 
     def __init__(self, fabric: _core.Fabric, kind: str, root: int) -> None:
@@ -124,23 +124,23 @@ class Program:
         self.variables = len(self.demands) * len(self.arcs)
 
     def solve(self, highspy: Any) -> tuple[float, list[float]] | None:
-        """Returns the time in seconds for a block of 10^9 bytes, and a multiplier for each link."""
+        """Returns the time in seconds for a block of 10^9 bytes, and one multiplier per link."""
         model = highspy.Highs()
         model.setOptionValue("output_flag", False)
         model.setOptionValue("threads", 1)
         infinity = highspy.kHighsInf
-        # Rows: the amount of each source that each vertex keeps, then the load of each link minus
-        # its rate times the time.
+        # First the rows of flow conservation: the amount that each vertex keeps of each source.
+        # Then a row per link: the link's load minus its rate times the time.
         for source, wanted in self.demands.items():
             for vertex in range(self.vertices):
                 if vertex != source:
-                    kept = float(vertex in wanted)
-                    model.addRow(kept, kept, 0, [], [])
+                    amount = float(vertex in wanted)
+                    model.addRow(amount, amount, 0, [], [])
         first_link = len(self.demands) * (self.vertices - 1)
         for _ in self.rates:
             model.addRow(-infinity, 0.0, 0, [], [])
         for place, source in enumerate(self.demands):
-            # A source has no row for itself.
+            # No row describes a source's own flow at the source.
             first = place * (self.vertices - 1)
             for start, end, link in self.arcs:
                 rows, values = [first_link + link], [1.0]
@@ -159,7 +159,7 @@ class Program:
 
 
 def demands(kind: str, ranks: int, root: int) -> dict[int, set[int]]:
-    """Returns the destinations of blocks by source."""
+    """Returns the set of destinations of each source's blocks."""
     everyone = set(range(ranks))
     if kind == "all_to_all":
         return {source: everyone - {source} for source in everyone}

@@ -1,4 +1,4 @@
-"""Throughput optimum of a collective on a fabric of links, as an exact fraction.
+"""Throughput optimum of a collective on an electrical fabric, as an exact fraction.
 
 >>> from opticoll import Fabric
 >>> torus = Fabric("torus:dims=4x4,rate=8Gb/s")
@@ -22,17 +22,17 @@ GIGABYTE = 10**9
 
 
 def optimum(kind: str, fabric: Fabric, root: int = 0) -> tuple[Fraction | None, Fraction | None]:
-    """Returns the lower bound and the best known time in seconds for a block of 10^9 bytes.
+    """Returns the lower bound and the shortest known time, in seconds for a block of 10^9 bytes.
 
-    For broadcast, reduce and all_reduce the vector has 10^9 bytes. None stands for an unknown time.
-    For an all_to_all, the linear program (extra `lp`) closes the gap that the core leaves.
+    For broadcast, reduce and all_reduce, the vector has 10^9 bytes. None is an unknown time. For an
+    all_to_all, the linear program (extra `lp`) narrows the gap that the core leaves.
     """
-    known = _core.throughput_optimum(kind, fabric, root)
-    if known is None:
+    bounds = _core.throughput_optimum(kind, fabric, root)
+    if bounds is None:
         return None, None
-    # The input of a rank holds a block for each rank.
+    # The input of a rank contains a block for each rank.
     blocks = fabric.ranks if kind in ("reduce_scatter", "all_to_all") else 1
-    least, most = (None if bound is None else Fraction(*bound) * blocks for bound in known)
+    least, most = (None if bound is None else Fraction(*bound) * blocks for bound in bounds)
     if kind == "all_to_all" and least is not None and least != most:
         proved = linear_program.optimum(fabric, kind, root)
         if proved is not None and proved.bound >= least:
@@ -41,7 +41,7 @@ def optimum(kind: str, fabric: Fabric, root: int = 0) -> tuple[Fraction | None, 
 
 
 class ProvedTime(NamedTuple):
-    """Lower bound on an all_to_all's time in picoseconds, and multipliers that prove the bound."""
+    """Lower bound on an all_to_all's time in picoseconds, and the multipliers that prove it."""
 
     time_ps: int
     multipliers: list[int]
@@ -52,15 +52,15 @@ ALL_AT_ONCE = "the links carry all messages at once, whatever ways these take"
 
 
 def proved_time(kind: str, fabric: Fabric, size_bytes: int) -> ProvedTime | None:
-    """Returns a lower bound on the time of any plan from the linear program.
+    """Returns a lower bound on the time of any plan, from the linear program.
 
-    None if the bound is no better than the core's: the extra `lp` is not installed, the program is
-    too large, or the core knows the optimum.
+    Returns None if the extra `lp` is not installed, if the program is too large, or if the core
+    knows the optimum.
     """
     if kind != "all_to_all" or not linear_program.is_small(fabric):
         return None
-    known = _core.throughput_optimum(kind, fabric) or (None, None)
-    least, most = (None if bound is None else Fraction(*bound) for bound in known)
+    bounds = _core.throughput_optimum(kind, fabric) or (None, None)
+    least, most = (None if bound is None else Fraction(*bound) for bound in bounds)
     if least is None or least == most:
         return None
     proved = linear_program.optimum(fabric, kind, 0)
@@ -71,7 +71,7 @@ def proved_time(kind: str, fabric: Fabric, size_bytes: int) -> ProvedTime | None
 
 
 def seconds(least: Fraction | None, most: Fraction | None) -> str | None:
-    """Returns the optimum as text, or None if it is unknown."""
+    """Returns the optimum as text, as a range if the bounds differ; None if it is unknown."""
     if least is None:
         return None
     if least == most:
@@ -80,7 +80,7 @@ def seconds(least: Fraction | None, most: Fraction | None) -> str | None:
 
 
 def exact(time_s: Fraction) -> str:
-    """Returns seconds as a fraction, followed by a decimal number unless the fraction is whole.
+    """Returns seconds as a fraction, with a decimal number if the fraction is not whole.
 
     >>> exact(Fraction(35, 8376)), exact(Fraction(5))
     ('35/8376 s (4.179 ms)', '5 s')
@@ -89,13 +89,13 @@ def exact(time_s: Fraction) -> str:
 
 
 def unit(kind: str) -> str:
-    """Returns the amount of data for which the optimum of a collective is stated."""
+    """Returns the amount of data to which a collective's optimum refers, as text."""
     whole = "vector" if kind in ("all_reduce", "broadcast", "reduce") else "block"
     return f"for a {whole} of 1 GB"
 
 
 def before_and_now(kind: str, fabric: Fabric, root: int = 0) -> str | None:
-    """Returns the optimum of a damaged fabric, and that of the intact fabric, as text."""
+    """Returns the optimum of a damaged fabric and the optimum of the intact fabric, as text."""
     now = seconds(*optimum(kind, fabric, root))
     if now is None:
         return None

@@ -1,4 +1,4 @@
-"""Row of a plan that was verified and simulated, and its text.
+"""Row and text of a plan that was verified and simulated.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from opticoll.outputs.watch import Watch
 
 ROUNDING = 1e-12
-"""Relative amount by which the fluid simulator may round a time down."""
+"""Maximum relative amount by which the fluid simulator rounds a time down."""
 
 NO_BANDWIDTH = "no bytes move, no time passes, or the blocks of an all_to_all differ"
 INJECTION = "Bandwidth that a rank can inject; of ranks that differ, the least"
@@ -79,16 +79,16 @@ FABRIC_LATENCY = (
     "Latency that the fabric says: the time in which a message without bytes comes from rank 0 to "
     "the rank farthest from it, over links, or as light over one circuit that is up"
 )
-"""Meanings of fields of rows."""
+"""Meanings of fields that several classes of rows have."""
 
 MAX_CANDIDATES = 12
-"""Maximum number of candidates of `auto` in text."""
+"""Maximum number of candidates of `auto` in the text output."""
 
 
 class CandidateRow(Row):
     """A candidate of `auto`, simulated or left out."""
 
-    name: str = means("Name, as --algorithm takes it")
+    name: str = means("Name, in the form that --algorithm accepts")
     steps: Count = means("Number of slots; a lower bound if the plan was left out")
     time_s: Seconds = means("Time; a lower bound if the plan was left out")
     simulated: bool = means("Whether the plan was built and simulated to its end")
@@ -112,7 +112,8 @@ class PlanRow(PlanHead):
     size_bytes: Bytes = means("Size of the collective")
     size_convention: str = means("Meaning of the size")
     policy: str | None = means(
-        "Policy: when reconfiguration is charged", absent="electrical fabrics have no policy"
+        "Policy, which defines when a reconfiguration is charged",
+        absent="electrical fabrics have no policy",
     )
     simulator: str = means("Simulator")
     start: str | None = means(
@@ -121,11 +122,12 @@ class PlanRow(PlanHead):
     settings: list[SettingRow] = means("Settings that differ from the plain model of the simulator")
     steps: Count = means("Number of slots of the plan")
     claimed_steps: Count | None = means(
-        "Number of steps that the paper gives", absent="no paper gives one"
+        "Number of steps that the paper states", absent="no paper states a number"
     )
     bound_steps: Count | None = means(
-        "Lower bound on the slots, for one chunk per lightpath or (see the assumption) any number",
-        absent="there is no such bound here",
+        "Lower bound on the number of slots; the assumption says whether a lightpath may carry "
+        "several chunks",
+        absent="no such bound is known",
     )
     bound_name: str | None = means(
         "Name of the bound on the slots, such as `relay_tree`",
@@ -143,39 +145,39 @@ class PlanRow(PlanHead):
         "Number of different wavelengths in use", absent="the fabric has no wavelengths"
     )
     configurations: Count | None = means(
-        "Number of different circuit settings", absent="the fabric has no wavelengths"
+        "Number of different configurations of circuits", absent="the fabric has no wavelengths"
     )
     time_s: Seconds = means("Time")
-    time_ps: Picoseconds = means("The same time, exact")
+    time_ps: Picoseconds = means("Exact value of the time, in picoseconds")
     algorithm_bandwidth: GigabytesPerSecond | None = means(
-        "Bytes of the buffer, which holds the blocks of all ranks, over the time, as the algbw of "
-        "nccl-tests",
+        "Bytes of the buffer, which contains the blocks of all ranks, divided by the time: algbw "
+        "in nccl-tests",
         "algbw",
         absent=NO_BANDWIDTH,
     )
     bus_bandwidth: GigabytesPerSecond | None = means(
-        "`algorithm_bandwidth` times 2 (N - 1) / N of an all_reduce, 1 of a broadcast or reduce, "
-        "(N - 1) / N of others, as the busbw of nccl-tests",
+        "`algorithm_bandwidth` times a factor: busbw in nccl-tests. The factor is 2 (N - 1) / N "
+        "for an all_reduce, 1 for a broadcast or reduce, and (N - 1) / N for other collectives",
         "busbw",
         absent=NO_BANDWIDTH,
     )
     fabric_reconfiguration_s: Seconds | None = means(
-        "Time that the fabric takes from one setting to the next",
-        absent="the fabric has no such time",
+        "Reconfiguration time of the fabric",
+        absent="the fabric has no reconfiguration time",
     )
     reconfigurations: Count | None = means(
-        "Number of slots to which a reconfiguration was charged; on a grid of tunable circuits, "
-        "how often lasers were tuned",
+        "Number of slots that were charged a reconfiguration; on a grid of tunable circuits, "
+        "number of times that lasers were tuned",
         absent="an electrical fabric",
     )
     bottleneck: str | None = means(
-        "Link, in words, that bounds the critical path for the longest time; of packets, the link "
-        "that was sending for the longest time",
-        absent="light, or no link bounds the path",
+        "Name of the link that limits the critical path for the longest time; for packets, the "
+        "link that was sending for the longest time",
+        absent="no link limits the critical path",
     )
     bound_time_s: Seconds | None = means(
         "Lower bound on the time of any plan of the collective at that size and policy",
-        absent="there is no bound; the assumption says why",
+        absent="no bound is known; the assumption gives the reason",
     )
     bound_time_name: str | None = means(
         "Name of the bound on the time, such as `bandwidth`", absent="there is no bound"
@@ -203,14 +205,14 @@ def latency_s(fabric: Fabric) -> float:
 
 
 def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
-    """Returns a warning if the fabric has no latency, so that steps are free.
+    """Returns a warning if the fabric has no latency, since additional steps then cost no time.
 
-    `steps` counts the steps without a reconfiguration.
+    `steps` is the number of steps without a reconfiguration.
     """
     if steps < 2 or fabric.latency_ps:
         return []
-    known = {option["name"] for option in record_row("fabrics", fabric.family).options}
-    (option,) = known & {"latency", "propagation"}
+    option_names = {option["name"] for option in record_row("fabrics", fabric.family).options}
+    (option,) = option_names & {"latency", "propagation"}
     return [
         f"{fabric.family} states no latency, so many short steps take no longer than one step with "
         f"the same bytes; give one, such as {option}=500ns"
@@ -220,20 +222,20 @@ def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
 def plan_row(
     plan: Plan, violations: Sequence[Violation], outcome: Outcome, size_bytes: int
 ) -> PlanRow:
-    """Returns the row of a plan that was verified and simulated."""
+    """Combines a plan, its violations and its simulated outcome to a row."""
     steps, name, assumption = plan.bound or (None, None, None)
     kind, root = plan.collective.kind, plan.collective.root
     settings = outcome.settings.rows()
-    given = {setting["name"]: setting["value"] for setting in settings}
+    setting_values = {setting["name"]: setting["value"] for setting in settings}
     least_ps, time_name, time_assumption = _time_bound(
         kind,
         plan.fabric.spec,
         size_bytes,
         outcome.policy,
         root,
-        given.get("paths"),
+        setting_values.get("paths"),
         outcome.simulator,
-        given.get("placement"),
+        setting_values.get("placement"),
         plan.collective.demand,
     )
     fabric = plan.fabric
@@ -305,7 +307,7 @@ def measured(
 
 
 def _reconfiguration_s(fabric: Fabric) -> float | None:
-    """Returns the reconfiguration time of all parts together, or None if the fabric has none."""
+    """Returns the total reconfiguration time of all parts in seconds, or None if there is none."""
     option = fabric.options.get("reconfiguration")
     if option is None:
         return None
@@ -318,9 +320,9 @@ def _reconfiguration_s(fabric: Fabric) -> float | None:
 def _time_bound(
     kind: str, fabric: str, size_bytes: int, *method: Any
 ) -> tuple[int | None, str | None, str]:
-    """Returns the lower bound on time (picoseconds, name, assumption), cached for all algorithms.
+    """Returns the greatest lower bound of `opticoll bound`, cached for all algorithms.
 
-    The bound is the greatest of those of `opticoll bound`.
+    The result is the time in picoseconds, the bound's name, and its assumption.
     """
     machine = Fabric(fabric)
     least_ps, name, assumption = time_bound(kind, machine, size_bytes, *method)
@@ -333,12 +335,15 @@ def _time_bound(
 
 
 def _demand_words(plan: Plan, row: PlanRow) -> str:
-    """Returns the number of pairs with a demand, and the most that a rank sends and receives."""
+    """Returns the number of pairs with a demand, and the largest demands of a rank in bytes."""
     demand = plan.collective.demand
     assert demand is not None
     ranks = range(demand.ranks)
     amounts = [
-        [0 if source == other else demand.amounts[source][other] for other in ranks]
+        [
+            0 if source == destination else demand.amounts[source][destination]
+            for destination in ranks
+        ]
         for source in ranks
     ]
     pairs = sum(amount > 0 for line in amounts for amount in line)
@@ -349,13 +354,13 @@ def _demand_words(plan: Plan, row: PlanRow) -> str:
 
 
 def describe_fabric(fabric: Fabric) -> list[str]:
-    """Returns three lines: summary, size and title of the fabric."""
+    """Returns three lines on a fabric: summary, size and title."""
     summary = record_row("fabrics", fabric.family).summary
     return [f"{summary[0].lower()}{summary[1:]}", fabric.words, fabric_text(fabric.spec)]
 
 
 def _plan_line(row: PlanRow) -> str:
-    """Returns a line with steps, time, their bounds and the verdict of a plan."""
+    """Returns a line with a plan's steps, time, lower bounds and verdict."""
     steps = f"steps {row.steps}"
     if row.bound_steps is not None:
         steps += f", lower bound {row.bound_steps} ({row.bound_name})"
@@ -371,24 +376,23 @@ def _plan_line(row: PlanRow) -> str:
 
 
 def timing_rule(row: PlanRow) -> str:
-    """Returns the policy, or the start rule of a fabric without policies."""
+    """Returns the policy of a row, or its start rule if the fabric has no policies."""
     return f"policy {row.policy}" if row.start is None else f"start {row.start}"
 
 
 def _gap(value: int, bound: int) -> str:
-    """Returns the gap of a value to its bound as text; empty if the bound is zero."""
+    """Returns the gap between a value and its lower bound as text; empty if the bound is zero."""
     if bound <= 0:
         return ""
     if value >= 10 * bound:
         return f", {value / bound:.0f} times the bound"
     gap = value / bound - 1
-    # The fluid simulator rounds down, so a plan that meets its bound may seem faster by that
-    # amount.
+    # The fluid simulator rounds down, so a plan at its bound may seem faster by the rounding.
     return f", gap {100 * gap if abs(gap) > ROUNDING else 0:.3g} %"
 
 
 def plan_summary(plan: Plan, row: PlanRow) -> str:
-    """Returns a summary line, then one line for each fact of a plan."""
+    """Returns a plan's summary line, and a line for each further fact."""
     rooted = has_root(plan.collective.kind)
     root = f", root {row.root}" if rooted else ""
     claimed = row.claimed_steps
@@ -397,7 +401,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
     whole = "block" if "block" in row.size_convention else "vector"
     pieces = "" if cut == 1 else f"; each {whole} is cut into {cut} pieces"
     assumed = {"steps": row.bound_assumption, "time": row.bound_time_assumption}
-    bounds = [f"{what}: {words}" for what, words in assumed.items() if words is not None]
+    bounds = [f"{name}: {words}" for name, words in assumed.items() if words is not None]
     electrical, lit = plan.fabric.electrical, row.wavelengths is not None
     light = [
         ["wavelengths", f"{row.wavelengths_used} used of {row.wavelengths}"],
@@ -434,32 +438,32 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
 
 
 def _bandwidths(row: PlanRow) -> str:
-    """Returns both bandwidths under their names in nccl-tests."""
+    """Returns algorithm bandwidth and bus bandwidth, as nccl-tests names them."""
     return f"algbw {row.algorithm_bandwidth:.4g} GB/s, busbw {row.bus_bandwidth:.4g} GB/s"
 
 
 def latency_fact(seconds: float) -> list[str]:
-    """Returns the latency of a fabric as a fact of a summary."""
+    """Returns the latency of a fabric as a fact for a summary, or nothing."""
     return ["latency", f"{human_seconds(seconds)} to the farthest rank"]
 
 
 def _transfers(row: PlanRow) -> str:
-    """Returns the number of transfers of a plan, and how many of them are stored."""
+    """Returns the number of transfers of a plan, and the number of stored representatives."""
     if row.form == "rotation_symmetric":
-        kept = row.transfers // row.ranks
-        return f"{row.transfers}, kept as {kept} of rank 0 that rotate to every rank"
+        stored = row.transfers // row.ranks
+        return f"{row.transfers}, kept as {stored} of rank 0 that rotate to every rank"
     if row.pipeline_wavelengths is not None and row.pipeline_pieces is not None:
-        each = row.pipeline_wavelengths * row.pipeline_pieces
+        represented = row.pipeline_wavelengths * row.pipeline_pieces
         return (
-            f"{row.transfers}, kept as {row.transfers // max(each, 1)} of the first chunks, each "
-            f"for {plural(row.pipeline_pieces, 'piece')} on "
+            f"{row.transfers}, kept as {row.transfers // max(represented, 1)} of the first chunks, "
+            f"each for {plural(row.pipeline_pieces, 'piece')} on "
             f"{plural(row.pipeline_wavelengths, 'wavelength')}"
         )
     return str(row.transfers)
 
 
 def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
-    """Returns a table of the candidates of `auto`: simulated ones first, refusals last."""
+    """Returns a table of the candidates of `auto`, simulated ones first, refusals last."""
     shown = sorted(
         candidates, key=lambda candidate: not candidate.simulated and not candidate.time_s
     )
@@ -478,14 +482,14 @@ def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
 
 
 def _at_least(text: str, candidate: CandidateRow, number: float) -> str:
-    """Returns a number of a candidate; a lower bound if it was not simulated, `-` if unknown."""
+    """Returns a number; if the candidate was not simulated, as a lower bound or `-`."""
     if candidate.simulated:
         return text
     return f">= {text}" if number else "-"
 
 
 def different_ranks(rows: Sequence[Any]) -> bool:
-    """Returns whether rows are of fabrics with different numbers of ranks."""
+    """Returns whether rows have different numbers of ranks."""
     return len({row.ranks for row in rows}) > 1
 
 
@@ -509,7 +513,7 @@ def capacity_lines(rows: Sequence[Any]) -> list[str]:
 
 
 def bandwidth_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns a sentence if rows differ in the bandwidth that a rank can inject."""
+    """Returns a sentence if rows differ in the injection bandwidth of a rank."""
     rates = [rate for row in rows if (rate := row.get("injection_bandwidth")) is not None]
     if len(set(rates)) < 2:
         return []

@@ -1,4 +1,4 @@
-"""Rows of `opticoll list`: the records of everything that has a name."""
+"""Rows of `opticoll list`: one row for everything that has a name."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class OptionRow(Row):
     """An option or setting of a record."""
 
     name: str = means("Name of the option")
-    meaning: str = means("What the option is")
-    unit: str | None = means("Unit of its values", absent="its values have no unit")
-    range: str | None = means("Values that the option takes", absent="its meaning says it")
+    meaning: str = means("Meaning of the option")
+    unit: str | None = means("Unit of its values", absent="the values have no unit")
+    range: str | None = means("Values that the option accepts", absent="the meaning contains them")
     default: str | None = means(
-        "Value if the option is not given", absent="it is required, or its meaning says it"
+        "Default value", absent="the option is required, or its meaning contains the default"
     )
     required: bool = means("Whether the option must be given")
     source: str | None = means(
@@ -47,7 +47,7 @@ class OptionRow(Row):
     )
 
     def about(self, citation: str) -> str:
-        """Returns the option as text, with its source if that differs from the record's."""
+        """Returns the option as text, with its source if the source differs from `citation`."""
         unit = f", in {self.unit}" if self.unit and self.unit not in (self.range or "") else ""
         default = f"default {self.default}" if self.default else ""
         parts = [f"{self.range or ''}{unit}", "required" if self.required else default]
@@ -62,14 +62,14 @@ class RecordRow(Row):
     kind: Kind = means("Kind of the record")
     name: str = means("Name as typed")
     label: str = means("Name as printed in figures")
-    summary: str = means("What it is, in one sentence")
+    summary: str = means("Summary in one sentence")
     citation: str = means("Source")
     options: list[OptionRow] = means("Options with their meaning")
     collective: str | None = means(
         "Collective of an algorithm", absent="the record is not an algorithm"
     )
     family: str | None = means(
-        "Families of fabrics that an algorithm is made for, joined by commas",
+        "Families of fabrics that an algorithm supports, joined by commas",
         absent="the record is for all families, or is not an algorithm",
     )
 
@@ -97,28 +97,29 @@ def record_row(kind: str, name: str) -> RecordRow:
     return next(record for record in record_rows(kind) if record.name == name)
 
 
-def listing(what: str | None) -> list[RecordRow]:
-    """Returns records: all, those of a kind, the algorithms of a collective, or those with a name.
+def listing(selection: str | None) -> list[RecordRow]:
+    """Returns all records, or the records that `selection` names.
 
-    Options after the name, as in `ring:stripes=all`, are ignored.
+    `selection` is a kind, a collective (for its algorithms), or the name of a record. Options after
+    a name, as in `ring:stripes=all`, are ignored.
 
     Raises
     ------
     UsageError
-        Nothing has that name.
+        No record has this name.
     """
-    kind = what and canonical(what, KINDS)
-    if what is None or kind:
+    kind = selection and canonical(selection, KINDS)
+    if selection is None or kind:
         kinds = ("fabrics", "presets") if kind == "fabrics" else (kind,) if kind else KINDS
         return [record for listed_kind in kinds for record in record_rows(listed_kind)]
     try:
-        collective = _core.collective_kind(what)
+        collective = _core.collective_kind(selection)
     except CollectiveError as error:
         every = [record for kind in KINDS for record in record_rows(kind)]
-        name = canonical(what.partition(":")[0], [record.name for record in every])
+        name = canonical(selection.partition(":")[0], [record.name for record in every])
         if name is None:
-            known = [*KINDS, *dict.fromkeys(record.name for record in every)]
-            near = nearest(what, known, "; `opticoll list` shows what there is")
-            raise UsageError(f"nothing is listed as `{what}`{near}") from error
+            all_names = [*KINDS, *dict.fromkeys(record.name for record in every)]
+            near = nearest(selection, all_names, "; `opticoll list` shows what there is")
+            raise UsageError(f"nothing is listed as `{selection}`{near}") from error
         return [record for record in every if record.name == name]
     return [record for record in record_rows("algorithms") if record.collective == collective]

@@ -1,8 +1,8 @@
 """Rows of results: each field declared once, with its unit and its meaning.
 
 A row class is the only declaration of a result. JSON, its schema, CSV, text tables and the
-reference page are read from the class. If the compiled core declares a total or a column of a
-table, the class takes name, unit and meaning from there.
+reference page all follow from the class. If the compiled core declares a total or a column of a
+table, the class uses the core's name, unit and meaning.
 
 >>> class Lap(Row):
 ...     "A lap of a race."
@@ -65,7 +65,7 @@ if typing.TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Unit:
-    """Unit of a number: its name, its text for people, and its range."""
+    """Unit of a number: its name, the text of a value for people, and the range of values."""
 
     name: str = ""
     text: Callable[[Any], str] = str
@@ -75,24 +75,24 @@ class Unit:
 
 @dataclass(frozen=True)
 class Length:
-    """Length of a list that always has the same number of entries."""
+    """Number of entries of a list whose length is fixed."""
 
     entries: int
 
 
 class _Omitted:
-    """Type of `OMITTED`, whose copies and pickles are the same object."""
+    """Type of `OMITTED`; copies and pickles of `OMITTED` are the same object."""
 
     def __reduce__(self) -> str:
         return "OMITTED"
 
 
 OMITTED: Any = _Omitted()
-"""Value of a field that a row does not have."""
+"""Value of a field that a row lacks."""
 
 Seconds = Annotated[float, Unit("s", human_seconds)]
 SignedSeconds = Annotated[float, Unit("s", human_seconds, least=None)]
-"""End of an interval, which may be negative."""
+"""Time in seconds that may be negative, such as the lower end of a confidence interval."""
 Picoseconds = Annotated[int, Unit("ps", human_time)]
 Bytes = Annotated[int, Unit("B", format_size)]
 BitsPerSecond = Annotated[int, Unit("bit/s", format_rate)]
@@ -103,7 +103,7 @@ Load = Annotated[float, Unit("Erlang", "{:g}".format)]
 Number = Annotated[float, Unit("", "{:.4g}".format)]
 Fraction = Annotated[float, Unit("1", "{:.3g}".format, most=1)]
 Utilisation = Annotated[float, Unit("1", "{:.1%}".format)]
-"""Share that rounding may lift slightly above 1."""
+"""Share between 0 and 1, which may exceed 1 slightly due to rounding."""
 Share = Annotated[float, Unit("1", "{:.1%}".format, most=1)]
 
 
@@ -116,10 +116,11 @@ def means(
     spread: bool = False,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """Declares a field with its meaning and heading in text tables; by default those of the core.
+    """Declares a field of a row, with its meaning and its heading in text tables.
 
-    `absent` says when the field is null, `omitted` when a row does not have it (its default is
-    then `OMITTED`). The entries of a mapping that is `spread` are columns of the row themselves.
+    Without `text`, the core's meaning is used. `absent` says when the field is null. `omitted` says
+    when a row lacks the field, whose default is then `OMITTED`. If `spread`, the field is a mapping
+    whose entries become columns of the row.
     """
     about = {
         "meaning": text,
@@ -132,21 +133,21 @@ def means(
 
 
 def command_field(*, default: Any) -> Any:
-    """Declares the field `command` of rows that do not name all options on which they depend."""
+    """Declares the field `command` of a row that does not show all options it depends on."""
     return means(
         "Command line that computes the row alone",
-        omitted="values were given that no command line has, or the row is a point of a study",
+        omitted="some value cannot be written on a command line, or the row is a point of a study",
         default=default,
     )
 
 
 def hidden(*, default: None) -> Any:
-    """Declares a field for figures and notebooks, which files and schemas leave out."""
+    """Declares a field that only figures and notebooks use; files and schemas omit the field."""
     return dataclasses.field(default=default, repr=False, compare=False, metadata={"meaning": None})
 
 
 class _Described(abc.ABCMeta):
-    """Metaclass of rows, which appends the fields to the docstring."""
+    """Metaclass of rows, which appends a list of the fields to the docstring."""
 
     @property
     def __doc__(cls) -> str | None:  # type: ignore[override]
@@ -162,11 +163,11 @@ class _Described(abc.ABCMeta):
     frozen_default=True, kw_only_default=True, field_specifiers=(means, hidden, command_field)
 )
 class Row(Mapping[str, Any], metaclass=_Described):
-    """Base of row classes: frozen dataclasses with keyword arguments only, also mappings.
+    """Base class of rows: frozen dataclasses with keyword arguments only, which are also mappings.
 
-    `help` of a row class lists its fields with their units. `core` says where the core declares
-    fields that have no words here: results such as `bursts`, or one of their tables as
-    `bursts.by_hops`; several with spaces between them.
+    `help` of a row class lists the fields with their units. `core` names results in the core, such
+    as `bursts`, or tables in results, such as `bursts.by_hops`, separated by spaces. They declare
+    the fields that have no meaning in the class.
     """
 
     _core: ClassVar[tuple[str, ...]] = ()
@@ -179,11 +180,11 @@ class Row(Mapping[str, Any], metaclass=_Described):
 
     @classmethod
     def of(cls, *sources: object, **own: Any) -> Self:
-        """Returns a row of own values; other fields take the value of the first source with one.
+        """Returns a row; fields missing in `own` get their value from the first source that has it.
 
-        A source is an outcome, for its totals; a mapping, such as another row; or any object, for
-        its attributes. A field of seconds is converted from picoseconds. A field that may be null
-        is null if no source has it.
+        A source is an outcome, with its totals; a mapping, such as another row; or an object, with
+        its attributes. A field in seconds is converted from picoseconds. A field that may be null
+        becomes null if no source has it.
         """
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
             for source in () if field.name in own else sources:
@@ -227,7 +228,7 @@ class Row(Mapping[str, Any], metaclass=_Described):
 
 
 def _read(source: object, name: str) -> Any:
-    """Returns the value of a name in a source of rows, or OMITTED."""
+    """Returns the value that a source has under a name, or OMITTED."""
     if isinstance(source, Outcome):
         source = source.totals
     if isinstance(source, Mapping) and not isinstance(source, Row):
@@ -237,10 +238,10 @@ def _read(source: object, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Column:
-    """Field of a row class.
+    """Column of a row class, which is one of its fields.
 
-    `kind` is the type of a value (a tuple where there are several types), or of the entries of a
-    list or (`shape` is dict) of a mapping by name.
+    `kind` is the type of a value, or a tuple of types. If `shape` is list or dict, `kind` is the
+    type of the entries.
     """
 
     name: str
@@ -257,7 +258,7 @@ class Column:
 
     @property
     def number(self) -> bool:
-        """True if values are numbers."""
+        """True if the values are numbers."""
         return self.kind in (int, float) and self.shape is None
 
     def cell(self, value: Any) -> str:
@@ -267,7 +268,7 @@ class Column:
         return str(value) if self.unit is None else self.unit.text(value)
 
     def cells(self, values: Sequence[Any]) -> list[str]:
-        """Returns texts of values shown together: sizes all in binary or all in decimal units."""
+        """Returns the texts of values, with sizes all in binary or all in decimal units."""
         if self.unit is None or self.unit.text is not format_size or None in values:
             return [self.cell(value) for value in values]
         names = size_names(values)
@@ -283,23 +284,25 @@ def columns(kind: type[Row]) -> tuple[Column, ...]:
     Raises
     ------
     TypeError
-        A field may be null and does not say when, or says when and may not be.
+        A field may be null but does not say when, or says when but cannot be null.
     """
     if kind not in _COLUMNS:
         hints = typing.get_type_hints(kind, include_extras=True)
-        made = []
+        row_columns = []
         for field in dataclasses.fields(kind):  # type: ignore[arg-type]
             about = field.metadata or means().metadata
             if about["meaning"] is not None:
                 meaning = about["meaning"] or _core_meaning(kind, field.name, hints[field.name])
-                made.append(_column(field.name, hints[field.name], **{**about, "meaning": meaning}))
-        _COLUMNS[kind] = tuple(made)
+                row_columns.append(
+                    _column(field.name, hints[field.name], **{**about, "meaning": meaning})
+                )
+        _COLUMNS[kind] = tuple(row_columns)
     return _COLUMNS[kind]
 
 
 @functools.cache
 def _core_fields(result: str) -> dict[str, tuple[str, str]]:
-    """Returns unit and meaning of the totals and columns of a result, or of one table, by name."""
+    """Returns the (unit, meaning) of each total and column of a result, or of one table."""
     name, _, of_table = result.partition(".")
     return {
         core_field["name"].removeprefix(f"{of_table}."): (
@@ -312,10 +315,12 @@ def _core_fields(result: str) -> dict[str, tuple[str, str]]:
 
 
 def _core_meaning(kind: type[Row], name: str, hint: Any) -> str:
-    """Returns the meaning of a field in the core's declaration, whose unit is checked."""
+    """Returns the meaning that the core declares for a field, after checking the unit."""
     names = (name, f"{name.removesuffix('_s')}_ps")
-    for known in map(_core_fields, kind._core):
-        for unit, meaning in (known[known_name] for known_name in names if known_name in known):
+    for core_fields in map(_core_fields, kind._core):
+        for unit, meaning in (
+            core_fields[known_name] for known_name in names if known_name in core_fields
+        ):
             units = [remark.name for remark in _remarks(hint) if isinstance(remark, Unit)]
             if (
                 units
@@ -328,7 +333,7 @@ def _core_meaning(kind: type[Row], name: str, hint: Any) -> str:
 
 
 def _remarks(hint: Any) -> list[Any]:
-    """Returns all annotations within a type."""
+    """Returns all annotations in a type."""
     remarks = list(getattr(hint, "__metadata__", ()))
     return remarks + [remark for part in get_args(hint) for remark in _remarks(part)]
 
@@ -374,14 +379,14 @@ def _column(
 
 
 def _bare(hint: Any) -> tuple[Any, list[Any]]:
-    """Returns a type without its annotations, and the annotations."""
+    """Splits a type into the type without annotations, and the annotations."""
     if get_origin(hint) is Annotated:
         return hint.__origin__, list(hint.__metadata__)
     return hint, []
 
 
 def plain(value: Any) -> Any:
-    """Returns a row as plain dictionaries, lists, texts and numbers, for JSON."""
+    """Converts a row to dictionaries, lists, texts and numbers, for JSON."""
     if isinstance(value, Row):
         return {name: plain(cell) for name, cell in value._cells()}
     if isinstance(value, Mapping):
@@ -392,7 +397,7 @@ def plain(value: Any) -> Any:
 
 
 def dataframe(content: Any) -> pandas.DataFrame:
-    """Returns rows, or columns by name, as a DataFrame of pandas.
+    """Converts rows, or columns by name, to a pandas DataFrame.
 
     Raises
     ------
@@ -403,7 +408,7 @@ def dataframe(content: Any) -> pandas.DataFrame:
 
 
 def arrow_stream(content: Any, requested_schema: object = None) -> object:
-    """Returns rows, or columns by name, as an Arrow stream (a capsule of the PyCapsule interface).
+    """Converts rows, or columns by name, to an Arrow stream (a PyCapsule).
 
     Raises
     ------
@@ -412,11 +417,11 @@ def arrow_stream(content: Any, requested_schema: object = None) -> object:
     """
     pyarrow = needed("pyarrow", "Arrow streams need", "study")
     try:
-        made = pyarrow.table(content) if isinstance(content, dict) else None
-        made = pyarrow.Table.from_pylist(content) if made is None else made
+        arrow_table = pyarrow.table(content) if isinstance(content, dict) else None
+        arrow_table = pyarrow.Table.from_pylist(content) if arrow_table is None else arrow_table
     except (pyarrow.ArrowException, OverflowError) as error:
         raise UsageError(f"Arrow cannot hold the rows: {error}") from error
-    return made.__arrow_c_stream__(requested_schema)
+    return arrow_table.__arrow_c_stream__(requested_schema)
 
 
 def table(
@@ -425,12 +430,12 @@ def table(
     left: Iterable[str] = (),
     headings: Mapping[str, str] = types.MappingProxyType({}),
 ) -> str:
-    """Returns columns of rows as aligned text; numbers are right-aligned except those in `left`.
+    """Returns columns of rows as aligned text; numbers are right-aligned unless named in `left`.
 
-    `headings` replace those of the columns.
+    `headings` replace the headings of columns by name.
     """
-    known = {column.name: column for column in columns(type(rows[0]))}
-    shown = [known[name] for name in names]
+    columns_by_name = {column.name: column for column in columns(type(rows[0]))}
+    shown = [columns_by_name[name] for name in names]
     cells = zip(
         *(column.cells([row[column.name] for row in rows]) for column in shown), strict=True
     )
@@ -444,29 +449,29 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def schema(kind: type[Row]) -> dict[str, Any]:
-    """Returns the JSON schema of a row class, with classes within it under `$defs`."""
-    known: dict[str, Any] = {}
-    row_schema = _object(kind, known)
-    return {**row_schema, "$defs": known} if known else row_schema
+    """Returns the JSON schema of a row class; nested classes are under `$defs`."""
+    definitions: dict[str, Any] = {}
+    row_schema = _object(kind, definitions)
+    return {**row_schema, "$defs": definitions} if definitions else row_schema
 
 
-def _object(kind: type[Row], known: dict[str, Any]) -> dict[str, Any]:
+def _object(kind: type[Row], definitions: dict[str, Any]) -> dict[str, Any]:
     fixed = [column for column in columns(kind) if not column.spread]
     typed: dict[str, Any] = {
         "type": "object",
         "description": _about(kind),
-        "properties": {column.name: _property(column, known) for column in fixed},
+        "properties": {column.name: _property(column, definitions) for column in fixed},
         "required": [column.name for column in fixed if not column.omitted],
     }
     for column in columns(kind):
         if column.spread:
-            entry = {**_value(column, known), "description": _sentence(column)}
+            entry = {**_value(column, definitions), "description": _sentence(column)}
             typed["additionalProperties"] = entry
     return typed
 
 
-def _property(column: Column, known: dict[str, Any]) -> dict[str, Any]:
-    typed: dict[str, Any] = _value(column, known)
+def _property(column: Column, definitions: dict[str, Any]) -> dict[str, Any]:
+    typed: dict[str, Any] = _value(column, definitions)
     if column.shape is list:
         typed = {"type": "array", "items": typed}
         if column.length is not None:
@@ -485,14 +490,14 @@ def _property(column: Column, known: dict[str, Any]) -> dict[str, Any]:
     return {**typed, **unit, "description": _sentence(column)}
 
 
-def _value(column: Column, known: dict[str, Any]) -> dict[str, Any]:
+def _value(column: Column, definitions: dict[str, Any]) -> dict[str, Any]:
     kind = column.kind
     if get_origin(kind) is Literal:
         return {"enum": list(get_args(kind))}
     if _is_row(kind):
-        if kind.__name__ not in known:
-            known[kind.__name__] = {}
-            known[kind.__name__] = _object(kind, known)
+        if kind.__name__ not in definitions:
+            definitions[kind.__name__] = {}
+            definitions[kind.__name__] = _object(kind, definitions)
         return {"$ref": f"#/$defs/{kind.__name__}"}
     if kind is Any:
         return {}
@@ -504,12 +509,12 @@ def _value(column: Column, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _about(kind: type[Row]) -> str:
-    """Returns the docstring of a row class without its fields."""
+    """Returns a row class's docstring without the list of fields."""
     return " ".join((kind.__dict__["__doc__"] or "").split())
 
 
 def _attribute(column: Column) -> str:
-    """Returns a field as docstrings list it: name, type, unit and meaning."""
+    """Returns a field's entry in a docstring: name, type, unit and meaning."""
     several: tuple[Any, ...] = column.kind if isinstance(column.kind, tuple) else (column.kind,)
     names = [
         " or ".join(repr(value) for value in get_args(value_type))
@@ -534,9 +539,10 @@ def _sentence(column: Column) -> str:
 
 
 def reference(kinds: Iterable[type[Row]]) -> list[str]:
-    """Returns the lines of a Markdown page on row classes and the classes within them, each once.
+    """Returns the lines of a Markdown page on row classes and nested classes.
 
-    A class that extends another one lists only what it adds.
+    The page lists every class once. A class that extends another class lists only the additional
+    fields.
     """
     lines: list[str] = []
     listed: list[type[Row]] = []
@@ -569,7 +575,7 @@ def _is_row(kind: Any) -> bool:
 
 
 def _line(column: Column) -> str:
-    """Returns a line of a table: the key, the unit or the class within, and the meaning."""
+    """Returns a row of a Markdown table: the key, the unit or the nested class, and the meaning."""
     unit = "" if column.unit is None else column.unit.name
     if _is_row(column.kind):
         name = column.kind.__name__

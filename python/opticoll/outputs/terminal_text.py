@@ -1,8 +1,8 @@
 """Foreign text made safe for a terminal: characters that do not print become escapes.
 
-Names of files, and names in files, may hold control characters or characters that change the
-direction of writing, and could hide or fake a result. Escapes are those of JSON, so that JSON
-keeps its meaning.
+Names of files, and names in files, may contain control characters, or characters that change the
+direction of writing. Such characters could hide or fake a result. Escapes are those of JSON, so
+escaped JSON keeps its meaning.
 
 >>> escaped("ring" + chr(27) + "[2K"), escaped("two" + chr(10) + "lines")
 ('ring\\\\u001b[2K', 'two\\\\u000alines')
@@ -16,11 +16,11 @@ import codecs
 import re
 
 ESCAPING = "opticoll.escaping"
-"""Name of the error handler with which streams write characters that their encoding lacks."""
+"""Name of the error handler that escapes characters which a stream's encoding lacks."""
 
 
 def escaped(line: str) -> str:
-    """Returns a line with escapes for characters that do not print."""
+    """Escapes the characters of a line that do not print."""
     if line.isprintable():
         return line
     return "".join(
@@ -29,16 +29,16 @@ def escaped(line: str) -> str:
 
 
 def escaped_lines(text: str) -> str:
-    """Returns lines with escapes for characters that do not print."""
+    """Escapes the characters of lines that do not print, except line ends."""
     return "\n".join(map(escaped, text.split("\n")))
 
 
 def shortened(line: str, longest: int) -> str:
-    """Returns a line with words of at most `longest` characters, cut to ten times that length."""
+    """Cuts words to `longest` characters, and the line to ten times this length."""
 
     def cut(text: str, most: int) -> str:
-        rest = len(text) - most
-        return text if rest <= 0 else f"{text[:most]}... {rest} more characters"
+        excess = len(text) - most
+        return text if excess <= 0 else f"{text[:most]}... {excess} more characters"
 
     words = re.sub(rf"\S{{{longest + 1},}}", lambda word: cut(word[0], longest), line)
     return cut(words, 10 * longest)

@@ -1,4 +1,4 @@
-"""Trees along which the chunks of a plan spread from a rank, or are reduced into a rank.
+"""Trees along which a plan copies chunks from a rank, or reduces chunks into a rank.
 
 >>> import opticoll
 >>> plan = opticoll.plan("broadcast", "torus:dims=2x2", "binomial", size="1KiB")
@@ -29,7 +29,7 @@ ACTIONS: tuple[Literal["copy"], Literal["reduce"]] = ("copy", "reduce")
 
 @dataclass(frozen=True, order=True)
 class Edge:
-    """Transfer of a tree: slot (on electrical fabrics step), ranks, and index in the plan."""
+    """Transfer of a tree: its slot (on electrical fabrics: step), its ranks, and its index."""
 
     slot: int
     source: int
@@ -39,7 +39,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Tree:
-    """Transfers that copy some chunks from a rank to others, or reduce them into the rank."""
+    """Transfers that copy some chunks from a root to other ranks, or reduce them into the root."""
 
     root: int
     chunks: list[int]
@@ -52,24 +52,25 @@ class Tree:
         level = {self.root: 0}
         forth = self.action == "copy"
         for edge in self.edges if forth else reversed(self.edges):
-            near, far = (
+            sender, receiver = (
                 (edge.source, edge.destination) if forth else (edge.destination, edge.source)
             )
-            if near in level:
-                level.setdefault(far, level[near] + 1)
+            if sender in level:
+                level.setdefault(receiver, level[sender] + 1)
         return max(level.values())
 
 
 def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list[Tree]:
-    """Returns the trees of one chunk, or of a rank's chunks; chunks with equal trees share a tree.
+    """Returns the trees of `chunk`, or of the first `MAX_CHUNKS` chunks of `rank`.
 
-    The chunks of a rank are those that it has at the start, else those that it needs at the end,
-    else all; at most the first `MAX_CHUNKS`. The default rank is the root, or rank 0.
+    Chunks along the same edges share a tree. The chunks of a rank are the chunks that it has at the
+    start. If it has none, they are the chunks that it needs at the end, or else all chunks. The
+    default rank is the root, or rank 0.
 
     Raises
     ------
     UsageError
-        There is no such rank or chunk.
+        The plan has no such rank or chunk.
     """
     collective = plan.collective
     if rank is not None and not 0 <= rank < collective.ranks:
@@ -80,7 +81,7 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
     of_all = collective.before(wanted[0]) is None and collective.after(wanted[0]) is None
     columns = plan.columns()
     first, last = columns["chunk"], columns["chunk"] + columns["count"]
-    found: dict[tuple[str, tuple[tuple[int, int], ...]], Tree] = {}
+    trees_by_edges: dict[tuple[str, tuple[tuple[int, int], ...]], Tree] = {}
     for wanted_chunk in wanted[:MAX_CHUNKS]:
         moves = np.flatnonzero((first <= wanted_chunk) & (wanted_chunk < last))
         for action in ACTIONS:
@@ -102,18 +103,18 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
             if not edges:
                 continue
             key = (action, tuple(sorted((edge.source, edge.destination) for edge in edges)))
-            if key in found:
-                found[key].chunks.append(wanted_chunk)
+            if key in trees_by_edges:
+                trees_by_edges[key].chunks.append(wanted_chunk)
             else:
                 root = edges[0].source if action == "copy" else edges[-1].destination
-                found[key] = Tree(root, [wanted_chunk], action, edges)
-    # Data are reduced before they are copied.
-    ordered = sorted(found.values(), key=lambda tree: tree.action == "copy")
+                trees_by_edges[key] = Tree(root, [wanted_chunk], action, edges)
+    # A plan reduces data before it copies the sum.
+    ordered = sorted(trees_by_edges.values(), key=lambda tree: tree.action == "copy")
     return [tree for tree in ordered if rank in (None, tree.root) or not of_all]
 
 
 def _chunks_of(plan: Plan, rank: int | None) -> list[int]:
-    """Returns the chunks that a rank has at the start, else those it needs at the end, else all."""
+    """Returns a rank's chunks at the start; if none, its chunks at the end; if none, all chunks."""
     collective = plan.collective
     rank = collective.root if rank is None else rank
     for end in (collective.before, collective.after):

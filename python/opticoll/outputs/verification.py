@@ -1,4 +1,4 @@
-"""Proof of a plan or program by the verifier, as a row and as text.
+"""Results of the verifier for a plan or program, as rows and as text.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=3,wavelengths=1", "ring")
@@ -18,7 +18,7 @@ from opticoll.outputs.layout import and_more, plural
 from opticoll.outputs.rows import OMITTED, Count, Positive, Row, command_field, hidden, means
 
 MAX_VIOLATIONS = 20
-"""Maximum number of violations in text; JSON has all."""
+"""Maximum number of violations in the text output; JSON contains all violations."""
 
 
 Mode = Literal["in place", "out of place"]
@@ -40,8 +40,8 @@ class FibreRow(Row):
     """A directed fibre between two neighbours."""
 
     rank: Count = means("Rank at which the fibre starts")
-    direction: Literal["cw", "ccw"] = means("Direction, clockwise or counterclockwise")
-    fibre: Count = means("Index among the fibres of that direction")
+    direction: Literal["cw", "ccw"] = means("Direction: clockwise or counterclockwise")
+    fibre: Count = means("Index of the fibre among those in this direction")
 
 
 class ViolationRow(Row):
@@ -49,14 +49,18 @@ class ViolationRow(Row):
 
     kind: str = means("Rule that is broken, such as `collision`, `broken_fibre` or `missing`")
     sentence: str = means("Description of the violation, one sentence")
-    transfers: list[Count] = means("Transfers concerned, as indices into the plan")
-    slot: Count | None = means("Time slot in which it happens", absent="in no particular slot")
-    rank: Count | None = means("Rank concerned", absent="no particular rank")
-    chunk: Count | None = means("Chunk concerned", absent="no particular chunk")
+    transfers: list[Count] = means("Transfers that violate the rule, as indices into the plan")
+    slot: Count | None = means(
+        "Slot of the violation", absent="the violation has no particular slot"
+    )
+    rank: Count | None = means("Rank concerned", absent="the violation has no particular rank")
+    chunk: Count | None = means(
+        "Chunk of the violation", absent="the violation has no particular chunk"
+    )
     link: FibreRow | None = means(
         "Directed fibre on which lightpaths collide, or that is broken", absent="no fibre"
     )
-    wavelength: Count | None = means("Wavelength concerned", absent="no wavelength")
+    wavelength: Count | None = means("Wavelength of the violation", absent="no wavelength")
 
 
 class PlanHead(Row):
@@ -81,7 +85,7 @@ class SizedHead(PlanHead):
 
 
 def head(plan: Plan) -> dict[str, Any]:
-    """Returns the fields that all rows of plans share, and those on the size of a plan."""
+    """Returns the fields that all rows of plans have, with the numbers of slots and transfers."""
     wavelengths, pieces = plan.pipeline or (None, None)
     return {
         "collective": plan.collective.kind,
@@ -119,10 +123,14 @@ class ProgramViolationRow(Row):
 
     kind: str = means("Rule that is broken, such as `race`, `deadlock` or `wrong_result`")
     sentence: str = means("Description of the violation, one sentence")
-    rank: Count | None = means("Rank concerned", absent="no particular rank")
-    thread_block: Count | None = means("Thread block of the rank", absent="no particular one")
-    step: Count | None = means("Instruction of the thread block", absent="no particular one")
-    line: Positive | None = means("Line of the file", absent="no particular line")
+    rank: Count | None = means("Rank concerned", absent="the violation has no particular rank")
+    thread_block: Count | None = means(
+        "Thread block of the rank", absent="the violation has no particular place"
+    )
+    step: Count | None = means(
+        "Instruction of the thread block", absent="the violation has no particular place"
+    )
+    line: Positive | None = means("Line of the file", absent="the violation has no particular line")
 
 
 class ProgramProofRow(Row):
@@ -143,12 +151,12 @@ class ProgramProofRow(Row):
     messages: Count = means("Number of messages between ranks; 0 if none can be executed")
     chunks_sent: Count = means("Number of chunks that the messages carry")
     verified: bool = means("Whether there are no violations")
-    violations: list[ProgramViolationRow] = means("Everything that is wrong with the program")
+    violations: list[ProgramViolationRow] = means("All violations of the program")
     remarks: list[ProgramViolationRow] = means("Remarks that are not violations")
 
 
 class Refuted(errors.UsageError):
-    """Error for a wrong plan that must not be executed; its proof replaces the answer."""
+    """Error of a violated plan that must not be executed; the verifier's row is the result."""
 
     def __init__(self, message: str, row: Row, text: str, notes: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -164,7 +172,7 @@ def violation_rows(violations: Sequence[Violation]) -> list[ViolationRow]:
 
 
 def violation_row(kind: str, sentence: str, rank: int | None) -> ViolationRow:
-    """Returns the row of a violation that concerns a rank as a whole."""
+    """Returns the row of a violation at a rank; `kind` is the name of the rule."""
     nowhere = dict.fromkeys(("slot", "chunk", "link", "wavelength"))
     return ViolationRow(kind=kind, sentence=sentence, transfers=[], rank=rank, **nowhere)
 
@@ -176,13 +184,13 @@ def _fibre(rank: int, direction: Any, fibre: int) -> FibreRow:
 def proof_row(
     plan: Plan, violations: Sequence[Violation], others: Sequence[ViolationRow] = ()
 ) -> ProofRow:
-    """Returns the proof of a plan: other problems first, then the violations of the verifier."""
+    """Returns the verdict on a plan, with `others` before the verifier's violations."""
     rows = [*others, *violation_rows(violations)]
     return ProofRow.of(head(plan), verified=not rows, violations=rows)
 
 
 def proof_text(plan: Plan, row: ProofRow) -> str:
-    """Returns a text with the verdict on a plan and its violations."""
+    """Returns the verdict on a plan, and its violations, as text."""
     head = (
         f"{algorithm_name(row.chosen, row.algorithm)}: {row.collective} on {row.ranks} ranks, "
         f"{plural(row.steps, 'slot')}, {plural(row.transfers, 'transfer')}"
@@ -197,7 +205,7 @@ def refuted(
     others: Sequence[ViolationRow] = (),
     notes: Sequence[str] = (),
 ) -> Refuted:
-    """Returns the error of a plan that must not be executed."""
+    """Returns the error that prevents the execution of a violated plan."""
     row = proof_row(plan, violations, others)
     message = f"the plan of `{plan.asked}` is violated: {row.violations[0].sentence}"
     return Refuted(message, row, proof_text(plan, row), notes)
@@ -206,7 +214,7 @@ def refuted(
 def program_proof_rows(
     program: Program, file: str, form: str, fabric: Fabric | None = None
 ) -> Iterator[ProgramProofRow]:
-    """Yields the proof of a program in each mode for which the program is made."""
+    """Verifies a program in each mode that the program supports, and yields a row per mode."""
     modes: tuple[tuple[Mode, bool], ...] = (
         ("in place", program.in_place),
         ("out of place", program.out_of_place),
@@ -232,7 +240,7 @@ def program_proof_rows(
 
 
 def program_text(rows: Sequence[ProgramProofRow]) -> str:
-    """Returns a text with the verdict on a program in each of its modes, and its violations."""
+    """Returns the verdict on a program in each mode, and the violations, as text."""
     first = rows[0]
     lines = [
         f"{first.name or first.file}: {first.collective} on {first.ranks} ranks, "
@@ -252,24 +260,24 @@ def program_text(rows: Sequence[ProgramProofRow]) -> str:
 
 
 def refuse_violated(program: Program, file: str, form: str, fabric: Fabric | None = None) -> None:
-    """Raises Refuted if a mode of a program is violated, so that the program is not executed."""
+    """Raises Refuted if the program violates a rule in some mode."""
     for row in program_proof_rows(program, file, form, fabric):
         if row.violations:
             message = f"`{row.file}` is violated: {row.violations[0].sentence}"
             raise Refuted(message, row, program_text([row]))
 
 
-def algorithm_name(chosen: str, asked: str) -> str:
-    """Returns the algorithm of a plan, and the planner that chose it, if any.
+def algorithm_name(chosen: str, requested: str) -> str:
+    """Returns the name of a plan's algorithm; adds the planner that chose it, if any.
 
     >>> algorithm_name("ring", "auto"), algorithm_name("ring", "ring")
     ('ring (chosen by auto)', 'ring')
     """
-    return chosen if chosen == asked else f"{chosen} (chosen by {asked})"
+    return chosen if chosen == requested else f"{chosen} (chosen by {requested})"
 
 
 def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> str:
-    """Returns the verdict on a plan as text."""
+    """Returns the verdict on a plan with these violations, as text."""
     if violations:
         return f"NO: {plural(len(violations), 'violation')}"
     light = "" if electrical else ", no lightpaths collide"
@@ -279,7 +287,7 @@ def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> 
 def violation_lines(
     violations: Sequence[ViolationRow] | Sequence[ProgramViolationRow],
 ) -> list[str]:
-    """Returns a sentence for each of the first violations, and the number of further ones."""
+    """Returns one sentence per violation, up to a limit, and the number of further violations."""
     lines = [
         f"  {violation.kind}: {violation.sentence}"
         + (f" (line {line})" if (line := violation.get("line")) else "")

@@ -1,4 +1,4 @@
-"""Reports of a computation while it runs.
+"""Progress reports of a running computation.
 
 >>> said = []
 >>> Watch(update=lambda *words: said.append(words)).try_candidate("ring")
@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 
 class Watch:
-    """Reports of a computation while it runs, and the files that it will write."""
+    """Receiver of progress reports, and the paths of output files by option."""
 
     def __init__(
         self,
@@ -31,15 +31,15 @@ class Watch:
         self._update, self._announce = update, announce
 
     def update(self, label: str, done: int, total: int) -> None:
-        """Reports the current work: a label, and item `done` of `total`."""
+        """Reports the current work: a label, and the number of the current item among `total`."""
         if self._update is not None:
             self._update(label, done, total)
 
     def try_candidate(self, name: str) -> None:
-        """Reports which candidate `auto` plans now."""
+        """Reports the candidate that `auto` is planning."""
         self.update(f"trying {name}", 0, 0)
 
     def announce(self, messages: int, chunks: int, forwards: int) -> None:
-        """Reports the amount of work of the packet simulator."""
+        """Reports the packet simulator's work: messages, chunks, and chunks forwarded."""
         if self._announce is not None:
             self._announce(messages, chunks, forwards)

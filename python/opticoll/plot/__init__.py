@@ -1,8 +1,8 @@
 """Figures of plans and comparisons, one file each.
 
-Every function draws one figure and writes it to a path; the suffix (svg, png or pdf) chooses the
-format. matplotlib is loaded when the first figure is drawn, not on import, and no global state of
-it is touched. The same input gives the same bytes.
+Every function draws one figure and writes it to a path; the suffix (svg, png or pdf) determines the
+format. matplotlib is imported when the first figure is drawn, and its global state stays unchanged.
+The same input gives the same bytes.
 
 >>> from opticoll.plot import formats
 >>> formats()

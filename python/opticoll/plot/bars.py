@@ -1,4 +1,4 @@
-"""Horizontal bars of parts that add up, in panels, one panel per subject."""
+"""Horizontal bars whose parts add up, in panels."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BarPanel:
-    """A panel: for each series or part its values, one per place, None where there is no bar.
+    """Panel of bars: the values of each series by its name, one per bar; None omits the bar.
 
-    Of parts that add up the values are seconds.
+    If the values are parts that add up, they are in seconds.
     """
 
     title: str
     series: Mapping[str, Sequence[float | None]]
 
 
-def check(shown: Sequence[BarPanel], places: Sequence[str], what: str) -> None:
-    """Refuses figures without panels or places, and series without one value per place."""
+def check(shown: Sequence[BarPanel], places: Sequence[str], noun: str) -> None:
+    """Raises PlotError for figures without panels or bars, and for series of the wrong length."""
     if not shown or not places:
-        raise PlotError(f"there is nothing to draw: no panels or no {what}")
+        raise PlotError(f"there is nothing to draw: no panels or no {noun}")
     for panel in shown:
-        for name, found in panel.series.items():
-            if len(found) != len(places):
+        for name, values in panel.series.items():
+            if len(values) != len(places):
                 raise PlotError(
-                    f"`{panel.title}`, `{name}`: {len(found)} values for {len(places)} {what}"
+                    f"`{panel.title}`, `{name}`: {len(values)} values for {len(places)} {noun}"
                 )
 
 
@@ -45,9 +45,9 @@ def stacked_bars(
     x_label: str,
     title: str = "",
 ) -> "Figure":
-    """Draws panels side by side, their totals written at the ends; `x_label` names no unit.
+    """Draws panels side by side, with the total of each bar at its end; `x_label` has no unit.
 
-    Raises PlotError for nothing to draw, or parts that do not have one length per bar.
+    Raises PlotError if there is nothing to draw, or a part does not have one value per bar.
     """
     check(shown, bars, "bars")
     figure = sheet(4.6 * len(shown) + 1.8, 0.34 * len(bars) + 1.9)

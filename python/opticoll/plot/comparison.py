@@ -1,4 +1,4 @@
-"""Comparison of algorithms: time over size, wavelengths or ranks, or steps and time of one case."""
+"""Figures that compare algorithms: time over size, wavelengths or ranks, or bars of one case."""
 
 import os
 from collections import Counter
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-# Keys that may vary between rows, in the order in which they become the horizontal axis.
+# Columns that may vary between rows, in the order in which they become the horizontal axis.
 _AXES = {
     "size_bytes": "Size",
     "wavelengths": "Wavelengths per directed fibre",
@@ -37,29 +37,34 @@ _AXES = {
 }
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
 _MAX_PANELS = 12  # maximum number of panels on one page
-_MIN_DISTANCE = 0.085  # share of an axis' length below which numbers would overlap
+_MIN_DISTANCE = 0.085  # minimum distance of two numbers, as a share of the axis' length
 _MAX_NAMED_ALGORITHMS = 6
 """Maximum number of algorithms with a colour and a name; others are grey."""
 _BOUND = "lower bound"
 _UNPROVED = "not verified"
 _OTHERS = {"color": style.FAINT, "linewidth": 1.0, "marker": "", "zorder": 1.5}
-"""Look of algorithms without a colour."""
+"""Line style of algorithms without a colour."""
 
 
 def comparison(rows: Sequence[Row], path: "str | os.PathLike[str] | Axes | None") -> list[Path]:
-    """Draws the rows of `opticoll compare --json` (seconds, bytes); returns the files.
+    """Draws the rows of `opticoll compare --json` (seconds, bytes); returns the paths.
 
-    Several sizes, wavelength counts or numbers of ranks become the horizontal axis of one line per
-    algorithm, in this order of precedence, and what else varies becomes panels; fabrics keep their
-    order. Of more than six algorithms `auto`, the first, and those that lead most often have a
-    colour, the others are grey. More than 12 panels become several pages: one .pdf, or files such
-    as `times-1.svg`, `times-2.svg`. A single case becomes bars, fastest first, a panel for each
-    fabric: the steps really needed, with the paper's claim as a marker, and the time. A lower bound
-    on the time, where rows have one, is a dashed line. Of an algorithm that chooses, such as
-    `auto`, the label names what it chose. Of several reconfiguration times `plot.reconfiguration`
-    draws curves or a map. In place of a path, axes of matplotlib hold a figure of one panel.
+    Curves: if sizes, wavelengths or numbers of ranks vary, the first of these that varies is the
+    horizontal axis, with a curve per algorithm. Other varying columns become panels, and more than
+    12 panels become several pages: one .pdf, or files such as `times-1.svg` and `times-2.svg`. Of
+    more than six algorithms, only `auto`, the first one and the most frequent winners have a
+    colour.
 
-    Raises PlotError for no rows, rows that lack a value, or rows of several policies.
+    Bars: if none of these vary, bars show the steps and times of the algorithms, fastest first,
+    with a panel per fabric. A marker shows the steps that a paper claims.
+
+    Map: if reconfiguration times vary, `plot.reconfiguration` draws curves or a map.
+
+    A dashed line is a lower bound on the time. The label of an algorithm that chooses, such as
+    `auto`, names the choice. If `path` is matplotlib axes, they receive the figure, which must have
+    one panel.
+
+    Raises PlotError for no rows, for rows without a required value, and for several policies.
     """
     if is_axes(path):
         draw_in(path, lambda: _figures(rows))
@@ -83,7 +88,7 @@ def _figures(rows: Sequence[Row]) -> "list[Figure]":
 
 
 def _with_machines(rows: Sequence[Row]) -> list[Row]:
-    """Returns the rows with a short name of their fabric, without its ranks and wavelengths."""
+    """Adds a short name of the fabric, without ranks and wavelengths, to each row."""
     spellings = [str(row.get("fabric", "")) for row in rows]
     labels = fabric_labels(spellings, ("ranks", "wavelengths"))
     return [
@@ -110,29 +115,31 @@ def _check(rows: Sequence[Row]) -> None:
 
 
 def _rule(row: Row) -> str:
-    """Returns the policy, or the start rule of an electrical fabric."""
+    """Returns a row's policy, or on electrical fabrics its start rule."""
     if row.get("policy") is not None:
         return f"policy {row['policy']}"
     return f"start {row.get('start')}"
 
 
 def _names(rows: Sequence[Row]) -> dict[str, str]:
-    """Returns the text of each algorithm in the figure: its label, then its options."""
+    """Returns the name of each algorithm in the figure: its label, then its options."""
     names = {}
     for row in rows:
-        asked, collective = str(row["algorithm"]), row.get("collective")
-        own_label = row.get("label") if ":" not in asked else None
-        names[asked] = str(own_label or style.algorithm_name(asked, collective))
-    for asked in names:
-        rows_of_algorithm = [row for row in rows if row["algorithm"] == asked]
-        chosen = list(dict.fromkeys(str(row.get("chosen") or asked) for row in rows_of_algorithm))
+        requested, collective = str(row["algorithm"]), row.get("collective")
+        own_label = row.get("label") if ":" not in requested else None
+        names[requested] = str(own_label or style.algorithm_name(requested, collective))
+    for requested in names:
+        rows_of_algorithm = [row for row in rows if row["algorithm"] == requested]
+        chosen = list(
+            dict.fromkeys(str(row.get("chosen") or requested) for row in rows_of_algorithm)
+        )
         if len(chosen) > 1:
-            names[asked] += f": {len(chosen)} plans"
-        elif chosen != [asked]:
+            names[requested] += f": {len(chosen)} plans"
+        elif chosen != [requested]:
             name = style.algorithm_name(chosen[0], rows_of_algorithm[0].get("collective"))
-            # If only the options were chosen, the name is known already.
-            same = chosen[0].partition(":")[0] == asked
-            names[asked] = name if same else f"{names[asked]}: {name}"
+            # If only the options were chosen, the label already names the algorithm.
+            same = chosen[0].partition(":")[0] == requested
+            names[requested] = name if same else f"{names[requested]}: {name}"
     return names
 
 
@@ -164,7 +171,7 @@ def _heading(rows: Sequence[Row]) -> str:
 
 
 def _machine_text(rows: Sequence[Row], machine: str) -> str:
-    """Returns a fabric in a title, with rule and bandwidth if fabrics differ in them."""
+    """Returns a fabric's name in a title; adds rule and bandwidth if fabrics differ in them."""
     machine_row = next(row for row in rows if row["machine"] == machine)
     parts = []
     if len({_rule(row) for row in rows}) > 1:
@@ -177,29 +184,28 @@ def _machine_text(rows: Sequence[Row], machine: str) -> str:
 def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
     """Returns the algorithms that get a colour, in the order of `names`.
 
-    If there are too many: `auto`, the first one, and those that are the fastest (besides `auto`) in
-    most cases.
+    If there are too many, these are `auto`, the first algorithm, and the most frequent winners.
     """
     names = list(names)
     fastest: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         case = tuple(row[key] for key in (*_AXES, "machine"))
         if row["algorithm"] != "auto" and row.get("verified") is not False:
-            known = fastest.setdefault(case, row)
-            fastest[case] = row if row["time_s"] < known["time_s"] else known
+            fastest_row = fastest.setdefault(case, row)
+            fastest[case] = row if row["time_s"] < fastest_row["time_s"] else fastest_row
     leads = Counter(row["algorithm"] for row in fastest.values())
     ranked = sorted(names, key=lambda name: (name not in ("auto", names[0]), -leads[name]))
     return [name for name in names if name in ranked[:_MAX_NAMED_ALGORITHMS]]
 
 
 def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Returns the look of each algorithm with options; those with the same name share a colour."""
+    """Returns colour, marker and line style by algorithm; equal names share the colour."""
     ordered = sorted(spellings, key=len)
     return dict(zip(ordered, style.algorithm_looks(ordered), strict=True))
 
 
 def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
-    """Returns the pages of panels of curves."""
+    """Returns the pages of curves."""
     axis, *others = varying
     panels: dict[tuple[Any, ...], list[Row]] = {}
     machines = list(dict.fromkeys(row["machine"] for row in rows))
@@ -214,7 +220,7 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
         titled.append((", ".join(shown.get(text, text) for text in texts), panel))
     pages = [titled[start : start + _MAX_PANELS] for start in range(0, len(titled), _MAX_PANELS)]
     figures = [_page(rows, axis, page) for page in pages]
-    # Panels share their axes across pages.
+    # Panels have the same limits on all pages.
     limits = [figure.axes[0].get_ylim() for figure in figures]
     for number, figure in enumerate(figures, 1):
         figure.axes[0].set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
@@ -250,7 +256,7 @@ def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -
     for label in last:
         handles[label] = handles.pop(label)
     if alone:
-        # Each coloured line has its name at its end.
+        # Each coloured curve has its name at its end.
         handles = {label: handles[label] for label in last if label != _BOUND}
         name_at_ends(grid[0], [*(names[spelled] for spelled in few), _BOUND])
     if alone and handles:
@@ -263,7 +269,7 @@ def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -
 def _line_panel(
     axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, str], few: Sequence[str]
 ) -> None:
-    """Draws the lines of algorithms; those in `few` are coloured and on top of the others."""
+    """Draws a curve per algorithm; algorithms in `few` are coloured and above the others."""
     others = style.counted(len(names) - len(few), "other algorithm")
     ordered = {spelled: others for spelled in names if spelled not in few}
     ordered |= {spelled: names[spelled] for spelled in few}
@@ -302,7 +308,7 @@ def _line_panel(
 
 
 def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
-    """Returns the greatest lower bound on time at each value; it holds for any algorithm."""
+    """Returns the greatest lower bound on time at each value of `axis`, valid for any algorithm."""
     greatest: dict[Any, float] = {}
     for row in rows:
         if row.get("bound_time_s") is not None:
@@ -312,7 +318,7 @@ def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
 
 
 def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
-    """Labels the computed values, except those too close to another label."""
+    """Labels the computed values, except values too close to another label."""
     shown = [values[index] for index in style.spread(values, _MIN_DISTANCE)]
     text = style.size_texts(shown) if axis == "size_bytes" else [str(value) for value in shown]
     # Rotated labels end at their tick.
@@ -322,11 +328,11 @@ def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
 
 
 def _bars(rows: Sequence[Row]) -> "Figure":
-    """Draws steps and times of one case, with a row of panels for each fabric."""
+    """Draws bars of steps and times, with a row of panels for each fabric."""
     machines: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (float(row["time_s"]), str(row["algorithm"]))):
         machines.setdefault(row["machine"], []).append(row)
-    # In the order in which the fabrics were compared.
+    # Fabrics stay in the order in which they were compared.
     machines = {row["machine"]: machines[row["machine"]] for row in rows}
     heights = [len(machine_rows) + 1 for machine_rows in machines.values()]
     figure = sheet(10.0, 1.1 + 0.42 * sum(heights))
@@ -354,7 +360,7 @@ def _bar_panels(panels: "Sequence[Axes]", ordered: Sequence[Row], rows: Sequence
     hatches = ["///" if row.get("verified") is False else "" for row in ordered]
     left.barh(places, [row["steps"] for row in ordered], 0.62, color=colours, hatch=hatches)
     for place, row in zip(places, ordered, strict=True):
-        # The number is to the right of bar and marker.
+        # Write the number to the right of both bar and marker.
         end = max(float(row["steps"]), float(row.get("claimed_steps") or 0))
         _value(left, place, end, f"{row['steps']:,}")
     claimed = [(count, place) for place, row in enumerate(ordered) for count in _claims([row])]
@@ -421,7 +427,7 @@ def _value(axes: "Axes", place: int, value: float, text: str) -> None:
 
 
 def _scale(axes: "Axes", bars: list[float], marks: list[float]) -> None:
-    """Makes an axis logarithmic if bars differ by a factor of 100; leaves room for the numbers."""
+    """Makes an axis logarithmic if bars differ by a factor of 100; leaves room for numbers."""
     positive = [value for value in bars if value > 0]
     shown = positive + [value for value in marks if value > 0]
     if positive and max(positive) > 100 * min(positive):

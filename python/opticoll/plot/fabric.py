@@ -1,4 +1,4 @@
-"""Figure of an electrical fabric with the load of its links, or with the trees of a rank."""
+"""Figures of an electrical fabric: the load of its links, or the trees that plans use."""
 
 import os
 from collections.abc import Iterator
@@ -39,20 +39,20 @@ _MAX_ARROWS = 200
 _LABEL_POINTS = 7
 
 MAX_TREES = 6
-"""Maximum number of trees drawn, one panel each; others are only counted."""
+"""Maximum number of trees in a figure, with a panel per tree; further trees are only counted."""
 
 
 @drawn
 def fabric(
     plan: Plan, path: str | os.PathLike[str], *, slot: int | None = None, size: int | None = None
 ) -> "Figure":
-    """Draws the fabric of a plan, links coloured by their load; links that carry nothing are grey.
+    """Draws a plan's fabric with links coloured by load; unused links are grey.
 
-    Of the whole plan the load is the share of a link's rate that is used over the whole time, at
-    `size` bytes (the plan's own if none is given); of one step (`slot`) the number of messages
-    that share the link. The two directions of a cable run side by side, each on its right.
+    With `slot`, the load of a link is the number of messages of this step that share the link.
+    Otherwise it is the link's utilisation over the whole plan at `size` bytes (default: the plan's
+    size). The two directions of a cable are drawn side by side; each is on its right.
 
-    Raises PlotError for a fabric of light, a slot that the plan does not have, or too many
+    Raises PlotError for an optical fabric, for a slot that the plan does not have, and for too many
     vertices.
     """
     if not plan.fabric.electrical:
@@ -61,14 +61,14 @@ def fabric(
         raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
     drawing = drawing_of(plan.fabric)
     if slot is None:
-        load, what, more = _use(plan, size)
+        load, label, facts = _use(plan, size)
     else:
-        load, what, more = _messages(plan, slot)
-    return _figure(plan, drawing, load, what, more)
+        load, label, facts = _messages(plan, slot)
+    return _figure(plan, drawing, load, label, facts)
 
 
 def drawing_of(machine: Fabric) -> "Drawing":
-    """Returns the drawing of a fabric; refuses fabrics with too many vertices."""
+    """Returns the positions of a fabric's vertices; raises PlotError if there are too many."""
     vertices = max(machine.ranks, *(1 + max(pair) for pair in machine.link_ends or [(0, 0)]))
     if vertices > _MAX_VERTICES:
         raise PlotError(
@@ -84,7 +84,7 @@ def drawing_of(machine: Fabric) -> "Drawing":
 
 
 def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
-    """Returns the use of each link over the whole plan in %, its label, and facts for the title."""
+    """Returns the utilisation of each link in %, its label, and facts for the title."""
     outcome = plan.simulate(size)
     share = outcome.links["utilisation"].astype(np.float64)
     most = outcome.most_loaded_link
@@ -98,7 +98,7 @@ def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
 
 
 def _messages(plan: Plan, slot: int) -> tuple[NDArray[np.float64], str, str]:
-    """Returns the number of messages of a step that cross each link, its label, and facts."""
+    """Returns the number of a step's messages on each link, its label, and facts for the title."""
     columns = plan.slot_columns(slot)
     ends = zip(columns["source"].tolist(), columns["destination"].tolist(), strict=True)
     routes = (tuple(plan.route(transfer)) for transfer in columns["transfer"].tolist())
@@ -111,7 +111,7 @@ def _messages(plan: Plan, slot: int) -> tuple[NDArray[np.float64], str, str]:
 
 
 def _figure(
-    plan: Plan, drawing: "Drawing", load: NDArray[np.float64], what: str, more: str
+    plan: Plan, drawing: "Drawing", load: NDArray[np.float64], label: str, facts: str
 ) -> "Figure":
     at = drawing["places"]
     span = at.max(axis=0) - at.min(axis=0) + 0.8
@@ -121,24 +121,24 @@ def _figure(
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.axis("off")
-    # All figures of shares have the same scale.
-    top = 100.0 if "%" in what else max(float(load.max(initial=0)), 1.0)
+    # All figures of utilisation have the same scale.
+    top = 100.0 if "%" in label else max(float(load.max(initial=0)), 1.0)
     image = draw_links(axes, plan.fabric, drawing, load, top, style.load_colours())
     draw_vertices(axes, plan.fabric, at)
     key(figure, plan.fabric, len(at))
-    bar = _bar(figure, image, axes, what, whole="Messages" in what)
+    bar = _bar(figure, image, axes, label, whole="Messages" in label)
     bar.update_ticks()
     title = f"{style.heading(plan)}, {style.named_fabric(plan.fabric.spec)}"
-    headed(figure, f"{title}\n{more}", fontsize=10.5)
+    headed(figure, f"{title}\n{facts}", fontsize=10.5)
     return figure
 
 
-def _bar(figure: "Figure", image: Any, axes: Any, what: str, *, whole: bool) -> Any:
-    """Adds a colour bar, with ticks at whole numbers only if `whole`."""
+def _bar(figure: "Figure", image: Any, axes: Any, label: str, *, whole: bool) -> Any:
+    """Adds a colour bar; if `whole`, its ticks are whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, aspect=26)
-    bar.set_label(what)
+    bar.set_label(label)
     bar.outline.set_visible(False)
     if whole:
         bar.locator = MaxNLocator(nbins=6, integer=True)
@@ -153,12 +153,11 @@ def draw_links(
     top: float,
     shades: Any,
 ) -> Any:
-    """Draws links as arcs that bow to their right, coloured by load from 0 to `top`.
+    """Draws links as arcs that bend to their right, coloured by load from 0 to `top`.
 
-    Links around the edges of a grid are drawn as two stubs.
-
-    If there are many vertices, the links between a switch and its ranks are drawn as one in each
-    direction, coloured by the most loaded of them, and unused links are left out.
+    A link around the edge of a grid is drawn as two stubs. If there are many vertices, all links
+    from a switch to its ranks (or back) are drawn as one arc with the load of the most loaded link,
+    and unused links are left out.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import Normalize
@@ -179,7 +178,7 @@ def draw_links(
             zorder=1,
         )
     )
-    # The most loaded links are drawn last.
+    # Draw the most loaded links last.
     order = np.argsort(drawn, kind="stable")
     order = order[drawn[order] > 0]
     busy = LineCollection(
@@ -201,19 +200,19 @@ def draw_links(
 def _bundled(
     ends: NDArray[np.int64], load: NDArray[np.float64], ranks: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Returns the links, with those between a switch and its ranks merged in each direction.
+    """Merges all links from a switch to its ranks, and all links back, into one link each.
 
-    A merged link leads to the middle rank and has the greatest load of the links.
+    A merged link leads to the middle rank and has the highest load of its links.
     """
     groups: dict[tuple[int, bool], list[int]] = {}
-    kept = []
+    unbundled = []
     for index, (a, b) in enumerate(ends.tolist()):
         if (a < ranks) == (b < ranks):
-            kept.append(index)
+            unbundled.append(index)
         else:
             groups.setdefault((max(a, b), a < ranks), []).append(index)
-    new = [ends[index].tolist() for index in kept]
-    loads = [float(load[index]) for index in kept]
+    new = [ends[index].tolist() for index in unbundled]
+    loads = [float(load[index]) for index in unbundled]
     for (switch, up), link_indices in groups.items():
         below = sorted(int(ends[index].min()) for index in link_indices)
         middle = below[len(below) // 2]
@@ -223,7 +222,7 @@ def _bundled(
 
 
 def _arrow(axes: "Axes", curve: NDArray[np.float64], shade: Any) -> None:
-    """Draws an arrow head in the direction of a link, past the middle of its line."""
+    """Draws an arrow head in the direction of a link, beyond the middle of its line."""
     place = max(1, int(0.62 * (len(curve) - 1)))
     look = {
         "arrowstyle": "-|>",
@@ -240,7 +239,7 @@ def _arrow(axes: "Axes", curve: NDArray[np.float64], shade: Any) -> None:
 def _curves(
     ends: NDArray[np.int64], drawing: "Drawing"
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
-    """Returns the lines to draw, and the index of the link of each line."""
+    """Returns the lines of links, and for each line the index of its link."""
     at, around = drawing["places"], set(drawing["around"].tolist())
     start, end = at[ends[:, 0]], at[ends[:, 1]]
     along = end - start
@@ -262,14 +261,17 @@ def _curves(
             link.append(index)
             continue
         away, side = -0.42 * along[index] / length[index], right[index] * 0.045
-        near, far = start[index], end[index]
-        curves += [np.array([near, near + away + side]), np.array([far - away + side, far])]
+        start_point, end_point = start[index], end[index]
+        curves += [
+            np.array([start_point, start_point + away + side]),
+            np.array([end_point - away + side, end_point]),
+        ]
         link += [index, index]
     return curves, np.array(link, dtype=np.int64)
 
 
 def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
-    """Draws ranks as numbered discs and switches as squares, and sets the limits of the axes."""
+    """Draws ranks as numbered discs and switches as squares, and fits the axes to them."""
     low, high = at.min(axis=0), at.max(axis=0)
     axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
     ranks = machine.ranks
@@ -294,7 +296,7 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
             )  # fmt: skip
     switches = _switch_names(machine, ranks)
     if len(switches) > _MAX_LABELS:
-        # If there are too many names, only the first and last of each level are shown.
+        # If there are too many switches, name only the first and the last of each level.
         levels: dict[float, list[int]] = {}
         for switch in sorted(switches):
             levels.setdefault(float(at[switch, 1]), []).append(switch)
@@ -313,7 +315,7 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
 
 
 def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[int, str]]:
-    """Yields the labels that do not overlap the previous label at the same height."""
+    """Yields labels that do not overlap the previous label at the same height."""
     pixels = axes.get_window_extent().width
     unit = pixels * POINTS_PER_INCH / axes.figure.dpi / float(np.ptp(at[:, 0]) + 1.0)
     ends: dict[float, float] = {}
@@ -326,7 +328,7 @@ def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[i
 
 
 def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = True) -> None:
-    """Adds a legend of signs below all panels; `is_idle` says that some link is unused."""
+    """Adds a legend of signs below all panels; `is_idle` adds the sign of unused links."""
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
@@ -350,7 +352,7 @@ def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = Tru
 
 
 def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
-    """Returns the names of the switches by vertex, taken from the names of links."""
+    """Returns the names of switches by vertex, derived from the names of links."""
     names = {}
     for link, pair in enumerate(machine.link_ends or []):
         for vertex, name in zip(pair, (machine.link_name(link) or "").split(" -> "), strict=False):
@@ -363,23 +365,23 @@ def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
 def trees(
     plan: Plan, path: str | os.PathLike[str], *, rank: int | None = None, chunk: int | None = None
 ) -> "Figure":
-    """Draws each tree of a rank or of a chunk on the fabric, links coloured by the step of use.
+    """Draws each tree of a rank or a chunk on the fabric, links coloured by the step of use.
 
-    Chunks on the same tree share a panel. A transfer colours all links of its route. Where a link
-    carries chunks of a panel in several steps it has the colour of the first.
+    Chunks on the same tree share a panel. A transfer colours all links of its route. A link that
+    carries chunks of a panel in several steps has the colour of the first of these steps.
 
-    Raises PlotError for a fabric of light, too many vertices, or a rank for which nothing moves.
+    Raises PlotError for an optical fabric, for too many vertices, and if there is no such tree.
     """
     from matplotlib.ticker import FuncFormatter
 
     if not plan.fabric.electrical:
         raise PlotError("trees are drawn on electrical fabrics; space_time shows light")
-    found = trees_of(plan, rank, chunk)
-    if not found:
+    drawn_trees = trees_of(plan, rank, chunk)
+    if not drawn_trees:
         raise PlotError("nothing moves: there are no trees to draw")
     drawing = drawing_of(plan.fabric)
     at = drawing["places"]
-    shown = found[:MAX_TREES]
+    shown = drawn_trees[:MAX_TREES]
     columns = min(len(shown), 2 if len(shown) == 4 else 3)
     rows = -(-len(shown) // columns)
     span = at.max(axis=0) - at.min(axis=0) + 0.8
@@ -407,12 +409,12 @@ def trees(
     bar.update_ticks()
     if top > 1:
         bar.ax.set_ylim(1, top)
-    more = f"; {len(found) - len(shown)} more" if len(found) > len(shown) else ""
-    what = f"chunk {chunk}" if chunk is not None else f"rank {found[0].root}"
+    more = f"; {len(drawn_trees) - len(shown)} more" if len(drawn_trees) > len(shown) else ""
+    subject = f"chunk {chunk}" if chunk is not None else f"rank {drawn_trees[0].root}"
     headed(
         figure,
         f"{style.heading(plan)}\n{fabric_text(plan.fabric.spec)}"
-        f"\n{plural(len(found), 'tree')} of {what}{more}",
+        f"\n{plural(len(drawn_trees), 'tree')} of {subject}{more}",
         fontsize=10.5,
     )
     return figure

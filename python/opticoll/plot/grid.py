@@ -1,4 +1,4 @@
-"""Figures of a grid of tunable circuits: one slot among its nodes, and all slots port by port."""
+"""Figures of a grid of tunable circuits: one slot among its nodes, and all slots by port."""
 
 import os
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _MAX_BOUNDARIES = 24
 
 @dataclass(frozen=True)
 class _Hops:
-    """Hops of a plan or of one of its slots, in columns."""
+    """Hops of a plan, or of one of its slots, as columns with one entry per hop."""
 
     source: NDArray[np.int64]
     destination: NDArray[np.int64]
@@ -46,20 +46,20 @@ def _hops(plan: Plan, slot: int | None = None) -> _Hops:
 
 
 def _sides(plan: Plan) -> tuple[int, int]:
-    """Returns the numbers of rows and columns of nodes."""
+    """Returns the numbers of rows and columns of the grid of nodes."""
     return plan.fabric.option("rows"), plan.fabric.option("columns")
 
 
 @drawn
 def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
-    """Draws the nodes in rows and columns and the light of `slot` as arcs coloured by wavelength.
+    """Draws the nodes in rows and columns, and the light of `slot` as arcs coloured by wavelength.
 
-    Light by a row's switch goes above its row to the right and below it to the left; light by a
-    column's switch right of its column downwards and left of it upwards. Nodes that are not
-    allocated are empty circles; a cross is a dead transceiver or switch port, beside its node in
-    the direction in which no light goes.
+    Light over a row's switch is above the row if it goes right, and below the row if it goes left.
+    Light over a column's switch is right of the column if it goes down, and left of it if it goes
+    up. An empty circle is a node without a rank. A cross beside a node is a broken transceiver or
+    switch port; its direction is the direction without light.
 
-    Raises PlotError for a slot that the plan does not have.
+    Raises PlotError if the plan has no such slot.
     """
     if not 0 <= slot < plan.slots:
         raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
@@ -100,7 +100,7 @@ def _grid_figure(plan: Plan, slot: int) -> "Figure":
 
 
 def _name_switches(axes: "Axes", rows: int, columns: int) -> None:
-    """Writes the name of the switch of each row and column at the end of its line."""
+    """Writes the names of the switches at the ends of their rows and columns."""
     look: dict[str, Any] = {"fontsize": 7, "color": style.GREY}
     for row in range(rows):
         axes.text(-0.78, row, f"row {row}", ha="right", va="center", clip_on=False, **look)
@@ -115,7 +115,7 @@ def _draw_hops(
 
     rows, columns = _sides(plan)
     turn = np.linspace(0, np.pi, 97)
-    # Arcs end at the circles of their nodes.
+    # Arcs end at the circles of nodes.
     clear = 0.19 if rows * columns <= _MAX_LABELS else 0.13
     lines = []
     for source, destination in zip(nodes[hops.source], nodes[hops.destination], strict=True):
@@ -123,7 +123,7 @@ def _draw_hops(
         last_row, last_column = divmod(destination, columns)
         across, down = last_column - column, last_row - row
         along = (1 - np.cos(turn)) / 2
-        # Longer arcs bulge more, so that arcs of a row nest; all stay within half a pitch.
+        # Longer arcs bend more, so arcs of a row nest; all arcs stay within half a pitch.
         bulge = (0.16 + 0.26 * (abs(across + down) - 1) / max(columns, 2)) * np.sin(turn)
         sign = 1 if across + down > 0 else -1
         x = column + across * along + (sign * bulge if down else 0)
@@ -173,7 +173,7 @@ def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
 
 
 def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colours: Any) -> None:
-    """Adds the key of wavelengths and colours."""
+    """Adds the colours of wavelengths."""
     look: dict[str, Any] = {"columns": min(4, len(lit) or 1), "shrink": 0.7, "pad": 0.02}
     look["name"] = "wavelength {}".format
     colour_key(figure, axes, lit, colours, "Wavelength (number)", **look)
@@ -181,18 +181,19 @@ def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colo
 
 @drawn
 def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
-    """Draws which port sends on which wavelength in which slot: ports downwards, slots across.
+    """Draws the wavelength that each port sends in each slot: ports downwards, slots to the right.
 
-    The upper half are the ports to rows, by rank, the lower half those to columns. White is dark.
+    The upper half shows the ports to row switches by rank, the lower half the ports to column
+    switches. White means no light.
 
-    Raises PlotError for a plan without slots, or with more ports or slots than dots on paper.
+    Raises PlotError for a plan without slots, and for too many ports or slots to draw.
     """
     ports = 2 * plan.fabric.ranks
     if plan.slots == 0:
         raise PlotError("the plan has no slots: there is nothing to draw")
-    for count, what, most in ((ports, "ports", _MAX_PORTS), (plan.slots, "slots", _MAX_SLOTS)):
+    for count, noun, most in ((ports, "ports", _MAX_PORTS), (plan.slots, "slots", _MAX_SLOTS)):
         if count > most:
-            raise PlotError(f"{count} {what} are too many to draw: {most} at most")
+            raise PlotError(f"{count} {noun} are too many to draw: {most} at most")
     hops, ranks = _hops(plan), plan.fabric.ranks
     lit, lanes = np.unique(hops.wavelength, return_inverse=True)
     colours = style.wavelength_colours(max(len(lit), 1))
@@ -247,7 +248,7 @@ def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
 
 
 def name_planes(axes: "Axes", what: str) -> None:
-    """Writes at the right which half of the rows are row ports and which are column ports."""
+    """Labels the two halves of the rows, at the right, as ports to row and to column switches."""
     for plane, name in enumerate(PLANES):
         axes.annotate(
             f"{name} {what}",

@@ -1,4 +1,4 @@
-"""Circuits of a grid of lightpaths or a circuit switch: ports over time, and each setting."""
+"""Figures of circuits between ports: ports over time, and each configuration of the circuits."""
 
 import os
 from math import cos, pi, sin
@@ -25,12 +25,13 @@ _PALE = "0.78"
 
 @drawn
 def lightpath_timeline(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Figure":
-    """Draws a row for each port: pale while it holds a circuit, full while data moves over it.
+    """Draws a row per port: pale while a circuit is up, full colour while data use the circuit.
 
-    Colours are the ranks at the other end, grey the time in which circuits are set up and released.
-    The times are those of the fabric's usual policy. Of a circuit switch the ports out are drawn.
+    Colours are the ranks at the other end of the circuit. Grey is the time in which circuits are
+    set up and torn down. Times follow from the fabric's default policy. For a circuit switch, the
+    rows are the sending ports.
 
-    Raises PlotError for another fabric, nothing to draw, or more ports than lines on paper.
+    Raises PlotError for another fabric, for a plan without transfers, and for too many ports.
     """
     fabric = plan.fabric
     ports, setup = fabric.option("ports"), fabric.option("setup")
@@ -77,7 +78,7 @@ def _draw(
     constants: tuple[int, int, int, int],
     colours: Any,
 ) -> None:
-    """Draws a setting; `constants` are ports per rank, setup and release in ps, ps of a unit."""
+    """Draws a configuration; `constants`: ports per rank, ps of setup, of teardown, of a unit."""
     ports, setup, teardown, scale = constants
     start, end = int(slots["start_ps"][group.first]), int(slots["end_ps"][group.last])
     up, down = start + setup, end - teardown
@@ -98,9 +99,9 @@ def _draw(
 
 @drawn
 def configuration_graphs(plan: "Plan", path: str | os.PathLike[str]) -> "Figure":
-    """Draws the circuits of the first 12 settings, in the colours of their ports.
+    """Draws the circuits of the first 12 configurations, coloured by port.
 
-    Raises PlotError for nothing to draw, or more ranks than a circle has place for.
+    Raises PlotError for a plan without transfers, and for too many ranks to draw on a circle.
     """
     listed = settings(plan)
     if not listed:
@@ -137,7 +138,7 @@ def _graph(axes: "Axes", setting: CircuitSetting, ranks: int) -> None:
             "mutation_scale": 10 if ranks <= _MAX_NAMED_RANKS else 4,
             "shrinkA": 3,
             "shrinkB": 3,
-            # The curves of both directions between two ranks bend to different sides.
+            # Circuits in both directions between two ranks bend in opposite directions.
             "connectionstyle": "arc3,rad=0.12",
         }
         axes.annotate("", xy=places[peer], xytext=places[rank], arrowprops=look)

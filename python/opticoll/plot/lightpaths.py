@@ -14,12 +14,12 @@ WAY_NAMES = ("clockwise", "counter-clockwise")
 
 @dataclass(frozen=True)
 class Lightpaths:
-    """Lightpaths of a plan, one array entry each, in the order of the plan.
+    """Lightpaths of a plan as arrays with one entry per lightpath, in the order of the plan.
 
-    `start` is the rank at the lower end and `hops` the number of links above it (wrapping at N),
-    for both directions. `lane` is the channel, fibre * w + wavelength; if converters
-    choose the wavelength, it is the lowest lane that is free on all links, for drawing only (then
-    lanes may exceed the number of channels).
+    In both directions, `start` is the rank at the lower end, and `hops` is the number of links from
+    `start` towards higher ranks, modulo N. `lane` is the channel: fibre * w + wavelength. If
+    converters choose the wavelength, `lane` is the lowest lane that is free on all links. Such
+    lanes serve only the drawing and may exceed the number of channels.
     """
 
     ranks: int
@@ -38,7 +38,7 @@ class Lightpaths:
 
 
 def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
-    """Returns the lightpaths of a plan, or of one slot of it."""
+    """Returns the lightpaths of a plan, or of one of its slots."""
     ranks, wavelengths = plan.fabric.ranks, plan.fabric.option("wavelengths")
     columns = plan.columns() if slot is None else plan.slot_columns(slot)
     source, destination, way, fibre, wavelength, slots = (
@@ -67,16 +67,16 @@ def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
 
 
 def packed(paths: Lightpaths) -> tuple[Lightpaths, NDArray[np.int64]]:
-    """Returns the lightpaths with the lit lanes renumbered from 0, and the lit lanes.
+    """Renumbers the lanes in use from 0; returns the lightpaths and the old lane of each new lane.
 
-    A plan may light few of many wavelengths; the drawing is scaled to the lit ones.
+    A plan may use few of many wavelengths, and the drawing has room only for lanes in use.
     """
     lit, lane = np.unique(paths.lane, return_inverse=True)
     return replace(paths, lane=lane.astype(np.int64), channels=max(1, len(lit))), lit
 
 
 def channel_words(plan: Plan) -> dict[str, Any]:
-    """Returns channel names and the label of the colour key, with fibres if there are several."""
+    """Returns the names of channels, and the title of their colours."""
     wavelengths, fibres = plan.fabric.option("wavelengths"), plan.fabric.option("fibres")
 
     def name(lane: int) -> str:
@@ -88,7 +88,7 @@ def channel_words(plan: Plan) -> dict[str, Any]:
 
 
 def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:
-    """Returns the share of channels that is lit, by direction, slot and link (link i: i to i+1)."""
+    """Returns the share of channels in use, by direction, slot and link (i: ranks i to i+1)."""
     ranks = paths.ranks
     row = (paths.way * slots + paths.slot) * (ranks + 1)
     end = paths.start + paths.hops
@@ -103,16 +103,16 @@ def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:
 
 
 def _lay_out(paths: Lightpaths) -> None:
-    """Gives each converted lightpath the lowest lane that is free on all of its links."""
-    taken: dict[tuple[int, int], NDArray[np.bool_]] = {}
-    order = np.argsort(paths.converted, kind="stable")  # lightpaths with a wavelength keep it
+    """Assigns each converted lightpath the lowest lane that is free on all of its links."""
+    occupied: dict[tuple[int, int], NDArray[np.bool_]] = {}
+    order = np.argsort(paths.converted, kind="stable")  # fixed wavelengths first
     for index in order:
         links = (paths.start[index] + np.arange(paths.hops[index])) % paths.ranks
         way, lane = int(paths.way[index]), int(paths.lane[index])
         if paths.converted[index]:
             lane = 0
         while True:
-            busy = taken.setdefault((way, lane), np.zeros(paths.ranks, dtype=np.bool_))
+            busy = occupied.setdefault((way, lane), np.zeros(paths.ranks, dtype=np.bool_))
             if not paths.converted[index] or not busy[links].any():
                 break
             lane += 1

@@ -1,4 +1,4 @@
-"""Use of the links of an electrical fabric over time, under the fluid simulator."""
+"""Figure of the link utilisation of an electrical fabric over time, from the fluid simulator."""
 
 import os
 from collections import Counter
@@ -22,13 +22,13 @@ MAX_LINKS = 40
 def link_use(
     plan: "Plan", outcome: "Outcome", path: str | os.PathLike[str], title: str = ""
 ) -> "Figure":
-    """Draws which share of its rate each link uses in each bin of time.
+    """Draws the utilisation of links over time: the share of its rate that a link uses in each bin.
 
-    Above, the fullest link of each bin and the mean over all links that carry anything; below, the
-    links that bound the critical path and those that carry most, 40 together, in the order of the
-    fabric. A bin that the end cuts counts as far as it goes.
+    The upper panel shows the most used link of each bin, and the mean over all links in use. The
+    lower panel shows 40 links in the order of the fabric: links that limit the critical path, then
+    links that carry the most bytes. The last bin may be shorter.
 
-    Raises PlotError where the outcome has no bins, or no link carried anything.
+    Raises PlotError if the outcome has no bins, or no link carried data.
     """
     if "link_use" not in outcome.tables:
         raise PlotError("the outcome has no bins of time: simulate by flows, with `link_bin`")
@@ -51,9 +51,9 @@ def link_use(
 def _shown(
     used: "NDArray[np.int64]", total: "NDArray[np.int64]", critical: list[int | None]
 ) -> "NDArray[np.intp]":
-    """Returns the indices, among the links in use, of the links that are shown.
+    """Returns which of the links in `used` are drawn, as indices into `used`.
 
-    Links that bound flows of the critical path come first, then those that carry the most bytes.
+    Links that limit flows of the critical path come first, then links that carry the most bytes.
     """
     named = Counter(link for link in critical if link is not None)
     order = sorted(

@@ -1,4 +1,4 @@
-"""Times of collectives and losses of bursts over the offered load, with 95 % intervals."""
+"""Figures of collective times and burst losses over the offered load, with 95 % intervals."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Loss(NamedTuple):
-    """A measured loss with its 95 % interval, as shares; on other axes x is no offered load."""
+    """Measured loss and its 95 % interval, as shares; `offered_load` is the value on the x axis."""
 
     offered_load: float
     loss: float
@@ -23,7 +23,7 @@ class Loss(NamedTuple):
 
 
 class MeanTime(NamedTuple):
-    """A mean time and its interval of 95 %, in seconds; None where all or too many failed."""
+    """Mean time and its 95 % interval in seconds; None if too many of the replications failed."""
 
     offered_load: float
     seconds: float | None
@@ -41,9 +41,10 @@ def losses(
     x_label: str = "Offered load (Erlang per host)",
     mark: float | None = None,
 ) -> "Figure":
-    """Draws loss over offered load; where nothing was lost, an arrow hangs from the upper bound.
+    """Draws loss over offered load; without any loss, an arrow points down from the upper bound.
 
-    A line crosses at `mark`, if given. Raises PlotError for nothing to draw.
+    A vertical line marks the offered load `mark`, if given. Raises PlotError if there is nothing to
+    draw.
     """
     from matplotlib.transforms import offset_copy
 
@@ -54,7 +55,7 @@ def losses(
     for number, (name, points) in enumerate(series.items()):
         lossy = sorted(point for point in points if point.loss > 0)
         colour = _draw(axes, number, name, lossy, axes.transData)["color"]
-        # Arrows and intervals of several series at one offered load stand side by side.
+        # Arrows and intervals of several curves at the same offered load are drawn side by side.
         shifted = offset_copy(axes.transData, figure, x=7.0 * (number + 1), units="points")
         for point in points:
             if point.loss == 0:
@@ -75,7 +76,7 @@ def losses(
         axes.update_datalim([(axes.dataLim.x0, mark / 3)])
     has_lossless = any(point.loss == 0 for points in series.values() for point in points)
     if has_lossless:
-        axes.margins(x=0.09)  # room for arrows beside the first and last point
+        axes.margins(x=0.09)  # room for the arrows of the first and the last point
     style.logarithmic(axes)
     axes.autoscale_view()
     note = "\narrows: no loss, with the 95 % upper bound" if has_lossless else ""
@@ -90,20 +91,20 @@ def losses(
 def mean_times(
     series: Mapping[str, Sequence[MeanTime]], path: str | os.PathLike[str], title: str = ""
 ) -> "Figure":
-    """Draws time over offered load; a hollow marker is a mean without the replications that failed.
+    """Draws mean time over offered load; a hollow marker means that some replications failed.
 
-    Raises PlotError for nothing to draw.
+    Raises PlotError if there is nothing to draw.
     """
     from matplotlib.transforms import offset_copy
 
     points = [point for measured_points in series.values() for point in measured_points]
-    known = [point.seconds for point in points if point.seconds is not None]
-    if not known:
+    measured = [point.seconds for point in points if point.seconds is not None]
+    if not measured:
         raise PlotError("there is nothing to draw: no collective ended")
     figure = sheet(7.2, 4.6)
     axes = figure.subplots()
     for number, (name, measured_points) in enumerate(series.items()):
-        # Intervals of several series at one offered load stand side by side.
+        # Intervals of several curves at the same offered load are drawn side by side.
         apart = 3.0 * (number - (len(series) - 1) / 2)
         shifted = offset_copy(axes.transData, figure, x=apart, units="points")
         ended = [
@@ -117,7 +118,7 @@ def mean_times(
             if point.failed and point.seconds is not None:
                 axes.plot(point.offered_load, point.seconds, transform=shifted, **look)
     axes.autoscale_view()
-    if max(known) > 20 * min(known):
+    if max(measured) > 20 * min(measured):
         style.logarithmic(axes)
     else:
         axes.set_ylim(bottom=0)
@@ -137,15 +138,14 @@ def _draw(
     points: Sequence[tuple[float, float, float | None, float | None]],
     transform: "Transform",
 ) -> dict[str, Any]:
-    """Draws a curve through points (x, y, low, high) with intervals, and returns its look."""
+    """Draws a curve through points (x, y, low, high) with intervals; returns its look."""
     look = style.series(number)
     x, y = [point[0] for point in points], [point[1] for point in points]
     axes.plot(x, y, label=name, transform=transform, **look)
     axes.update_datalim(list(zip(x, y, strict=True)))
     for load, value, low, high in points:
         if low is not None and high is not None:
-            # A logarithmic axis has no zero, so the interval ends at a tenth of the value at the
-            # lowest.
+            # A logarithmic axis has no zero, so the interval ends at or above a tenth of the value.
             ends = [max(low, value / 10), high]
             axes.plot([load] * 2, ends, color=look["color"], linewidth=1, transform=transform)
             axes.update_datalim([(load, end) for end in ends])

@@ -1,4 +1,4 @@
-"""Output of figures: format by suffix, complete files only, reproducible bytes."""
+"""Files of figures: the format follows from the suffix, files are complete and reproducible."""
 
 import functools
 import inspect
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
 POINTS_PER_INCH = 72
 LETTER_WIDTH = 0.53
-"""Mean width of a letter of DejaVu Sans, in font sizes."""
+"""Mean width of a letter of DejaVu Sans, as a multiple of the font size."""
 
-# Metadata that would differ between two files of one figure: the date, and the version of the
-# library in PNG.
+# Metadata that would differ between two files of the same figure: date and library version.
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
     "png": {"Software": None},
@@ -37,18 +36,18 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 class PlotError(OpticollError):
-    """A figure that cannot be drawn."""
+    """Error of a figure that cannot be drawn."""
 
 
 def formats() -> list[str]:
-    """Returns the file formats of figures, as suffixes without the dot."""
+    """Returns the supported file formats, as suffixes without the dot."""
     return sorted(_METADATA)
 
 
 def check_path(path: object) -> Path:
-    """Returns the path after checking that a figure can be written there, before any drawing.
+    """Returns `path` after checking, before any drawing, that a figure can be written there.
 
-    Raises PlotError for an unknown suffix, FileError for a path that cannot be written.
+    Raises PlotError for an unknown suffix, and FileError if the path cannot be written.
     """
     if not isinstance(path, str | os.PathLike):
         raise PlotError(f"`{path!r}` is neither the name of a file nor axes of matplotlib")
@@ -58,9 +57,11 @@ def check_path(path: object) -> Path:
     except (ImportError, ValueError) as error:
         raise PlotError(f"cannot draw figures: matplotlib does not load: {error}") from error
     if _suffix(target) not in _METADATA:
-        known = ", ".join(f".{name}" for name in formats())
-        given = f"`{target.suffix}` is not a known format" if target.suffix else "it has no suffix"
-        raise PlotError(f"cannot write the figure `{target}`: {given}; use one of {known}")
+        suffixes = ", ".join(f".{name}" for name in formats())
+        problem = (
+            f"`{target.suffix}` is not a known format" if target.suffix else "it has no suffix"
+        )
+        raise PlotError(f"cannot write the figure `{target}`: {problem}; use one of {suffixes}")
     return check_writable(target)
 
 
@@ -68,9 +69,9 @@ P = ParamSpec("P")
 
 
 def drawn(draw: "Callable[P, Figure]") -> "Callable[P, None]":
-    """Turns a function that draws a figure into a function that writes it to its argument `path`.
+    """Turns a function that returns a figure into a function that writes it to the argument `path`.
 
-    The path is checked before the figure is drawn. If `path` is axes of matplotlib, the figure is
+    The path is checked before the figure is drawn. If `path` is matplotlib axes, the figure is
     drawn in these axes.
     """
     signature = inspect.signature(draw)
@@ -89,16 +90,16 @@ def drawn(draw: "Callable[P, Figure]") -> "Callable[P, None]":
 
 
 def is_axes(target: object) -> "TypeGuard[Axes]":
-    """Returns whether a target is axes of matplotlib rather than a file."""
+    """Returns whether `target` is matplotlib axes rather than a path."""
     return hasattr(target, "get_subplotspec")
 
 
 _AXES: "ContextVar[Axes | None]" = ContextVar("axes", default=None)
-"""Axes that replace a sheet while a figure is drawn in them."""
+"""Axes of a user that replace a new figure while a function draws."""
 
 
 def draw_in(axes: "Axes", draw: "Callable[[], object]") -> None:
-    """Draws a figure in axes; raises PlotError if the figure has several panels."""
+    """Draws a figure in a user's axes; raises PlotError if the figure has several panels."""
     before = _AXES.set(axes)
     try:
         with style.applied():
@@ -109,7 +110,7 @@ def draw_in(axes: "Axes", draw: "Callable[[], object]") -> None:
 
 
 class _Part:
-    """Axes of a user's figure, with the methods of a figure that drawing functions use."""
+    """Axes of a user, with all methods of a figure that drawing functions call."""
 
     def __init__(self, axes: "Axes") -> None:
         self.axes = [axes]
@@ -141,7 +142,7 @@ class _Part:
 
 
 def sheet(width: float, height: float) -> "Figure":
-    """Returns an empty figure of a size in inches, with a layout that avoids overlaps."""
+    """Returns an empty figure, `width` by `height` inches, whose layout avoids overlaps."""
     from matplotlib.figure import Figure
 
     if (axes := _AXES.get()) is not None:
@@ -150,9 +151,9 @@ def sheet(width: float, height: float) -> "Figure":
 
 
 def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
-    """Writes a title, unless empty, at the upper left, wrapped to the width of the figure."""
+    """Writes a title at the upper left, wrapped to the width; an empty title is skipped."""
     longest = int(figure.get_figwidth() * POINTS_PER_INCH / (LETTER_WIDTH * fontsize))
-    # A number stays on one line with its unit.
+    # Keep a number and its unit on one line.
     parts = re.sub(r"(?<=\d) (?=\w)", "\N{NO-BREAK SPACE}", title).splitlines()
     lines = [line for part in parts for line in textwrap.wrap(part, longest)]
     lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
@@ -161,9 +162,9 @@ def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
 
 
 def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
-    """Writes the names of lines beside their last points, without overlaps.
+    """Writes the name of each curve beside its last point, without overlaps.
 
-    The vertical axis must be logarithmic, with limits set.
+    The vertical axis must be logarithmic and have limits.
     """
     by_label = {str(line.get_label()): line for line in axes.get_lines()}
     lines = [by_label[label] for label in labels if label in by_label]
@@ -171,12 +172,15 @@ def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
     low, high = (math.log(limit) for limit in axes.get_ylim())
     order = sorted(range(len(lines)), key=lambda place: ends[place][1])
     wanted = [(math.log(ends[place][1]) - low) / (high - low) for place in order]
-    # The mean of two arrangements: names only pushed up, and names only pushed down.
+    # Use the mean of two arrangements: names only moved up, and names only moved down.
     up = itertools.accumulate(wanted, lambda below, height: max(height, below + MIN_NAME_DISTANCE))
     down = itertools.accumulate(
         wanted[::-1], lambda above, height: min(height, above - MIN_NAME_DISTANCE)
     )
-    heights = [(pushed_up + other) / 2 for pushed_up, other in zip(up, [*down][::-1], strict=True)]
+    heights = [
+        (pushed_up + pushed_down) / 2
+        for pushed_up, pushed_down in zip(up, [*down][::-1], strict=True)
+    ]
     for place, height in zip(order, heights, strict=True):
         axes.annotate(
             str(lines[place].get_label()),
@@ -195,7 +199,7 @@ def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
 
 
 MIN_NAME_DISTANCE = 0.05
-"""Minimum distance of names beside a panel, as a share of its height."""
+"""Minimum distance of two names beside a panel, as a share of the panel's height."""
 
 
 def colour_key(
@@ -211,9 +215,10 @@ def colour_key(
     columns: int = 4,
     **bar_options: Any,
 ) -> None:
-    """Adds a key of numbers and colours: a legend for at most 8 numbers, a colour bar for more.
+    """Adds the colours of numbers: a legend for at most 8 numbers, a colour bar for more.
 
-    A legend names numbers by `name`; a colour bar has the title `label` and a tick every `stride`.
+    A legend shows `name(number)`. A colour bar has the title `label` and a tick every `stride`
+    numbers.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm
@@ -241,7 +246,7 @@ def colour_key(
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Writes a figure in the format of its suffix; raises FileError if that fails."""
+    """Writes a figure in the format of the path's suffix; raises FileError if that fails."""
     suffix = _suffix(path)
     _show_as_text(figure, figure.axes)
     with replacing(path) as temporary:
@@ -249,10 +254,10 @@ def save(figure: "Figure", path: Path) -> None:
 
 
 def _show_as_text(figure: "Figure | Axes", panels: "Sequence[Axes]") -> None:
-    """Shows names as plain text: no formulas, no characters that a file cannot hold."""
+    """Shows all texts literally: no formulas, and no characters that a file cannot contain."""
     from matplotlib.text import Text
 
-    # Only the powers of ten on logarithmic axes are formulas.
+    # Only powers of ten on logarithmic axes are formulas.
     axes = [axis for pair in panels for axis in (pair.xaxis, pair.yaxis)]
     ticks = [
         tick
@@ -272,11 +277,12 @@ MAX_WORD_LENGTH = 200
 
 
 def save_pages(figures: "Sequence[Figure]", path: Path) -> list[Path]:
-    """Writes the pages of a figure and returns the files.
+    """Writes the pages of a figure, and returns the paths of the files.
 
-    A .pdf holds all pages; an .svg or .png holds one, so there are several files: `times-1.svg`,
-    `times-2.svg`, ... for `times.svg`. A single page keeps the name. Raises FileError if a file
-    cannot be written.
+    A .pdf contains all pages. An .svg or .png contains one page, so the files are `times-1.svg`,
+    `times-2.svg` and so on for `times.svg`. A single page keeps the name.
+
+    Raises FileError if a file cannot be written.
     """
     if len(figures) == 1:
         save(figures[0], path)

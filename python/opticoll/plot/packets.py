@@ -1,7 +1,8 @@
 """Figures of simulated packets and bursts: latencies, losses, buffers, loads of links.
 
-The load map draws groups as blocks on a circle and the cable between two groups as an arc, both in
-the colour of the more loaded of its two directions; a block has the load of its busiest local link.
+The load map shows groups as blocks on a circle, and the cable between two groups as an arc. The
+colour of an arc is the load of the cable's more loaded direction. The colour of a block is the
+load of the group's most loaded local link.
 """
 
 import math
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from opticoll._core import Fabric, Outcome
 
 CLASS_COLOURS = {"injection": 0, "local": 2, "global": 1, "ejection": 4}
-"""Indices of the colours of link classes in `style.COLOURS`."""
+"""Index of the colour in `style.COLOURS`, by class of links."""
 LEGEND_BESIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 8}
-"""Position of a legend beside the axes, where it hides no line."""
+"""Position of a legend beside the axes, so that it hides no line."""
 
 PERCENTILES = {"50": "p50_ps", "99": "p99_ps", "99.9": "p99_9_ps"}
 
@@ -34,11 +35,9 @@ def packets(
     path: str | os.PathLike[str],
     title: str = "",
 ) -> "Figure":
-    """Draws the latencies of messages; buffers and stalls over time; a dragonfly's load map.
+    """Draws message latencies, buffers and stalls over time, and a dragonfly's load map.
 
-    Without the fabric there is no map.
-
-    Raises PlotError where no message was delivered.
+    The load map requires the fabric. Raises PlotError if no message was delivered.
     """
     if len(measured.message_latency) == 0:
         raise PlotError("there is nothing to draw: no message was delivered")
@@ -64,9 +63,9 @@ def packets(
 def latencies(
     measured: Mapping[str, "Outcome"], path: str | os.PathLike[str], title: str = ""
 ) -> "Figure":
-    """Draws, for several cases by name, the share of messages that take longer than a time.
+    """Draws, for each named outcome, the share of messages that take longer than a given time.
 
-    Raises PlotError for no cases, or one without messages.
+    Raises PlotError without outcomes, or if an outcome has no messages.
     """
     if not measured or any(len(outcome.message_latency) == 0 for outcome in measured.values()):
         raise PlotError("there is nothing to draw: a case delivered no message")
@@ -96,7 +95,7 @@ def latencies(
 
 @drawn
 def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
-    """Draws the loss of each round over time, and how much of each link was held."""
+    """Draws the burst loss ratio of each round over time, and the utilisation of each link."""
     moments, links, names = outcome.moments, outcome.links, outcome.links["link"]
     figure = sheet(10.5, max(3.6, 1.4 + 0.19 * len(names)))
     left, right = figure.subplots(1, 2)
@@ -110,13 +109,13 @@ def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") 
     left.set_title(f"Burst loss ratio of each round; dashed: all rounds, {outcome.loss:.3g}")
     left.set_xlabel("Simulated time of a replication (s)")
     left.set_ylabel("Burst loss ratio")
-    held, wasted = 100 * links["utilisation"], 100 * links["wasted"]
+    occupied, wasted = 100 * links["utilisation"], 100 * links["wasted"]
     places = range(len(names))
-    right.barh(places, held - wasted, color=style.COLOURS[0], label="used")
+    right.barh(places, occupied - wasted, color=style.COLOURS[0], label="used")
     right.barh(
         places,
         wasted,
-        left=held - wasted,
+        left=occupied - wasted,
         color=style.COLOURS[1],
         label="held by bursts that are lost",
     )
@@ -131,12 +130,12 @@ def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") 
 
 
 def _messages(measured: "Outcome") -> dict[str, Any]:
-    """Returns the summary of the latencies of messages."""
+    """Returns a summary of the messages' latencies."""
     return next(row for row in measured.latencies if row["of"] == "message")
 
 
 def _histogram(axes: "Axes", measured: "Outcome") -> None:
-    """Draws a histogram whose bins have equal widths on a logarithmic axis."""
+    """Draws a histogram whose bins are equally wide on a logarithmic axis."""
     latency, bins = _messages(measured), measured.message_latency.rows()
     factor, unit = style.unit_ps(latency["max_ps"])
     low, high = max(bins[0]["first_ps"], 1), latency["max_ps"] + 1
@@ -170,7 +169,7 @@ def _histogram(axes: "Axes", measured: "Outcome") -> None:
     axes.legend(**LEGEND_BESIDE)
 
 
-def _over_time(held: "Axes", stalled: "Axes", measured: "Outcome") -> None:
+def _over_time(occupied: "Axes", stalled: "Axes", measured: "Outcome") -> None:
     time_ps, bin_ps = measured.time_ps, measured.timeline_bin_ps
     factor, unit = style.unit_ps(time_ps)
     names = ("injection", "ejection", "local", "global")
@@ -183,29 +182,31 @@ def _over_time(held: "Axes", stalled: "Axes", measured: "Outcome") -> None:
     )
     bins = -(-time_ps // bin_ps)
     merged = max(1, bins // 300)
-    # A torus has no groups, hence no links between groups.
+    # A torus has no groups, so it has no links between groups.
     used = [name for name in CLASS_COLOURS if any(in_buffers[name])]
     for name in used:
         colour = style.COLOURS[CLASS_COLOURS[name]]
         times, means = _merged(in_buffers[name], merged, bins)
         shown = [time * bin_ps / factor for time in times]
-        held.plot(shown, [mean / size for mean in means], color=colour, label=name, linewidth=1.2)
+        occupied.plot(
+            shown, [mean / size for mean in means], color=colour, label=name, linewidth=1.2
+        )
         times, means = _merged(standing[name], merged, bins)
         channels = [mean / bin_ps for mean in means]
         stalled.plot(shown, channels, color=colour, label=name, linewidth=1.2)
-    held.set_title("Bytes in buffers, by class of link")
-    held.set_ylabel(f"Buffers ({size_unit})")
-    held.legend(**LEGEND_BESIDE)
+    occupied.set_title("Bytes in buffers, by class of link")
+    occupied.set_ylabel(f"Buffers ({size_unit})")
+    occupied.legend(**LEGEND_BESIDE)
     stalled.set_title("Channels that wait for credits")
     stalled.set_ylabel("Stalled channels")
-    for axes in (held, stalled):
+    for axes in (occupied, stalled):
         axes.set_xlim(0, time_ps / factor)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(f"Time ({unit})")
 
 
 def _merged(column: Any, together: int, bins: int) -> tuple[list[float], list[float]]:
-    """Returns the middles and the means of groups of `together` neighbouring bins."""
+    """Returns the middle positions and the mean values of groups of `together` bins."""
     values = [int(value) for value in column[:bins]]
     values += [0] * (bins - len(values))
     groups = [values[first : first + together] for first in range(0, bins, together)]
@@ -214,7 +215,7 @@ def _merged(column: Any, together: int, bins: int) -> tuple[list[float], list[fl
 
 
 def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
-    """Draws groups as blocks on a circle, cables between them as arcs, coloured by use."""
+    """Draws groups as blocks on a circle and their cables as arcs, coloured by utilisation."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.patches import Wedge
@@ -254,7 +255,7 @@ def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
 def _loads(
     measured: "Outcome", fabric: "Fabric"
 ) -> tuple[dict[tuple[int, int], float], list[float]]:
-    """Returns the greatest use of a link for each pair of groups, and within each group."""
+    """Returns the highest link utilisation of each pair of groups, and within each group."""
     assert fabric.link_ends is not None
     groups, routers = fabric.option("groups"), fabric.option("routers_per_group")
     ranks, whole = fabric.ranks, max(measured.time_ps, 1)
@@ -277,7 +278,7 @@ def _loads(
 
 
 def _arc(axes: "Axes", group: int, peer: int, groups: int, colour: Any, share: float) -> None:
-    """Draws a curve between two blocks, bent towards the middle."""
+    """Draws a curve between two blocks, bent towards the centre."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -288,7 +289,7 @@ def _arc(axes: "Axes", group: int, peer: int, groups: int, colour: Any, share: f
     (x, y), (u, v) = ends
     middle = (0.2 * (x + u) / 2, 0.2 * (y + v) / 2)
     way = Path([(x, y), middle, (u, v)], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-    # If all groups are joined, thin arcs keep the loaded ones visible.
+    # If cables join all pairs of groups, thin arcs keep loaded cables visible.
     thickness = (0.3 + 1.9 * share) * min(1.0, 20 / groups)
     patch = PathPatch(way, facecolor="none", edgecolor=colour, linewidth=max(thickness, 0.25))
     axes.add_patch(patch)

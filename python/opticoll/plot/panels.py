@@ -1,4 +1,4 @@
-"""Parts of figures with panels: the grid, a common legend, and timelines with rows."""
+"""Common parts of figures: a grid of panels, a legend below the panels, and timelines."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 def panels(
     count: int, columns: int, size: tuple[float, float], around: tuple[float, float], **shared: Any
 ) -> "tuple[Figure, list[Axes]]":
-    """Returns a sheet with `count` panels of a size in inches, `columns` of them per line.
+    """Returns a figure with `count` panels, `columns` of them in a row.
 
-    `around` is the room beside all panels; `shared` are options of matplotlib's `subplots`.
+    `size` is the width and height of a panel in inches, and `around` is the width and height of the
+    margins. `shared` are options of matplotlib's `subplots`.
     """
     columns = min(count, columns)
     lines = -(-count // columns)
@@ -33,7 +34,7 @@ def legend_below(
     of: "Sequence[Axes]" = (),
     colours: Mapping[str, Any] | None = None,
 ) -> None:
-    """Adds a legend below all panels, with each label of `of` once, or patches by label."""
+    """Adds a legend below all panels: the labels of the panels `of`, or a patch for each colour."""
     from matplotlib.patches import Patch
 
     handles: dict[str, Any] = {
@@ -49,7 +50,7 @@ def legend_below(
 def arrow_head(
     axes: "Axes", tip: Any, before: Any, colour: Any, size: float, **options: Any
 ) -> None:
-    """Draws the head of an arrow at `tip`, pointing away from `before`."""
+    """Draws an arrow head at `tip` that points away from `before`."""
     look = {"arrowstyle": "-|>", "color": colour, "linewidth": 0, "mutation_scale": size}
     look |= {"shrinkA": 0, "shrinkB": 0}
     axes.annotate("", xy=tip, xytext=before, arrowprops=look, **options)
@@ -65,9 +66,10 @@ def time_line(
     margin: float = 0.6,
     beyond: float = 1.005,
 ) -> None:
-    """Makes axes a timeline: time to the right up to `end` units, rows downwards from 0.
+    """Turns axes into a timeline: time to the right up to `end` units, rows downwards from 0.
 
-    `ticks` labels rows by position; `margin` is the room above the first and below the last row.
+    `ticks` are labels by row. `margin` is the room above the first row and below the last row, in
+    rows.
     """
     axes.set_xlim(0, beyond * end or 1)
     axes.set_ylim(rows - 1 + margin, -margin)

@@ -1,4 +1,4 @@
-"""Fastest plans over the reconfiguration time of a fabric: curves, or a map with sizes."""
+"""Fastest plans by the reconfiguration time of a fabric: curves, or a map over sizes."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 MIN_MAP_SIZES = 3
-"""Minimum number of sizes of a fabric for a map in place of curves."""
+"""Minimum number of sizes for which a map replaces the curves."""
 
 ZERO_TIME_S = 1e-12
-"""Seconds that represent a reconfiguration time of 0 on the logarithmic axis."""
+"""Position in seconds of a reconfiguration time of 0 on the logarithmic axis."""
 
 TIME_LABEL = "Reconfiguration time"
 
 
 def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> "list[Figure]":
-    """Returns a figure for each fabric: a map for three or more sizes, else a panel for each size.
+    """Returns one figure per fabric: a map over three or more sizes, else one panel per size.
 
-    `cases` are the rows of one fabric and size each.
+    Each entry of `cases` has the rows of one fabric and one size.
     """
     fabrics: dict[str, list[Sequence[Row]]] = {}
     for rows in cases:
@@ -63,7 +63,7 @@ def _curves(cases: Sequence[Sequence[Row]]) -> "Figure":
 
 
 def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
-    """Draws the best time of each kind of plan, leaders in colour, with break-evens marked."""
+    """Draws the shortest time of each kind of plan, and marks the break-evens."""
     leading = break_even.leads(rows)
     first = {lead.kind: lead.row["chosen"] for lead in reversed(leading)}
     kinds: dict[str, dict[float, float]] = {}
@@ -73,9 +73,9 @@ def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
             time_s = max(row["fabric_reconfiguration_s"], ZERO_TIME_S)
             times[time_s] = min(times.get(time_s, float("inf")), row["time_s"])
     others = "other algorithms"
-    for name, best in kinds.items():
+    for name, fastest in kinds.items():
         if name not in first:
-            axes.plot(*_points(best), color=style.GREY, linewidth=0.8, alpha=0.6, label=others)
+            axes.plot(*_points(fastest), color=style.GREY, linewidth=0.8, alpha=0.6, label=others)
             others = "_nolegend_"
     for index, name in enumerate(dict.fromkeys(lead.kind for lead in leading)):
         look = {"color": style.COLOURS[index % len(style.COLOURS)]}
@@ -100,7 +100,7 @@ def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
             fontsize=9,
         )
     axes.set_yscale("log")
-    # Plans far slower than all leaders would compress the scale, so they are cut off.
+    # Plans far slower than the fastest kinds would compress the scale, so they are cut off.
     slowest = max(lead.row["time_s"] for lead in leading)
     least = min([*bound.values(), *(lead.row["time_s"] for lead in leading)])
     axes.set_ylim(0.8 * least, 6 * slowest)
@@ -122,7 +122,7 @@ def _time_axis(axis: Any) -> None:
 
 
 def _map(cases: Sequence[Sequence[Row]]) -> "Figure":
-    """Draws leading kinds and reconfigurations: sizes to the right, reconfiguration times up."""
+    """Draws the fastest kind by size (to the right) and by reconfiguration time (upwards)."""
     figure = sheet(8.6, 5.8)
     axes = figure.subplots()
     sizes = [float(rows[0]["size_bytes"]) for rows in cases]
@@ -169,13 +169,13 @@ def _map(cases: Sequence[Sequence[Row]]) -> "Figure":
 
 
 def _edges(sizes: Sequence[float]) -> list[float]:
-    """Returns the geometric means of neighbouring sizes, and an edge beyond either end."""
+    """Returns the geometric means of neighbouring sizes, and an outer edge at both ends."""
     between = [sqrt(low * high) for low, high in pairwise(sizes)]
     return [sizes[0] ** 2 / between[0], *between, sizes[-1] ** 2 / between[-1]]
 
 
 def _spans(leading: Sequence[Lead]) -> list[range]:
-    """Returns runs of consecutive leads with the same kind and number of reconfigurations."""
+    """Returns ranges of consecutive indices with the same kind and number of reconfigurations."""
 
     pairs = enumerate(pairwise(leading), 1)
     starts = [0, *(place for place, (before, now) in pairs if before.plan != now.plan)]

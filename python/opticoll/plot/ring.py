@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _RING = 1.0  # radius of the circle of ranks, the unit of all other lengths
-_BAND = 0.42  # width of the band of lightpaths on either side
+_BAND = 0.42  # width of the band of lightpaths inside, and outside, of the circle
 _MAX_ARROWS = 160  # above this number, arrow heads would cover the arcs
 _MAX_LABELS = 64
 
 
 @drawn
 def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
-    """Draws the ranks as a circle and the lightpaths of `slot` as arcs coloured by wavelength.
+    """Draws the ranks on a circle, and the lightpaths of `slot` as arcs coloured by wavelength.
 
-    Rank 0 is at the top and numbers grow clockwise. Clockwise lightpaths run outside of the
-    circle, counter-clockwise ones inside, each channel that is lit in the slot at its own radius,
-    the lowest wavelength nearest to the ranks.
+    Rank 0 is at the top, and rank numbers increase clockwise. Clockwise lightpaths are outside of
+    the circle, counter-clockwise lightpaths inside. Each channel in use has its own radius; the
+    lowest wavelength is nearest to the ranks.
 
-    Raises PlotError for a slot that the plan does not have.
+    Raises PlotError if the plan has no such slot.
     """
     if not 0 <= slot < plan.slots:
         raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
@@ -57,21 +57,25 @@ def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
 
 
 def _angles(ranks: int, position: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns angles in radians of positions on the ring: 0 at the top, clockwise."""
+    """Returns the angle in radians of each position on the ring, clockwise from the top."""
     angles: NDArray[np.float64] = np.pi / 2 - 2 * np.pi * position / ranks
     return angles
 
 
 def _draw_ranks(axes: "Axes", ranks: int, *, crowded: bool) -> None:
-    """Draws the circle of ranks: labelled dots if there is room, else ticks at round numbers."""
+    """Draws the ranks as labelled dots if there is room, else as ticks at round numbers."""
     turn = np.linspace(0, 2 * np.pi, 721)
     axes.plot(_RING * np.cos(turn), _RING * np.sin(turn), color=style.FAINT, linewidth=1.0)
     if ranks <= _MAX_LABELS:
         angles = _angles(ranks, np.arange(ranks, dtype=np.float64))
-        near, far = _RING - _BAND, _RING + _BAND
+        inner, outer = _RING - _BAND, _RING + _BAND
         for x, y in zip(np.cos(angles), np.sin(angles), strict=True):
             axes.plot(
-                [near * x, far * x], [near * y, far * y], color=style.FAINT, linewidth=0.5, zorder=0
+                [inner * x, outer * x],
+                [inner * y, outer * y],
+                color=style.FAINT,
+                linewidth=0.5,
+                zorder=0,
             )
         size = float(np.clip(420 / ranks, 7, 15))
         axes.scatter(
@@ -114,7 +118,7 @@ def _draw_ranks(axes: "Axes", ranks: int, *, crowded: bool) -> None:
 
 
 def _round_stride(ranks: int) -> int:
-    """Returns the smallest round stride (2^k; 1, 2, 5 times 10^k) that gives at most 16 ticks."""
+    """Returns the smallest stride, 2^k or 1, 2 or 5 times 10^k, that gives at most 16 ticks."""
     base = 2 if ranks & (ranks - 1) == 0 else 10
     candidates: list[int] = (
         [2**power for power in range(21)]
@@ -128,14 +132,14 @@ def _draw_arcs(axes: "Axes", paths: Lightpaths, colours: Any) -> None:
     from matplotlib.collections import LineCollection
 
     few = len(paths) <= _MAX_ARROWS
-    # The first lane starts outside of the discs of labelled ranks.
+    # The first radius is outside of the discs of labelled ranks.
     clear = 0.09 if paths.ranks <= _MAX_LABELS else 0.045
     pitch = (_BAND - clear) / max(paths.channels, 2)
     side = np.where(paths.way == 0, 1.0, -1.0)
     radius = _RING + side * (clear + (paths.lane + 0.5) * pitch)
     lines = []
     for start, hops, distance in zip(paths.start, paths.hops, radius, strict=True):
-        # A gap between consecutive arcs on one channel, visible for any number of ranks.
+        # Leave a visible gap between consecutive arcs on one channel, for any number of ranks.
         gap = min(0.25 * hops, 0.004 * paths.ranks)
         points = max(2, int(np.ceil(hops / paths.ranks * 240)) + 1)
         position = np.linspace(start + gap, start + hops - gap, points)
@@ -145,7 +149,7 @@ def _draw_arcs(axes: "Axes", paths: Lightpaths, colours: Any) -> None:
         style.GREY if converted else colours(int(lane))
         for lane, converted in zip(paths.lane, paths.converted, strict=True)
     ]
-    # The band is about 100 points wide on paper; the lanes share it, with some white between them.
+    # The band is about 100 points wide on paper, shared by all radii with white gaps.
     width = float(np.clip(0.62 * 175 * pitch, 0.5, 2.2))
     axes.add_collection(LineCollection(lines, colors=colour, linewidths=width, capstyle="butt"))
     if not few:
@@ -165,7 +169,7 @@ def _key(
     plan: Plan,
     colours: Any,
 ) -> None:
-    """Adds the key of wavelengths and colours, unless converters choose the wavelengths."""
+    """Adds the colours of wavelengths, unless converters choose the wavelengths."""
     from matplotlib.lines import Line2D
 
     if paths.converted.all() and len(paths):

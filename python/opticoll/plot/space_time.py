@@ -1,4 +1,4 @@
-"""Figures of a whole plan in space and time: lightpaths by slot, or messages between ranks."""
+"""Figures of a whole plan in space and time: lightpaths by slot, or messages by time."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Above these numbers, lightpaths are thinner than a line on paper; the occupancy is drawn instead.
+# Beyond these numbers lightpaths would be too thin, so the figure shows the occupancy of links.
 _MAX_LANES = 260
 _MAX_LIGHTPATHS = 6000
 _MAX_BOUNDARIES = 24
@@ -33,12 +33,12 @@ _MAX_ARROWS = 200
 
 @drawn
 def space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
-    """Draws every lightpath as a bar: position on the ring across, slots downwards.
+    """Draws every lightpath as a bar: positions on the ring to the right, slots downwards.
 
-    The left panel holds clockwise lightpaths, the right one counter-clockwise ones; within a slot
-    each channel that the plan lights has its own line, coloured by wavelength; boundaries of steps
-    are marked. A plan with too many lightpaths for that is drawn as an image of the fraction of a
-    link's channels that is lit in each slot.
+    The left panel shows clockwise lightpaths. The right panel shows counter-clockwise ones. In a
+    slot, each channel in use has its own line, coloured by wavelength. Lines mark the ends of
+    steps. For too many lightpaths, an image shows the share of each link's channels in use, slot by
+    slot.
 
     Raises PlotError for a plan without slots.
     """
@@ -75,10 +75,10 @@ def space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
     return figure
 
 
-def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
+def _bars(figure: "Figure", grid: Any, plan: Plan, all_paths: Lightpaths) -> None:
     from matplotlib.collections import PolyCollection
 
-    paths, lit = packed(given)
+    paths, lit = packed(all_paths)
     colours = style.wavelength_colours(paths.channels)
     pitch = 1.0 / paths.channels
     # Gaps separate consecutive bars on a channel, and bars of neighbouring channels.
@@ -90,11 +90,11 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
             top = paths.slot[index] + (paths.lane[index] + 0.12) * pitch
             bottom = top + 0.76 * pitch
             left, right = int(paths.start[index]), int(paths.start[index] + paths.hops[index])
-            for near, far in _unwrapped(left, right, paths.ranks):
-                # The inset marks an end of the lightpath; there is none where the lightpath
-                # continues around the ring.
-                x0 = near + (inset if near == left else 0)
-                x1 = far - (inset if far in (right, right - paths.ranks) else 0)
+            for bar_start, bar_end in _unwrapped(left, right, paths.ranks):
+                # The inset marks an end of the lightpath, but not the point where the ring is cut
+                # open.
+                x0 = bar_start + (inset if bar_start == left else 0)
+                x1 = bar_end - (inset if bar_end in (right, right - paths.ranks) else 0)
                 corners.append([(x0, top), (x1, top), (x1, bottom), (x0, bottom)])
                 shades.append(colours(int(paths.lane[index])))
         axes.add_collection(PolyCollection(corners, facecolors=shades, linewidths=0))
@@ -104,7 +104,7 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
 
 
 def _unwrapped(left: int, right: int, ranks: int) -> list[tuple[int, int]]:
-    """Returns the parts of a lightpath on a ring that is cut open at rank 0."""
+    """Returns the position ranges of a lightpath on a ring that is cut open at rank 0."""
     if right <= ranks:
         return [(left, right)]
     return [(left, ranks), (0, right - ranks)]
@@ -113,7 +113,7 @@ def _unwrapped(left: int, right: int, ranks: int) -> list[tuple[int, int]]:
 def _image(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    # White for dark fibre, then light to dark, so that an unlit link differs from any lit link.
+    # White is a link without light; all other shades differ from white.
     shades = LinearSegmentedColormap.from_list(
         "lit", ["#FFFFFF", "#CFE3F2", "#7DB5DC", "#2A7AB8", "#0B3C68"]
     )
@@ -133,7 +133,7 @@ def _image(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
 
 
 def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
-    """Draws a line at the end of each step and, if `numbered`, its number, for few steps."""
+    """Draws a line at the end of each step; if there are few steps and `numbered`, adds numbers."""
     steps = plan.step_slots
     if len(steps) > _MAX_BOUNDARIES:
         return
@@ -155,7 +155,7 @@ def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
 
 
 def _label_slots(axes: "Axes", slots: int) -> None:
-    """Numbers up to 32 slots in their middle; otherwise the axis places its own ticks."""
+    """Labels up to 32 slots in their middle; otherwise the axis chooses its own ticks."""
     if slots <= 32:
         axes.set_yticks([slot + 0.5 for slot in range(slots)], [str(slot) for slot in range(slots)])
         axes.tick_params("y", length=0)
@@ -163,14 +163,14 @@ def _label_slots(axes: "Axes", slots: int) -> None:
 
 @drawn
 def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = None) -> "Figure":
-    """Draws every message as a line from when and where it starts to when and where it has arrived.
+    """Draws every message as a line from its source and start to its destination and arrival.
 
-    Time runs to the right, ranks downwards, at `size` bytes (the plan's own if none is given). On
-    an electrical fabric the start rule is rendezvous and colours are steps; where circuits are
-    placed in slots, a message takes its slot under the default policy, and colours are the last
+    Time runs to the right and ranks run downwards; `size` are the bytes (default: the plan's size).
+    On electrical fabrics, messages start by the rule `rendezvous`, and colours are steps. On
+    circuits, a message lasts as long as its slot under the default policy, and colours are the last
     field of its light, such as the wavelength.
 
-    Raises PlotError for light around a ring, no messages, or too many to be told apart.
+    Raises PlotError for lightpaths on rings, for no messages, and for too many messages.
     """
     from matplotlib.collections import LineCollection
 
@@ -187,7 +187,7 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
     columns = plan.columns()
     chosen = [transfer for transfer, _, _ in times]
     fields = list(plan.fabric.light_fields)
-    hue, what = (fields[-1], fields[-1].replace("_", " ")) if fields else ("slot", "step")
+    hue, field_name = (fields[-1], fields[-1].replace("_", " ")) if fields else ("slot", "step")
     source, destination, shade = (
         columns[name][chosen].astype(np.int64) for name in ("source", "destination", hue)
     )
@@ -227,7 +227,13 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
         "aspect": 30,
     }
     colour_key(
-        figure, axes, range(shades), colours, what.capitalize(), name=f"{what} {{}}".format, **look
+        figure,
+        axes,
+        range(shades),
+        colours,
+        field_name.capitalize(),
+        name=f"{field_name} {{}}".format,
+        **look,
     )
     shown = plan.size_bytes if size is None else size
     headed(
@@ -242,7 +248,7 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
 
 
 def _slot_times(plan: Plan, size: int | None) -> list[tuple[int, int, int]]:
-    """Returns each transfer with the start and the end of its slot in picoseconds."""
+    """Returns each transfer with its slot's start and end in picoseconds."""
     slots = plan.simulate(size).tables["slots"]
     start, end = slots["start_ps"].tolist(), slots["end_ps"].tolist()
     return [

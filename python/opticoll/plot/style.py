@@ -1,9 +1,9 @@
 """Common style of all figures: fonts, lines, colours, and the text of quantities.
 
-Colours are those of Okabe and Ito (Color Universal Design, 2008), which remain distinct under the
-common kinds of colour blindness; series also differ in marker, and beyond eight in line style.
-Wavelengths are coloured by number along viridis, which grows in lightness, so that neighbours
-remain distinct in grey print as well.
+Colours are from Okabe and Ito (Color Universal Design, 2008), which remain distinct under the
+common kinds of colour blindness. Curves also differ in marker, and beyond eight curves in line
+style. Wavelengths are coloured along viridis, whose lightness grows with the number, so that
+neighbours remain distinct in grey print.
 """
 
 import functools
@@ -44,9 +44,9 @@ INK = "#222222"
 FAINT = "#D0D0D0"
 GREY = "#808080"
 
-# Any: the names that matplotlib accepts differ between its versions.
+# Any: the names that matplotlib accepts depend on its version.
 _SETTINGS: Any = {
-    "font.family": "DejaVu Sans",  # part of matplotlib, hence the same letters on every machine
+    "font.family": "DejaVu Sans",  # included in matplotlib, so figures look alike everywhere
     "font.size": 10.0,
     "axes.titlesize": 10.5,
     "axes.titleweight": "regular",
@@ -82,7 +82,7 @@ _SETTINGS: Any = {
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """Returns the red, green and blue parts of a colour, 0 to 255.
+    """Returns the red, green and blue components of a colour, each from 0 to 255.
 
     >>> rgb("#0072B2")
     (0, 114, 178)
@@ -93,7 +93,7 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """Applies the common style while the context lasts, then restores the caller's style."""
+    """Applies the common style within a `with` block, and then restores the caller's style."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -105,7 +105,7 @@ def applied() -> Iterator[None]:
 def series(index: int) -> dict[str, Any]:
     """Returns colour, marker and line style of curve `index`, as keyword arguments of `plot`.
 
-    Later curves are thinner and on top of earlier ones, so that curves that coincide all show.
+    Later curves are thinner and drawn above earlier curves, so that coinciding curves all show.
     """
     return {
         **thinner(index),
@@ -125,17 +125,18 @@ def _recorded() -> tuple[str, ...]:
 
 
 def algorithm_look(spelled: str, variant: int = 0) -> dict[str, Any]:
-    """Returns the look of an algorithm, which is the same in every figure.
+    """Returns colour, marker and line style of an algorithm, the same in every figure.
 
-    The index of its record selects one of seven colours and a shade; algorithms with other options
-    (`variant`) share the colour and differ in marker and line. Only `auto` is black.
+    The index of the algorithm's record selects one of seven colours and a shade. Several
+    specifications of one algorithm (`variant` 0, 1, ...) share the colour and differ in marker and
+    line style. Only `auto` is black.
     """
     name = spelled.partition(":")[0]
     if name == "auto":
         return {"color": INK, "marker": "*", "linestyle": LINES[variant % len(LINES)]}
-    known = _recorded()
+    names = _recorded()
     # A user algorithm has no record.
-    place = known.index(name) if name in known else len(name)
+    place = names.index(name) if name in names else len(name)
     again = place // len(ALGORITHM_COLOURS)
     return {
         "color": shaded(
@@ -147,7 +148,7 @@ def algorithm_look(spelled: str, variant: int = 0) -> dict[str, Any]:
 
 
 def algorithm_looks(spellings: Iterable[str]) -> list[dict[str, Any]]:
-    """Returns the looks of algorithms; those of one name share its colour."""
+    """Returns colour, marker and line style of each algorithm; equal names share the colour."""
     variants: Counter[str] = Counter()
     looks = []
     for spelled in spellings:
@@ -158,11 +159,11 @@ def algorithm_looks(spellings: Iterable[str]) -> list[dict[str, Any]]:
 
 
 SHADES = (0.0, -0.45, 0.3, -0.7, 0.55)
-"""Shades of repeated colours: the share of white, or of black if negative."""
+"""Shades of repeated colours: the share of white to add, or of black if negative."""
 
 
 def shaded(colour: str, share: float) -> str:
-    """Returns a colour mixed with a share of white, or of black if the share is negative.
+    """Mixes a colour with a share of white, or of black if the share is negative.
 
     >>> shaded("#0072B2", 0.5), shaded("#0072B2", -0.5)
     ('#80b8d8', '#003959')
@@ -173,12 +174,12 @@ def shaded(colour: str, share: float) -> str:
 
 
 def algorithm_name(spelled: str, collective: str | None = None) -> str:
-    """Returns the text of an algorithm in figures: its label, then its options in parentheses.
+    """Returns an algorithm's name in figures: its label, then its options in parentheses.
 
     >>> algorithm_name("relay_tree:pieces=2"), algorithm_name("mine:all_gather,skip=2")
     ('Relay tree (pieces=2)', 'mine:all_gather,skip=2')
 
-    Four or more equal numbers in a row are written as a power, which keeps long names short:
+    Four or more equal numbers in a row are written as a power:
 
     >>> algorithm_name("aggregated_trees:group=2,per_lightpath=2x3x3x3x3x4")
     'Aggregated trees (group=2,per_lightpath=2x3^4x4)'
@@ -191,62 +192,62 @@ def algorithm_name(spelled: str, collective: str | None = None) -> str:
     label = labels.get((collective, name)) or labels.get((None, name), name)
     if not options:
         return label
-    # After the colon of a user algorithm follows a function, not options.
+    # A user algorithm has a function after the colon, not options.
     return f"{label} ({options})" if "=" in options and label != name else spelled
 
 
 @functools.cache
 def _labels() -> dict[tuple[str | None, str], str]:
-    """Returns labels by collective and name, and by None and name."""
+    """Returns algorithms' labels by (collective, name); (None, name) fits all collectives."""
     from opticoll._core import records
 
-    found: dict[tuple[str | None, str], str] = {}
+    labels: dict[tuple[str | None, str], str] = {}
     for record in records("algorithms"):
         label = str(record["label"] or record["name"])
-        found[record["collective"], record["name"]] = label
-        found.setdefault((None, record["name"]), label)
-    return found
+        labels[record["collective"], record["name"]] = label
+        labels.setdefault((None, record["name"]), label)
+    return labels
 
 
 def heading(plan: "Plan") -> str:
-    """Returns the start of a plan's title: collective, algorithm and number of ranks."""
+    """Returns the first words of a plan's title: collective, algorithm and number of ranks."""
     kind = plan.collective.kind
     return f"{kind}, {algorithm_name(plan.algorithm, kind)}, {counted(plan.fabric.ranks, 'rank')}"
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """Returns a number with its noun, such as `1,024 ranks`.
 
     >>> counted(1024, "rank"), counted(1, "wavelength")
     ('1,024 ranks', '1 wavelength')
     """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def thinner(index: int) -> dict[str, Any]:
-    """Returns width and marker size of curve `index`: later curves are thinner and on top."""
+    """Returns line width and marker size of curve `index`; later curves are thinner and on top."""
     depth = min(index, 7) / 7
     return {"linewidth": 2.4 - 1.1 * depth, "markersize": 6.5 - 2.8 * depth}
 
 
 ALGORITHM_COLOURS = tuple(colour for colour in COLOURS if colour != "#000000")
-"""Colours of algorithms that have a name of their own."""
+"""Colours of algorithms except `auto`, which is black."""
 
 TITLE_OPTIONS = ("rate", "reconfiguration", "tuning", "slow_switch", "setup")
 """Options of fabrics that titles always state."""
 
 WORDED_OPTIONS = ("ranks", "wavelengths", "rows", "columns")
-"""Required options of fabrics, which titles state in other words."""
+"""Required options of fabrics that titles state elsewhere in words."""
 
 OPTION_WORDS = {"dead": "dead wavelengths", "broken": "cuts"}
-"""Words for options of fabrics whose names do not say what they list."""
+"""Words in titles for options of fabrics whose names are unclear there."""
 
 MAX_VALUE_LENGTH = 40
 """Maximum number of characters of an option's value in a title."""
 
 
 def named_fabric(spec: str) -> str:
-    """Returns a fabric in the title of a figure: its family, and the options that titles state.
+    """Returns a fabric's text in the title of a figure: its family and the stated options.
 
     >>> named_fabric("torus:dims=4x4,rate=100Gb/s,latency=1us")
     'torus, dims 4x4, rate 100 Gb/s, latency 1 µs'
@@ -256,7 +257,7 @@ def named_fabric(spec: str) -> str:
 
 
 def conditions(spec: str) -> str:
-    """Returns the options of a fabric that the title of a figure states, as text.
+    """Returns the options of a fabric that a figure's title states, as text.
 
     >>> conditions("wdm_ring:ranks=4,wavelengths=2,rate=40Gb/s,reconfiguration=25us")
     'rate 40 Gb/s, reconfiguration 25 µs'
@@ -265,9 +266,9 @@ def conditions(spec: str) -> str:
 
 
 def stated_options(spec: str) -> list[str]:
-    """Returns rate and reconfiguration of a fabric, and each option that is not a default.
+    """Returns the options that titles state: rate, reconfiguration, and options without defaults.
 
-    A custom fabric has its summary instead.
+    A custom fabric states its summary instead.
 
     >>> stated_options("wdm_ring:ranks=4,wavelengths=2,fibres=2,rate=40Gb/s,broken=0-1,dead=1")
     ['fibres 2', 'rate 40 Gb/s', 'cuts 0-1', 'dead wavelengths 1']
@@ -275,20 +276,20 @@ def stated_options(spec: str) -> list[str]:
     if spec.startswith("custom:"):
         return [fabric_text(spec)]
     defaults = _defaults(spec.partition(":")[0])
-    given = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
+    stated = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
     elsewhere = {name for name in WORDED_OPTIONS if defaults.get(name, "") is None}
     usual = _usual(spec)
     return [
         f"{OPTION_WORDS.get(name, name.replace('_', ' '))} "
         f"{shortened(_spaced(value), MAX_VALUE_LENGTH)}"
-        for name, value in given.items()
+        for name, value in stated.items()
         if name not in elsewhere and (name in TITLE_OPTIONS or value != usual.get(name))
     ]
 
 
 @functools.cache
 def _defaults(family: str) -> dict[str, str | None]:
-    """Returns the default of each option of a family as text, or None for required options."""
+    """Returns the default of each option of a family as text, or None if the option is required."""
     return {
         option.name: None if option.required else option.default or ""
         for record in records("fabrics")
@@ -298,12 +299,12 @@ def _defaults(family: str) -> dict[str, str | None]:
 
 
 def _usual(spec: str) -> dict[str, str]:
-    """Returns the options of a fabric that has only its required options given."""
+    """Returns the optional options of a fabric, with the values that they have by default."""
     family, _, options = spec.partition(":")
     needed = [name for name, default in _defaults(family).items() if default is None]
-    kept = [part for part in options.split(",") if part.partition("=")[0] in needed]
+    required = [part for part in options.split(",") if part.partition("=")[0] in needed]
     try:
-        usual = Fabric(f"{family}:{','.join(kept)}").spec
+        usual = Fabric(f"{family}:{','.join(required)}").spec
     except OpticollError:
         return {}
     every = dict(part.partition("=")[::2] for part in usual.partition(":")[2].split(","))
@@ -311,12 +312,12 @@ def _usual(spec: str) -> dict[str, str]:
 
 
 def _spaced(value: str) -> str:
-    """Returns a value with a space between number and unit."""
+    """Inserts a space between the number and the unit of a value."""
     return re.sub(r"(?<=[0-9])(?!x[0-9])(?=[A-Za-z])", " ", value).replace(" us", " µs")
 
 
 def logarithmic(axes: "Axes") -> None:
-    """Makes the vertical axis logarithmic, with numbers written out down to 0.001."""
+    """Makes the vertical axis logarithmic; labels down to 0.001 are decimal numbers."""
 
     def label(value: float, _: object) -> str:
         return f"{value:,g}" if value > 0.0009 else f"$10^{{{round(math.log10(value))}}}$"
@@ -331,8 +332,7 @@ def label_between_decades(axes: "Axes", text: Callable[[float], str]) -> None:
     def label(value: float, _: object) -> str:
         low, high = axes.get_ylim()
         decades = math.log10(high / low)
-        # Of the ticks at 2 to 9 times a power of ten, those at 2 and 5 divide the decade about
-        # evenly.
+        # The ticks at 2 and 5 times a power of ten divide a decade about evenly.
         leading = f"{value:e}"[0]
         wanted = decades < 0.6 or (decades < 2 and leading in "25")
         return text(value) if wanted else ""
@@ -342,9 +342,10 @@ def label_between_decades(axes: "Axes", text: Callable[[float], str]) -> None:
 
 
 def spread(values: Sequence[float], apart: float) -> list[int]:
-    """Returns the indices of values to label on a logarithmic axis, at least `apart` of it apart.
+    """Returns the indices of values that get a label on a logarithmic axis.
 
-    The values are positive and ascending. The ends come first, then powers of two, then the others.
+    Two labelled values differ by at least the share `apart` of the axis' length. `values` are
+    positive and ascending. The ends take precedence, then powers of two, then other values.
     """
     places = [math.log2(value) for value in values]
     least = apart * (places[-1] - places[0])
@@ -360,19 +361,19 @@ def spread(values: Sequence[float], apart: float) -> list[int]:
 
 
 def wavelength_colours(channels: int) -> "Colormap":
-    """Returns a colour for each channel; few channels get colours that are easy to name."""
+    """Returns the colours of channels; few channels get colours that are easy to name."""
     import matplotlib
     from matplotlib.colors import ListedColormap
 
     if channels <= len(COLOURS) - 2:
         return ListedColormap(COLOURS[:channels])
-    # The lightest end of viridis is hardly visible on white paper.
+    # The lightest colours of viridis are hardly visible on white paper.
     fractions = [0.92 * channel / (channels - 1) for channel in range(channels)]
     return ListedColormap(matplotlib.colormaps["viridis"](fractions))
 
 
 def sequence(count: int) -> list[str]:
-    """Returns colours for ordered numbers, from viridis without its lightest end."""
+    """Returns `count` ordered colours from viridis, without its lightest colours."""
     import matplotlib
     from matplotlib.colors import to_hex
 
@@ -381,27 +382,27 @@ def sequence(count: int) -> list[str]:
 
 
 def load_colours() -> "Colormap":
-    """Returns the colours of the load of a link, 0 to 100 %, the same in every figure."""
+    """Returns the colours of a link's load from 0 to 100 %, the same in every figure."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("load", LOADS)
 
 
 def step_colours() -> "Colormap":
-    """Returns the colours of steps, from the first to the last."""
+    """Returns the colours of steps in their order."""
     from matplotlib import colormaps
 
     return colormaps["viridis_r"]
 
 
 def size_texts(sizes_bytes: Sequence[float]) -> list[str]:
-    """Returns the texts of sizes shown together, all in binary or all in decimal units."""
+    """Returns the texts of several sizes, all in binary units or all in decimal units."""
     decimal = uses_decimal_units(sizes_bytes)
     return [size_text(size, decimal) for size in sizes_bytes]
 
 
 def size_text(size_bytes: float, decimal: bool = False) -> str:
-    """Returns a size such as `4 MiB`, in decimal units if no binary unit gives a short number."""
+    """Returns a size such as `4 MiB`; in decimal units if binary units give no short number."""
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if not decimal and size_bytes >= 1024**power and size_bytes % 1024 ** (power - 1) == 0:
             scaled = size_bytes / 1024**power
@@ -426,13 +427,13 @@ def time_text(time_s: float) -> str:
 
 
 def time_unit(longest_s: float) -> tuple[float, str]:
-    """Returns the unit of an axis up to `longest_s`: its length in seconds, and its name."""
+    """Returns the unit of a time axis up to `longest_s`: its length in seconds and its name."""
     if longest_s == 0:
         return 1.0, "s"
     return next((known_unit for known_unit in UNITS if longest_s >= known_unit[0]), (1e-12, "ps"))
 
 
 def unit_ps(longest_ps: float) -> tuple[int, str]:
-    """Returns the unit of an axis of picoseconds: its length in picoseconds, and its name."""
+    """Returns the unit of a time axis up to `longest_ps`: its length in ps and its name."""
     factor, unit = time_unit(longest_ps / 1e12)
     return round(factor * 1e12), unit

@@ -1,4 +1,4 @@
-"""Timelines with a row for each rank, bucket or slot."""
+"""Timelines with one row per rank, bucket or slot."""
 
 import os
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
     from opticoll._core import Outcome
 
-# More rows would be thinner than a line.
+# More rows would be thinner than a printed line.
 MAX_RANKS = 256
 
 # More rows would be thinner than their labels, so more buckets share one row.
 MAX_BUCKETS = 16
 
 MAX_ROWS_INCHES = 5.0
-"""Maximum height of the rows of slots, in inches."""
+"""Maximum height of all rows of slots together, in inches."""
 
-# Number of columns of a figure that can be told apart; narrower pieces are merged.
+# Number of distinguishable columns of a figure; narrower intervals are merged.
 _COLUMNS = 2000
 
 # Pixels of a row, and pixels of the gaps above and below it.
@@ -49,12 +49,13 @@ def rank_timeline(
     title: str = "",
     kinds: Sequence[str] = KINDS,
 ) -> "Figure":
-    """Draws pieces of time, each of a rank and of a kind, a row for each rank.
+    """Draws intervals of time, such as computing and waiting, with a row for each rank.
 
-    Where pieces are too short to be seen, a column of a row is shared among kinds by the time that
-    each takes there, so that shares of areas are shares of time.
+    Each array has one entry per interval: its rank, the index of its kind, its start and its end.
+    If several intervals share a pixel column, the column is divided in proportion to their
+    durations. So shares of area are shares of time.
 
-    Raises PlotError where there are no ranks, too many, or no time passes.
+    Raises PlotError if there are no ranks, more than `MAX_RANKS` ranks, or no time passes.
     """
     import numpy as np
 
@@ -87,13 +88,13 @@ def rank_timeline(
 def _picture(
     shares: "NDArray[np.floating]", colours: Sequence[tuple[int, int, int]]
 ) -> "NDArray[np.uint8]":
-    """Returns the pixels of rows of ranks; kinds are stacked by their shares in each column."""
+    """Returns the pixels of all rows; in each column, kinds are stacked by their shares."""
     import numpy as np
 
     ranks, columns = shares.shape[1:]
     picture = np.full((ranks, _ROW, columns, 3), 255, np.uint8)
     height = _ROW - 2 * _GAP
-    # The middles of the pixels of a row, from the bottom.
+    # The middles of a row's pixels, from the bottom up.
     middles = ((np.arange(height) + 0.5) / height)[None, ::-1, None]
     below = np.zeros((ranks, 1, columns))
     for share, colour in zip(shares, colours, strict=True):
@@ -109,11 +110,11 @@ def _spread(
     start: "NDArray[np.floating]",
     end: "NDArray[np.floating]",
 ) -> None:
-    """Adds to each column of a rank the share of it that pieces cover; times are from 0 to 1."""
+    """Adds the share of each column that intervals cover to `shares`; times are from 0 to 1."""
     import numpy as np
 
     columns = shares.shape[1]
-    # Time of a rank's pieces before each edge: the difference of two ramps.
+    # Time of a rank's intervals before each edge, as a difference of two ramps.
     edges = np.arange(columns + 1) / columns
     for row in range(shares.shape[0]):
         mine = rank == row
@@ -129,7 +130,7 @@ def _spread(
 
 @dataclass(frozen=True)
 class Bar:
-    """A bucket: a label, when it is ready, and from when to when it is sent, in seconds."""
+    """Bucket of gradients: when it is ready, and when its sending starts and ends."""
 
     label: str
     ready_s: float
@@ -146,12 +147,13 @@ def iteration_timeline(
     *,
     title: str = "",
 ) -> "Figure":
-    """Draws the forward and backward pass, and below it when each bucket waits and is sent.
+    """Draws the forward and backward pass of an iteration, and below it the sending of each bucket.
 
-    With few buckets each has a row, with a line from when it was ready; many share one row. What
-    ends after the backward pass, which is the part that training waits for, stands on grey.
+    A line before a bucket shows its wait since it was ready. If there are more than `MAX_BUCKETS`
+    buckets, they share one row. A grey background marks the communication after the backward pass,
+    for which training waits.
 
-    Raises PlotError where nothing is computed or sent.
+    Raises PlotError if nothing is computed or sent.
     """
     end_s = max([compute_s, *(bucket.end_s for bucket in buckets)])
     if end_s <= 0:
@@ -159,19 +161,23 @@ def iteration_timeline(
     scale, unit = style.time_unit(end_s)
     single = len(buckets) > MAX_BUCKETS
     rows = 1 if single else len(buckets)
-    compute, other, sent = style.COLOURS[0], style.COLOURS[5], style.COLOURS[1]
+    backward_colour, forward_colour, sent_colour = (
+        style.COLOURS[0],
+        style.COLOURS[5],
+        style.COLOURS[1],
+    )
     height = 1.7 + 0.26 * (1 + rows)
     figure = sheet(9.0, height)
     axes = figure.subplots()
     if end_s > compute_s:
         axes.axvspan(compute_s / scale, end_s / scale, color="#EDEDED", linewidth=0, zorder=0)
-    axes.barh(0, forward_s / scale, 0.7, color=other)
-    axes.barh(0, (compute_s - forward_s) / scale, 0.7, forward_s / scale, color=compute)
-    shades = (sent, style.COLOURS[4])
+    axes.barh(0, forward_s / scale, 0.7, color=forward_colour)
+    axes.barh(0, (compute_s - forward_s) / scale, 0.7, forward_s / scale, color=backward_colour)
+    shades = (sent_colour, style.COLOURS[4])
     for index, bucket in enumerate(buckets):
         row = 1 if single else 1 + index
         width = (bucket.end_s - bucket.start_s) / scale
-        shade = shades[index % 2] if single else sent
+        shade = shades[index % 2] if single else sent_colour
         axes.barh(row, width, 0.7, bucket.start_s / scale, color=shade)
         if not single and bucket.start_s > bucket.ready_s:
             ends = [bucket.ready_s / scale, bucket.start_s / scale]
@@ -182,11 +188,11 @@ def iteration_timeline(
     ticks: dict[float, str] = dict(enumerate(["computing", *labels]))
     time_line(axes, end_s / scale, unit, 1 + rows, ticks)
     headed(figure, title)
-    colours = {"forward": other, "backward": compute}
+    colours = {"forward": forward_colour, "backward": backward_colour}
     if single:
-        colours["all_reduce (shades alternate)"] = sent
+        colours["all_reduce (shades alternate)"] = sent_colour
     elif buckets:
-        colours |= {"all_reduce": sent, "ready, waits for the all_reduce before": style.GREY}
+        colours |= {"all_reduce": sent_colour, "ready, waits for the all_reduce before": style.GREY}
     if end_s > compute_s:
         colours["exposed"] = "#EDEDED"
     legend_below(figure, len(colours), colours=colours)
@@ -195,9 +201,9 @@ def iteration_timeline(
 
 @drawn
 def slots(measured: "Outcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
-    """Draws when circuits of each slot are reconfigured and when they send; a row for each slot.
+    """Draws when the circuits of each slot are reconfigured and when they send; one row per slot.
 
-    Raises PlotError where the outcome has no slots.
+    Raises PlotError if the outcome has no slots.
     """
     from matplotlib.ticker import MaxNLocator
 

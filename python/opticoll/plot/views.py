@@ -1,4 +1,4 @@
-"""Views: the figures that show a plan, by the fields of its light, and the figure of an outcome."""
+"""Views: the kinds of figures that show a plan, and the figure of a simulation's outcome."""
 
 import os
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ VIEWS = {
     "plane": ("grid", "is a grid of tunable circuits"),
     "source_port": ("ports", "has ports with lightpaths"),
 }
-"""Usual view of a plan whose light has a field, and a description of its fabric."""
+"""Default view of plans whose light has a field, and a sentence on the fabric, by field."""
 
 OVER_TIME = ("ports", "configurations", "space_time", "trees")
 """Views that show all slots."""
@@ -32,7 +32,7 @@ SLOTS = ("space_time", "has light in slots")
 
 
 def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
-    """Returns the views of plans on a fabric, the usual one first, and the fabric's description."""
+    """Returns the views of plans on a fabric, default view first, and a sentence on the fabric."""
     lit = (view for field, view in VIEWS.items() if field in fabric.light_fields)
     usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
     views = (usual,) if usual in OVER_TIME else (usual, "space_time")
@@ -51,18 +51,20 @@ def plan(
     rank: int | None = None,
     chunk: int | None = None,
 ) -> None:
-    """Draws a plan in a view, the usual one of its fabric if none is given.
+    """Draws a plan in a view; without `view`, in the default view of its fabric.
 
-    Views of one slot show the first if none is given, or (`fabric`) all; `size` is the plan's own
-    if none is given; `rank` or `chunk` say whose trees are drawn. Raises PlotError for what the
-    view does not show.
+    Views of one slot show `slot`, or the first slot. The view `fabric` shows `slot`, or all slots.
+    `size` are the bytes for times (default: the plan's size). `rank` or `chunk` selects the trees
+    to draw.
+
+    Raises PlotError if the fabric has no such view, or the view cannot show the plan.
     """
-    known, about = views_of(plan.fabric)
-    if view not in (None, *known):
+    views, about = views_of(plan.fabric)
+    if view not in (None, *views):
         of = f"{plan.fabric.family} {about}"
-        raise PlotError(f"there is no view `{view}`: {of}; its views are {', '.join(known)}")
+        raise PlotError(f"there is no view `{view}`: {of}; its views are {', '.join(views)}")
     size = plan.size_bytes if size is None else size
-    match view or known[0]:
+    match view or views[0]:
         case "ports" if size is not None:
             lightpath_timeline(plan, path, size=size)
         case "ports":
@@ -88,20 +90,23 @@ def plan(
 def outcome(
     measured: "Outcome", path: str | os.PathLike[str], plan: "Plan | None" = None, title: str = ""
 ) -> None:
-    """Draws an outcome over time; the use of links needs the plan, which names the links.
+    """Draws a simulated outcome over time.
 
-    Of packets these are latencies and buffers, of bursts losses, and of plans the slots, or with
-    the plan and a `link_bin` the use of links. Raises PlotError where there is nothing of these.
+    The figure shows latencies and buffers of packets, losses of bursts, or the slots of a plan. If
+    `plan` is given, whose fabric names the links, and the outcome has the table `link_use`, the
+    figure shows the use of links.
+
+    Raises PlotError if the outcome has no table over time.
     """
-    known = measured.tables
-    if "message_latency" in known:
+    tables_of_outcome = measured.tables
+    if "message_latency" in tables_of_outcome:
         packets(measured, None if plan is None else plan.fabric, path, title)
-    elif "link_use" in known and plan is not None:
+    elif "link_use" in tables_of_outcome and plan is not None:
         link_use(plan, measured, path, title)
-    elif "moments" in known:
+    elif "moments" in tables_of_outcome:
         one_loss(measured, path, title)
-    elif "slots" in known:
+    elif "slots" in tables_of_outcome:
         slots(measured, path, title)
     else:
-        tables = ", ".join(known)
+        tables = ", ".join(tables_of_outcome)
         raise PlotError(f"there is nothing to draw over time: the tables are {tables}")

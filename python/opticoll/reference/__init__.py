@@ -1,14 +1,13 @@
-"""A second verifier in the plainest Python: it defines what a plan means and checks the first.
+"""A second verifier in plain Python, which defines the meaning of plans and checks the first.
 
 The verifier of the compiled core is fast, and therefore hard to trust by reading it. This verifier
-is slow, shares no code with it, imports nothing else of this package, and is meant to be read
-from top to bottom: first the plan (`plan`), then the words of its text (`words`), then the
-families of fabrics, a module each with its options, its light and the rules of that (from `links`,
-the shortest, to `ring`), and the list of them (`families`), then the reader of a plan's text
-(`text`, see ``docs/plan-format.md``), then the rules of any fabric (`rules`). Each rule is a few
-lines over sets and dictionaries. The verifier is for plans of up to a few thousand transfers.
+is slow and shares no code with the core or with other modules of this package. Read its modules in
+this order: the plan (`plan`), the words of its text (`words`), the families of fabrics from
+`links` (the shortest) to `ring`, the list of families (`families`), the reader of a plan's text
+(`text`, see ``docs/plan-format.md``), and the rules of all fabrics (`rules`). Each rule is a few
+lines over sets and dictionaries. Plans may have up to a few thousand transfers.
 
-A new family is a module and a line of the list. Nothing is proved for fabrics of other families.
+A new family is a new module and a line in the list. Plans on other families are not proved.
 
 >>> text = '''opticoll plan 1
 ... collective broadcast ranks=3 root=0 pieces=1

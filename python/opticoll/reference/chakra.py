@@ -1,8 +1,9 @@
-"""Reader of Chakra traces of a collective: per rank a header and nodes, each after its length.
+"""Reader of a collective's Chakra traces: one file per rank, with a header and nodes.
 
-Each connection (send or receive, other rank, tag) becomes a block. Its nodes must be ordered by
-dependencies; a node that is not ordered with the earlier ones gets another block, which
-`verify_program` finds. Nodes on cycles get blocks of their own, and wait forever.
+In a file, the header and each node follow their length. All nodes that send to (or receive from)
+the same rank with the same tag form a block. Dependencies must order the nodes of a block. A node
+without such an order starts another block with the same connection, which `verify_program` reports.
+Each node on a cycle becomes a block of its own, which waits forever.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ONE_BLOCK = ("all_reduce", "broadcast", "reduce")
 @dataclass
 class Node:
     number: int
-    """Number of the node in the file, from 1."""
+    """Position of the node in the file, counted from 1."""
     id: int = 0
     name: str = ""
     kind: int = 0
@@ -41,7 +42,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Moved:
-    """Action of a node on chunks."""
+    """Effect of a node on chunks."""
 
     act: str
     source: tuple[str, int]
@@ -49,11 +50,11 @@ class Moved:
     chunks: int
 
 
-# Bytes.
+# Decoding of bytes.
 
 
 def varint(text: bytes, at: int) -> tuple[int, int]:
-    """Returns a number, and the position of the next byte."""
+    """Returns the number at position `at`, and the position after it."""
     for end in range(at, at + 10):
         expect(end < len(text), f"byte {at}: the file ends within a number")
         if text[end] < 0x80:
@@ -67,14 +68,14 @@ def varint(text: bytes, at: int) -> tuple[int, int]:
 
 
 def sized(text: bytes, at: int) -> tuple[bytes, int]:
-    """Returns bytes that are preceded by their length, and the position of the next byte."""
+    """Returns the bytes that follow their length at position `at`, and the position after them."""
     length, start = varint(text, at)
     expect(start + length <= len(text), f"byte {at}: {length} bytes should follow")
     return text[start : start + length], start + length
 
 
 def fields(text: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yields the fields of a message: the number of the field, and a number or bytes."""
+    """Yields the fields of a protobuf message: the field's number, and its number or bytes."""
     at = 0
     while at < len(text):
         key, at = varint(text, at)
@@ -98,25 +99,25 @@ def words(value: int | bytes) -> str:
 
 
 def attribute(text: int | bytes) -> tuple[str, Value]:
-    """Returns the name and the value of an attribute; whole numbers may have any type."""
+    """Returns the name and the value of an attribute; whole numbers may have any integer type."""
     expect(isinstance(text, bytes), "an attribute is a number")
     name = ""
     value: Value = None
-    for number, found in fields(text if isinstance(text, bytes) else b""):
+    for number, content in fields(text if isinstance(text, bytes) else b""):
         if number == 1:
-            name = words(found)
+            name = words(content)
         elif number == 29:
-            value = words(found)
+            value = words(content)
         elif number != 2:
             value = None
             if number in (7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27):
-                expect(isinstance(found, int), f"{name} is not a whole number")
-                value = signed(number, found) if isinstance(found, int) else None
+                expect(isinstance(content, int), f"{name} is not a whole number")
+                value = signed(number, content) if isinstance(content, int) else None
     return name, value
 
 
 def signed(number: int, value: int) -> int:
-    """Returns a whole number, decoded by the type that the number of its field denotes."""
+    """Decodes a whole number; `number` is the number of its field, which denotes the type."""
     if number in (15, 17):
         return value >> 1 ^ -(value & 1)
     bits = {7: 64, 9: 64, 23: 32, 25: 64}.get(number)
@@ -143,35 +144,35 @@ def node_of(text: bytes, number: int) -> Node:
 
 
 def numbers(text: bytes) -> list[int]:
-    found, at = [], 0
+    values, at = [], 0
     while at < len(text):
         number, at = varint(text, at)
-        found.append(number)
-    return found
+        values.append(number)
+    return values
 
 
 def file_of(text: bytes) -> tuple[dict[str, Value], list[Node]]:
-    """Returns the header of a file, and its nodes."""
+    """Returns the header and the nodes of a file."""
     expect(text != b"", "the file is empty")
     header, at = sized(text, 0)
-    given = dict(attribute(value) for number, value in fields(header) if number == 2)
+    header_values = dict(attribute(value) for number, value in fields(header) if number == 2)
     nodes: list[Node] = []
     while at < len(text):
         message, at = sized(text, at)
         nodes.append(node_of(message, len(nodes) + 1))
     expect(len({node.id for node in nodes}) == len(nodes), "two nodes have one number")
-    return given, nodes
+    return header_values, nodes
 
 
-# The program.
+# Conversion to a program.
 
 
 def read_chakra(files: list[bytes]) -> Program:
     """Returns the program that the files of all ranks describe.
 
     Raises:
-        NotAPlan: they describe none.
-        TooLarge: they are longer than any such program.
+        NotAPlan: the files describe no program.
+        TooLarge: the files are longer than any such program.
     """
     if sum(map(len, files)) > MAX_BYTES:
         raise TooLarge(f"more than {MAX_BYTES} bytes to look at")
@@ -180,12 +181,15 @@ def read_chakra(files: list[bytes]) -> Program:
     header = read[0][0]
     alike = ("collective", "input_file", "ranks", "root", "pieces", "size", "inplace", "outofplace")
     for name in alike:
-        expect(all(given.get(name) == header.get(name) for given, _ in read), f"{name} differs")
+        expect(
+            all(other_header.get(name) == header.get(name) for other_header, _ in read),
+            f"{name} differs",
+        )
     return Reader(header, read).program()
 
 
 class Reader:
-    """Reader of all nodes, with the fields of the header."""
+    """Converter of the nodes of all ranks to a program, with the fields of the header."""
 
     def __init__(
         self, header: dict[str, Value], read: list[tuple[dict[str, Value], list[Node]]]
@@ -255,7 +259,7 @@ class Reader:
         return Rank(max([0, *ends]), blocks)
 
     def moved(self, rank: int, node: Node) -> Moved | None:
-        """Returns the action of a node on chunks, or None if the node only takes time."""
+        """Returns the effect of a node on chunks; None if the node only takes time."""
         inner = self.inner_step(rank, node)
         expect(node.kind != COLLECTIVE, f"node {node.id} is a whole collective")
         adds = node.whole("is_rrc")
@@ -280,13 +284,13 @@ class Reader:
             expect(count in (None, inner.chunks), f"node {node.id} has {count} chunks")
             fused = act == "s" and inner.act != "s"
             source = inner.destination if fused else inner.source
-            found = Moved(act, source, inner.destination, inner.chunks)
+            result = Moved(act, source, inner.destination, inner.chunks)
         else:
             expect(count is not None, f"node {node.id} does not say which chunks it carries")
-            found = self.by_itself(node, act, count or 0)
+            result = self.by_itself(node, act, count or 0)
         if node.kind in (SEND, RECEIVE):
-            self.check_bytes(node, found.chunks)
-        return found
+            self.check_bytes(node, result.chunks)
+        return result
 
     def by_itself(self, node: Node, act: str, count: int) -> Moved:
         first, second = node.whole("msg_chunk_idx"), node.whole("chunk_offset")
@@ -320,23 +324,23 @@ class Reader:
             return None
         block, step = int(place[1]), int(place[2])
         blocks = self.inner.ranks[rank].blocks
-        known = block < len(blocks) and step < len(blocks[block].steps)
-        return blocks[block].steps[step] if known else None
+        exists = block < len(blocks) and step < len(blocks[block].steps)
+        return blocks[block].steps[step] if exists else None
 
     def check_bytes(self, node: Node, chunks: int) -> None:
-        found = node.whole("comm_size")
-        if found is None or chunks < 1:
+        stated = node.whole("comm_size")
+        if stated is None or chunks < 1:
             return
         if self.bytes_of_chunk is None:
-            self.bytes_of_chunk = found // chunks
+            self.bytes_of_chunk = stated // chunks
         wanted = self.bytes_of_chunk * chunks
-        expect(found == wanted, f"node {node.id} has {found} bytes, not {wanted}")
+        expect(stated == wanted, f"node {node.id} has {stated} bytes, not {wanted}")
 
 
 def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Block]:
     """Yields the blocks of a rank: one per connection, and one per node without connection."""
-    known = {node.id for node in nodes}
-    after = {node.id: {other for other in node.after if other in known} for node in nodes}
+    node_ids = {node.id for node in nodes}
+    after = {node.id: {other for other in node.after if other in node_ids} for node in nodes}
     ids = topological_order(after)
     on_cycles = [node.id for node in nodes if node.id not in set(ids)]
     by_id = {node.id: node for node in nodes}
@@ -392,15 +396,15 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
             for other in waits[node_id]:
                 steps.append(Step("nop", nowhere, nowhere, 0, places[other], True, line))
             move = moves[node_id] or Moved("nop", nowhere, nowhere, 0)
-            what = move.act, move.source, move.destination, move.chunks
-            steps.append(Step(*what, None, True, line))
+            effect = move.act, move.source, move.destination, move.chunks
+            steps.append(Step(*effect, None, True, line))
         kind, peer, tag = first or (0, -1, 0)
         to, of = (peer if kind == SEND else -1), (peer if kind == RECEIVE else -1)
         yield Block(to, of, tag, steps)
 
 
 def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None:
-    """Returns the kind of a node that sends or receives, the other rank, and the tag, or None."""
+    """Returns (send or receive, the other rank, tag) of a node; None for other nodes."""
     if move is None or node.kind not in (SEND, RECEIVE):
         return None
     name = "comm_dst" if node.kind == SEND else "comm_src"
@@ -411,7 +415,10 @@ def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None
 
 
 def topological_order(after: dict[int, set[int]]) -> list[int]:
-    """Returns the nodes in topological order, without those on cycles or behind them."""
+    """Returns nodes in topological order, without nodes on cycles or after cycles.
+
+    `after[n]` are the nodes that must end before node n begins.
+    """
     waits = {node_id: len(earlier) for node_id, earlier in after.items()}
     dependents = defaultdict(list)
     for node_id, earlier in after.items():

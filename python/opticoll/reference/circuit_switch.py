@@ -1,8 +1,8 @@
-"""Circuit switches: a switch joins ports out of ranks to ports into ranks, in pairs.
+"""Circuit switches: a switch connects sending ports of ranks to receiving ports, in pairs.
 
 The light of a transfer is the two ports of its circuit, as in `copy 5 0>4 0.1`. If other ranks
-relay it, the ports and the slot of each further circuit follow: `copy 5 0>1>4 0.0 0.1@3`.
-A message beside the switch has `packet` in place of ports.
+relay the transfer, the ports and the slot of each further circuit follow, as in
+`copy 5 0>1>4 0.0 0.1@3`. A message that does not use the switch has `packet` in place of ports.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _parts(text: str) -> None:
 
 
 def _ports_of_ranks(text: str) -> list[tuple[int, int]]:
-    """Returns ports such as `3.0+5.1`: port 0 of rank 3, port 1 of rank 5."""
+    """Returns (rank, port) pairs: `3.0+5.1` is port 0 of rank 3 and port 1 of rank 5."""
     ports = []
     for part in text.split("+"):
         rank, _, port = part.partition(".")
@@ -47,11 +47,11 @@ OPTIONS: dict[str, Check] = {
 
 
 BESIDE = (2**9 - 1, 2**9 - 1)
-"""Ports of a message beside the switch, which uses none."""
+"""Ports that denote a message which does not use the switch."""
 
 
 class Circuit(NamedTuple):
-    """Circuit of a transfer after the first one."""
+    """Circuit after the first circuit of a relayed transfer."""
 
     slot: int
     rank: int
@@ -59,14 +59,14 @@ class Circuit(NamedTuple):
 
 
 class Light(NamedTuple):
-    """Ports of the first circuit, and the circuits after it."""
+    """Ports of the first circuit, and the further circuits of a relayed transfer."""
 
     ports: tuple[int, int]
     relays: tuple[Circuit, ...]
 
 
 class CircuitSwitch(Fabric):
-    """Ranks around one circuit switch or several."""
+    """Ranks that one or several circuit switches connect."""
 
     relays = True
 
@@ -104,7 +104,7 @@ class CircuitSwitch(Fabric):
         yield from self.wrong_ports(light.ports)
 
     def wrong_ports(self, ports: tuple[int, int]) -> Iterator[Problem]:
-        """Yields ports that do not exist, or that belong to different switches."""
+        """Yields the problem of ports that do not exist, or that belong to different switches."""
         if ports == BESIDE:
             if not self.has_network:
                 yield Problem("path", "goes beside the switch, where there is no network")
@@ -114,7 +114,7 @@ class CircuitSwitch(Fabric):
             yield Problem("path", f"joins ports {ports} of two switches")
 
     def wrong_ends(self, circuit: Circuit, receiver: int) -> Iterator[Problem]:
-        """Yields ports that are dead, and ranks on different switches of the plane."""
+        """Yields the problem of broken ports, and of ranks on different switches of the plane."""
         if circuit.ports == BESIDE:
             return
         out, into = circuit.ports
@@ -126,7 +126,7 @@ class CircuitSwitch(Fabric):
             yield Problem("path", f"joins ranks {circuit.rank} and {receiver} of two switches")
 
     def numeral(self, rank: int) -> list[int]:
-        """Returns the digits of a rank, lowest first, to the base of the ranks per switch."""
+        """Returns the digits of a rank, lowest first, in base "ranks per switch"."""
         digits = []
         for _ in range(self.digits):
             rank, digit = divmod(rank, self.joined)
@@ -134,13 +134,13 @@ class CircuitSwitch(Fabric):
         return digits
 
     def switch_of(self, rank: int, plane: int) -> tuple[int, ...]:
-        """Returns the switch of a rank on a plane: the plane, and all digits except one."""
+        """Returns the switch of a rank on a plane, named by the plane and all digits but one."""
         digits = self.numeral(rank)
         del digits[plane % self.digits]
         return (plane, *digits)
 
     def reaches_all(self) -> bool:
-        """Returns whether working ports lead from the first rank to all ranks, also over ranks."""
+        """Returns whether working ports connect all ranks, directly or over other ranks."""
         switches = {
             rank: {
                 self.switch_of(rank, port // self.ports_of_plane)
@@ -159,9 +159,10 @@ class CircuitSwitch(Fabric):
         return not switches
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """Yields ports with several circuits in a slot, and data sent on before their arrival.
+        """Yields ports with several circuits in a slot, and data relayed before they arrive.
 
-        With cut-through, data may be sent on in the slot of their arrival, but reach no rank twice.
+        With cut-through, data may be relayed in the slot of their arrival, but never visit a rank
+        twice.
         """
         led: dict[tuple[int, str, int, int], tuple[int, int]] = {}
         for index, transfer in self.lit(transfers).items():
@@ -184,15 +185,20 @@ class CircuitSwitch(Fabric):
                 if circuit.ports == BESIDE:
                     continue
                 out, into = (circuit.rank, circuit.ports[0]), (receiver, circuit.ports[1])
-                for way, end, other in (("out", out, into), ("in", into, out)):
-                    if led.setdefault((circuit.slot, way, *end), other) != other:
-                        needs = f"needs port {end[1]} {way} of rank {end[0]}, which is in a circuit"
+                for course, end, opposite in (("out", out, into), ("in", into, out)):
+                    if led.setdefault((circuit.slot, course, *end), opposite) != opposite:
+                        needs = (
+                            f"needs port {end[1]} {course} of rank {end[0]}, which is in a circuit"
+                        )
                         yield Problem("ports", f"{says} {needs}")
 
     def out_of_range(
         self, circuit: Circuit, receiver: int, before: int | None, slots: range
     ) -> Problem | None:
-        """Returns the problem that excludes a circuit, and those after it, from other rules."""
+        """Returns the problem of a circuit that cannot exist, or None.
+
+        Other rules skip the circuit and the circuits after it.
+        """
         if max(circuit.rank, receiver) >= self.switched_ranks:
             return Problem("rank_range", "goes over a rank that does not exist")
         if circuit.rank == receiver:
@@ -209,14 +215,14 @@ class CircuitSwitch(Fabric):
 
 
 def circuits(transfer: Transfer) -> Iterator[tuple[Circuit, int]]:
-    """Returns the route of a transfer: its circuits, each with the rank at its end."""
+    """Yields the circuits of a transfer, each with the rank at which it ends."""
     first, relays = transfer.light
     sent = [Circuit(transfer.slot, transfer.source, first), *relays]
     return zip(sent, [*(relay.rank for relay in relays), transfer.destination], strict=True)
 
 
 def _digits(ranks: int, joined: int, planes: int) -> int:
-    """Returns the number of digits of `ranks` ranks in the base `joined`."""
+    """Returns the number of digits that `ranks` ranks need in the base `joined`."""
     if ranks == 1:
         return 1
     expect(joined >= 2, "a switch joins two ranks at least")

@@ -1,4 +1,4 @@
-"""List of the families of fabrics, and the reader of a fabric's specification."""
+"""List of the families of fabrics, and the reader of fabric specifications."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
         for family, options in links.OPTIONS.items()
     },
 }
-"""Options of each family, and the function that makes a fabric of them."""
+"""Checks of each family's options, and the function that creates a fabric from the options."""
 
 
 def read_fabric(text: str) -> Fabric:
-    """Returns the fabric of a specification `family:key=value,key=value`."""
-    name, colon, given = text.partition(":")
+    """Returns the fabric of a specification such as `family:key=value,key=value`."""
+    name, colon, text_of_options = text.partition(":")
     named = [family for family in FAMILIES if plain(family) == plain(name)]
     expect(named != [], f"the reference knows no fabric `{name}`; spell it in full")
     (family,) = named
-    known, fabric = FAMILIES[family]
-    options = options_of(given) if colon else {}
+    checks, fabric = FAMILIES[family]
+    options = options_of(text_of_options) if colon else {}
     for key, value in options.items():
-        expect(key in known, f"{family} has no option `{key}`")
-        known[key](value)
+        expect(key in checks, f"{family} has no option `{key}`")
+        checks[key](value)
     return fabric(options)
 
 
 def options_of(text: str) -> dict[str, str]:
-    """Returns the options of `key=value,key=value`: each key once, in any case, `-` for `_`.
+    """Returns the options of a text such as `key=value,key=value`; no key may occur twice.
 
-    A key without a value has the value `yes`.
+    Keys may be in any case, with `-` for `_`. A key without a value has the value `yes`.
     """
     values: dict[str, str] = {}
     for option in text.split(","):

@@ -1,11 +1,12 @@
 """Grids of tunable circuits.
 
-Nodes stand in rows and columns; each has a transceiver to the switch of its row and one to the
-switch of its column. A switch leads light of a wavelength that enters at a port to one output port,
-which is the same for the whole plan.
+Nodes stand in rows and columns. Each node has a transceiver to the switch of its row and one to the
+switch of its column. A switch sends light of one wavelength from an input port to one output port.
+This assignment is the same for the whole plan.
 
-The light of a transfer is a plane and a wavelength, as in `copy 0 0>1 row.0`. Other ranks may relay
-it, each with light and a slot of its own: `copy 0 0>4>7 row.3 column.0@2`.
+The light of a transfer is a plane (row or column) and a wavelength, as in `copy 0 0>1 row.0`. Other
+ranks may relay a transfer; each hop has its own light and slot, as in `copy 0 0>4>7 row.3
+column.0@2`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ OPTIONS: dict[str, Check] = {
 
 
 class Sent(NamedTuple):
-    """Light from a rank in a slot."""
+    """Hop: the light of a wavelength that a rank sends in a slot over a plane."""
 
     slot: int
     rank: int
@@ -43,7 +44,7 @@ class Sent(NamedTuple):
 
 
 class Tuned(NamedTuple):
-    """Light of a transfer."""
+    """Light of a transfer: plane and wavelength of its first hop, and the hops after it."""
 
     plane: str
     wavelength: int
@@ -51,7 +52,7 @@ class Tuned(NamedTuple):
 
 
 class Grid(Fabric):
-    """Grid of tunable circuits."""
+    """Grid of tunable circuits, given by its options."""
 
     relays = True
     shifted: ClassVar = {"wavelength": 2**16 - 1}
@@ -64,10 +65,10 @@ class Grid(Fabric):
         expect(int(options.get("ports", longer)) >= longer, "no switch is so large")
         enough = (longer - 1).bit_length() if self.plan == "xor" else longer - 1
         self.wavelengths = int(options.get("wavelengths", max(enough, 1)))
-        # Node of each rank.
+        # Node of each rank, indexed by rank.
         self.nodes = read_nodes(options.get("nodes", "all"), self.rows * self.columns)
         self.ranks = len(self.nodes)
-        # Plane, switch and port without light, because of a dead transceiver or switch port.
+        # Ports without light, as (plane, switch, port): a transceiver or a switch port is broken.
         self.dead: set[tuple[str, int, int]] = set()
         for part in filter(None, options.get("dead_transceivers", "").split("+")):
             node, _, plane = part.partition(".")
@@ -86,7 +87,7 @@ class Grid(Fabric):
             expect(exists, f"no port {of_switch} of {plane} {number}")
 
     def place(self, node: int, plane: str) -> tuple[int, int]:
-        """Returns the switch and the port of a node in a plane."""
+        """Returns the switch and the port that a node uses in a plane."""
         row, column = divmod(node, self.columns)
         return (row, column) if plane == "row" else (column, row)
 
@@ -109,7 +110,7 @@ class Grid(Fabric):
             yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        # The first light sets a port, a laser or a receiver; no other light may change it.
+        # The first light fixes a port for the whole plan, and a laser or receiver for its slot.
         first: dict[object, int] = {}
         for index, transfer in self.lit(transfers).items():
             before = None
@@ -122,8 +123,8 @@ class Grid(Fabric):
                     break
                 before = slot
                 switch, entry = self.place(self.nodes[sender], plane)
-                other, exit_ = self.place(self.nodes[receiver], plane)
-                if switch != other or not self.joins(plane, light, entry, exit_):
+                receiver_switch, exit_ = self.place(self.nodes[receiver], plane)
+                if switch != receiver_switch or not self.joins(plane, light, entry, exit_):
                     yield Problem("path", f"{says}: its light does not go to rank {receiver}")
                     continue
                 for port in (entry, exit_):
@@ -143,7 +144,10 @@ class Grid(Fabric):
     def out_of_range(
         self, sent: Sent, receiver: int, before: int | None, slots: range
     ) -> tuple[str, str] | None:
-        """Returns the problem that excludes a hop, and those after it, from other rules."""
+        """Returns the problem of a hop whose light cannot exist, as (kind, sentence), or None.
+
+        Other rules skip the hop and the hops after it.
+        """
         if max(sent.rank, receiver) >= len(self.nodes):
             return "rank_range", "goes over a rank that does not exist"
         if sent.rank == receiver:
@@ -157,7 +161,10 @@ class Grid(Fabric):
         return None
 
     def joins(self, plane: str, wavelength: int, entry: int, exit_: int) -> bool:
-        """Returns whether the wavelength plan, if a formula, leads light from port to port."""
+        """Returns whether a switch sends a wavelength from port `entry` to port `exit_`.
+
+        True for any ports if the wavelength plan is no formula.
+        """
         if self.plan == "xor":
             return entry ^ exit_ == 1 << wavelength
         if self.plan == "cyclic":
@@ -167,21 +174,21 @@ class Grid(Fabric):
 
 
 def read_nodes(text: str, nodes: int) -> list[int]:
-    """Returns nodes in increasing order: `all`, or numbers and ranges such as `0-3+8`."""
+    """Returns nodes in increasing order, from `all` or from numbers and ranges such as `0-3+8`."""
     if text == "all":
         return list(range(nodes))
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split("+"):
         first, _, last = part.partition("-")
         expect(int(first) <= int(last or first) < nodes, f"no nodes {part}")
         named = set(range(int(first), int(last or first) + 1))
-        expect(not named & found, "a node is given twice")
-        found |= named
-    return sorted(found)
+        expect(not named & numbers, "a node is given twice")
+        numbers |= named
+    return sorted(numbers)
 
 
 def hops(transfer: Transfer) -> Iterator[tuple[Sent, int]]:
-    """Returns the route of a transfer: light sent, each with the rank that receives it."""
+    """Yields the hops of a transfer: the light sent, and the rank that receives it."""
     plane, wavelength, relays = transfer.light
     sent = [Sent(transfer.slot, transfer.source, plane, wavelength), *relays]
     return zip(sent, [*(relay.rank for relay in relays), transfer.destination], strict=True)

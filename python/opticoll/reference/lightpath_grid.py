@@ -1,4 +1,4 @@
-"""Grids of lightpaths: each rank has ports, and a lightpath joins two ports of two ranks.
+"""Grids of lightpaths: each rank has ports, and a lightpath connects a port of each of two ranks.
 
 The light of a transfer is the two ports, as in `copy 5 0>4 0.1`.
 """
@@ -20,7 +20,7 @@ OPTIONS: dict[str, Check] = {
 
 
 class LightpathGrid(Fabric):
-    """Grid of lightpaths."""
+    """Grid of lightpaths with a number of ports per rank."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self.ranks = whole(options["ranks"])
@@ -33,7 +33,8 @@ class LightpathGrid(Fabric):
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
         """Yields ports that do not exist, and ports with several lightpaths in a slot.
 
-        A lightpath serves both directions, so a rank has at most as many partners at once as ports.
+        A lightpath serves both directions, so a rank has at most as many partners in a slot as
+        ports.
         """
         others: dict[tuple[int, int, int], set[tuple[int, int]]] = defaultdict(set)
         for transfer in transfers.values():
@@ -46,5 +47,7 @@ class LightpathGrid(Fabric):
             if port >= self.ports:
                 yield Problem("ports", f"{place} does not exist: there are {self.ports}")
             if len(led) > 1:
-                to = ", ".join(f"port {other} of rank {peer}" for peer, other in sorted(led))
+                to = ", ".join(
+                    f"port {peer_port} of rank {peer}" for peer, peer_port in sorted(led)
+                )
                 yield Problem("ports", f"{place} has paths to {to} at once")

@@ -1,6 +1,6 @@
-"""Electrical fabrics: any rank may send to any other; links matter only if a plan names them.
+"""Electrical fabrics: any rank may send to any other; only routes that name links are checked.
 
-The core must say which links the options make, and which parts `without` may name.
+Only the core knows the links of a fabric, and the parts that `without` may name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, 
 
 
 def each(check: Check, between: str = "x") -> Check:
-    """Returns a check of a value for each level or dimension, such as `4x4`."""
+    """Returns a check of a list with one value per level or dimension, such as `4x4`."""
 
     def check_each(word: str) -> None:
         for part in word.split(between):
@@ -30,7 +30,7 @@ def number(least: int, most: int) -> Check:
 
 
 def slower(word: str) -> None:
-    """Checks a part with its rate, such as `0-1@50Gb/s`."""
+    """Checks the name of a part with its rate, such as `0-1@50Gb/s`."""
     part, _, speed = word.rpartition("@")
     expect(part != "", f"`{word}` has no rate")
     rate(speed)
@@ -109,13 +109,13 @@ OPTIONS: dict[str, dict[str, Check]] = {
 MAX_RANKS = 2**20
 MAX_LINKS = 2**24
 GPUS = {"dgx2": 16, "mi250": 16, "nvl72": 72}
-"""GPUs of a box by model; other models have 8."""
+"""Number of GPUs of a box, by model of the box; other models have 8."""
 
 MAX_BOXES = {"dgx1": 1, "dgx2": 2, "ndv2": 2, "dgx_a100": 512, "dgx_h100": 512}
-"""Maximum number of boxes of a model, by its source; other models have room for all ranks."""
+"""Maximum number of boxes, by model of the box; other models have no limit."""
 
 
-def given(options: dict[str, str], name: str) -> str:
+def required(options: dict[str, str], name: str) -> str:
     expect(name in options, f"option {name} is missing")
     return options[name]
 
@@ -125,7 +125,7 @@ def sides(word: str) -> list[int]:
 
 
 def check_values(options: dict[str, str], dimensions: int, *names: str) -> None:
-    """Checks that options have one value for all dimensions, or one for each."""
+    """Checks that options have one value for all dimensions, or one value per dimension."""
     for name in names:
         values = len(options.get(name, "").split("x"))
         expect(values in (1, dimensions), f"{name} has {values} values for {dimensions} dimensions")
@@ -141,7 +141,7 @@ def ranks_of_grid(options: dict[str, str], dims: list[int]) -> int:
 def ranks_of_fat_tree(options: dict[str, str]) -> int:
     if "arity" not in options:
         expect(not {"levels", "taper"} & options.keys(), "levels and taper go with arity")
-        down, up = (sides(given(options, name)) for name in ("down", "up"))
+        down, up = (sides(required(options, name)) for name in ("down", "up"))
         links = sides(options["links"]) if "links" in options else up
         expect(len(down) == len(up) == len(links), "levels differ in down, up and links")
         check_values(options, len(down), "rate")
@@ -155,7 +155,7 @@ def ranks_of_fat_tree(options: dict[str, str]) -> int:
 
 def ranks_of_dragonfly(options: dict[str, str]) -> int:
     names = ("terminals_per_router", "routers_per_group", "global_per_router")
-    terminals, routers, cables = (whole(given(options, name)) for name in names)
+    terminals, routers, cables = (whole(required(options, name)) for name in names)
     most = routers * cables + 1
     if options.get("arrangement") == "simgrid":
         expect(cables == 1, "the arrangement has one global cable a router")
@@ -170,7 +170,7 @@ def ranks_of_dragonfly(options: dict[str, str]) -> int:
 
 
 def ranks_of_cubes(options: dict[str, str]) -> int:
-    dims, cube = sides(given(options, "dims")), whole(options.get("cube", "4"))
+    dims, cube = sides(required(options, "dims")), whole(options.get("cube", "4"))
     expect(len(dims) == 3, "there are three sides")
     expect(cube >= 2, "a cube has two ranks along a side")
     within = max(dims) <= cube
@@ -184,20 +184,20 @@ def ranks_of_cubes(options: dict[str, str]) -> int:
 
 
 def ranks_of_servers(options: dict[str, str]) -> int:
-    model = given(options, "model")
+    model = required(options, "model")
     boxes = whole(options.get("boxes", "1"))
     expect(boxes <= MAX_BOXES.get(model, MAX_RANKS), f"{model} has fewer boxes")
     return boxes * GPUS.get(model, 8)
 
 
 def ranks_of_all_pairs(options: dict[str, str]) -> int:
-    ranks = whole(given(options, "ranks"))
+    ranks = whole(required(options, "ranks"))
     expect(ranks * (ranks - 1) <= MAX_LINKS, f"more than {MAX_LINKS} links")
     return ranks
 
 
 def ranks_of_graph(options: dict[str, str]) -> int:
-    ranks, switches = whole(given(options, "ranks")), whole(options.get("switches", "0"))
+    ranks, switches = whole(required(options, "ranks")), whole(options.get("switches", "0"))
     vertices = ranks + switches
     expect(vertices <= 2**14, "there are too many ranks and switches")
     expect(ranks == 1 or "links" in options, "option links is missing")
@@ -209,9 +209,11 @@ def ranks_of_graph(options: dict[str, str]) -> int:
         start, course, end = re.split("([-~>])", ends, maxsplit=1)
         source, destination = whole(start, vertices - 1), whole(end, vertices - 1)
         expect(source != destination, f"`{ends}` joins a vertex to itself")
-        for near, far in [(source, destination), (destination, source)][: 1 + (course != ">")]:
-            after[near].add(far)
-            before[far].add(near)
+        for from_vertex, to_vertex in [(source, destination), (destination, source)][
+            : 1 + (course != ">")
+        ]:
+            after[from_vertex].add(to_vertex)
+            before[to_vertex].add(from_vertex)
         for value in texts:
             if value not in ("shared", "per_flow"):
                 (rate if re.search("/s|[bB]", value) else time)(value)
@@ -221,7 +223,7 @@ def ranks_of_graph(options: dict[str, str]) -> int:
         expect(all(name and name.isprintable() for name in names), "names are printed")
         bad = re.search("%(?![0-9A-Fa-f]{2})", options["names"])
         expect(bad is None, "a name has % without two digits")
-    # A part may be connected if the whole is not; only the core knows the links of a part.
+    # A part may be connected although the whole is not; only the core knows the part's links.
     if not {"members", "without"} & options.keys():
         for beside in (after, before):
             expect(set(range(ranks)) <= reached(beside), "no links lead to some rank, or from it")
@@ -229,23 +231,24 @@ def ranks_of_graph(options: dict[str, str]) -> int:
 
 
 def reached(beside: list[set[int]]) -> set[int]:
-    """Returns the vertices that are reachable from rank 0 over links."""
-    known, waiting = {0}, [0]
+    """Returns the vertices reachable from rank 0; `beside[v]` are the neighbours of vertex v."""
+    visited, waiting = {0}, [0]
     while waiting:
-        new = beside[waiting.pop()] - known
-        known |= new
+        new = beside[waiting.pop()] - visited
+        visited |= new
         waiting += new
-    return known
+    return visited
 
 
 RANKS_OF: dict[str, Callable[[dict[str, str]], int]] = {
     "fat_tree": ranks_of_fat_tree,
     "dragonfly": ranks_of_dragonfly,
     **dict.fromkeys(
-        ("torus", "mesh"), lambda options: ranks_of_grid(options, sides(given(options, "dims")))
+        ("torus", "mesh"),
+        lambda options: ranks_of_grid(options, sides(required(options, "dims"))),
     ),
-    "ladder": lambda options: ranks_of_grid(options, [whole(given(options, "rungs")), 2]),
-    "electrical_ring": lambda options: ranks_of_grid(options, [whole(given(options, "ranks"))]),
+    "ladder": lambda options: ranks_of_grid(options, [whole(required(options, "rungs")), 2]),
+    "electrical_ring": lambda options: ranks_of_grid(options, [whole(required(options, "ranks"))]),
     "ocs_torus": ranks_of_cubes,
     "gpu_servers": ranks_of_servers,
     "fully_connected": ranks_of_all_pairs,
@@ -258,13 +261,13 @@ Other families have the option `ranks`.
 
 
 class Links(Fabric):
-    """Fabric without light."""
+    """Electrical fabric, whose transfers have no light."""
 
     def __init__(self, options: dict[str, str]) -> None:
-        """Ignores the options, which do not matter for the rules."""
+        """Accepts all options, since no rule depends on them."""
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
-        """Returns the numbers of the links of `via 3.7.12` in place of light."""
+        """Returns the numbers of the links in words such as `via 3.7.12`, in place of light."""
         if words[:1] != ["via"]:
             return None, words
         return tuple(whole(link) for link in words[1].split(".")), words[2:]
@@ -281,7 +284,7 @@ class Links(Fabric):
                     yield Problem("route", f"{says} {sentence}")
 
     def wrong_ways(self, transfer: Transfer) -> Iterator[str]:
-        """Follows a route from link to link, and yields the first problem."""
+        """Follows the route of a transfer link by link, and yields the first problem."""
         vertex = transfer.source
         for link in transfer.light:
             if link >= len(self.wiring):
@@ -300,9 +303,9 @@ class Links(Fabric):
 
 
 def checked(family: str, options: dict[str, str]) -> Links:
-    """Returns a fabric of a family after checking that its options go together."""
+    """Returns a fabric of a family if its options are valid together."""
     ranks_of = RANKS_OF.get(family)
-    ranks = whole(given(options, "ranks")) if ranks_of is None else ranks_of(options)
+    ranks = whole(required(options, "ranks")) if ranks_of is None else ranks_of(options)
     expect(ranks <= MAX_RANKS, f"more than {MAX_RANKS} ranks")
     for run in filter(None, options.get("members", "").split("+")):
         first, _, last = run.partition("-")

@@ -1,4 +1,4 @@
-"""Reader of the XML of a program: `algo` > `gpu` (a rank) > `tb` (a block) > `step`."""
+"""Reader of a program's XML: `algo` > `gpu` (a rank) > `tb` (a block) > `step`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opticoll.reference.program import ACTS, Block, Program, Rank, Step
 from opticoll.reference.words import expect
 
 INSIDE = {"algo": "", "gpu": "algo", "tb": "gpu", "step": "tb"}
-"""Parent element of each element."""
+"""Name of the parent element, by name of the element."""
 
 KINDS = (
     *("all_gather", "reduce_scatter", "all_reduce", "all_to_all"),
@@ -20,14 +20,14 @@ KINDS = (
 MAX_CHARACTERS = 64 * 2**20
 MAX_ATTRIBUTE_LENGTH = 4096
 MAX_NUMBER = 2**20
-"""Largest number of an attribute."""
+"""Largest number that an attribute may have."""
 
 
 class Element:
-    """Element with its attributes, its line, and its children."""
+    """XML element with its attributes, its line and its children."""
 
-    def __init__(self, tag: str, given: dict[str, str], line: int) -> None:
-        self.tag, self.given, self.line = tag, given, line
+    def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
+        self.tag, self.given, self.line = tag, attributes, line
         self.children: list[Element] = []
 
     def number(self, name: str, otherwise: int | None = None, least: int = -1) -> int:
@@ -43,7 +43,7 @@ class Element:
         return number
 
     def numbered(self, name: str) -> list[Element]:
-        """Returns the children ordered by their numbers, which must have no gaps."""
+        """Returns the child elements by their numbers, which must be 0, 1, 2 and so on."""
         children = sorted(self.children, key=lambda child: child.number(name, least=0))
         for place, child in enumerate(children):
             expect(child.number(name) == place, f"line {child.line}: there is no {name} {place}")
@@ -51,11 +51,11 @@ class Element:
 
 
 def read_msccl(text: str) -> Program:
-    """Returns the program that a text describes.
+    """Reads a program from MSCCL's XML.
 
     Raises:
-        NotAPlan: it describes none.
-        TooLarge: it is longer than any program.
+        NotAPlan: the text describes no program.
+        TooLarge: the text is longer than any program.
     """
     if len(text) > MAX_CHARACTERS:
         raise TooLarge(f"{len(text)} characters are more than {MAX_CHARACTERS} to look at")
@@ -83,7 +83,6 @@ def read_msccl(text: str) -> Program:
 
 
 def plain(name: str) -> str:
-    """Returns a name in lower case, without underscores and hyphens."""
     return name.strip().lower().replace("_", "").replace("-", "")
 
 
@@ -120,7 +119,7 @@ def step_of(step: Element) -> Step:
 
 
 def elements(text: str) -> Element:
-    """Returns the outermost element; document types are refused, and with them entities."""
+    """Returns the root element; refuses document types, and so entities."""
     parser = expat.ParserCreate()
     open_ones: list[Element] = []
     outermost: list[Element] = []
@@ -128,13 +127,13 @@ def elements(text: str) -> Element:
     def refuse(*_: object) -> NoReturn:
         raise NotAPlan(f"line {parser.CurrentLineNumber}: document types are refused")
 
-    def start(tag: str, given: dict[str, str]) -> None:
+    def start(tag: str, attributes: dict[str, str]) -> None:
         line = parser.CurrentLineNumber
         parent = open_ones[-1].tag if open_ones else ""
         expect(INSIDE.get(tag) == parent, f"line {line}: <{tag[:50]}> must not be there")
-        longest = max(map(len, given.values()), default=0)
+        longest = max(map(len, attributes.values()), default=0)
         expect(longest <= MAX_ATTRIBUTE_LENGTH, f"line {line}: an attribute is too long")
-        element = Element(tag, given, line)
+        element = Element(tag, attributes, line)
         (open_ones[-1].children if open_ones else outermost).append(element)
         open_ones.append(element)
 

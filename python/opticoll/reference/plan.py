@@ -1,4 +1,4 @@
-"""The parts of a plan: collective, transfers, fabric."""
+"""The parts of a plan: the collective, the transfers and the fabric."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, ClassVar, NamedTuple
 
 
 class NotAPlan(ValueError):  # noqa: N818 - it is what the text is
-    """Error for a text that does not have the form of a plan; the message says where."""
+    """Error of a text that does not have the form of a plan; the message names the line."""
 
 
 class TooLarge(ValueError):  # noqa: N818 - it is what the plan is
-    """Error for a plan that is too large for a verifier that looks at every chunk of every rank."""
+    """Error of a plan that is too large for a verifier that checks every chunk of every rank."""
 
 
 @dataclass(frozen=True)
 class Collective:
-    """Collective: which ranks hold each chunk at the start and at the end."""
+    """Collective, which defines the ranks that have each chunk at the start and at the end."""
 
     kind: str
     ranks: int
@@ -26,11 +26,11 @@ class Collective:
     pieces: int
     """Number of chunks into which each block (or the vector) is cut."""
     demand: tuple[tuple[int, int], ...] | None = None
-    """Source and destination of each chunk of an all_to_all whose blocks differ."""
+    """Source and destination of each chunk, for an all_to_all whose blocks differ in size."""
 
     @property
     def blocks(self) -> int:
-        """Number of blocks: one per rank, one per pair of ranks, or just the vector."""
+        """Number of blocks: one per rank, one per pair of ranks, or one for the vector."""
         if self.kind in ("all_reduce", "broadcast", "reduce", "barrier"):
             return 1
         return self.ranks**2 if self.kind == "all_to_all" else self.ranks
@@ -41,16 +41,16 @@ class Collective:
 
     @property
     def combines(self) -> bool:
-        """True if contributions are added up; otherwise chunks are only passed on."""
+        """True if ranks add contributions; False if they only copy chunks."""
         return self.kind in ("reduce_scatter", "all_reduce", "reduce", "barrier")
 
     @property
     def overlaps(self) -> bool:
-        """True if a contribution may arrive twice, which does no harm."""
+        """True if a contribution may arrive twice without harm."""
         return self.kind == "barrier"
 
     def before(self, chunk: int) -> set[int]:
-        """Returns the ranks that hold a chunk, or contribute to it, before the collective."""
+        """Returns the ranks that have a chunk, or contribute to it, before the collective."""
         if self.demand is not None:
             return {self.demand[chunk][0]}
         block = chunk // self.pieces
@@ -61,7 +61,7 @@ class Collective:
         return {block // self.ranks if self.kind == "all_to_all" else block}
 
     def after(self, chunk: int) -> set[int]:
-        """Returns the ranks that must hold a chunk with every contribution at the end."""
+        """Returns the ranks that must have a chunk, with all contributions, at the end."""
         if self.demand is not None:
             return {self.demand[chunk][1]}
         block = chunk // self.pieces
@@ -74,7 +74,7 @@ class Collective:
 
 @dataclass(frozen=True)
 class Transfer:
-    """Chunks sent from one rank to another, and the light that carries them."""
+    """Consecutive chunks that one rank sends to another, and the light that carries them."""
 
     slot: int
     action: str  # copy or reduce
@@ -83,57 +83,58 @@ class Transfer:
     source: int
     destination: int
     light: Any = None
-    """Light as the family of the fabric reads it, or None."""
+    """Light of the transfer, in the form that the fabric's family defines, or None."""
 
     def chunks(self) -> range:
         return range(self.chunk, self.chunk + self.count)
 
 
 Transfers = dict[int, Transfer]
-"""Transfers by their number in the plan."""
+"""Transfers by index in the plan."""
 
 
 class Problem(NamedTuple):
-    """Broken rule: its kind, named as in the core, and a sentence."""
+    """Broken rule: the rule's name, as in the core, and a sentence on the problem."""
 
     kind: str
     sentence: str
 
 
 class Fabric(ABC):
-    """Base of the families of fabrics, with what a plan needs of its fabric.
+    """Base class of fabrics, with the properties that a plan depends on.
 
-    In this base class, transfers have no light.
+    Transfers have no light on a fabric of the base class.
     """
 
     ranks: int | None = None
-    """Number of ranks, or None if the options do not determine it."""
+    """Number of ranks; None if the options do not determine it."""
     relays = False
-    """True if a transfer may go over other ranks within its step."""
+    """True if other ranks may relay a transfer within its step."""
     wiring: Sequence[tuple[int, int, bool]] = ()
-    """Start and end of each link, and whether it leads both ways, as the caller knows them."""
+    """Links, as (start vertex, end vertex, True if the link leads both ways), from the caller."""
     shifted: ClassVar[Mapping[str, int]] = {}
-    """Fields of light that repetitions shift, and the maximum value of each."""
+    """Names of the numbers of light that repetitions increase, with their maximum values."""
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
-        """Returns the light of a transfer, and the remaining words, which are its repetitions.
+        """Returns the light of a transfer, and the remaining words, which describe repetitions.
 
-        The words are those after the ends of the transfer; `over` are the ranks between the ends.
+        `words` are the words after source and destination; `over` are the ranks between them.
         """
         return None, words
 
     def wrong_light(self, light: Any) -> Iterator[Problem]:
-        """Yields what does not exist of a transfer's light; sentences follow the transfer's
-        name.
+        """Yields properties of a light that the fabric does not have.
+
+        Each sentence continues after the transfer's name.
         """
         yield from ()
 
     @abstractmethod
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """Yields all problems of the light of a plan, slot by slot, and of its slots."""
+        """Yields all problems of light that a plan has within slots and within the whole plan."""
 
     def lit(self, transfers: Transfers) -> Transfers:
-        """Returns the transfers whose light exists."""
+        """Returns the transfers whose light the fabric has."""
         return {
             index: transfer
             for index, transfer in transfers.items()
@@ -143,7 +144,7 @@ class Fabric(ABC):
 
 @dataclass
 class Plan:
-    """All transfers in the order of the text, and the slots of each step of the schedule."""
+    """Plan: its transfers in the order of the text, and the number of slots of each step."""
 
     collective: Collective
     fabric: Fabric
@@ -156,7 +157,7 @@ class Plan:
         return f"{index} (rank {transfer.source} to {transfer.destination})"
 
     def step_of(self, slot: int) -> int:
-        """Returns the step to which a slot belongs; steps take their slots one after the other."""
+        """Returns the index of the step that contains a slot."""
         for step, slots in enumerate(self.steps):
             if slot < slots:
                 return step
@@ -164,7 +165,7 @@ class Plan:
         raise NotAPlan(f"the steps have no slot {slot}")
 
     def slots_of(self, slot: int) -> range:
-        """Returns the slots of the step to which a slot belongs."""
+        """Returns the slots of the step that contains a slot."""
         step = self.step_of(slot)
         first = sum(self.steps[:step])
         return range(first, first + self.steps[step])

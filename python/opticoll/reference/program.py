@@ -1,9 +1,9 @@
-"""The parts of a program, and its rules.
+"""The parts of a program, and the rules that programs obey.
 
-Each rank has an input, an output and scratch, in chunks, and blocks that run side by side. A block
-does its steps in order. A step may wait for a step of another block of its rank. The first message
-that a rank sends to another on a channel meets the first receive on it, the second the second, and
-so on. See ``docs/interchange.md``.
+Each rank has an input buffer, an output buffer and a scratch buffer, which consist of chunks. Its
+blocks run at the same time, and each block runs its steps in order. A step may wait for a step of
+another block of the same rank. On a channel, the n-th message from one rank to another matches
+the n-th receive. See ``docs/interchange.md``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ from typing import NamedTuple
 from opticoll.reference.plan import Collective, Problem, TooLarge
 
 MAX_CHECKED_CHUNKS = 20_000_000
-"""Maximum number of chunks of all steps plus pairs of steps, which take a few minutes."""
+"""Maximum number of chunks in all steps plus pairs of steps; the check then takes minutes."""
 
 
 class Act(NamedTuple):
-    """Effect of a step; received data are added to the data that the step reads."""
+    """Effect of an instruction on chunks.
+
+    If data arrive and the instruction also reads chunks, both are added. With
+    `adds_to_destination`, the instruction also adds the former content of the destination.
+    """
 
     arrives: bool
     reads: bool
@@ -43,20 +47,20 @@ ACTS = {
 
 
 class Step(NamedTuple):
-    """Step of a block; places are a buffer (i, o or s) and a chunk of it."""
+    """Step of a block; `source` and `destination` are a buffer (i, o or s) and a chunk's index."""
 
     act: str
     source: tuple[str, int]
     destination: tuple[str, int]
     chunks: int
     waits: tuple[int, int] | None
-    """Block and step of the same rank."""
+    """Block and step of the same rank that must end first."""
     tells: bool
     line: int
 
 
 class Block(NamedTuple):
-    """Steps that run in order, and the peers; -1 for no peer."""
+    """Steps that run in order, send to rank `to`, and receive from rank `of`."""
 
     to: int
     of: int
@@ -78,30 +82,30 @@ class Program:
 
 
 Name = tuple[int, int, int]
-"""Rank, block, step."""
+"""Name of a step: rank, block, index in the block."""
 
 Held = list[Counter[tuple[int, int]]]
-"""Content of chunks: the input chunks in each, as (rank, chunk), with their multiplicities."""
+"""Content of each chunk: the number of times that it contains the input chunk (rank, chunk)."""
 
 Cell = tuple[str, int]
-"""Chunk of memory; the buffer is `m` for the shared memory of input and output in place."""
+"""Chunk of memory: its buffer and its index; buffer `m` is shared by input and output."""
 
 
 def verify_program(
     program: Program, *, in_place: bool, links: Iterable[tuple[int, int]] | None = None
 ) -> list[Problem]:
-    """Returns the problems of a program; an empty list means that it is proved.
+    """Returns the problems of a program; the program is proved if the list is empty.
 
-    In `links`, vertices from the number of ranks upwards are switches.
+    `links` are pairs of vertices; vertices from the number of ranks upwards are switches.
 
     Raises:
-        TooLarge: the program would take this verifier minutes.
+        TooLarge: this verifier would need minutes for the program.
     """
     return list(Check(program, in_place).problems(links))
 
 
 class Check:
-    """Steps of a program by name, and their effects on memory."""
+    """Checker of a program: its steps by name, and their effects on memory."""
 
     def __init__(self, program: Program, in_place: bool) -> None:
         self.program, self.in_place = program, in_place
@@ -178,7 +182,7 @@ class Check:
     # Memory.
 
     def size(self, rank: int, buffer: str) -> int:
-        """Returns the number of chunks of a buffer, from the definition of the collective."""
+        """Returns the number of chunks of a rank's buffer, which the collective defines."""
         kind, piece = self.collective.kind, self.collective.pieces
         every = self.collective.ranks * piece
         if rank != self.collective.root and kind + buffer in ("gathero", "scatteri"):
@@ -195,7 +199,7 @@ class Check:
         buffer, first = place
         if buffer == "s" or not self.in_place:
             return [(buffer, chunk) for chunk in range(first, first + count)]
-        # In place, the smaller of input and output is the rank's own block of the larger.
+        # In place, the smaller of input and output is part of the larger: the rank's own block.
         kind, root = self.collective.kind, self.collective.root
         inside = {"all_gather": "i", "gather": "i", "reduce_scatter": "o", "scatter": "o"}
         rooted = kind in ("gather", "scatter") and rank != root
@@ -204,7 +208,7 @@ class Check:
         return [("m", chunk) for chunk in range(first, first + count)]
 
     def at_first(self) -> dict[tuple[int, Cell], Counter[tuple[int, int]]]:
-        """Returns the initial content of each chunk of memory: an input chunk, as (rank, chunk)."""
+        """Returns the initial content of memory: the (rank, chunk) of the input in each cell."""
         only_root = self.collective.kind in ("broadcast", "scatter")
         ranks = [self.collective.root] if only_root else range(self.collective.ranks)
         return {
@@ -214,7 +218,7 @@ class Check:
         }
 
     def at_last(self) -> Iterator[tuple[int, int, Counter[tuple[int, int]]]]:
-        """Yields the required content of each chunk of an output."""
+        """Yields the required content of each chunk of the output buffers."""
         kind, piece = self.collective.kind, self.collective.pieces
         ranks, root = range(self.collective.ranks), self.collective.root
         for rank in [root] if kind in ("reduce", "gather") else ranks:
@@ -238,10 +242,10 @@ class Check:
                     ),
                 )
 
-    # One order of execution. If no two steps race, every other order has the same result.
+    # Executes the steps in one order. If no two steps race, every order has the same result.
 
     def carried_out(self) -> Iterator[Problem]:
-        held = self.at_first()
+        content = self.at_first()
         under_way: defaultdict[tuple[int, int, int], deque[tuple[Name, Held]]]
         under_way = defaultdict(deque)
         next_of = dict.fromkeys(self.blocks, 0)
@@ -284,22 +288,24 @@ class Check:
                     values = []
                     for index, value in enumerate(arrived):
                         parts = [value] * act.arrives
-                        parts += [held.get((rank, cell), Counter()) for cell in reads[index:][:1]]
+                        parts += [
+                            content.get((rank, cell), Counter()) for cell in reads[index:][:1]
+                        ]
                         if act.adds_to_destination:
-                            parts.append(held.get((rank, target[index]), Counter()))
+                            parts.append(content.get((rank, target[index]), Counter()))
                         if not all(parts):
                             yield Problem("not_written", f"{said(name)} reads what is not there")
                         total = sum(parts, Counter[tuple[int, int]]())
                         if len(total) < sum(map(len, parts)):
                             yield Problem("double_reduction", f"{said(name)} adds a part again")
                         values.append(total)
-                    # In place, copies of the input onto itself change nothing.
+                    # In place, copying an input chunk onto itself changes nothing.
                     stays = step.act == "cpy" and reads == target
                     for cell in [] if stays else reads:
                         accesses[rank, cell].append((name, False))
                     if act.writes and not stays:
                         for cell, value in zip(target, values, strict=True):
-                            held[rank, cell] = value
+                            content[rank, cell] = value
                             accesses[rank, cell].append((name, True))
                     if act.sends:
                         under_way[rank, block.to, block.channel].append((name, values))
@@ -315,7 +321,7 @@ class Check:
             return
         for rank, chunk, wanted in self.at_last():
             (cell,) = self.cells(rank, ("o", chunk), 1)
-            if held.get((rank, cell), Counter()) != wanted:
+            if content.get((rank, cell), Counter()) != wanted:
                 yield Problem("wrong_result", f"rank {rank}, output chunk {chunk} is not right")
 
     def races(
@@ -334,5 +340,5 @@ class Check:
 
 
 def said(name: Name) -> str:
-    """Returns the text of a step."""
+    """Returns a step's name as text."""
     return f"rank {name[0]}, block {name[1]}, step {name[2]}"

@@ -1,4 +1,4 @@
-"""Rings: each rank has fibres to both neighbours, and each fibre has wavelengths.
+"""Rings: each rank has fibres to both neighbours, and each fibre carries several wavelengths.
 
 The light of a transfer is a direction around the ring and a channel, as in `copy 0 0>1 cw 0.5`.
 """
@@ -50,11 +50,11 @@ OPTIONS: dict[str, Check] = {
 }
 
 CONVERTED = None
-"""Wavelength of light that converters may change at every rank."""
+"""Wavelength of converted light, which may change at every rank."""
 
 
 class Channel(NamedTuple):
-    """Light of a transfer."""
+    """Light of a transfer: a direction, a fibre and a wavelength."""
 
     way: str
     """Direction: cw towards higher ranks, ccw towards lower ranks."""
@@ -63,42 +63,42 @@ class Channel(NamedTuple):
 
 
 class Ring(Fabric):
-    """Ring of fibres with wavelengths."""
+    """Ring of fibres with wavelengths, given by its options."""
 
-    # The last number of 16 bits stands for a conversion.
+    # Maximum wavelength and fibre. The wavelength 2^16 - 1 is reserved for converted light.
     shifted: ClassVar = {"wavelength": 2**16 - 2, "fibre": 2**8 - 1}
     ranks: int
 
     def __init__(self, options: dict[str, str]) -> None:
         self.nodes = whole(options["ranks"])
-        # Node of each rank that takes part; light passes the other nodes.
+        # Nodes of the ranks in increasing order. Light passes through the other nodes.
         failed = {whole(node, self.nodes - 1) for node in items(options, "without")}
         runs = [read_run(run, self.nodes) for run in items(options, "members")]
-        asked = set(range(self.nodes)) if not runs else set().union(*runs)
-        self.places = sorted(asked - failed)
+        allocated = set(range(self.nodes)) if not runs else set().union(*runs)
+        self.places = sorted(allocated - failed)
         self.ranks = len(self.places)
         expect(self.ranks > 0, "no rank is left")
         self.wavelengths = whole(options["wavelengths"])
         self.fibres = whole(options.get("fibres", "1"))
-        # Maximum number of transfers that a rank sends, or receives, at once; None: no limit.
+        # Maximum number of simultaneous transfers that a rank sends, or receives; None: no limit.
         self.ports = None
         if options.get("ports", "all") != "all":
             self.ports = whole(options["ports"], 2 * self.fibres * self.wavelengths)
             expect(self.ports >= 1, "no such number of ports")
         self.converters = options.get("converters") == "full"
-        # True if a rank may take a share of passing light and let the rest go on.
+        # True if a rank may receive part of the passing light while the rest continues.
         self.multicast = options.get("multicast") == "drop_and_continue"
         check_flits(options)
-        # Maximum number of links that light may span.
+        # Maximum number of links of a lightpath.
         self.reach = whole(options["reach"]) if "reach" in options else self.nodes
         self.levels = read_levels(options)
         self.resonators = whole(options.get("resonators", str(self.wavelengths)))
         expect(self.reaches(1, 0), "light does not even reach a neighbour")
-        # Broken links: their direction and the node at which they start.
+        # Broken links, as pairs of direction and node at which the link starts.
         self.broken: set[tuple[str, int]] = set()
         for cut in items(options, "broken"):
             self.broken |= read_cut(cut, self.nodes)
-        # Fibres and wavelengths that cannot be used, on the whole ring, in either direction.
+        # Unusable channels of all links, as pairs of fibre and wavelength.
         self.dead: set[tuple[int, int | None]] = set()
         for channel in items(options, "dead"):
             self.dead |= self.channels(channel)
@@ -106,27 +106,28 @@ class Ring(Fabric):
             self.check_slower(part)
         usable = self.fibres * self.wavelengths - len(self.dead)
         expect(usable > 0, "no wavelength is left")
-        # With as many ports as usable channels in both directions, collisions limit a rank already.
+        # Collisions already limit a rank that has at least as many ports as usable channels.
         if self.ports is not None and self.ports >= 2 * usable:
             self.ports = None
 
     def channels(self, channel: str) -> set[tuple[int, int | None]]:
-        """Returns the channels of `5` (wavelength 5 on every fibre) or `1.5` (on fibre 1)."""
+        """Returns the channels of a text: `5` is wavelength 5 of all fibres, `1.5` of fibre 1."""
         fibre, _, wavelength = channel.rpartition(".")
         on = [whole(fibre, self.fibres - 1)] if fibre else range(self.fibres)
         return {(number, whole(wavelength, self.wavelengths - 1)) for number in on}
 
     def check_slower(self, name: str) -> None:
-        """Checks a part's name: `3-4` is a link, `3>4` one direction of it, `w5` a wavelength."""
+        """Checks a slower part: `3-4` is a link, `3>4` one direction of it, `w5` a wavelength."""
         if name.startswith("w"):
             self.channels(name.removeprefix("w"))
         else:
             read_cut(name.replace(">", "-"), self.nodes)
 
     def reaches(self, links: int, shares: int) -> bool:
-        """Returns whether light arrives over some links, if some ranks on its route took a share.
+        """Returns whether light is still strong enough after `links` links and `shares` receptions.
 
-        ``docs/model.md`` states the losses along the route.
+        Each of the `shares` ranks on the route receives part of the light. ``docs/model.md`` states
+        the losses along the route.
         """
         if links > self.reach:
             return False
@@ -137,7 +138,7 @@ class Ring(Fabric):
         return self.levels["launch_power"] - lost >= self.levels["sensitivity"]
 
     def links(self, transfer: Transfer) -> list[int]:
-        """Returns the nodes at which the links of the path start."""
+        """Returns the links of a transfer's route, each as the node at which the link starts."""
         turn = 1 if transfer.light.way == "cw" else -1
         source, destination = self.places[transfer.source], self.places[transfer.destination]
         length = turn * (destination - source) % self.nodes
@@ -165,7 +166,7 @@ class Ring(Fabric):
         trees = self.light_trees(lit)
         yield from self.out_of_order(lit)
         yield from self.too_far(plan, trees)
-        # A light tree is as long as its longest branch; the others are part of that.
+        # Only the longest branch of a light tree counts, since it contains the other branches.
         length = {index: len(self.links(transfer)) for index, transfer in lit.items()}
         longest = [max(tree, key=lambda index: (length[index], index)) for tree in trees]
         shining = {index: lit[index] for index in longest}
@@ -174,12 +175,12 @@ class Ring(Fabric):
         yield from self.crowded_ports(transfers, lit.keys() - shining.keys())
 
     def light_trees(self, lit: Transfers) -> list[Transfers]:
-        """Returns groups of transfers that are the same light.
+        """Groups transfers that share one light.
 
-        If ranks may take a share of passing light, transfers of the same chunks from one rank in
-        one slot, direction, fibre and wavelength are the same light. So are transfers between two
-        ranks in one slot, direction, fibre and wavelength: the data are sent one after the other.
-        Converted light has no wavelength that other light could share.
+        If ranks may receive part of passing light, transfers of the same chunks share a light if
+        they have the same source, slot, direction, fibre and wavelength. Transfers with the same
+        source, destination, slot, direction, fibre and wavelength share a light too: their data are
+        sent one after the other. Converted light is never shared, since it has no fixed wavelength.
         """
         trees: dict[object, Transfers] = defaultdict(dict)
         for index, transfer in lit.items():
@@ -211,7 +212,7 @@ class Ring(Fabric):
                 yield Problem("dead_wavelength", f"{says} is on dead wavelength {channel}")
 
     def too_far(self, plan: Plan, trees: list[Transfers]) -> Iterator[Problem]:
-        """Yields transfers that span more links than light reaches; each share taken weakens it."""
+        """Yields transfers whose light arrives too weak; each reception on the route weakens it."""
         for tree in trees:
             lengths = {len(self.links(transfer)) for transfer in tree.values()}
             for index, transfer in tree.items():
@@ -223,23 +224,23 @@ class Ring(Fabric):
                     yield Problem("reach", f"{says}, and light does not reach so far")
 
     def collisions(self, plan: Plan, shining: Transfers) -> Iterator[Problem]:
-        """Yields pairs of lights on the same wavelength of a fibre, link and slot.
+        """Yields pairs of lights on the same wavelength of a fibre, on the same link and slot.
 
-        A link is named by its direction and the node at which it starts.
+        A link is identified by its direction and the node at which it starts.
         """
-        taken: dict[object, int] = {}
+        first_use: dict[object, int] = {}
         for index, transfer in shining.items():
             way, fibre, wavelength = transfer.light
             for link in self.links(transfer) if wavelength is not CONVERTED else []:
-                other = taken.setdefault((transfer.slot, transfer.light, link), index)
-                if other != index:
-                    names = f"transfers {plan.name(other)} and {plan.name(index)}"
+                earlier = first_use.setdefault((transfer.slot, transfer.light, link), index)
+                if earlier != index:
+                    names = f"transfers {plan.name(earlier)} and {plan.name(index)}"
                     on = f"wavelength {wavelength} on {way} fibre {fibre} from node {link}"
                     yield Problem("collision", f"slot {transfer.slot}: {names} share {on}")
                     break
 
     def overloads(self, shining: Transfers) -> Iterator[Problem]:
-        """Yields links with more lights than usable wavelengths, if some light is converted."""
+        """Yields links with more lights than usable wavelengths, on fibres with converted light."""
         load: dict[tuple[int, str, int, int], int] = defaultdict(int)
         converted = set()
         for transfer in shining.values():
@@ -255,10 +256,10 @@ class Ring(Fabric):
                 yield Problem("overload", f"slot {slot}: {paths} lightpaths on {place}")
 
     def crowded_ports(self, transfers: Transfers, riding: set[int]) -> Iterator[Problem]:
-        """Yields ranks that send, or receive, more lights at once than they have ports.
+        """Yields ranks that send, or receive, more lights in a slot than they have ports.
 
-        A transfer on another transfer's light needs no transmitter, and a receiver only if it
-        leaves that light before its end.
+        `riding` are transfers that share the light of another transfer. They need no transmitter.
+        They need a receiver only at a rank where no other transfer of that light ends.
         """
         used: dict[tuple[int, int, str], set[object]] = defaultdict(set)
         for index, transfer in transfers.items():
@@ -275,12 +276,12 @@ class Ring(Fabric):
 
 
 def items(options: dict[str, str], key: str) -> list[str]:
-    """Returns the items of an option, joined by `+`."""
+    """Returns the items of an option whose value lists them with `+`."""
     return options[key].split("+") if key in options else []
 
 
 def read_run(run: str, nodes: int) -> range:
-    """Returns the nodes of `3` (node 3) or `0-7` (nodes 0 to 7)."""
+    """Returns the nodes of a text: `3` is node 3, `0-7` are nodes 0 to 7."""
     first, _, last = run.partition("-")
     numbers = range(whole(first), whole(last or first, nodes - 1) + 1)
     expect(len(numbers) > 0, f"`{run}`: the last comes before the first")
@@ -288,7 +289,7 @@ def read_run(run: str, nodes: int) -> range:
 
 
 def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
-    """Returns the links of `3-4` (both directions), `3-4cw` or `3-4ccw` (one direction)."""
+    """Returns (direction, start node) of the links of `3-4`, both directions, or of `3-4cw`."""
     ends = cut.removesuffix("cw").removesuffix("c")
     lower, upper = (whole(end, ranks - 1) for end in ends.split("-"))
     if (lower + 1) % ranks != upper:
@@ -299,7 +300,7 @@ def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
 
 
 def check_flits(options: dict[str, str]) -> None:
-    """Checks that flits have bytes, and packets whole flits unless they are whole messages."""
+    """Checks that flits have bytes, and that packets are whole flits or whole messages."""
     expect("flit" in options or "packet" not in options, "packets are made of flits")
     flit = size(options["flit"]) if "flit" in options else 1
     expect(flit > 0, "a flit has at least one byte")
@@ -309,7 +310,7 @@ def check_flits(options: dict[str, str]) -> None:
 
 
 def read_levels(options: dict[str, str]) -> dict[str, Decimal]:
-    """Returns powers and losses of light; three are required if any is given."""
+    """Returns the powers and losses of light; if one is given, three of them are required."""
     needed, others = ("launch_power", "sensitivity", "through_loss"), ("drop_loss", "split_loss")
     if not {*needed, *others, "resonators"} & set(options):
         return {}

@@ -1,4 +1,4 @@
-"""The rules of plans on any fabric; the family of the fabric has the rules of light."""
+"""The rules that plans on every fabric obey; each family of fabrics adds the rules of its light."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from opticoll.reference.plan import Plan, Problem, TooLarge, Transfer, Transfers
 from opticoll.reference.text import read
 
 MAX_CHECKED_CHUNKS = 10_000_000
-"""Maximum number of chunks of all ranks plus chunks delivered: minutes of work, gigabytes."""
+"""Maximum number of chunks at all ranks plus delivered chunks; more take minutes and gigabytes."""
 
 
 def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list[str]:
-    """Returns a sentence for each problem of the plan that a text describes.
+    """Returns one sentence for each problem of the plan in `text`.
 
-    `wiring` are the links of an electrical fabric, if the plan names any: start vertex, end vertex,
-    and whether a link also leads back. Without them no route is proved.
+    `wiring` are the links of an electrical fabric, as (start vertex, end vertex, True if the link
+    also leads back). Routes that name links are only proved if `wiring` is given.
 
     Raises:
-        NotAPlan: the text describes no plan at all.
-        TooLarge: the plan would take this verifier minutes.
+        NotAPlan: the text is no plan.
+        TooLarge: this verifier would need minutes for the plan.
     """
     plan = read(text)
     plan.fabric.wiring = wiring
@@ -27,10 +27,10 @@ def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list
 
 
 def verify(plan: Plan) -> list[Problem]:
-    """Returns the problems of a plan; an empty list means that it is proved.
+    """Returns the problems of a plan; the plan is proved if the list is empty.
 
     Raises:
-        TooLarge: the plan would take this verifier minutes.
+        TooLarge: this verifier would need minutes for the plan.
     """
     chunks, ranks = plan.collective.chunks, plan.collective.ranks
     delivered = sum(transfer.count for transfer in plan.transfers)
@@ -55,7 +55,7 @@ def verify(plan: Plan) -> list[Problem]:
 
 
 def malformed(plan: Plan, transfer: Transfer) -> Iterator[Problem]:
-    """Yields problems that exclude a transfer from all other rules."""
+    """Yields the problems of a transfer that the other rules cannot check."""
     if transfer.source == transfer.destination:
         yield Problem("self_transfer", f"ends at rank {transfer.source}, where it starts")
     if transfer.count == 0 or transfer.chunks()[-1] >= plan.collective.chunks:
@@ -68,10 +68,10 @@ def wrong_action(plan: Plan, transfer: Transfer) -> Iterator[Problem]:
 
 
 def deliveries(plan: Plan, sound: Transfers) -> Iterator[list[tuple[int, Transfer, int]]]:
-    """Yields for each step its transfers, with their numbers and each chunk that they carry.
+    """Yields for each step a list of (number of the transfer, transfer, chunk), one per chunk.
 
-    Data moves by steps, not by slots: a transfer sends what its source held when the step began,
-    and arrived data can be used from the next step, however many slots a step takes.
+    Data advance by steps, not by slots. A transfer sends the data that its source has when the step
+    begins. Data that arrive in a step can be sent from the next step on.
     """
     steps: list[list[tuple[int, Transfer, int]]] = [[] for _ in plan.steps]
     for index, transfer in sound.items():
@@ -81,56 +81,56 @@ def deliveries(plan: Plan, sound: Transfers) -> Iterator[list[tuple[int, Transfe
 
 
 def passed_on(plan: Plan, sound: Transfers) -> Iterator[Problem]:
-    """Yields violations without reductions: chunks not held, duplicate arrivals, missing chunks."""
+    """Yields chunks that are sent but not available, that arrive twice, or that never arrive."""
     every_chunk = range(plan.collective.chunks)
-    held = {(rank, chunk) for chunk in every_chunk for rank in plan.collective.before(chunk)}
+    available = {(rank, chunk) for chunk in every_chunk for rank in plan.collective.before(chunk)}
     for step in deliveries(plan, sound):
         arriving = {(transfer.destination, chunk) for _, transfer, chunk in step}
         arrived: set[tuple[int, int]] = set()
         for index, transfer, chunk in step:
             says = f"slot {transfer.slot}: transfer {plan.name(index)}"
-            if (transfer.source, chunk) not in held:
+            if (transfer.source, chunk) not in available:
                 forwards = (transfer.source, chunk) in arriving
                 when = "before the end of the step" if forwards else "by then"
                 yield Problem(
                     "same_step_forward" if forwards else "not_held",
                     f"{says} sends chunk {chunk}, which its source does not hold {when}",
                 )
-            if (transfer.destination, chunk) in held | arrived:
+            if (transfer.destination, chunk) in available | arrived:
                 yield Problem(
                     "duplicate",
                     f"{says} brings chunk {chunk} to a rank that has it or gets it anyway",
                 )
-            # A chunk sent without being held counts as delivered, so that a mistake gives one
-            # sentence.
+            # Count the chunk as delivered, so that one mistake is reported only once.
             arrived.add((transfer.destination, chunk))
-        held |= arrived
+        available |= arrived
     for chunk in every_chunk:
         for rank in sorted(plan.collective.after(chunk)):
-            if (rank, chunk) not in held:
+            if (rank, chunk) not in available:
                 yield Problem("missing", f"at the end rank {rank} does not hold chunk {chunk}")
 
 
 def combined(plan: Plan, sound: Transfers) -> Iterator[Problem]:
-    """Yields violations with reductions: contributions that are counted twice or missing.
+    """Yields contributions that are counted twice, or that are missing at the end.
 
-    Only the signals of a barrier may repeat a contribution, if they also bring a new one; and
-    no rank signals twice to the same rank in a step.
+    The content of a chunk at a rank is the set of ranks whose contributions it contains. At first
+    this set contains only the rank itself. A reduction adds the sent set to the set at the
+    receiver. A copy replaces the set at the receiver; the sent set must be a proper superset of
+    that set.
 
-    The content of a rank's chunk is the set of ranks whose contributions are in it: at first its
-    own. A reduction adds the sent set to the receiver's. A copy replaces the receiver's set by the
-    sent set, which must contain the receiver's set and more.
+    Only signals of a barrier may bring a contribution again, if they also bring a new one. No rank
+    may send two signals to the same rank in a step.
     """
     ranks, chunks = range(plan.collective.ranks), range(plan.collective.chunks)
-    held = {(rank, chunk): frozenset({rank}) for rank in ranks for chunk in chunks}
+    content = {(rank, chunk): frozenset({rank}) for rank in ranks for chunk in chunks}
     for step in deliveries(plan, sound):
-        at_start = dict(held)
+        at_start = dict(content)
         arrivals: dict[tuple[int, int], str] = {}
         signals: set[tuple[int, int, int]] = set()
         for index, transfer, chunk in step:
             says = f"slot {transfer.slot}: transfer {plan.name(index)}"
             place = transfer.destination, chunk
-            sent, had = at_start[transfer.source, chunk], held[place]
+            sent, had = at_start[transfer.source, chunk], content[place]
             if plan.collective.overlaps and transfer.action == "reduce":
                 signal = transfer.source, transfer.destination, chunk
                 if sent <= at_start[place] or signal in signals:
@@ -138,7 +138,7 @@ def combined(plan: Plan, sound: Transfers) -> Iterator[Problem]:
                 signals.add(signal)
             if place in arrivals and "copy" in (transfer.action, arrivals[place]):
                 yield Problem("copy_conflict", f"{says} is not alone, and one of those is a copy")
-                continue  # The first to arrive counts.
+                continue  # The first arrival counts.
             arrivals[place] = transfer.action
             if transfer.action == "reduce":
                 if sent & had and not plan.collective.overlaps:
@@ -146,7 +146,7 @@ def combined(plan: Plan, sound: Transfers) -> Iterator[Problem]:
                         "double_reduction",
                         f"{says} adds to chunk {chunk} what is in it: {sorted(sent & had)}",
                     )
-                held[place] = had | sent
+                content[place] = had | sent
             else:
                 if had - sent:
                     yield Problem(
@@ -155,10 +155,10 @@ def combined(plan: Plan, sound: Transfers) -> Iterator[Problem]:
                     )
                 elif had == sent:
                     yield Problem("duplicate", f"{says} copies chunk {chunk} over the same")
-                held[place] = sent
+                content[place] = sent
     for chunk in chunks:
         for rank in sorted(plan.collective.after(chunk)):
-            lacking = set(ranks) - held[rank, chunk]
+            lacking = set(ranks) - content[rank, chunk]
             if lacking:
                 yield Problem(
                     "missing", f"at the end rank {rank} holds chunk {chunk} without {lacking}"
@@ -166,7 +166,7 @@ def combined(plan: Plan, sound: Transfers) -> Iterator[Problem]:
 
 
 def false_claims(plan: Plan, sound: Transfers) -> Iterator[Problem]:
-    """Yields claims on the schedule that are false. (`paper_steps` is for comparison only.)"""
+    """Yields false statements of the plan about itself; `paper_steps` is not checked."""
     claims = plan.claims
     if "neighbours_only" in claims:
         for index, transfer in sound.items():

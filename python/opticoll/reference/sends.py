@@ -1,7 +1,7 @@
-"""Reader of schedules of plain sends: CSV, and results of TE-CCL.
+"""Reader of schedules that only list sends: CSV files, and results of TE-CCL.
 
-Both become plans on a fabric that joins all ranks, so that `verify` judges only the transfers.
-A line is a transfer; lines of one step (one epoch) happen together.
+Such a schedule becomes a plan on a fabric that joins all ranks, so `verify` judges only the
+transfers. Each line is a transfer. Lines of one step (in TE-CCL: one epoch) happen together.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def read_sends(text: str) -> Plan:
     """Reads a CSV of sends.
 
     Raises:
-        NotAPlan: the text describes none.
+        NotAPlan: the text is no valid CSV of sends.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     comments = [line.lstrip("# \t").split() for line in lines if line.startswith("#")]
@@ -38,10 +38,10 @@ def read_sends(text: str) -> Plan:
     expect(bool(rows), "the heading is missing")
     (kind, *options), (heading, *rows) = heads[0], rows
     expect(set(HEADING[:4]) <= set(heading), "the heading lacks a column")
-    given = {"root": "0", "pieces": "1"} | dict(
+    values = {"root": "0", "pieces": "1"} | dict(
         option.split("=", 1) for option in options if "=" in option
     )
-    collective = read_collective([kind, *(f"{name}={given[name]}" for name in NUMBERS)])
+    collective = read_collective([kind, *(f"{name}={values[name]}" for name in NUMBERS)])
     sent = []
     for row in rows:
         expect(len(row) == len(heading), "a line has too few or too many cells")
@@ -53,12 +53,13 @@ def read_sends(text: str) -> Plan:
 
 
 def read_te_ccl(text: str, ranks: int) -> Plan:
-    """Reads a result of TE-CCL on `ranks` ranks.
+    """Reads a result of TE-CCL for `ranks` ranks.
 
-    If there are more vertices than ranks, those at which no flow starts or ends are switches.
+    If the result has more vertices than ranks, the vertices at which no flow starts or ends are
+    switches.
 
     Raises:
-        NotAPlan: the text describes none.
+        NotAPlan: the text is no valid result.
     """
     try:
         content = json.loads(text)
@@ -100,7 +101,7 @@ def read_te_ccl(text: str, ranks: int) -> Plan:
 
 
 def numbers(pattern: str, text: object) -> list[int]:
-    """Returns the numbers of a sentence."""
+    """Returns the numbers that a pattern finds in a sentence."""
     match = re.fullmatch(pattern, text, re.ASCII) if isinstance(text, str) else None
     if match is None:
         raise NotAPlan(f"`{text}` is not of the form")
@@ -108,7 +109,7 @@ def numbers(pattern: str, text: object) -> list[int]:
 
 
 def plan_of(collective: Collective, sent: list[Transfer]) -> Plan:
-    """Returns the plan of sends: steps are renumbered without gaps, and each is a slot."""
+    """Returns a plan of sends; steps are renumbered without gaps, and each step is one slot."""
     sent = sorted(sent, key=lambda transfer: transfer.slot)
     steps = dict.fromkeys(transfer.slot for transfer in sent)
     slots = {step: slot for slot, step in enumerate(steps)}

@@ -1,4 +1,4 @@
-"""Passive stars: every rank can hear the light that a rank sends on a wavelength of the coupler.
+"""Passive stars: a coupler distributes the light of each rank to all ranks.
 
 The light of a transfer is the wavelength, as in `copy 0 0>1 5`.
 """
@@ -21,13 +21,13 @@ OPTIONS: dict[str, Check] = {
 
 
 class Light(NamedTuple):
-    """Light of a transfer."""
+    """Light of a transfer: its wavelength."""
 
     wavelength: int
 
 
 class Star(Fabric):
-    """Passive star."""
+    """Passive star with its numbers of transmitters and receivers per rank."""
 
     shifted: ClassVar = {"wavelength": 2**16 - 1}
 
@@ -45,17 +45,18 @@ class Star(Fabric):
             yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """Yields wavelengths with several lights in a slot, and ranks on too many wavelengths.
+        """Yields wavelengths with different data in a slot, and ranks on too many wavelengths.
 
-        Light is the same if it carries the same chunks from one rank. A rank sends on at most as
-        many wavelengths as it has transmitters, and hears at most as many as it has receivers.
+        Transfers of the same chunks from one rank may share a wavelength. A rank cannot send on
+        more wavelengths than it has transmitters, or receive on more wavelengths than it has
+        receivers.
         """
         first: dict[tuple[int, int], int] = {}
         tuned: dict[tuple[int, int, str], set[int]] = defaultdict(set)
         for index, transfer in self.lit(transfers).items():
             slot, wavelength = transfer.slot, transfer.light.wavelength
-            other = plan.transfers[first.setdefault((slot, wavelength), index)]
-            sent = {(lit.source, lit.chunk, lit.count) for lit in (transfer, other)}
+            earlier = plan.transfers[first.setdefault((slot, wavelength), index)]
+            sent = {(lit.source, lit.chunk, lit.count) for lit in (transfer, earlier)}
             if len(sent) > 1:
                 names = f"{plan.name(first[slot, wavelength])} and {plan.name(index)}"
                 says = f"transfers {names} are no one light, but both on wavelength {wavelength}"

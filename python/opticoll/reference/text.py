@@ -1,4 +1,4 @@
-"""Reader of the text of a plan."""
+"""Reader of a plan's text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ KINDS = (
     *("reduce", "gather", "scatter", "all_to_all", "barrier"),
 )
 SHIFTS = ("chunk", "rank", "source", "destination", "slot", "turn")
-"""Fields that repetitions shift on any fabric."""
+"""Numbers of a transfer that repetitions may increase on every fabric."""
 
 
 def read(text: str) -> Plan:
     """Reads a plan from its text.
 
     Raises:
-        NotAPlan: the text does not have the form of a plan. `verify` finds all other problems.
+        NotAPlan: the text does not have the form of a plan; `verify` finds all other problems.
     """
     number = 1
     try:
@@ -53,10 +53,10 @@ def read(text: str) -> Plan:
 
 
 def lines_of(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields the number and the words of each line that is not empty, without comments.
+    """Yields the number and the words of each line, without comments and empty lines.
 
-    Lines end with a line feed, which may follow a carriage return, and nowhere else; words
-    are separated by blanks and tabs. Other characters that do not print are refused.
+    Only a line feed ends a line; a carriage return may precede it. Blanks and tabs separate words.
+    Other control characters are refused.
     """
     *lines, last = text.split("\n")
     for number, line in enumerate([*(line.removesuffix("\r") for line in lines), last], start=1):
@@ -78,7 +78,7 @@ def is_control(character: str) -> bool:
 
 
 def head_length(lines: list[tuple[int, list[str]]]) -> int:
-    """Returns the number of lines up to and including `steps`."""
+    """Returns the number of lines before the first slot: up to and including the line `steps`."""
     keywords = [words[0] for _, words in lines]
     return keywords.index("steps") + 1
 
@@ -119,7 +119,7 @@ def read_head(lines: list[tuple[int, list[str]]]) -> Plan:
 
 def read_collective(words: list[str]) -> Collective:
     kind, *options = words
-    kinds = {plain(known): known for known in KINDS}
+    kinds = {plain(kind_name): kind_name for kind_name in KINDS}
     expect(plain(kind) in kinds, f"no collective is called {kind}")
     named = [option.split("=") for option in options]
     expect([key for key, _ in named] == ["ranks", "root", "pieces"], "expected ranks, root, pieces")
@@ -132,7 +132,7 @@ def read_collective(words: list[str]) -> Collective:
 
 
 def read_demand(collective: Collective, lines: list[list[str]]) -> Collective:
-    """Returns the collective with its demand: a line per sender, such as `demand 0 1=4096+1024`."""
+    """Adds the demand to a collective; `demand 0 1=4096+1024` lists the pieces from rank 0 to 1."""
     if not lines:
         return collective
     expect(collective.kind == "all_to_all", "only all_to_all has a demand")
@@ -158,11 +158,11 @@ def read_demand(collective: Collective, lines: list[list[str]]) -> Collective:
 def read_transfers(
     plan: Plan, slot: int, action: str, words: list[str], room: int
 ) -> Iterator[Transfer]:
-    """Yields the transfer of a line, and its repetitions, at most `room` transfers."""
+    """Yields the transfer of a line and its repetitions; at most `room` transfers are allowed."""
     chunks, ends, *others = words
     chunk, plus, count = chunks.partition("+")
-    source, _, rest = ends.partition(">")
-    *over, destination = rest.split(">")
+    source, _, receivers = ends.partition(">")
+    *over, destination = receivers.split(">")
     expect(plan.fabric.relays or not over, "no rank relays anything")
     light, repetitions = plan.fabric.read_light(others, over)
     expect(not (over and repetitions), "what is relayed is not repeated")
@@ -187,8 +187,8 @@ def read_transfers(
             blocks.append((whole(word[1:]), Counter()))
         else:
             name, _, by = word.partition("+")
-            known = name in (*SHIFTS, *plan.fabric.shifted)
-            expect(bool(blocks) and known, "expected a repetition")
+            is_shift = name in (*SHIFTS, *plan.fabric.shifted)
+            expect(bool(blocks) and is_shift, "expected a repetition")
             blocks[-1][1][name] = whole(by)
             expect(name != "turn" or int(by) < len(ranks), "a turn by all ranks or more")
     return repeat(plan, transfer, blocks)
@@ -197,7 +197,7 @@ def read_transfers(
 def repeat(
     plan: Plan, transfer: Transfer, blocks: list[tuple[int, Counter[str]]]
 ) -> Iterator[Transfer]:
-    """Repeats a transfer; the last block is the outermost."""
+    """Yields a transfer and its repetitions; each block is a count and shifts, outermost last."""
     if not blocks:
         yield transfer
         return
@@ -226,9 +226,9 @@ def repeat(
 
 
 def turned(collective: Collective, chunk: int, by: int) -> int:
-    """Returns the same piece of the block of the rank, or pair of ranks, `by` ranks further.
+    """Returns the chunk that replaces `chunk` if all ranks move on by `by` positions.
 
-    If the collective does not look the same from every rank, the chunk stays.
+    If the collective does not look the same from every rank, `chunk` stays.
     """
     ranks, pieces = collective.ranks, collective.pieces
     block, piece = divmod(chunk, pieces)

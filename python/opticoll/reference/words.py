@@ -1,7 +1,7 @@
-"""Reader of words: numbers, quantities, and the values of options of fabrics.
+"""Parser of single words: numbers, quantities, and the values of options of fabrics.
 
-Every option has a pattern, or a range of whole numbers. Other values are refused even if
-the rules do not use the option: a plan that misnames its fabric must not be proved.
+Every option has a pattern, or a range of whole numbers. Other values are refused, even if no rule
+uses the option, because a plan whose fabric is misspelled must not be proved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Check = Callable[[str], object]
 
 
 def whole(word: str, most: int = 2**32 - 1) -> int:
-    """Returns a whole number without sign, at most `most`."""
+    """Parses a whole number without sign; raises NotAPlan if it exceeds `most`."""
     expect(word.isascii() and word.isdigit(), f"`{word}` is not a whole number")
     number = int(word)
     expect(number <= most, f"`{word}` is more than {most}")
@@ -34,7 +34,7 @@ def plain(name: str) -> str:
 
 
 def count(most: int) -> Check:
-    """Returns a check of whole numbers from 1 to `most`."""
+    """Returns a check that a word is a whole number from 1 to `most`."""
 
     def check(word: str) -> None:
         expect(whole(word, most) >= 1, f"`{word}` is less than 1")
@@ -62,7 +62,7 @@ RATES = {f"{unit}/s": 8 * size for unit, size in BYTES.items()} | {
 
 
 def quantity(word: str, units: dict[str, int]) -> Fraction:
-    """Returns a number with a unit, such as `2.5us`, in the smallest unit (below 2^64)."""
+    """Parses a number with a unit, such as `2.5us`, into the smallest unit (below 2^64)."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(.+)", word, re.ASCII)
     if match is None or match[2] not in units:
         raise NotAPlan(f"`{word}` has no number or no unit; known units are {', '.join(units)}")
@@ -89,7 +89,7 @@ RANKS = count(2**20)
 
 
 def slower(listed: str, full: str) -> list[str]:
-    """Returns the parts of a list such as `3.0@100Gb/s+5.1@50Gb/s`, each slower than `full`."""
+    """Returns the parts in a list such as `3.0@100Gb/s+5.1@50Gb/s`, all slower than `full`."""
     parts = []
     for item in filter(None, listed.split("+")):
         part, _, speed = item.rpartition("@")

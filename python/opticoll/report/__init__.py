@@ -1,4 +1,4 @@
-"""Reports as pages to pass on: one HTML file that opens without a network.
+"""Reports: one HTML file with tables and figures, which opens without a network.
 
 A page has a part for each source: rows of a command, a plan, or a training.
 

@@ -1,4 +1,4 @@
-"""HTML file of parts, which contains its style, scripts, Vega and content."""
+"""HTML file of a report, which contains the parts with their style, scripts and Vega."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from opticoll.report import figures, parts
 from opticoll.report.parts import Part
 
 SCRIPTS = ("format.js", "table.js", "figures.js", "times.js", "plan.js", "main.js")
-"""Scripts of the page, in the order in which they depend on each other."""
+"""Scripts of the page; each depends only on scripts before it."""
 
 
 def html(title: str, shown: Sequence[Part]) -> str:
-    """Returns the page as text.
+    """Returns the HTML text of a page with these parts.
 
     Raises
     ------
     UsageError
-        The package that brings Vega is not installed.
+        The package that contains Vega is not installed.
     """
     content = {
         "parts": [parts.plain(part) for part in shown],
@@ -49,12 +49,12 @@ def html(title: str, shown: Sequence[Part]) -> str:
 
 
 def write(title: str, shown: Sequence[Part], path: str | os.PathLike[str]) -> None:
-    """Writes the page to a file.
+    """Writes a page with these parts to a file.
 
     Raises
     ------
     UsageError
-        The package that brings Vega is not installed.
+        The package that contains Vega is not installed.
     FileError
         The file cannot be written.
     """
@@ -63,7 +63,7 @@ def write(title: str, shown: Sequence[Part], path: str | os.PathLike[str]) -> No
 
 
 def write_figures(shown: Sequence[Part], folder: str | os.PathLike[str]) -> list[Path]:
-    """Writes the figures of all parts as SVG files named after the parts, and returns the files.
+    """Writes the figures of all parts as SVG files named after the parts; returns their paths.
 
     Raises
     ------
@@ -91,5 +91,5 @@ def _file(name: str) -> str:
 
 
 def _within_script(text: str) -> str:
-    """Returns JSON in which no text can end the enclosing `<script>` element."""
+    """Escapes JSON so that no text in it can end the enclosing `<script>` element."""
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,8 +1,8 @@
 """Figures of a page as Vega-Lite specifications, and the same figures as SVG.
 
-`page/figures.json` holds templates of figures with gaps, such as `$x`, which are filled from
-`channel`. The page fills the same gaps when its reader chooses other
-columns, so that both draw alike.
+`page/figures.json` contains templates of figures with gaps, such as `$x`. `channel` describes a
+column, and the description fills the gaps. If a reader of the page chooses other columns, the
+page's script fills the gaps in the same way.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ SHAPES = {
 DASHES = {"-": [1, 0], "--": [7, 3], "-.": [7, 3, 2, 3], ":": [2, 3]}
 
 INTERACTIVE_KEYS = ("params", "cursor", "tooltip")
-"""Interactive parts that figures in files leave out."""
+"""Keys of interactive parts, which figures in files omit."""
 
 ENDINGS = (".svg", ".png", ".pdf")
 """Endings of the files of figures."""
 
 PNG_SCALE = 2
-"""Pixels of a PNG for each point of a figure."""
+"""Number of pixels of a PNG per point of a figure."""
 
 LABELS = {
     "s": "datum.value === 0 ? '0' : replace(format(datum.value, '~s'), 'µ', 'µ') + 's'",
@@ -68,16 +68,16 @@ CAPTION: Spec = {
     "orient": "bottom",
     "offset": 8,
 }
-"""Title below a figure, which states its content."""
+"""Properties of the caption below a figure."""
 
 MIN_LOG_RATIO = 10
-"""Ratio of the largest to the smallest value from which an axis is logarithmic by default."""
+"""Minimum ratio of the largest to the smallest value for a logarithmic axis by default."""
 
 MIN_LOG2_RATIO = 4
-"""The same ratio for three or more values that are powers of two."""
+"""Minimum ratio for a logarithmic axis if three or more values are all powers of two."""
 
 PREFERRED_AXES = ("size_bytes", "wavelengths", "ranks")
-"""Columns that are preferred as the axis over others with as many values."""
+"""Columns that are preferred as the axis among columns with equally many values."""
 
 MAX_TICKS = 10
 """Maximum number of labels of a logarithmic axis in powers of two."""
@@ -86,22 +86,22 @@ PREFERRED_COLOURS = ("algorithm", "fabric", "policy")
 """Columns that are preferred for colours."""
 
 MAX_PANELS = 8
-"""Maximum number of values of a column that has a panel for each value by default."""
+"""Maximum number of a column's values for one panel per value by default."""
 
 EDGE_PIXELS = 6
-"""Pixels between the outermost marks and the edge of a figure, so that marks are not cut."""
+"""Minimum number of pixels between marks and the edge of a figure, which would cut marks."""
 
 MAX_DASHES = len(DASHES)
-"""Maximum number of values that dashes tell apart."""
+"""Maximum number of values that different dashes can distinguish."""
 
 MAX_COLOURS = 32
-"""Maximum number of values that colours tell apart by default."""
+"""Maximum number of values that different colours distinguish by default."""
 
 FLUSH_PIXELS = 14
-"""Pixels from the end of an axis within which a label stays inside, since panels are close."""
+"""Pixels from the end of an axis within which a label is moved inwards, as panels are close."""
 
 RESOLVE: Spec = {"axis": {"x": "independent"}}
-"""Each panel has its own axis, since a shared one stands below columns that may lack a panel."""
+"""Gives each panel an x axis, since a shared axis may be below a column without a panel."""
 
 CONFIG: Spec = {
     "font": "DejaVu Sans, Verdana, sans-serif",
@@ -119,12 +119,12 @@ CONFIG: Spec = {
 def templates() -> dict[str, Spec]:
     """Returns the templates of figures by name."""
     text = files("opticoll.report").joinpath("page", "figures.json").read_text(encoding="utf-8")
-    known: dict[str, Spec] = json.loads(text)
-    return known
+    all_templates: dict[str, Spec] = json.loads(text)
+    return all_templates
 
 
 def fill(template: Any, gaps: Spec) -> Any:
-    """Returns a template with filled gaps, without entries that are filled with None."""
+    """Fills the gaps of a template, and removes entries whose gap is None."""
     if isinstance(template, str) and template.startswith("$"):
         return gaps[template[1:]]
     if isinstance(template, list):
@@ -137,10 +137,9 @@ def fill(template: Any, gaps: Spec) -> Any:
 
 
 def channel(column: Shown) -> Spec:
-    """Returns a column's properties in figures: title, type, scale, colours, markers, lines."""
+    """Returns a column's properties in a figure: title, type, scale, colours, markers, dashes."""
     traits: Spec = {
-        # Names of fields must be identifiers, since expressions would read other characters as
-        # operators.
+        # Names of fields must be identifiers, since expressions read other characters as operators.
         "field": re.sub(r"\W", lambda sign: f"_{ord(sign[0]):x}_", column.name),
         "title": column.heading,
         "type": "quantitative" if column.number else "nominal",
@@ -161,14 +160,14 @@ def channel(column: Shown) -> Spec:
 
 
 def _ticks(values: list[float], base: int) -> list[float]:
-    """Returns the labels of a logarithmic axis: powers of two, or 1 (2, 5) times powers of ten."""
+    """Returns the labels of a logarithmic axis: powers of two, or 1, 2 and 5 times 10^n."""
     if base == 2 and len(values) <= MAX_TICKS:
         return values
     if base == 2:
         return values[:: -(-len(values) // MAX_TICKS)]
     first, last = math.floor(math.log10(values[0])), math.ceil(math.log10(values[-1]))
     leading = (1, 2, 5) if last - first <= 3 else (1,)
-    # The text 1e-06 gives the nearest number, 10.0 ** -6 does not.
+    # `float("1e-06")` is the nearest number to 10^-6, but `10.0 ** -6` is not.
     ticks = [float(f"{digit}e{power}") for power in range(first, last + 1) for digit in leading]
     return [tick for tick in ticks if values[0] <= tick <= values[-1]]
 
@@ -178,7 +177,7 @@ def _is_power_of_two(value: float) -> bool:
 
 
 def _looks(column: Shown) -> Spec:
-    """Returns colours, markers and lines of a column's values; an algorithm keeps its colour."""
+    """Returns colours, markers and dashes of a column's values; an algorithm keeps its colour."""
     values = [value for value in column.distinct if value is not None]
     if column.number:
         values = sorted(values)
@@ -200,14 +199,14 @@ def _looks(column: Shown) -> Spec:
 
 
 def first_choice(table: ShownTable) -> Spec | None:
-    """Returns the default columns of a table's figure, or None if the rows do not differ."""
-    asked = [column for column in table.columns if column.asked and column.name != "specification"]
+    """Returns the default columns of a table's figure; None if the rows do not differ."""
+    varied = [column for column in table.columns if column.asked and column.name != "specification"]
     rows = range(len(table))
-    fabrics = [column for column in asked if column.name == "fabric" and not column.number]
-    # A number that is determined by the fabric, such as its rate, is not an axis.
+    fabrics = [column for column in varied if column.name == "fabric" and not column.number]
+    # A number that depends on the fabric, such as its rate, is no axis.
     axes = [
         column
-        for column in asked
+        for column in varied
         if column.number
         and len(column.distinct) > 1
         and (
@@ -226,7 +225,7 @@ def first_choice(table: ShownTable) -> Spec | None:
     others = [result for result in results if result is not y]
     texts = [
         column
-        for column in asked
+        for column in varied
         if not column.number and column.name != "chosen" and 1 < len(column.distinct) <= MAX_COLOURS
     ]
     order = {name: place for place, name in enumerate(PREFERRED_COLOURS)}
@@ -254,37 +253,38 @@ def first_choice(table: ShownTable) -> Spec | None:
 
 
 def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
-    """Returns a fixed value, the largest or last, for each asked column that is not shown.
+    """Returns the value at which the figure fixes each varied column that it does not show.
 
-    Rows without a value of the column, such as the policy of a fat tree, are kept. Columns
-    determined by those in the figure, such as an option of its fabrics, are not fixed.
+    The fixed value is the largest number or the last text. Rows without a value, such as the policy
+    of a fat tree, stay in the figure. Columns that depend on columns in the figure, such as an
+    option of the fabrics, are not fixed.
     """
     rows = list(range(len(table)))
     by_name = {other.name: other for other in table.columns}
-    held: dict[str, Any] = {}
+    fixed: dict[str, Any] = {}
     for column in table.columns:
         if not column.asked or column.name in (*used, "specification", "chosen"):
             continue
         if follows(column, [by_name[name] for name in used if name], rows):
             continue
         some = [column.values[row] for row in rows if column.values[row] is not None]
-        held[column.name] = max(some) if column.number else some[-1]
-        rows = [row for row in rows if column.values[row] in (held[column.name], None)]
-    return held
+        fixed[column.name] = max(some) if column.number else some[-1]
+        rows = [row for row in rows if column.values[row] in (fixed[column.name], None)]
+    return fixed
 
 
 def follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool:
-    """Returns whether the values of other columns determine those of a column in some rows."""
-    known: dict[tuple[Any, ...], Any] = {}
+    """Returns whether a column depends on `others`: equal values there mean equal values here."""
+    value_of: dict[tuple[Any, ...], Any] = {}
     return all(
-        known.setdefault(tuple(other.values[row] for other in others), column.values[row])
+        value_of.setdefault(tuple(other.values[row] for other in others), column.values[row])
         == column.values[row]
         for row in rows
     )
 
 
 def specification(table: ShownTable, choice: Spec, width: int = 300, columns: int = 2) -> Spec:
-    """Returns the figure of a table for a choice of columns, with its values."""
+    """Returns the figure of a table, with data, for a choice of columns."""
     by_name = {column.name: column for column in table.columns}
     channels = {name: channel(value) for name, value in by_name.items()}
     used = [choice[role] for role in ("x", "y", "colour", "facet") if choice[role]]
@@ -315,17 +315,17 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
 
 
 def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
-    """Returns lines on the content of a figure and what it omits; the page's `captionOf` agrees."""
+    """Returns a caption on fixed values and omitted rows; the page's `captionOf` agrees."""
     used = [choice[role] for role in ("x", "y", "colour", "facet")]
-    held = [
+    fixed_columns = [
         column
         for column in table.columns
         if column.name in choice["held"] and column.name not in used
     ]
-    used += [*LAST, *(column.name for column in held)]
+    used += [*LAST, *(column.name for column in fixed_columns)]
     lines = [
         f"{column.heading}: {READINGS.get(column.unit, str)(choice['held'][column.name])}"
-        for column in held
+        for column in fixed_columns
     ]
     (across,) = (column for column in table.columns if column.name == choice["x"])
     drawn = [row for row in rows if across.values[row] is not None]
@@ -340,7 +340,8 @@ def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
         if column.asked and not column.number and column.name not in used
     ]
     left_out = [
-        (text, [each for each in text.distinct if each not in _at(text, drawn)]) for text in texts
+        (text, [value for value in text.distinct if value not in _at(text, drawn)])
+        for text in texts
     ]
     dashed = [(text, _at(text, level)) for text in texts if len(text.distinct) > 1]
     for label, named in (("left out", left_out), ("dashed across", dashed)):
@@ -351,18 +352,18 @@ def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
 
 
 def _at(column: Shown, rows: Iterable[int]) -> list[Any]:
-    """Returns the distinct values of a column in some rows."""
+    """Returns the distinct values of a column in `rows`, which are indices of rows."""
     return list(dict.fromkeys(column.values[row] for row in rows))
 
 
 def _is_dashed(column: Shown) -> bool:
-    """Returns whether dashes can tell the values of a column apart."""
+    """Returns whether a column has few enough values to tell them apart by dashes."""
     some = {*column.values} - {None}
     return column.name not in LAST and 1 < len(some) <= MAX_DASHES
 
 
 def _repeated_in_panels(values: Sequence[Spec], field: str) -> list[Spec]:
-    """Returns the marks of a figure; marks without a facet's value are in all panels."""
+    """Returns the marks of a figure; marks without a value of the facet appear in all panels."""
     panels = list(dict.fromkeys(value[field] for value in values if value[field] is not None))
     return [
         {**value, field: panel}
@@ -374,7 +375,7 @@ def _repeated_in_panels(values: Sequence[Spec], field: str) -> list[Spec]:
 def whole(
     kind: str, gaps: Spec, facet: Spec | None, values: Sequence[Any], width: int, columns: int
 ) -> Spec:
-    """Returns a figure with its values, in panels if there is a facet."""
+    """Returns a complete figure with its data; `facet`, if any, splits it into panels."""
     view = fill(templates()[kind], gaps)
     size = {"width": width, "height": round(0.62 * width)}
     head: Spec = {"data": {"values": list(values)}, "config": CONFIG}
@@ -388,9 +389,10 @@ def whole(
 
 
 def _gaps(channels: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | None) -> Spec:
-    """Returns the values of a template's gaps; the page's `gapsOf` agrees.
+    """Returns the values that fill a template's gaps, as the page's `gapsOf` does.
 
-    `dashed` is a column that dashes and markers tell apart.
+    `dashed` is the column whose values differ in dashes and markers. `apart` are the fields of
+    columns whose values are drawn separately.
     """
     x, y, colour = (channels.get(choice[role]) for role in ("x", "y", "colour"))
     assert x is not None
@@ -427,7 +429,7 @@ def _gaps(channels: dict[str, Spec], choice: Spec, apart: list[str], dashed: str
             ),
         },
         "there": {"filter": f"isValid(datum['{x['field']}']) && isValid(datum['{y['field']}'])"},
-        # A row without a value across, such as one on a fat tree over wavelengths, is a horizontal
+        # A row without an x value, such as one on a fat tree over wavelengths, is a horizontal
         # line.
         "everywhere": {
             "filter": f"!isValid(datum['{x['field']}']) && isValid(datum['{y['field']}'])"
@@ -461,7 +463,7 @@ def _gaps(channels: dict[str, Spec], choice: Spec, apart: list[str], dashed: str
 
 
 def _axis(traits: Spec, log: bool) -> Spec:
-    """Returns the properties of a column on an axis."""
+    """Returns the properties of an axis for a column with the given traits."""
     axis: Spec = {
         "field": traits["field"],
         "title": traits["title"],
@@ -483,13 +485,13 @@ def _axis(traits: Spec, log: bool) -> Spec:
             }
             axis["axis"]["values"] = traits["ticks"]
     elif "domain" in traits:
-        # In the order in which the values were compared.
+        # Sort values in the order in which the user listed them.
         axis |= {"sort": traits["domain"], "axis": {"labelAngle": 0}}
     return axis
 
 
 def _key(traits: Spec | None, look: str) -> Spec | None:
-    """Returns a column as colours, markers or lines, or None if it has no such look."""
+    """Returns how a figure shows a column by `look`: colour, marker or dashes, or None."""
     if traits is None:
         return None
     if "domain" not in traits:
@@ -509,7 +511,7 @@ def _key(traits: Spec | None, look: str) -> Spec | None:
 
 
 def _dashes(traits: Spec) -> Spec:
-    """Returns a column as dashes."""
+    """Returns how a figure shows a column by dashes."""
     domain = traits["domain"]
     key = _key(traits, "dashes")
     assert key is not None
@@ -517,7 +519,7 @@ def _dashes(traits: Spec) -> Spec:
 
 
 def svg(spec: Spec) -> str:
-    """Returns a figure as SVG.
+    """Renders a figure as SVG.
 
     Raises
     ------
@@ -529,7 +531,7 @@ def svg(spec: Spec) -> str:
 
 
 def drawn(spec: Spec, ending: str) -> bytes:
-    """Returns a figure as the bytes of a file with an ending in `ENDINGS`.
+    """Renders a figure as a file's bytes, in the format of an ending in `ENDINGS`.
 
     Raises
     ------
@@ -539,8 +541,8 @@ def drawn(spec: Spec, ending: str) -> bytes:
     if ending == ".svg":
         return svg(spec).encode()
     convert = library().vegalite_to_pdf if ending == ".pdf" else library().vegalite_to_png
-    made: bytes = convert(_still(spec), scale=1 if ending == ".pdf" else PNG_SCALE)
-    return made
+    content: bytes = convert(_still(spec), scale=1 if ending == ".pdf" else PNG_SCALE)
+    return content
 
 
 def library() -> Any:
@@ -549,7 +551,7 @@ def library() -> Any:
 
 
 def _still(spec: Any) -> Any:
-    """Returns a figure without interactive parts."""
+    """Returns a figure without its interactive parts."""
     if isinstance(spec, list):
         return [_still(item) for item in spec]
     if isinstance(spec, dict):

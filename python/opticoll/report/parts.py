@@ -1,4 +1,4 @@
-"""Parts of a page, made from its sources.
+"""Parts of a page; each part shows one source, such as rows, a plan or a training.
 
 >>> part = rows_part("laps", [{"algorithm": "ring", "time_s": 0.5, "verified": True},
 ...     {"algorithm": "tree", "time_s": 0.25, "verified": True}])
@@ -34,32 +34,33 @@ if TYPE_CHECKING:
     from opticoll._core import Settings
 
 Fact = tuple[str, Any, str, str]
-"""Heading, value, unit and meaning."""
+"""Fact on a part: heading, value, unit and meaning."""
 
 POINT_COLUMNS = ("study", "point", "command", "error")
-"""Columns of results that are shown elsewhere, or not at all."""
+"""Columns of results that the table omits; some are shown elsewhere."""
 
 MAX_NESTED_ROWS = 10_000
 """Maximum number of rows of nested tables in a page."""
 
 MAX_VALUES = 12
-"""Maximum number of values of a column listed above its table."""
+"""Maximum number of a column's values that are listed above the table."""
 
 MAX_CASES = 6
-"""Maximum number of cases whose fastest plans are named."""
+"""Maximum number of cases for which the fastest plan is named."""
 
 MAX_SEPARATE_BUCKETS = 40
-"""Maximum number of buckets of a training that have a line each; more buckets share a line."""
+"""Maximum number of buckets with a line per bucket; more buckets share a line."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Part of a page; its kind selects the section of the page that shows the content."""
+    """Part of a page; `kind` selects the section of the page that shows `content`."""
 
     kind: str
     title: str
     content: dict[str, Any]
     asked: list[str] = field(default_factory=list)
+    """Command lines that computed the content."""
     answer: list[Fact] = field(default_factory=list)
     """Facts that a reader wants to know first."""
     facts: list[Fact] = field(default_factory=list)
@@ -67,9 +68,9 @@ class Part:
     """Columns with the same value in every row, except options."""
     notes: list[str] = field(default_factory=list)
     source: str = ""
-    """Text of the file that requested the part, such as that of a study."""
+    """Text of the file that requested the part, such as a study's file."""
     figure: figures.Spec | None = None
-    """Default figure, also written as a file."""
+    """Default figure of the page, which is also written as a file."""
 
 
 def rows_part(
@@ -81,20 +82,20 @@ def rows_part(
     commands: Sequence[str | None] | None = None,
     asked: Sequence[str] = (),
 ) -> Part:
-    """Returns a table with its figure.
+    """Returns the part of a table and its figure.
 
-    `command` is the command that gave the rows, `commands` are lines that compute each row.
-
-    By default they follow from the columns of the rows.
+    `command` is the command that computed the rows; by default, the columns tell which one.
+    `commands` are the command lines of single rows. `axes` and `asked` are columns that the user
+    varied.
     """
     names = {name for row in rows for name in row}
-    found = rows_file.command_of(names)
+    source_command = rows_file.command_of(names)
     if command is not None:
-        found = (command, rows_file.kind_of(command, names))
+        source_command = (command, rows_file.kind_of(command, names))
     if commands is None:
         commands = [row.get("command") for row in rows]
         rows = [{key: cell for key, cell in row.items() if key != "command"} for row in rows]
-    table = tables.shown_table(rows, found, axes)
+    table = tables.shown_table(rows, source_command, axes)
     choice = figures.first_choice(table)
     if choice is not None:
         table = tables.led_by(table, [choice[role] for role in ("colour", "facet", "x", "y")])
@@ -132,7 +133,7 @@ def rows_part(
 def results_part(
     title: str, results: Results, command: str | None = None, asked: Sequence[str] = ()
 ) -> Part:
-    """Returns a table of the computed points of a study, with its figure."""
+    """Returns the part of a study's computed points: a table with its figure."""
     rows = [rows_plain(row) for row in results]
     return points_part(title, rows, results.axes, command, asked)
 
@@ -144,7 +145,7 @@ def points_part(
     command: str | None = None,
     asked: Sequence[str] = (),
 ) -> Part:
-    """Returns a table of the points that did not fail, with its figure and a note on failures.
+    """Returns the part of a study's points: a table with its figure, and a note on failed points.
 
     Raises
     ------
@@ -164,35 +165,35 @@ def points_part(
         commands=[row["command"] for row in rows],
         asked=asked,
     )
-    found = [("Found", row["found"], "", row["command"]) for row in rows if row.get("found")]
-    part.answer[:0] = found
+    findings = [("Found", row["found"], "", row["command"]) for row in rows if row.get("found")]
+    part.answer[:0] = findings
     if failed:
         part.notes.append(f"{plural(len(failed), 'point')} failed{first}")
     return part
 
 
 def _is_shown(name: str, row: Mapping[str, Any]) -> bool:
-    """Returns whether a column is shown: others hold the same information."""
+    """Returns whether a column is shown; hidden columns repeat what other columns tell."""
     if name in POINT_COLUMNS or name.startswith("axis_") or f"{name}_bytes" in row:
         return False
     return not (name.startswith("fabric.") and row.get("fabric"))
 
 
 def draw(results: Results, path: str | os.PathLike[str]) -> None:
-    """Writes the figure of results as SVG, PNG or PDF, by the ending of the file's name.
+    """Writes the figure of results as SVG, PNG or PDF, depending on the ending of `path`.
 
     Raises
     ------
     UsageError
-        The package that draws is not installed, the rows differ in no number, or the name has
-        another ending.
+        The package that draws is not installed, the rows differ in no number, or `path` has another
+        ending.
     FileError
         The file cannot be written.
     """
     ending = Path(path).suffix.lower()
     if ending not in figures.ENDINGS:
-        known = ", ".join(figures.ENDINGS)
-        raise UsageError(f"a figure is a file that ends in one of {known}; `{path}` does not")
+        endings = ", ".join(figures.ENDINGS)
+        raise UsageError(f"a figure is a file that ends in one of {endings}; `{path}` does not")
     spec = results_part("", results).figure
     if spec is None:
         raise UsageError("there is nothing to draw: the rows differ in no number")
@@ -200,7 +201,7 @@ def draw(results: Results, path: str | os.PathLike[str]) -> None:
 
 
 def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
-    """Returns facts on which value (such as an algorithm) has the least time in which cases."""
+    """Returns the fastest alternative, such as an algorithm, with the cases that it wins."""
     least, of = (table.named(choice[role]) for role in ("y", "colour")) if choice else (None, None)
     if least is None or of is None or least.unit != "s":
         return []
@@ -209,17 +210,17 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
     cases = [column for column in table.columns if column.asked and column.name not in apart]
     cases = [case for case in cases if not figures.follows(case, [of], rows)]
     wrong = [column.values for column in (*table.columns, *table.same) if column.name == "verified"]
-    best: dict[tuple[Any, ...], int] = {}
+    fastest_row: dict[tuple[Any, ...], int] = {}
     for row in rows:
         if least.values[row] is not None and not any(values[row] is False for values in wrong):
-            other = best.setdefault(tuple(case.values[row] for case in cases), row)
-            if least.values[row] < least.values[other]:
-                best[tuple(case.values[row] for case in cases)] = row
+            current = fastest_row.setdefault(tuple(case.values[row] for case in cases), row)
+            if least.values[row] < least.values[current]:
+                fastest_row[tuple(case.values[row] for case in cases)] = row
     chosen = [column.values for column in (*table.columns, *table.same) if column.name == "chosen"]
     names = chosen[0] if chosen and of.name == "algorithm" else of.values
     about = f"Least {least.heading.lower()}"
-    if len(best) == 1:
-        (row,) = best.values()
+    if len(fastest_row) == 1:
+        (row,) = fastest_row.values()
         gap = table.named("gap")
         gap_fact = [] if gap is None else [(gap.heading, gap.values[row], gap.unit, gap.meaning)]
         return [
@@ -231,7 +232,7 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
     for column in sorted(cases, key=lambda column: column.name != "fabric"):
         if not figures.follows(column, deciding, rows):
             deciding.append(column)
-    if len(deciding) == 1 and len(best) <= MAX_CASES:
+    if len(deciding) == 1 and len(fastest_row) <= MAX_CASES:
         (column,) = deciding
         return [
             (
@@ -240,17 +241,17 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
                 "",
                 least.meaning,
             )
-            for row in best.values()
+            for row in fastest_row.values()
         ]
-    wins = Counter(_without_options(str(names[row])) for row in best.values())
+    wins = Counter(_without_options(str(names[row])) for row in fastest_row.values())
     shares = [f"{name} in {count}" for name, count in wins.most_common(MAX_VALUES)]
     if not shares:
         return []
-    return [(about, [f"{shares[0]} of {plural(len(best), 'case')}", *shares[1:]], "", "")]
+    return [(about, [f"{shares[0]} of {plural(len(fastest_row), 'case')}", *shares[1:]], "", "")]
 
 
 def _reading(column: Shown, row: int) -> str:
-    """Returns the text of a value."""
+    """Returns a column's value in a row as text, with its unit."""
     value = column.values[row]
     return (
         READINGS[column.unit](value)
@@ -260,13 +261,13 @@ def _reading(column: Shown, row: int) -> str:
 
 
 def _without_options(spelled: str) -> str:
-    """Returns an algorithm without its options; a user algorithm stays as it is."""
+    """Returns an algorithm's name without options; a user algorithm stays unchanged."""
     name, _, options = spelled.partition(":")
     return name if "=" in options else spelled
 
 
 def _tables(table: ShownTable) -> list[dict[str, Any]]:
-    """Returns the tables nested in rows, the smallest first, as many as fit the page."""
+    """Returns the nested tables, smallest first, as many as fit the page."""
     room, listed = MAX_NESTED_ROWS, []
     for nested in sorted(table.nested, key=lambda nested: sum(map(len, nested.rows))):
         room -= sum(map(len, nested.rows))
@@ -284,15 +285,15 @@ def _fact(column: Shown) -> Fact:
 
 
 def _values(column: Shown) -> Fact:
-    """Returns the fact of an asked column: its first values, and the number of further ones."""
+    """Returns a fact on a varied column: its first values and the number of further values."""
     values = [value for value in column.distinct if value is not None]
-    rest = len(values) - MAX_VALUES
-    more = [f"and {rest} more"] if rest > 0 else []
+    hidden = len(values) - MAX_VALUES
+    more = [f"and {hidden} more"] if hidden > 0 else []
     return column.heading, [*values[:MAX_VALUES], *more], column.unit, column.meaning
 
 
 def _word_indices(commands: Sequence[str | None]) -> dict[str, Any]:
-    """Returns command lines as indices into a list of distinct words."""
+    """Returns the distinct words of command lines, and each line as indices of its words."""
     words: dict[str, int] = {}
     places = [
         None
@@ -304,7 +305,7 @@ def _word_indices(commands: Sequence[str | None]) -> dict[str, Any]:
 
 
 def _notes(rows: Rows, table: ShownTable) -> list[str]:
-    """Returns notes on what to know before comparing the numbers."""
+    """Returns notes on unverified plans, and on differences that make times hard to compare."""
     notes = []
     wrong = sum(row.get("verified") is False for row in rows)
     if wrong:
@@ -335,7 +336,7 @@ def plan_part(
     settings: Settings,
     source: str | None = None,
 ) -> Part:
-    """Returns the part of a plan: its slots and times at a size; `source` is its file."""
+    """Returns the part of a plan, with its slots and its times at a size; `source` is its file."""
     size_bytes = to_bytes(size)
     row, outcome = measured(plan, plan.verify(), size_bytes, settings)
     content = plan_page.content(plan, size_bytes, outcome)
@@ -359,23 +360,25 @@ def plan_part(
     ]
     notes = [*row.warnings, *(violation.sentence for violation in row.violations[:20])]
     if content["left_out"]:
-        held = len(content["slots"])
+        slots_shown = len(content["slots"])
         notes.append(
-            f"The page holds the first {held} of {plan.slots} slots: "
-            f"{plan.slots - held} more are left out, as the page would be too large."
+            f"The page holds the first {slots_shown} of {plan.slots} slots: "
+            f"{plan.slots - slots_shown} more are left out, as the page would be too large."
         )
     options = {"size": format_size(size_bytes), **settings}
-    asked = [] if source is None else [words("simulate", [source], options)]
+    command_lines = [] if source is None else [words("simulate", [source], options)]
     answer, facts = ([fact for fact in group if fact[1] is not None] for group in (answer, facts))
-    return Part("plan", title, content, asked=asked, answer=answer, facts=facts, notes=notes)
+    return Part(
+        "plan", title, content, asked=command_lines, answer=answer, facts=facts, notes=notes
+    )
 
 
-def _chosen(chosen: str, asked: str) -> str:
-    return chosen if chosen == asked else f"{chosen}, chosen by {asked}"
+def _chosen(chosen: str, requested: str) -> str:
+    return chosen if chosen == requested else f"{chosen}, chosen by {requested}"
 
 
 def training_part(title: str, row: Mapping[str, Any]) -> Part:
-    """Returns the part of a training: the timeline of an iteration."""
+    """Returns the part of a training row: the timeline of an iteration."""
     timeline = row["timeline"]
     names = [
         f"{number + 1}: {_megabytes(bucket['bytes'])}" for number, bucket in enumerate(timeline)
@@ -432,10 +435,10 @@ def _megabytes(count: int) -> str:
 
 
 def plain(part: Part) -> dict[str, Any]:
-    """Returns the content of a part as the page stores it."""
+    """Returns a part as the JSON content that the page stores."""
     stored: dict[str, Any] = {"kind": part.kind, "title": part.title, "asked": part.asked}
     stored |= {"answer": part.answer, "facts": part.facts, "also": part.also, "notes": part.notes}
     stored["source"] = part.source
     inner = part.content if part.kind == "rows" else {"content": part.content}
-    held: dict[str, Any] = json.loads(json.dumps({**stored, **inner}))
-    return held
+    content: dict[str, Any] = json.loads(json.dumps({**stored, **inner}))
+    return content

@@ -1,11 +1,11 @@
-"""Content of the page of a plan: slots, times of messages, and the causes of their waiting.
+"""Content of a plan's page: slots, times of messages, and the reasons why messages wait.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
->>> told = content(plan, 1024, plan.simulate(1024))
->>> told["view"], len(told["slots"]), told["messages"]["source"][:4]
+>>> shown = content(plan, 1024, plan.simulate(1024))
+>>> shown["view"], len(shown["slots"]), shown["messages"]["source"][:4]
 ('ring', 3, [0, 1, 2, 3])
->>> told["waits"]["for"][0], told["waits"]["for"][-1], told["waits"]["brought"][-1]
+>>> shown["waits"]["for"][0], shown["waits"]["for"][-1], shown["waits"]["brought"][-1]
 ('slot', 'data', 6)
 """
 
@@ -23,27 +23,27 @@ from opticoll.plot import style
 from opticoll.plot.lightpaths import lightpaths
 
 MAX_TRANSFERS = 40_000
-"""Maximum number of transfers in a page (some MB); of larger plans it has the first slots."""
+"""Maximum number of transfers in a page; of larger plans, the page has the first slots."""
 
 MAX_VERTICES = 600
-"""Maximum number of vertices drawn at their positions; with more, ranks are drawn on a circle."""
+"""Maximum number of vertices at their own positions; otherwise ranks are drawn on a circle."""
 
 MAX_TRACKED_PAIRS = 4_000_000
-"""Maximum number of pairs of rank and chunk for which the bringing transfer is recorded."""
+"""Maximum number of (rank, chunk) pairs for which the delivering transfer is recorded."""
 
 Columns = dict[str, NDArray[np.int64]]
 
 
 def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
-    """Returns the content of a plan's page; times are those of an outcome, in seconds."""
-    columns, held = _columns(plan)
+    """Returns the content of a plan's page; times are in seconds and come from `outcome`."""
+    columns, slots_shown = _columns(plan)
     start, end = _times(plan, size_bytes, outcome, columns)
     view = _view(plan)
     page: dict[str, Any] = {
         "view": view,
         "ranks": plan.fabric.ranks,
-        "slots": _slots(plan, outcome, columns, held),
-        "left_out": plan.slots - held,
+        "slots": _slots(plan, outcome, columns, slots_shown),
+        "left_out": plan.slots - slots_shown,
         "messages": {
             name: columns[name].tolist()
             for name in ("source", "destination", "chunk", "count", "action", "slot")
@@ -66,7 +66,7 @@ def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
 
 
 def _view(plan: Plan) -> str:
-    """Returns how a slot is drawn: `ring`, `grid`, `graph` of links, or ranks on a `circle`."""
+    """Returns the kind of drawing: `ring`, `grid`, `graph` of links, or ranks on a `circle`."""
     if "direction" in plan.fabric.light_fields:
         return "ring"
     if "plane" in plan.fabric.light_fields:
@@ -80,18 +80,18 @@ def _view(plan: Plan) -> str:
 
 
 def _columns(plan: Plan) -> tuple[Columns, int]:
-    """Returns the transfers of the first slots that fit the page, and the number of these slots."""
-    parts, count, held = [], 0, 0
+    """Returns the transfers of as many slots as fit the page, and the number of these slots."""
+    parts, count, slots_shown = [], 0, 0
     every = plan.columns() if _has_relays(plan) else {}
     for slot in range(plan.slots):
         part = plan.hop_columns(slot) if every else plan.slot_columns(slot)
         for name in ("chunk", "count", "action") if every else ():
             part[name] = every[name][part["transfer"]]
         count += len(part["transfer"])
-        if held and count > MAX_TRANSFERS:
+        if slots_shown and count > MAX_TRANSFERS:
             break
         parts.append(part)
-        held += 1
+        slots_shown += 1
     if not parts:
         names = (*plan.columns(), "transfer")
         return {name: np.zeros(0, np.int64) for name in names}, 0
@@ -99,40 +99,40 @@ def _columns(plan: Plan) -> tuple[Columns, int]:
         name: np.concatenate([part[name].astype(np.int64) for part in parts]) for name in parts[0]
     }
     slots = [np.full(len(part["transfer"]), slot) for slot, part in enumerate(parts)]
-    return {**joined, "slot": np.concatenate(slots)}, held
+    return {**joined, "slot": np.concatenate(slots)}, slots_shown
 
 
 def _has_relays(plan: Plan) -> bool:
-    """Returns whether transfers may have several hops, each with its own light and slot."""
+    """Returns whether a transfer may have several hops, each with its own light and slot."""
     return len(plan.hop_columns()["transfer"]) > 0
 
 
 def _times(
     plan: Plan, size_bytes: int, outcome: Outcome, columns: Columns
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns start and end of each transfer in picoseconds: its message's, or its slot's.
+    """Returns each transfer's start and end in picoseconds.
 
-    A circuit sends after the reconfiguration of its slot.
+    On links, these are the times of the transfer's message. On circuits, a transfer starts after
+    the reconfiguration of its slot, and ends with the slot.
     """
     slot = columns["slot"]
     if plan.fabric.electrical and outcome.simulator == "fluid":
         times = plan.message_times(size_bytes, outcome.start or "rendezvous")
         place = {transfer: (begin, finish) for transfer, begin, finish in times}
-        # Transfers of a step with the same ends are one message, with the time of its first
-        # transfer.
+        # Transfers of a step with the same source and destination are one message.
         messages: dict[tuple[int, ...], tuple[int, int]] = {}
         ends = zip(
             slot.tolist(),
             *(columns[name].tolist() for name in ("source", "destination", "action", "transfer")),
             strict=True,
         )
-        found = []
+        all_times = []
         for *key, transfer in ends:
             times_of_transfer = place.get(transfer)
             if times_of_transfer is not None:
                 messages[tuple(key)] = times_of_transfer
-            found.append(times_of_transfer or messages.get(tuple(key), (0, 0)))
-        pairs = np.array(found, np.int64).reshape(-1, 2)
+            all_times.append(times_of_transfer or messages.get(tuple(key), (0, 0)))
+        pairs = np.array(all_times, np.int64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
     slots = outcome.tables["slots"].columns
     begin = np.asarray(slots["start_ps"], np.int64) + np.asarray(
@@ -144,15 +144,15 @@ def _times(
 def _waits(
     plan: Plan, columns: Columns, start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> dict[str, list[Any]]:
-    """Returns what each transfer waits for last (`for`), and the transfers involved (-1: none).
+    """Returns for each transfer the reason of its wait (`for`) and two indices of other transfers.
 
-    `data`: transfer `brought` brings the data. `sender`, `receiver`: a rank is busy with
-    transfer `busy` until then. `slot`: the earlier slots, which run one after another. None: the
-    transfer starts at once.
+    Reasons: `data` waits until transfer `brought` delivers the data. `sender` and `receiver` wait
+    until a rank has finished transfer `busy`. `slot` waits for the earlier slots. None: the
+    transfer starts at time 0. An index of -1 means that no transfer is involved.
     """
     ranks, chunks = plan.fabric.ranks, plan.collective.chunks
-    known = ranks * chunks <= MAX_TRACKED_PAIRS
-    holder = np.full((ranks, chunks) if known else (1, 1), -1, np.int64)
+    is_tracked = ranks * chunks <= MAX_TRACKED_PAIRS
+    holder = np.full((ranks, chunks) if is_tracked else (1, 1), -1, np.int64)
     sent, received = [-1] * ranks, [-1] * ranks
     waits: dict[str, list[Any]] = {"for": [], "brought": [], "busy": []}
     source, destination, slots, transfers = (
@@ -162,41 +162,42 @@ def _waits(
     first, last = columns["chunk"], columns["chunk"] + columns["count"]
     edges = np.searchsorted(columns["slot"], np.arange((slots[-1] if slots else -1) + 2)).tolist()
     steps = set(np.cumsum([0, *plan.step_slots]).tolist())
-    hops: dict[int, int] = {}  # last hop of each transfer, whose data the next hop sends
-    step: list[int] = []  # transfers of the current step, whose data are available after it
+    hops: dict[int, int] = {}  # index of the last hop of each transfer, which feeds the next hop
+    step: list[int] = []  # transfers of the current step, which deliver data when the step ends
     for slot, (begin, finish) in enumerate(pairwise(edges)):
-        if slot in steps and known:
+        if slot in steps and is_tracked:
             for at in step:
-                held = holder[destination[at], first[at] : last[at]]
-                held[(held < 0) | (end[held] <= end[at])] = at
+                deliveries = holder[destination[at], first[at] : last[at]]
+                deliveries[(deliveries < 0) | (end[deliveries] <= end[at])] = at
             step = []
         for at in range(begin, finish):
             brought = -1
-            if known:
-                held = holder[source[at], first[at] : last[at]]
-                brought = int(held[np.argmax(np.where(held < 0, -1, end[held]))])
+            if is_tracked:
+                deliveries = holder[source[at], first[at] : last[at]]
+                brought = int(deliveries[np.argmax(np.where(deliveries < 0, -1, end[deliveries]))])
             brought = hops.get(transfers[at], brought)
             candidates = [
-                (int(end[other]), kind, other)
-                for kind, other in (
+                (int(end[index]), kind, index)
+                for kind, index in (
                     ("data", brought),
                     ("sender", sent[source[at]]),
                     ("receiver", received[destination[at]]),
                 )
-                if other >= 0 and end[other] <= start[at]
+                if index >= 0 and end[index] <= start[at]
             ]
-            # Among the latest events, data take precedence, then the sender.
-            _, kind, other = max(
+            # If several events are the latest, data take precedence over the sender, then the
+            # receiver.
+            _, kind, index = max(
                 candidates, key=lambda candidate: candidate[0], default=(0, None, -1)
             )
             if not plan.fabric.electrical:
                 just = brought >= 0 and slots[brought] == slot - 1
-                kind, other = "data" if just else "slot", -1
+                kind, index = "data" if just else "slot", -1
             elif start[at] == 0:
                 kind = None
             waits["for"].append(kind)
             waits["brought"].append(brought)
-            waits["busy"].append(other if kind in ("sender", "receiver") else -1)
+            waits["busy"].append(index if kind in ("sender", "receiver") else -1)
         for at in range(begin, finish):
             sent[source[at]] = received[destination[at]] = at
             if relayed:
@@ -205,10 +206,12 @@ def _waits(
     return waits
 
 
-def _slots(plan: Plan, outcome: Outcome, columns: Columns, held: int) -> list[dict[str, Any]]:
-    """Returns step, times and number of messages of each slot."""
+def _slots(
+    plan: Plan, outcome: Outcome, columns: Columns, slots_shown: int
+) -> list[dict[str, Any]]:
+    """Returns for each slot its step, its times, and its number of messages."""
     steps = np.repeat(np.arange(len(plan.step_slots)), plan.step_slots)
-    count = np.bincount(columns["slot"], minlength=held)
+    count = np.bincount(columns["slot"], minlength=slots_shown)
     table = outcome.tables["slots"].columns
     return [
         {
@@ -218,7 +221,7 @@ def _slots(plan: Plan, outcome: Outcome, columns: Columns, held: int) -> list[di
             "reconfiguration": float(table["reconfiguration_ps"][slot]) / PICOSECONDS,
             "end": float(table["end_ps"][slot]) / PICOSECONDS,
         }
-        for slot in range(held)
+        for slot in range(slots_shown)
     ]
 
 
@@ -227,7 +230,7 @@ def _seconds(times_ps: NDArray[np.int64]) -> list[float]:
 
 
 def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
-    """Returns the field of light that colours show, its values, colours, and light as text."""
+    """Returns the field of light that colours show, with its values, and each light as text."""
     fields = plan.fabric.light_fields
     if not fields:
         return None
@@ -265,7 +268,7 @@ def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
 
 
 def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
-    """Returns the position of lightpaths: direction, first rank, number of links and channel."""
+    """Returns the routes of lightpaths: direction, first rank, number of links, and channel."""
     slots = range(int(columns["slot"].max(initial=-1)) + 1)
     parts = [lightpaths(plan, slot) for slot in slots]
     lanes = np.concatenate([part.lane for part in parts]) if parts else np.zeros(0, np.int64)
@@ -281,7 +284,7 @@ def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
 
 
 def _graph(plan: Plan, columns: Columns, *, drawn: bool) -> dict[str, Any]:
-    """Returns positions of ranks and switches, the links with their ends, and links of routes."""
+    """Returns a network to draw: positions of vertices, ends of links, and links of routes."""
     fabric = plan.fabric
     routes = [tuple(plan.route(transfer)) for transfer in range(len(columns["source"]))]
     number = {route: place for place, route in enumerate(dict.fromkeys(routes))}

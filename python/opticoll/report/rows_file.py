@@ -1,4 +1,4 @@
-"""Rows that a command wrote as JSON, CSV or Parquet, and the command that wrote them.
+"""Rows of a JSON, CSV or Parquet file that a command wrote, and the name of the command.
 
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
@@ -31,7 +31,7 @@ Rows = list[dict[str, Any]]
 _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?")
 _WORDS = {"": None, "true": True, "false": False}
 _LARGEST_FIELD = 2**31 - 1
-"""Maximum number of characters of a CSV field, since a row may hold all candidates of `auto`."""
+"""Maximum number of characters of a CSV field, which may list all candidates of `auto`."""
 
 
 def read(path: Path) -> Rows:
@@ -40,9 +40,9 @@ def read(path: Path) -> Rows:
     Raises
     ------
     FileError
-        The file cannot be read, or holds no rows.
+        The file cannot be read, or contains no rows.
     UsageError
-        A Parquet file is read without the package `pyarrow`.
+        The file is a Parquet file, and the package `pyarrow` is not installed.
     """
     if path.suffix.lower() == ".parquet":
         rows = _parquet(path)
@@ -57,10 +57,10 @@ def read(path: Path) -> Rows:
 
 def _json(path: Path, text: str) -> Rows:
     try:
-        held = parse_json(text)
+        content = parse_json(text)
     except ConfigError as error:
         raise FileError(f"`{path}`: {error}") from error
-    return held if isinstance(held, list) else [held]
+    return content if isinstance(content, list) else [content]
 
 
 def _csv(text: str) -> Rows:
@@ -100,34 +100,36 @@ def _parquet(path: Path) -> Rows:
 
 @cache
 def kinds() -> dict[str, tuple[type[Row], ...]]:
-    """Returns the classes of rows of each command."""
+    """Returns the row classes of each command, by name of the command."""
     commands = import_module("opticoll.commands").installed()
-    given = {name: command.rows for name, command in commands.items()}
-    return {name: value if isinstance(value, tuple) else (value,) for name, value in given.items()}
+    row_classes = {name: command.rows for name, command in commands.items()}
+    return {
+        name: value if isinstance(value, tuple) else (value,) for name, value in row_classes.items()
+    }
 
 
 def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
-    """Returns the command whose rows have columns with some names, and the class of the rows.
+    """Returns the command that wrote columns with these names, and the class of its rows.
 
-    The command with the most matching columns is chosen; `plan` comes before `compare`, since both
-    have rows of plans.
+    The command with the most matching columns wins. `plan` comes before `compare`, since rows of
+    both have the columns of a plan.
     """
     have = set(names)
-    best: tuple[int, str, type[Row]] | None = None
+    best_match: tuple[int, str, type[Row]] | None = None
     for name in sorted(kinds(), key=lambda name: name != "plan"):
         for kind in kinds()[name]:
             known_columns = columns(kind)
             needed = {
                 column.name for column in known_columns if not (column.omitted or column.spread)
             }
-            known = {column.name for column in known_columns}
-            if needed <= have and (best is None or len(known & have) > best[0]):
-                best = (len(known & have), name, kind)
-    return None if best is None else best[1:]
+            column_names = {column.name for column in known_columns}
+            if needed <= have and (best_match is None or len(column_names & have) > best_match[0]):
+                best_match = (len(column_names & have), name, kind)
+    return None if best_match is None else best_match[1:]
 
 
 def kind_of(command: str, names: Iterable[str]) -> type[Row]:
-    """Returns the class of a command's rows with the most matching columns."""
+    """Returns the command's row class that has the most columns in `names`."""
     have = set(names)
     return max(
         kinds()[command], key=lambda kind: len(have & {column.name for column in columns(kind)})
@@ -135,5 +137,5 @@ def kind_of(command: str, names: Iterable[str]) -> type[Row]:
 
 
 def is_training(row: Mapping[str, Any]) -> bool:
-    """Returns whether a row is an iteration of training with its timeline."""
+    """Returns whether a row is an iteration of `train` that contains its timeline."""
     return isinstance(row.get("timeline"), list) and "forward_s" in row and "compute_s" in row

@@ -1,4 +1,4 @@
-"""Rows as a table of a page: columns with unit and meaning; constant columns are separate.
+"""Table of a page: columns with unit and meaning; columns with one constant value are separate.
 
 >>> rows = [{"ranks": n, "time_s": n / 4, "bound_time_s": 1 / n, "verified": True} for n in (2, 4)]
 >>> table = shown_table(rows, None)
@@ -25,30 +25,30 @@ from opticoll.outputs.rows import Column, Row, columns
 from opticoll.report.rows_file import Rows, kinds
 
 ENDINGS = {"_s": "s", "_ps": "ps", "_bytes": "B", "bandwidth": "bit/s"}
-"""Units of columns of unknown row classes, by the ending of the name."""
+"""Units of columns whose row class is unknown, by ending of the column's name."""
 
 ALWAYS_ASKED = (
     *("collective", "algorithm", "fabric", "ranks", "wavelengths", "size_bytes"),
     *("injection_bandwidth", "fabric_latency_s", "simulator", "policy", "start"),
 )
-"""Columns that state what was asked, even if no option of the command has their name."""
+"""Columns that count as varied by the user even if no option of the command has their name."""
 
 BOUNDS = {"time_s": "bound_time_s", "steps": "bound_steps"}
-"""Quantities with a lower bound, and the names of the bounds."""
+"""Column of the lower bound, by column of the bounded quantity."""
 
 FIRST = ("time_s", "gap", "bound_time_s", "steps", "gap_steps", "bound_steps")
-"""Results that stand before others."""
+"""Columns of results that precede other results."""
 
 LAST = ("injection_bandwidth", "fabric_latency_s", "chosen", "specification")
-"""Columns determined by other asked columns, which stand behind them."""
+"""Columns that follow from other columns of the request and are shown after them."""
 
 MAX_VISIBLE_LENGTH = 40
-"""Number of characters of a text above which a column is hidden by default."""
+"""Maximum number of characters of texts in a column that is visible by default."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Column of a page: its unit, whether it was asked, and a value for each row."""
+    """Column of a page; `asked` is True if the user varied the column, `values` are by row."""
 
     name: str
     heading: str
@@ -59,12 +59,12 @@ class Shown:
 
     @property
     def distinct(self) -> list[Any]:
-        """Distinct values, in the order of first appearance."""
+        """Distinct values in the order of first appearance."""
         return list(dict.fromkeys(self.values))
 
     @property
     def number(self) -> bool:
-        """True if all values except None are numbers."""
+        """True if all values are numbers or None."""
         some = [value for value in self.values if value is not None]
         kinds = {type(value) for value in some}
         return bool(some) and kinds <= {int, float}
@@ -79,7 +79,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Nested:
-    """Column that holds tables: their columns as (name, heading, unit), and their rows."""
+    """Column of tables: the (name, heading, unit) of their columns, and the rows of each table."""
 
     heading: str
     meaning: str
@@ -89,7 +89,7 @@ class Nested:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """Columns that differ between rows, columns that are constant, and tables nested in rows."""
+    """Table of a page: columns that differ between rows, constant columns, and nested tables."""
 
     columns: list[Shown]
     same: list[Shown]
@@ -99,37 +99,40 @@ class ShownTable:
         return len((self.columns or self.same)[0].values)
 
     def named(self, name: str) -> Shown | None:
-        """Returns the column with a name among those that differ, or None."""
+        """Returns the column `name` if its values differ between rows, or None."""
         return next((column for column in self.columns if column.name == name), None)
 
 
 def shown_table(
-    rows: Rows, found: tuple[str, type[Row]] | None, axes: Iterable[str] = ()
+    rows: Rows, source_command: tuple[str, type[Row]] | None, axes: Iterable[str] = ()
 ) -> ShownTable:
-    """Returns the table of rows; `found` is their command, if known, and `axes` were asked for."""
+    """Returns the table of rows; `axes` are the columns that the user varied.
+
+    `source_command` is the command that wrote the rows, with their class, if known.
+    """
     names = dict.fromkeys(name for row in rows for name in row)
-    about = {column.name: column for column in columns(found[1])} if found else {}
-    asked = {*axes, *ALWAYS_ASKED, *(_options(found[1]) if found else ())}
+    about = {column.name: column for column in columns(source_command[1])} if source_command else {}
+    varied = {*axes, *ALWAYS_ASKED, *(_options(source_command[1]) if source_command else ())}
     every: list[Shown] = []
     nested: list[Nested] = []
     for name in names:
         values = [_scalar(row.get(name)) for row in rows]
-        told = about.get(name)
+        column = about.get(name)
         if _nested(values):
             tables = [_within(value) for value in values]
             if any(tables):
-                nested.append(_as_nested(name, tables, told))
+                nested.append(_as_nested(name, tables, column))
             continue
         if f"{name.removesuffix('_ps')}_s" in names:
             continue
-        unit = told.unit.name if told and told.unit else "" if told else _unit(name)
+        unit = column.unit.name if column and column.unit else "" if column else _unit(name)
         every.append(
             Shown(
                 name=name,
                 heading=_heading(name, unit),
                 unit="%" if unit == "1" else unit,
-                meaning=told.meaning if told else "",
-                asked=name in asked or name.removesuffix("_bytes") in asked,
+                meaning=column.meaning if column else "",
+                asked=name in varied or name.removesuffix("_bytes") in varied,
                 values=values,
             )
         )
@@ -146,28 +149,28 @@ def shown_table(
 
 
 def led_by(table: ShownTable, names: Iterable[str]) -> ShownTable:
-    """Returns the table with some columns, and the gap to the bound, in front."""
+    """Moves the columns in `names`, and then the gap to the lower bound, to the front."""
     order = {name: place for place, name in enumerate([*names, "gap"])}
     led = sorted(table.columns, key=lambda column: order.get(column.name, len(order)))
     return dataclasses.replace(table, columns=led)
 
 
 def _place(column: Shown) -> tuple[bool, int]:
-    """Returns the sort key of a column: asked ones first, then what most readers look for."""
+    """Returns the sort key of a column: first varied columns, then the columns in `FIRST`."""
     if column.asked:
         return False, column.name in LAST
     return True, FIRST.index(column.name) if column.name in FIRST else len(FIRST)
 
 
 def _scalar(value: Any) -> Any:
-    """Returns a value of a cell; a list of texts is joined to one text."""
+    """Returns the value of a cell; a list of texts becomes one text."""
     if isinstance(value, list) and all(isinstance(text, str) for text in value):
         return "; ".join(value) or None
     return value
 
 
 def _nested(values: Iterable[Any]) -> bool:
-    """Returns whether values are lists or records, also as JSON in CSV files."""
+    """Returns whether some values are lists or records, also as JSON text from CSV files."""
     return any(
         isinstance(value, list | dict)
         or (isinstance(value, str) and value.startswith(("[{", '{"')))
@@ -176,16 +179,16 @@ def _nested(values: Iterable[Any]) -> bool:
 
 
 def _within(value: Any) -> list[dict[str, Any]]:
-    """Returns the rows of a nested table; empty if the value is not a table."""
+    """Returns the rows of a nested table; an empty list if `value` is no table."""
     if isinstance(value, str) and value.startswith("["):
         value = json.loads(value)
     rows = value if isinstance(value, list) else [value]
     return [row for row in rows if isinstance(row, dict)]
 
 
-def _as_nested(name: str, tables: list[list[dict[str, Any]]], told: Column | None) -> Nested:
-    """Returns a column of tables, without values that are tables themselves."""
-    kind = told.kind if told else None
+def _as_nested(name: str, tables: list[list[dict[str, Any]]], column: Column | None) -> Nested:
+    """Returns a column of tables, without columns that are tables themselves."""
+    kind = column.kind if column else None
     row_columns = columns(kind) if isinstance(kind, type) and issubclass(kind, Row) else ()
     about = {column.name: column for column in row_columns}
     names = dict.fromkeys(key for table in tables for row in table for key in row)
@@ -196,7 +199,7 @@ def _as_nested(name: str, tables: list[list[dict[str, Any]]], told: Column | Non
         twin = f"{key.removesuffix('_ps')}_s" in names
         if not twin and not any(isinstance(row.get(key), list | dict) for t in tables for row in t):
             shown.append((key, _heading(key, of), "%" if of == "1" else of))
-    return Nested(_heading(name, ""), told.meaning if told else "", shown, tables)
+    return Nested(_heading(name, ""), column.meaning if column else "", shown, tables)
 
 
 def _unit(name: str) -> str:
@@ -204,14 +207,14 @@ def _unit(name: str) -> str:
 
 
 def _heading(name: str, unit: str) -> str:
-    """Returns the heading of a column: its name without the unit, in words."""
+    """Returns a column's heading: its name in words, without the unit."""
     ending = {"s": "_s", "ps": "_ps", "B": "_bytes"}.get(unit, "")
     words = name.removesuffix(ending).replace("_", " ").replace(".", ": ") or name
     return words[0].upper() + words[1:]
 
 
 def _times_in_seconds(every: list[Shown]) -> list[Shown]:
-    """Returns the columns with all times in seconds."""
+    """Converts all columns of times to seconds."""
     return [
         dataclasses.replace(
             column,
@@ -225,7 +228,7 @@ def _times_in_seconds(every: list[Shown]) -> list[Shown]:
 
 
 def _fabrics(column: Shown, names: Iterable[str]) -> list[Shown]:
-    """Returns columns for fabrics: short names, specifications, and each option that differs."""
+    """Splits the column of fabrics into names, specifications, and each option that differs."""
     spellings = [str(spelling) for spelling in column.values]
     options = {spelling: _spelled_options(spelling) for spelling in dict.fromkeys(spellings)}
     labels = fabric_labels(options, _numeric(options))
@@ -237,10 +240,10 @@ def _fabrics(column: Shown, names: Iterable[str]) -> list[Shown]:
         ),
         Shown("specification", "Specification", "", column.meaning, True, spellings),
     ]
-    known = {
+    options_by_fabric = {
         name: facts for fabric_options in options.values() for name, facts in fabric_options.items()
     }
-    for name, (_, unit, meaning) in known.items():
+    for name, (_, unit, meaning) in options_by_fabric.items():
         values = [options[spelling].get(name, (None,))[0] for spelling in spellings]
         if name not in names and len(set(values) - {None}) > 1:
             parts.append(Shown(name, _heading(name, ""), unit, meaning, True, values))
@@ -248,7 +251,7 @@ def _fabrics(column: Shown, names: Iterable[str]) -> list[Shown]:
 
 
 def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
-    """Returns the options that are numbers on every fabric of a family; they become columns."""
+    """Returns the options that are numbers on all fabrics of a family; they become columns."""
     families: dict[str, list[dict[str, tuple[Any, str, str]]]] = {}
     for spelling, fabric_options in options.items():
         families.setdefault(spelling.partition(":")[0], []).append(fabric_options)
@@ -266,7 +269,7 @@ def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
 
 
 def _spelled_options(spelling: str) -> dict[str, tuple[Any, str, str]]:
-    """Returns value, unit and meaning of a fabric's options; empty if the text is not a fabric."""
+    """Returns each option's value, unit and meaning; empty if the text is no fabric."""
     try:
         options = Fabric(spelling).options
     except OpticollError:
@@ -282,7 +285,7 @@ def _spelled_options(spelling: str) -> dict[str, tuple[Any, str, str]]:
 
 
 def _gaps(every: Sequence[Shown]) -> list[Shown]:
-    """Returns columns with the gaps of quantities to their lower bounds."""
+    """Returns a column for each quantity that has a lower bound: the gap to the bound."""
     by_name = {column.name: column for column in every}
     gaps = []
     for name, bound in BOUNDS.items():
@@ -302,9 +305,9 @@ def _gaps(every: Sequence[Shown]) -> list[Shown]:
 
 @cache
 def _options(kind: type[Row]) -> frozenset[str]:
-    """Returns the names of the options of all commands with such rows, with and without an `s`."""
+    """Returns the options of all commands with rows of class `kind`, with and without `s`."""
     names = {"collective"}
-    for command in (name for name, given in kinds().items() if kind in given):
+    for command in (name for name, row_classes in kinds().items() if kind in row_classes):
         parameters = import_module(f"opticoll.commands.{command}").COMMAND.parameters
         for declared in dataclasses.fields(parameters):
             group = declared.default if dataclasses.is_dataclass(declared.default) else None
@@ -313,7 +316,7 @@ def _options(kind: type[Row]) -> frozenset[str]:
 
 
 def encoded(column: Shown) -> dict[str, Any]:
-    """Returns a column as the page stores it: texts are indices into a list of texts."""
+    """Returns a column as the page stores it: each text is an index into a list of texts."""
     about = {
         "name": column.name,
         "heading": column.heading,
@@ -331,5 +334,5 @@ def encoded(column: Shown) -> dict[str, Any]:
 
 
 def _rounded(value: Any) -> Any:
-    """Returns a number with twelve digits, which saves bytes and omits noise."""
+    """Rounds a number to twelve digits, which saves bytes."""
     return json.loads(f"{value:.12g}") if isinstance(value, float) else value

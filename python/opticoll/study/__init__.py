@@ -1,5 +1,5 @@
-"""Studies: many points of a command, computed on many processors, kept in a store.
+"""Studies: many points of a command, computed on many processors, with results in a store.
 
-`document` reads a user's file, `points` makes parameters of a command from it, `engines` compute
-them in `worker` processes or on a cluster, and `store` keeps the results.
+`document` reads a user's file, and `points` converts each point to parameters of a command.
+`engines` compute the points in `worker` processes, or `clusters` in jobs. `store` has the results.
 """

@@ -1,4 +1,4 @@
-"""Digest of the computing code, which tells results of different builds apart.
+"""Digest of opticoll's code, which tells results of different builds apart.
 
 >>> len(build())
 64
@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 
 WITHOUT_EFFECT = ("plot", "reference", "report", "study")
-"""Folders of the package on which no row of a command depends."""
+"""Folders of the package that do not affect the rows of commands."""
 
 
 @cache
 def build(*further: Path) -> str:
-    """Returns a digest of the installed package, compiled core included, and of further folders."""
+    """Returns a digest of the package with its compiled core, and of `further` folders."""
     digest = hashlib.sha256()
     for folder in (Path(__file__).parents[1], *further):
         for path in sorted(folder.rglob("*")):

@@ -1,4 +1,4 @@
-"""Dask clusters: a running cluster, or a cluster whose workers are jobs of SLURM, PBS or LSF.
+"""Engines on Dask clusters: a running cluster, or jobs of SLURM, PBS or LSF.
 
 A profile is a YAML file with the number of jobs, and the options of `dask_jobqueue` for one job:
 
@@ -8,7 +8,7 @@ A profile is a YAML file with the number of jobs, and the options of `dask_jobqu
     queue: batch
     walltime: "02:00:00"
 
-Each core has a worker process of its own.
+Each core of a job runs one worker process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from opticoll.study.engines import Feed, Supply, arrived, run_crew
 from opticoll.study.worker import Solved, Task, solve_all
 
 Manager = Literal["slurm", "pbs", "lsf"]
-"""Job manager."""
+"""Job manager that submits the jobs of a cluster."""
 
 _CLASSES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster"}
 
@@ -41,12 +41,12 @@ MAX_PROCESSES = 4096
 
 
 class Dask:
-    """Workers of a Dask cluster, given by the address of its scheduler or by a cluster of jobs.
+    """Engine on a Dask cluster, which is a scheduler's address or a cluster object of jobs.
 
     Raises
     ------
     UsageError
-        The packages are not installed, or there is no such scheduler.
+        The packages are not installed, or no scheduler answers at this address.
     """
 
     def __init__(self, scheduler: Any) -> None:
@@ -66,7 +66,7 @@ class Dask:
         self._pending: dict[str, Sequence[Task]] = {}
 
     def _look(self) -> None:
-        """Updates the number of workers, and the bytes that a task may need on each worker."""
+        """Updates the number of workers, and the memory limit of a task in bytes."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         self.workers = max(1, sum(worker["nthreads"] for worker in workers))
         shares = [
@@ -85,28 +85,28 @@ class Dask:
             self.close()
 
     def close(self) -> None:
-        """Leaves the cluster, and ends it if it was made for this study."""
+        """Disconnects from the cluster; also ends the cluster if it was started for this study."""
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
 
     def has_room(self) -> bool:
-        """Returns whether a worker may be given tasks: fewer than two per worker are pending."""
+        """Returns whether fewer than two tasks per worker are pending."""
         return len(self._pending) < 2 * self.workers
 
     def is_busy(self) -> bool:
-        """Returns whether tasks are with workers."""
+        """Returns whether tasks are pending."""
         return bool(self._pending)
 
     def give(self, tasks: Sequence[Task]) -> None:
-        """Gives tasks to the cluster."""
-        asked = (self._command, tasks, self._memory, build())
-        future: Any = self._client.submit(solve_all, *asked, pure=False)
+        """Submits tasks to the cluster."""
+        request = (self._command, tasks, self._memory, build())
+        future: Any = self._client.submit(solve_all, *request, pure=False)
         self._pending[future.key] = tasks
         future.add_done_callback(self._events.put)
 
     def hear(self, supply: Supply) -> list[Solved]:
-        """Returns the results that have arrived; tasks whose worker died are retried one by one."""
+        """Returns the results that have arrived; tasks of dead workers are repeated one by one."""
         from distributed import CancelledError
         from distributed.scheduler import KilledWorker
 
@@ -128,7 +128,7 @@ class Dask:
 
 
 def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
-    """Returns a Dask cluster whose workers are jobs, none submitted yet, and the number of jobs.
+    """Returns a Dask cluster of `manager`'s jobs, none of them submitted, and the number of jobs.
 
     Raises
     ------
@@ -148,20 +148,20 @@ def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
 
 
 def _known(job: type) -> list[str]:
-    """Returns the names of the fields that `dask_jobqueue` takes for a job."""
+    """Returns the names of the fields that `dask_jobqueue` accepts for a job of class `job`."""
     kinds = [base for base in job.__mro__ if base is not object and "__init__" in vars(base)]
     every = (name for kind in kinds for name in inspect.signature(kind).parameters)
     return [name for name in dict.fromkeys(every) if name not in ("args", "kwargs")]
 
 
 def workers_of(profile: Path) -> int:
-    """Returns the number of workers of all jobs of a profile; raises as `job_cluster`."""
+    """Returns the total number of workers in all jobs of a profile; raises as `job_cluster`."""
     fields, jobs = _fields(profile)
     return jobs * int(fields["processes"])
 
 
 def _fields(profile: Path) -> tuple[dict[str, Any], int]:
-    """Returns the fields of a job, with a process for each core, and the number of jobs."""
+    """Returns the fields of one job, with one process per core, and the number of jobs."""
     document = Document.read(profile)
     fields = {"jobs": 1, "cores": 1, **document.content}
     fields.setdefault("processes", fields["cores"])
@@ -185,7 +185,7 @@ def job_script(manager: Manager, profile: Path) -> str:
 
 
 def job_engine(manager: Manager, profile: Path) -> Dask:
-    """Returns the engine of a cluster whose jobs are submitted now.
+    """Submits the jobs of a profile, and returns the engine that uses them.
 
     Raises
     ------

@@ -40,19 +40,21 @@ MAX_REPLICATIONS = 10**5
 
 
 def _fields(value: object) -> dict[str, Any]:
-    """Returns options by name; hyphens in names become underscores."""
+    """Returns options by name, with hyphens in names replaced by underscores."""
     if not isinstance(value, dict):
         raise ConfigError(f"`{value}` is not a set of options, such as {{size: 4MiB}}")
     return {name.replace("-", "_"): option_value for name, option_value in value.items()}
 
 
 def _several(value: object) -> dict[str, list[Value]]:
-    """Returns axes: lists of values by name."""
+    """Returns the axes of a study: the list of values of each option."""
     return {name: axis(axis_value) for name, axis_value in _fields(value).items()}
 
 
 def axis(value: object) -> list[Value]:
-    """Returns the values of an axis: a list, a range `{from: 8, to: 64, times: 2}`, or one value.
+    """Returns the values of an axis.
+
+    An axis is a list, a range such as `{from: 8, to: 64, times: 2}`, or one value.
 
     Raises
     ------
@@ -73,7 +75,7 @@ def axis(value: object) -> list[Value]:
 def _range(fields: dict[str, Any]) -> list[Value]:
     """Returns the values of a range, which grow by a factor (`times`) or by an amount (`plus`).
 
-    The end of the range is the last value, even if the last step is shorter.
+    The end of the range is always the last value, even if the last step is shorter.
     """
     ways = [name for name in ("times", "plus") if name in fields]
     if len(ways) != 1 or set(fields) != {"from", "to", *ways}:
@@ -96,8 +98,8 @@ def _range(fields: dict[str, Any]) -> list[Value]:
     for number in up_to(first.number, last.number, lambda value: grow(value, by)):
         if len(values) == MAX_VALUES:
             raise ConfigError(f"a range has at most {MAX_VALUES} values")
-        made = str(replace(first, number=number))
-        values.append(int(made) if made.isdigit() else made)
+        text = str(replace(first, number=number))
+        values.append(int(text) if text.isdigit() else text)
     return values
 
 
@@ -125,7 +127,7 @@ def _derived(value: object) -> dict[str, Expression]:
 
 
 def _replications(value: object) -> tuple[str, int]:
-    """Returns the option that holds the seed, and the number of replications."""
+    """Returns the name of the option for the seed, and the number of replications."""
     named = value if isinstance(value, dict) else {"seed": value}
     if len(named) != 1:
         raise ConfigError("replications are a number, or one such as {routing_seed: 10}")
@@ -134,13 +136,13 @@ def _replications(value: object) -> tuple[str, int]:
 
 
 def _command(value: object) -> str:
-    # Commands are above studies, so they are imported by name, here only.
+    # The module of commands imports studies, so it is imported here, by name.
     commands = import_module("opticoll.commands").COMMANDS
 
     name = canonical(text(value), commands)
     if name is None or name in WITHOUT_POINTS:
-        known = [command for command in commands if command not in WITHOUT_POINTS]
-        raise ConfigError(f"`{value}` is not a command with points: {', '.join(known)}")
+        with_points = [command for command in commands if command not in WITHOUT_POINTS]
+        raise ConfigError(f"`{value}` is not a command with points: {', '.join(with_points)}")
     return name
 
 
@@ -165,7 +167,7 @@ class Study:
 
     @property
     def axes(self) -> list[str]:
-        """Names of all options that differ between points, derived options included."""
+        """Names of all options that differ between points, including derived options."""
         listed = [name for point in self.points for name in point]
         wanted = self.optimise
         searched = [] if wanted is None else [*wanted.of, *wanted.against]
@@ -174,7 +176,7 @@ class Study:
         return list(dict.fromkeys(every))
 
     def settings(self) -> Iterator[tuple[dict[str, Value], int]]:
-        """Yields the options of each combination of values, and the number of its replication."""
+        """Yields each combination of options with the index of its replication."""
         rows = list(zip(*self.zip.values(), strict=True)) if self.zip else [()]
         seed, replications = self.replications or ("", 1)
         for listed in self.points:
@@ -192,7 +194,7 @@ class Study:
 
 
 def read(path: str | os.PathLike[str]) -> Study:
-    """Returns the study in a YAML file; files that it names may lie beside it.
+    """Reads a study from a YAML file; paths in it may be relative to the file's folder.
 
     Raises
     ------
@@ -221,20 +223,20 @@ def read(path: str | os.PathLike[str]) -> Study:
 
 
 def _check_axes(study: Study, document: Document) -> None:
-    """Refuses options that are given twice, and more combinations than a store is made for."""
-    given: dict[str, Place] = {}
+    """Raises an error for an option that is stated twice, and for more than `MAX_POINTS` points."""
+    place_of: dict[str, Place] = {}
     parts: list[tuple[str, Mapping[str, Any]]] = [
         *(("options", study.options), ("zip", study.zip), ("grid", study.grid)),
         ("derive", study.derive),
     ]
     for part, names in parts:
         for name in names:
-            if name in given:
-                raise document.error((part, name), f"`{name}` is given in {given[name][0]} too")
-            given[name] = (part, name)
+            if name in place_of:
+                raise document.error((part, name), f"`{name}` is given in {place_of[name][0]} too")
+            place_of[name] = (part, name)
     seed, replications = study.replications or ("", 1)
-    if seed in given:
-        raise document.error(("replications",), f"`{seed}` is given in {given[seed][0]} too")
+    if seed in place_of:
+        raise document.error(("replications",), f"`{seed}` is given in {place_of[seed][0]} too")
     total = replications * len(next(iter(study.zip.values()), [None]))
     total *= _product(study.grid) * sum(_product(point) for point in study.points)
     if total > MAX_POINTS:
@@ -253,7 +255,7 @@ def _all_beside(folder: Path, axes: Mapping[str, list[Value]]) -> dict[str, list
 
 
 def _beside(folder: Path, value: Any) -> Any:
-    """Returns the path of a file that lies beside the study, or the value itself."""
+    """Returns the path of a file in the study's folder, or the value if there is no such file."""
     if isinstance(value, list):
         return [_beside(folder, item) for item in value]
     if not isinstance(value, str) or Path(value).suffix == "" or os.path.exists(value):

@@ -1,7 +1,8 @@
-"""Engines that compute the points of a study by processes of this machine (`clusters`: other ones).
+"""Engines that compute the points of a study in processes of this machine.
 
-An engine asks for tasks when a worker is free, and returns results as they arrive; it does not
-know the store. Tasks of a dead worker are repeated; a task that kills its workers is an error.
+`clusters` has an engine for other machines. An engine requests tasks when a worker is free, and
+returns results as they arrive. It does not access the store. If a worker dies, its tasks are
+repeated. A task whose workers die again and again becomes an error.
 """
 
 from __future__ import annotations
@@ -21,36 +22,36 @@ from opticoll import memory
 from opticoll.study.worker import Solved, Task, message, start
 
 Feed = Callable[[], Sequence[Task] | None]
-"""Returns the next tasks for one worker; an empty sequence if none are ready, None at the end."""
+"""Function that returns the next tasks for a worker: empty if none are ready, None at the end."""
 
 TICK_S = 0.05
-"""Maximum number of seconds between two reports of an engine."""
+"""Maximum number of seconds until an engine reports again."""
 
 MAX_DEATHS = 2
-"""Number of workers that a task may kill before it counts as an error."""
+"""Number of dead workers after which their common task becomes an error."""
 
 T = TypeVar("T")
 
 
 def processors() -> int:
-    """Returns the number of processors of this process, which may be fewer than the machine has."""
+    """Returns the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class Engine(Protocol):
-    """Engine that computes tasks, `workers` at the same time."""
+    """Engine that computes up to `workers` tasks at the same time."""
 
     workers: int
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
-        """Yields results as they arrive; some, or none, at least every `TICK_S`."""
+        """Yields results as they arrive; an empty list after `TICK_S` seconds without results."""
         ...
 
 
 class Supply:
-    """Tasks that wait for a worker: those of dead workers first, then those fed."""
+    """Tasks that wait for a worker: first tasks to repeat, then new tasks from `feed`."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -58,7 +59,7 @@ class Supply:
         self._more, self._later = True, False
 
     def take(self) -> Sequence[Task] | None:
-        """Returns the next tasks for one worker, or None if none are ready."""
+        """Returns the next tasks for one worker; None if no tasks are ready."""
         self._later = False
         if self._again:
             return self._again.pop()
@@ -68,37 +69,37 @@ class Supply:
         return tasks or None
 
     def requeue(self, tasks: Sequence[Task]) -> None:
-        """Accepts tasks that one worker is to repeat."""
+        """Queues tasks of a dead worker again; one worker computes all of them."""
         self._again.append(tasks)
 
     @property
     def over(self) -> bool:
-        """True if no more tasks will come."""
+        """True if no further tasks will come."""
         return not (self._again or self._more or self._later)
 
 
 class Crew(Protocol):
-    """Workers to which tasks are given."""
+    """Group of workers that compute tasks."""
 
     def has_room(self) -> bool:
-        """Returns whether a worker may be given tasks now."""
+        """Returns whether another worker can accept tasks now."""
         ...
 
     def give(self, tasks: Sequence[Task]) -> None:
-        """Gives tasks to a worker."""
+        """Sends tasks to a free worker."""
         ...
 
     def is_busy(self) -> bool:
-        """Returns whether tasks are with workers."""
+        """Returns whether some worker has unfinished tasks."""
         ...
 
     def hear(self, supply: Supply) -> list[Solved]:
-        """Returns tasks solved by now, after at most `TICK_S`; lost tasks return to the supply."""
+        """Returns new results after at most `TICK_S` seconds; requeues tasks of dead workers."""
         ...
 
 
 def run_crew(crew: Crew, feed: Feed) -> Generator[list[Solved], None, None]:
-    """Keeps the workers of a crew busy until no tasks remain, and yields their results."""
+    """Sends all tasks of `feed` to the workers of `crew`, and yields the results."""
     supply = Supply(feed)
     while True:
         while crew.has_room() and (tasks := supply.take()) is not None:
@@ -109,19 +110,19 @@ def run_crew(crew: Crew, feed: Feed) -> Generator[list[Solved], None, None]:
 
 
 def arrived(events: queue.Queue[T]) -> list[T]:
-    """Returns the content of a queue; waits for at most `TICK_S` if the queue is empty."""
-    found = []
+    """Removes and returns all events; waits for at most `TICK_S` seconds for the first event."""
+    content = []
     with suppress(queue.Empty):
-        found.append(events.get(timeout=TICK_S))
+        content.append(events.get(timeout=TICK_S))
         while True:
-            found.append(events.get_nowait())
-    return found
+            content.append(events.get_nowait())
+    return content
 
 
 class Local:
-    """Engine of worker processes on this machine.
+    """Engine that runs worker processes on this machine.
 
-    Each worker may use a share of the memory; a task that needs more is computed alone at the end.
+    The workers share the memory equally. A task that needs more is computed alone at the end.
     """
 
     def __init__(self, workers: int) -> None:
@@ -141,7 +142,7 @@ class Local:
 
 @dataclass
 class _Process:
-    """Worker process, and the tasks that it has not answered yet."""
+    """Worker process, and the tasks that it has not finished yet."""
 
     number: int
     process: subprocess.Popen[str]
@@ -149,7 +150,7 @@ class _Process:
 
 
 class _Processes:
-    """Crew of worker processes; tasks beyond a share of the memory are put into `large`."""
+    """Crew of worker processes; tasks that exceed their share of memory are appended to `large`."""
 
     def __init__(self, command: str, workers: int, deaths: Counter[str], large: list[Task]) -> None:
         self._command, self._workers = command, workers
@@ -180,7 +181,7 @@ class _Processes:
     def give(self, tasks: Sequence[Task]) -> None:
         worker = self._free() or self._start()
         worker.tasks = list(tasks)
-        # The death of a worker that has just died is noticed when its answers end.
+        # If the worker has just died, its reader reports the death later.
         with suppress(OSError):
             assert worker.process.stdin is not None
             worker.process.stdin.write(message(self._command, tasks, self._share))
@@ -218,10 +219,10 @@ class _Processes:
         return results
 
     def _dead(self, worker: _Process, supply: Supply) -> list[Solved]:
-        """Returns the tasks of a dead worker to the supply.
+        """Puts the tasks of a dead worker back into the supply.
 
-        The task that the worker computed is repeated alone; after `MAX_DEATHS` deaths it is an
-        error.
+        The task that the worker was computing is repeated alone. After `MAX_DEATHS` deaths it
+        becomes an error.
         """
         code = worker.process.wait()
         if not worker.tasks:

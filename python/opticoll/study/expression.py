@@ -1,9 +1,9 @@
 """Arithmetic and conditions with units, as studies write them; other Python code is refused.
 
-Python's own parser reads an expression, and an interpreter of allowed nodes computes it: numbers,
-texts, names, arithmetic, comparisons, `and`, `or`, `not`, `in`, `A if B else C`, and the functions
-of `FUNCTIONS`. A value has the unit of a size, a time or a rate, or none; values of different units
-are not added or compared.
+Python's own parser reads an expression, and an interpreter of allowed nodes computes its value.
+Allowed are numbers, texts, names, arithmetic, comparisons, `and`, `or`, `not`, `in`, `A if B else
+C`, and the functions of `FUNCTIONS`. A value is a size, a time, a rate or a plain number. Values of
+different units cannot be added or compared.
 
 >>> rate = Expression("25.6Tb/s / (2 * wavelengths)")
 >>> rate.names, str(rate.value({"wavelengths": 64}.__getitem__))
@@ -30,14 +30,14 @@ MAX_LENGTH = 1000
 """Maximum number of characters of an expression."""
 
 MAX_BITS = 4096
-"""Maximum number of bits of a number, since powers of powers would fill the memory."""
+"""Maximum number of bits of a number; without a limit, powers could fill the memory."""
 
 _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 _TIMES = {"s": 0, "ms": -3, "us": -6, "ns": -9, "ps": -12}
 
 SIZE, TIME, RATE = (1, 0), (0, 1), (1, -1)
-"""Exponents of bytes and seconds."""
+"""Units as exponents of bytes and of seconds."""
 
 UNITS: dict[str, tuple[Fraction, tuple[int, int]]] = {
     **{f"{prefix}B": (Fraction(n), SIZE) for prefix, n in (_PREFIXES | _BINARY).items()},
@@ -45,7 +45,7 @@ UNITS: dict[str, tuple[Fraction, tuple[int, int]]] = {
     **{f"{prefix}b/s": (Fraction(n, 8), RATE) for prefix, n in _PREFIXES.items()},
     **{unit: (Fraction(10) ** power, TIME) for unit, power in _TIMES.items()},
 }
-"""Units by name: the value in bytes and seconds, and the exponents of both."""
+"""Units by name: the value of the unit in bytes and seconds, and the exponents of both."""
 
 _LADDERS = {
     SIZE: [f"{prefix}B" for prefix in ("Ti", "Gi", "Mi", "Ki", "T", "G", "M", "K", "")],
@@ -67,13 +67,13 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 
 @dataclass(frozen=True)
 class Quantity:
-    """Exact quantity: a number times powers of bytes and seconds."""
+    """Exact number with a unit; `unit` has the exponents of bytes and of seconds."""
 
     number: Fraction
     unit: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
-        """Returns the text that options take: in the largest unit that is exact, or rounded."""
+        """Returns the text that options accept: exact in the largest possible unit, or rounded."""
         if self.unit == (0, 0):
             whole = self.number.denominator == 1
             return str(self.number.numerator) if whole else repr(float(self.number))
@@ -87,7 +87,7 @@ class Quantity:
         return f"{round(self.number / UNITS[ladder[-1]][0])}{ladder[-1]}"
 
     def rounded(self) -> str:
-        """Returns the text for people: at most four digits, in the largest suitable unit."""
+        """Returns the quantity for people: at most four digits, in the largest suitable unit."""
         if self.unit not in _LADDERS:
             return str(self.number) if self.number.denominator == 1 else f"{float(self.number):.4g}"
         ladder = _LADDERS[self.unit]
@@ -101,11 +101,11 @@ class Quantity:
 
 
 _SHORT = range(1, 1000)
-"""Whole numbers that are written without a fraction."""
+"""Range of numbers that are written as whole numbers in a unit."""
 
 
 def quantity(value: object) -> Quantity | None:
-    """Returns the quantity of a number or of a text such as `4MiB`, or None for other texts."""
+    """Parses a number or a text such as `4MiB`; returns None for other texts."""
     if isinstance(value, Quantity):
         return value
     if isinstance(value, bool) or value is None:
@@ -115,23 +115,23 @@ def quantity(value: object) -> Quantity | None:
     if isinstance(value, float):
         return Quantity(Fraction(repr(value))) if math.isfinite(value) else None
     text = str(value).strip()
-    if found := _QUANTITY.fullmatch(text):
-        size, unit = UNITS[found[2]]
-        return Quantity(Fraction(found[1]) * size, unit)
+    if match := _QUANTITY.fullmatch(text):
+        size, unit = UNITS[match[2]]
+        return Quantity(Fraction(match[1]) * size, unit)
     return Quantity(Fraction(text)) if _NUMBER.fullmatch(text) else None
 
 
 Lookup = Callable[[str], Any]
-"""Function from a name to its value, as options are written; raises KeyError for unknown names."""
+"""Function that returns the value of a name; raises KeyError for unknown names."""
 
 
 class Expression:
-    """Expression that was read; `names` are the names in it.
+    """Parsed expression; `names` are the names that it uses.
 
     Raises
     ------
     UsageError
-        The text is not an expression, or has a part that is not allowed; the message names it.
+        The text is not an expression, or it has a part that is not allowed.
     """
 
     def __init__(self, text: str) -> None:
@@ -139,7 +139,7 @@ class Expression:
         if len(text) > MAX_LENGTH:
             raise UsageError(f"an expression has more than {MAX_LENGTH} characters")
         quoted = _WRITTEN.sub(
-            lambda found: f"_('{found[1]}{found[2]}')" if found[1] else found[0], self.text
+            lambda match: f"_('{match[1]}{match[2]}')" if match[1] else match[0], self.text
         )
         try:
             self._tree = ast.parse(quoted, mode="eval").body
@@ -162,8 +162,8 @@ class Expression:
 
     def _check(self, node: ast.AST) -> None:
         if isinstance(node, ast.Call):
-            known = isinstance(node.func, ast.Name) and node.func.id in {"_", *FUNCTIONS}
-            if not known or node.keywords:
+            is_allowed = isinstance(node.func, ast.Name) and node.func.id in {"_", *FUNCTIONS}
+            if not is_allowed or node.keywords:
                 names = ", ".join(FUNCTIONS)
                 raise UsageError(f"`{self.text}`: the functions of expressions are {names}")
         elif isinstance(node, ast.Attribute):
@@ -178,12 +178,14 @@ class Expression:
             raise UsageError(f"`{self.text}`: `{node.value!r}` has no meaning in an expression")
 
     def value(self, lookup: Lookup) -> Any:
-        """Returns the value for a lookup of names: a Quantity, a text, a truth value or None.
+        """Computes the value: a Quantity, a text, a truth value, or None for a missing value.
+
+        `lookup` returns the value of a name.
 
         Raises
         ------
         UsageError
-            Units do not go together, or a division by zero.
+            Units cannot be combined, or the expression divides by zero.
         KeyError
             A name has no value.
         """
@@ -195,7 +197,7 @@ class Expression:
             raise UsageError(f"`{self.text}`: {error}") from error
 
     def holds(self, lookup: Lookup) -> bool:
-        """Returns whether a condition holds; raises UsageError if it has no truth value."""
+        """Returns whether a condition is true; raises UsageError if the value is no truth value."""
         value = self.value(lookup)
         if not isinstance(value, bool):
             raise UsageError(f"`{self.text}` is not a condition, such as `ranks >= 8`")
@@ -231,8 +233,8 @@ class Expression:
                 pairs = zip(node.ops, values, values[1:], strict=False)
                 return all(_compared(type(op), left, right) for op, left, right in pairs)
             case ast.IfExp():
-                taken = _truth(self._value(node.test, lookup))
-                return self._value(node.body if taken else node.orelse, lookup)
+                condition = _truth(self._value(node.test, lookup))
+                return self._value(node.body if condition else node.orelse, lookup)
             case ast.List() | ast.Tuple():
                 return [self._value(operand, lookup) for operand in node.elts]
         raise AssertionError(node)
@@ -247,7 +249,7 @@ _ALLOWED = (
 
 
 def _dotted(node: ast.AST) -> str:
-    """Returns a name, or names joined by points."""
+    """Returns a name such as `fabric.ranks` from its node in the syntax tree."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -256,9 +258,9 @@ def _dotted(node: ast.AST) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Returns the quantity of a value, or the value itself."""
-    found = quantity(value)
-    return value if found is None else found
+    """Converts a number, or a text with a unit, to a quantity; other values stay unchanged."""
+    converted = quantity(value)
+    return value if converted is None else converted
 
 
 def _truth(value: Any) -> bool:
@@ -333,8 +335,8 @@ def _rounding(function: Callable[[float], float]) -> Callable[[Any], Quantity]:
         number = _number(value)
         if number.unit != (0, 0):
             raise TypeError(f"`{number}` has a unit; divide by one first")
-        made = function(number.number)  # type: ignore[arg-type]
-        return Quantity(Fraction(made))
+        integer = function(number.number)  # type: ignore[arg-type]
+        return Quantity(Fraction(integer))
 
     return rounded
 
@@ -359,4 +361,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log2": _rounding(math.log2),
     "abs": lambda value: Quantity(abs(_number(value).number), _number(value).unit),
 }
-"""Functions of expressions."""
+"""Functions that expressions may call, by name."""

@@ -28,15 +28,18 @@ MAX_SAMPLE_POINTS = 24
 """Maximum number of sampled points."""
 
 STANDARD_ERRORS = 1.96
-"""Standard errors on either side of a mean that give an interval with 95 % confidence."""
+"""Half width of a 95 % confidence interval, in standard errors."""
 
 SAMPLE_S = 10.0
-"""Seconds for which points are sampled."""
+"""Default number of seconds for the sample of a forecast."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Measurements of a sample of points; the sample is incomplete if a point took too long."""
+    """Measurements of a sample of points; times are seconds per point.
+
+    The sample is incomplete if computing it took too long.
+    """
 
     missing: int
     sampled: int
@@ -45,28 +48,28 @@ class Forecast:
     min_point_s: float
     max_point_s: float
     error_s: float
-    """Standard error of the mean."""
+    """Standard error of the mean time of a point."""
     peak_bytes: int | None
     sample_complete: bool
     sample_error: str | None
     """Error of the first sampled point that failed, or None."""
 
     def seconds(self, workers: int) -> float:
-        """Returns the seconds that the missing points take on `workers` workers."""
+        """Returns the seconds that `workers` workers need for the missing points."""
         return max(self.max_point_s, self.missing * self.point_s / workers)
 
     def interval(self, workers: int) -> tuple[float, float]:
-        """Returns the ends of the 95 % confidence interval of these seconds."""
+        """Returns the 95 % confidence interval of `seconds(workers)`, in seconds."""
         middle = self.seconds(workers)
         around = 0.0 if not self.point_s else middle * STANDARD_ERRORS * self.error_s / self.point_s
         return max(0.0, middle - around), middle + around
 
 
 def sample(missing: Sequence[Point]) -> list[Point]:
-    """Returns random points of up to `MAX_SAMPLE_POINTS` equal parts of a study, in random order.
+    """Returns one random point of each of up to `MAX_SAMPLE_POINTS` equal parts, in random order.
 
-    Neighbouring points have the same fabric and differ in size, so every fabric has its share. A
-    sample that is cut short still represents the whole study, since the order is random.
+    Neighbouring points have the same fabric and differ in size, so the sample covers every fabric.
+    Since the order is random, a sample that is cut short still represents the whole study.
     """
     generator = random.Random(0)
     count = min(MAX_SAMPLE_POINTS, len(missing))
@@ -77,7 +80,7 @@ def sample(missing: Sequence[Point]) -> list[Point]:
 
 
 def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) -> Forecast:
-    """Computes a sample of points in a process of its own, and measures it."""
+    """Measures a sample of points in a separate process, for up to `limit_s` seconds."""
     chosen = sample(missing)
     tasks = [Task(point.key, point.options) for point in chosen]
     process = start()
@@ -107,7 +110,7 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
     complete = len(solved) == len(tasks)
     seconds = [result.seconds for result in solved]
     if not complete:
-        # The point that was interrupted took at least the remaining time.
+        # The interrupted point took at least the remaining time.
         seconds.append(time.perf_counter() - started - sum(seconds))
     return Forecast(
         missing=len(missing),

@@ -1,4 +1,4 @@
-"""Functions of studies in Python."""
+"""Python functions that run studies and read their results."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ def sweep(
     retry: bool = False,
     dry_run: bool = False,
 ) -> SweepRow:
-    """Computes the points of a study that a store does not have, in processes of this machine.
+    """Computes the points of a study that the store lacks, in worker processes on this machine.
 
     Parameters
     ----------
     study
         The name of a study's YAML file (see the page on studies).
     store
-        The name of an SQLite file (default: that of the study with the ending `.sqlite`).
+        The name of an SQLite file (default: the name of `study` with the ending `.sqlite`).
     jobs
-        Number of worker processes (default: one for each core).
+        Number of worker processes (default: one per core).
     shard
-        A part of the study, such as `2/5`, the second of five (default: all).
+        The part of the study to compute: `2/5` is the second of five parts (default: all points).
     retry
-        Whether points whose result is an error are computed again.
+        Whether to repeat points whose result is an error.
     dry_run
-        Whether only a sample is computed for a forecast, and nothing is kept.
+        Whether to compute only a sample of the points, for a forecast. Nothing is stored.
 
     Raises
     ------
     OpticollError
-        The study is wrong, or the store cannot be written; what was computed before is kept.
+        The study is invalid, or the store cannot be written. Results stored before remain.
 
     Examples
     --------
@@ -67,8 +67,8 @@ def sweep(
     values = {"jobs": jobs, "shard": shard, "retry": retry, "dry_run": dry_run}
     path = None if store is None else Path(store)
     (row,) = run(command, study=Path(study), store=path, **values)
-    found: SweepRow = row
-    return found
+    sweep_row: SweepRow = row
+    return sweep_row
 
 
 def results(
@@ -79,23 +79,24 @@ def results(
     unfinished: bool = False,
     tables: bool = False,
 ) -> Results:
-    """Reads the results of studies as one table: the axes of each point beside its command's rows.
+    """Reads the results of studies as one table.
 
-    Of a point that several stores have, such as those of shards, the first result counts. The table
-    is a sequence of rows; `to_pandas()` makes a DataFrame of it.
+    Each row has the axes of a point, and the columns that the study's command printed. If several
+    stores have the same point, such as the stores of shards, the result of the first store counts.
+    The table is a sequence of rows; `to_pandas()` returns it as a DataFrame.
 
     Parameters
     ----------
     stores
-        The names of one store or of several.
+        The name of a store, or a list of names.
     study
         The name of a study (default: all).
     where
         A condition on columns, such as `time_s < 1ms and ranks >= 64`.
     unfinished
-        Whether points that are not computed yet have a row, too.
+        Whether to include a row for each point that is not computed yet.
     tables
-        Whether columns that hold tables, such as violations, are among the columns.
+        Whether to include columns that contain tables, such as violations.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Points of a study: parameters of its command, as the command itself reads them.
+"""Points of a study, and the parameters with which each point calls the study's command.
 
-A point is options by name. The annotations of the command's parameter class, which cyclopts reads
-for the command line, read the values here, so that any option of any command may be an axis.
-`fabric.ranks` is the option `ranks` of the specification in `fabric`.
+A point is a dictionary of options. cyclopts reads its values by the annotations of the command's
+parameter class, exactly as on the command line. So any option of any command may be an axis.
+`fabric.ranks` is the option `ranks` within the specification that `fabric` names.
 
 >>> options = {"collective": "all_gather", "fabric": "wdm_ring:ranks=8", "fabric.wavelengths": 2}
 >>> whole = composed(options)
@@ -54,7 +54,7 @@ from opticoll.study.expression import RATE, SIZE, TIME, Expression, Quantity
 
 @dataclass(frozen=True)
 class Point:
-    """Point: its number in the study, its complete options, and the key of its result."""
+    """Point of a study: its number, its options, and the key of its result in the store."""
 
     number: int
     replication: int
@@ -62,13 +62,13 @@ class Point:
     options: dict[str, Value]
     key: str
     shares: str
-    """Key of the plan; points that share a plan have the same."""
+    """Key of the point's plan; all points with this key share the plan."""
     given: dict[str, Value]
-    """Options before keys such as `fabric.ranks` are moved into the specifications."""
+    """Options in which keys such as `fabric.ranks` are still separate from `fabric`."""
 
 
 def command_of(name: str) -> Command[Any, Any]:
-    """Returns the record of a command, whose module is loaded on first use."""
+    """Returns the record of a command, and imports its module on first use."""
     record: Command[Any, Any] = import_module(f"opticoll.commands.{name}").COMMAND
     return record
 
@@ -79,23 +79,23 @@ def options_of(command: str) -> dict[str, Option]:
 
 
 def parameters_of(command: str, options: Mapping[str, Value]) -> Any:
-    """Returns the parameters of a command from options.
+    """Converts options to the parameters of a command.
 
     Raises
     ------
     OpticollError
         An option is unknown or missing, or a value is invalid.
     """
-    known, kind = options_of(command), command_of(command).parameters
+    options_by_name, kind = options_of(command), command_of(command).parameters
     ungrouped: dict[str, Any] = {}
     grouped: dict[str, dict[str, Any]] = {}
-    for name, given in options.items():
-        if name not in known:
-            near = nearest(name, known)
+    for name, value in options.items():
+        if name not in options_by_name:
+            near = nearest(name, options_by_name)
             raise UsageError(f"`{command}` has no option `{name}`{near}")
-        option = known[name]
+        option = options_by_name[name]
         place = ungrouped if option.group is None else grouped.setdefault(option.group, {})
-        place[option.field] = option.value(given)
+        place[option.field] = option.value(value)
     for field in dataclasses.fields(kind):
         if field.name in grouped:
             group = typing.cast("Any", field.default)
@@ -113,7 +113,7 @@ def parameters_of(command: str, options: Mapping[str, Value]) -> Any:
 
 
 def composed(options: Mapping[str, Value]) -> dict[str, Value]:
-    """Returns the options, with keys such as `fabric.ranks` moved into the specifications."""
+    """Returns the options with keys such as `fabric.ranks` merged into the specifications."""
     whole = {name: value for name, value in options.items() if "." not in name}
     for name, value in options.items():
         place, dot, key = name.partition(".")
@@ -129,9 +129,9 @@ def with_option(specification: str, key: str, value: str) -> str:
     """Returns a specification `name:key=value,...` with an option added or replaced."""
     if is_yaml(specification):
         specification = to_medium(specification)
-    name, _, rest = specification.partition(":")
+    name, _, stated = specification.partition(":")
     parts: list[str] = []
-    for part in rest.split(",") if rest else []:
+    for part in stated.split(",") if stated else []:
         if "=" in part or not parts:
             parts.append(part)
         else:
@@ -144,15 +144,15 @@ def with_option(specification: str, key: str, value: str) -> str:
     return f"{name}:{','.join(parts)}"
 
 
-def command_line(command: str, given: Mapping[str, Value]) -> str:
-    """Returns the command line of a point, for a shell."""
-    return line(command, command_of(command).parameters, given)
+def command_line(command: str, options: Mapping[str, Value]) -> str:
+    """Returns a point's command line, quoted for a shell."""
+    return line(command, command_of(command).parameters, options)
 
 
 def points(study: Study) -> list[Point]:
     """Returns the points of a study in order.
 
-    A derived value or a condition does not apply to points that lack a name in it.
+    Conditions and derived values are skipped for points that lack one of their names.
 
     Raises
     ------
@@ -161,43 +161,43 @@ def points(study: Study) -> list[Point]:
     """
     for cached in (_digest, _with_content, _spelled, _module_digest):
         cached.cache_clear()
-    found: list[Point] = []
-    known: set[str] = set()
-    for given, replication in study.settings():
-        point = finished(study, given, len(found), replication, known)
+    all_points: list[Point] = []
+    used_names: set[str] = set()
+    for stated, replication in study.settings():
+        point = finished(study, stated, len(all_points), replication, used_names)
         if point is not None:
-            found.append(point)
+            all_points.append(point)
     if study.optimise is None or study.optimise.break_even is None:
         for expression in [*study.where, *study.derive.values()]:
             for name in expression.names:
-                if name not in known:
+                if name not in used_names:
                     raise UsageError(f"`{expression.text}`: no point has a `{name}`")
-    if not found:
+    if not all_points:
         raise UsageError("the conditions of the study leave no point")
-    return found
+    return all_points
 
 
 def finished(
-    study: Study, given: dict[str, Value], number: int, replication: int, known: set[str]
+    study: Study, stated: dict[str, Value], number: int, replication: int, used_names: set[str]
 ) -> Point | None:
-    """Returns the point of some options with derived ones, or None if a condition excludes it.
+    """Adds derived options, and returns the point; None if a condition excludes the point.
 
-    Names that the expressions used are added to `known`.
+    `used_names` collects the names that have a value in an expression.
     """
-    scope = Scope(given, known)
+    scope = Scope(stated, used_names)
     for name, expression in study.derive.items():
         with suppress(KeyError):
-            given[name] = as_text(expression.value(scope))
+            stated[name] = as_text(expression.value(scope))
     if not all(_concerns(condition, scope) for condition in study.where):
         return None
-    options = composed(given)
+    options = composed(stated)
     key, shares = key_of(study.command, options), _shares(study.command, options)
-    shown = {name: given[name] for name in study.axes if name in given}
-    return Point(number, replication, shown, options, key, shares, given)
+    shown = {name: stated[name] for name in study.axes if name in stated}
+    return Point(number, replication, shown, options, key, shares, stated)
 
 
 def _concerns(condition: Expression, scope: Scope) -> bool:
-    """Returns whether a condition holds for a point, or does not apply to it."""
+    """Returns whether a point satisfies a condition; True if the condition does not apply."""
     try:
         return condition.holds(scope)
     except KeyError:
@@ -205,13 +205,13 @@ def _concerns(condition: Expression, scope: Scope) -> bool:
 
 
 class Scope:
-    """Lookup of names in expressions: options, options of specifications, and values of the fabric.
+    """Values of names in expressions: options, options in specifications, and facts of the fabric.
 
-    Names that have a value are added to `known`.
+    `used_names` collects the names that have a value.
     """
 
-    def __init__(self, options: dict[str, Value], known: set[str]) -> None:
-        self._options, self._known = options, known
+    def __init__(self, options: dict[str, Value], used_names: set[str]) -> None:
+        self._options, self._known = options, used_names
 
     def __call__(self, name: str) -> Any:
         value = self._value(name)
@@ -232,12 +232,12 @@ class Scope:
 
 @lru_cache(maxsize=4096)
 def _fabric_values(specification: str) -> dict[str, Any]:
-    """Returns options, ranks and family of a fabric, or only options if it is incomplete."""
+    """Returns a fabric's options, ranks and family; for an incomplete fabric, only the options."""
     try:
         fabric = parse_fabric(specification)
     except OpticollError:
-        rest = specification.partition(":")[2]
-        pairs = (part.partition("=") for part in rest.split(","))
+        stated = specification.partition(":")[2]
+        pairs = (part.partition("=") for part in stated.split(","))
         return {key: value for key, equals, value in pairs if equals}
     options = {
         name: Quantity(option["value"] * _UNITS[option["unit"]][0], _UNITS[option["unit"]][1])
@@ -253,13 +253,14 @@ _UNITS = {
     "ps": (Fraction(1, 10**12), TIME),
     "B": (Fraction(1), SIZE),
 }
-"""Units of options of fabrics: bytes or seconds of one, and exponents."""
+"""Units of fabric options: their values in bytes and seconds, and the exponents of both."""
 
 
 def key_of(command: str, options: Mapping[str, Value]) -> str:
-    """Returns the key of a task: a digest of all inputs on which its result depends.
+    """Returns the key of a task: a digest of all inputs that can change its result.
 
-    Fabrics are written in full; files and user algorithms are represented by their content.
+    Fabrics are written with all options. The digest covers the content of files and user
+    algorithms.
     """
     task = {
         name: [_complete(name, item) for item in (value if isinstance(value, list) else [value])]
@@ -281,13 +282,13 @@ def _complete(name: str, value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _with_content(text: str) -> str:
-    """Returns a value, followed by a digest of the file if the value may name a file."""
+    """Appends a digest of the file's content to a value that may be the name of a file."""
     return f"{text} {_digest(text)}" if os.sep in text or Path(text).suffix else text
 
 
 @lru_cache(maxsize=4096)
 def _spelled(text: str) -> str:
-    """Returns the complete specification of a fabric, or the text if only some commands know it."""
+    """Returns the complete specification of a fabric, or the text and a digest of its file."""
     try:
         return parse_fabric(text).spec
     except OpticollError:
@@ -296,16 +297,16 @@ def _spelled(text: str) -> str:
 
 @cache
 def _module_digest(module: str) -> str:
-    """Returns a digest of the source of a module, or an empty text if the module is not found.
+    """Returns a digest of a module's source, or an empty text if the module is not found.
 
     Neither the module nor its packages are imported; only their folders are searched.
     """
     places, origin = [os.getcwd(), *sys.path], None
     for part in module.split("."):
-        found = PathFinder.find_spec(part, places)
-        if found is None:
+        spec = PathFinder.find_spec(part, places)
+        if spec is None:
             return ""
-        places, origin = list(found.submodule_search_locations or ()), found.origin
+        places, origin = list(spec.submodule_search_locations or ()), spec.origin
     return "" if origin is None else _digest(origin)
 
 
@@ -319,7 +320,7 @@ def _digest(path: str) -> str:
 
 
 def _shares(command: str, options: Mapping[str, Value]) -> str:
-    """Returns the key of the plan that a point shares with others, or an empty text."""
+    """Returns the key of the plan that a point shares with others; empty if it shares none."""
     record = command_of(command)
     if record.cache_key is None:
         return ""

@@ -1,6 +1,6 @@
 """Progress of a sweep: its rate and the remaining time.
 
->>> print(told(500, 1000, 100, 20.0))
+>>> print(to_line(500, 1000, 100, 20.0))
 500 of 1000 points, 5.0 points/s, 1 min 40 s left
 """
 
@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 
 
-def told(finished: int, points: int, computed: int, seconds: float) -> str:
-    """Returns a line on progress; `computed` of the finished points took `seconds` seconds."""
+def to_line(finished: int, points: int, computed: int, seconds: float) -> str:
+    """Returns a line on progress; `computed` of the `finished` points took `seconds` seconds."""
     line = f"{finished} of {points} points"
     if computed and seconds > 0:
         rate = computed / seconds
@@ -21,7 +21,7 @@ def told(finished: int, points: int, computed: int, seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Returns a time with its two greatest units."""
+    """Returns a duration in its two largest units, such as `1 min 40 s`."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.2g} s" if seconds < 10 else f"{whole} s"
@@ -31,7 +31,7 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Reporter of the progress of a sweep."""
+    """Reports the progress of a sweep by calling `update` with a text, the count and the total."""
 
     def __init__(self, update: Callable[[str, int, int], object]) -> None:
         self._update = update
@@ -44,5 +44,5 @@ class Progress:
         if self._before is None:
             self._before = finished
         now = time.monotonic()
-        self.line = line = told(finished, points, finished - self._before, now - self._started)
+        self.line = line = to_line(finished, points, finished - self._before, now - self._started)
         self._update(line, finished, points)

@@ -1,4 +1,4 @@
-"""Results of studies as one table: the axes of each point beside the columns of its rows.
+"""Results of studies as one table, with the axes of each point and the columns of its rows.
 
 >>> import pathlib, tempfile
 >>> from opticoll.study.store import Result
@@ -32,22 +32,24 @@ if TYPE_CHECKING:
 
 
 class ResultRow(Row):
-    """A row of a point of a study: the axes of the point and the columns of its command.
+    """Row of a study's table: the axes of a point and the columns that its command printed.
 
-    A point whose command prints several rows has as many; one that failed has one, with the error.
+    A point whose command printed several rows has several rows. A failed point has one row with the
+    error.
     """
 
     study: str = means("Name of the study")
     point: Count = means("Number of the point in the study, from 0")
     replication: Count = means("Number of the replication, from 0")
     command: str = means("Command line that computes the point alone")
-    error: str | None = means("Error of the point", absent="the point was computed")
+    error: str | None = means("Error of the point, if it failed", absent="the point was computed")
     found: str | None = means(
-        "Description of the point by the search", absent="the search did not select the point"
+        "Description of the point if a search found it",
+        absent="the search did not select the point",
     )
     cells: dict[str, Any] = means(
-        "Value of an axis, by its name, or column of the command's row; an axis that has the name "
-        "of a column is `axis_NAME`",
+        "Value of an axis, by name, or column of the command's row; an axis with the name of a "
+        "column is called `axis_NAME`",
         spread=True,
     )
 
@@ -83,7 +85,7 @@ class Results(Sequence[ResultRow]):
         return self._rows[place]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Returns the rows as a DataFrame of pandas.
+        """Returns the rows as a pandas DataFrame.
 
         Raises
         ------
@@ -96,9 +98,9 @@ class Results(Sequence[ResultRow]):
         return arrow_stream([plain(row) for row in self._rows], requested_schema)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Writes the figure with which a page of `opticoll report` shows the rows.
+        """Draws the rows as a page of `opticoll report` shows them, and writes the figure.
 
-        The file ends in `.svg`, `.png` or `.pdf`.
+        The name of the file ends in `.svg`, `.png` or `.pdf`.
 
         Raises
         ------
@@ -127,10 +129,11 @@ def table_of(
     unfinished: bool = False,
     tables: bool = False,
 ) -> Results:
-    """Returns the rows of studies in one store or several, such as those of shards.
+    """Returns the rows of studies from one store, or from several stores such as those of shards.
 
-    If several stores have the same point, the first result counts. Points without a result are left
-    out unless `unfinished` asks for them, and tables within rows unless `tables` does.
+    If several stores have the same point, the result of the first store counts. Points without a
+    result are included only with `unfinished`. Columns that contain tables are included only with
+    `tables`.
 
     Raises
     ------
@@ -139,7 +142,7 @@ def table_of(
     """
     paths = [stores] if isinstance(stores, str | os.PathLike) else list(stores)
     condition = None if where is None else Expression(where)
-    known: dict[tuple[str, int], StoredPoint] = {}
+    first_points: dict[tuple[str, int], StoredPoint] = {}
     records: dict[str, StudyRecord] = {}
     for path in paths:
         with Store.read(path) as store:
@@ -147,12 +150,12 @@ def table_of(
             records |= store_studies
             for point in store.results(study if study is None or study in store_studies else ""):
                 place = (point.study, point.number)
-                if place not in known or known[place].result is None:
-                    known[place] = point
+                if place not in first_points or first_points[place].result is None:
+                    first_points[place] = point
     if study is not None and study not in records:
         raise UsageError(f"there is no study `{study}`; there are {', '.join(records)}")
     places = list(records)
-    points = [value for value in known.values() if value.result is not None or unfinished]
+    points = [value for value in first_points.values() if value.result is not None or unfinished]
     points.sort(key=lambda point: (places.index(point.study), point.number))
     return _table(points, records, condition, tables)
 
@@ -163,7 +166,7 @@ def _table(
     condition: Expression | None,
     tables: bool,
 ) -> Results:
-    """Returns the rows of points; each has all columns, in the same order."""
+    """Returns the rows of points; every row has all columns, in the same order."""
     raw = [
         (point, row)
         for point in points
@@ -172,7 +175,7 @@ def _table(
     within = () if tables else _tables(records)
     in_rows = list(dict.fromkeys(name for _, row in raw for name in row or ()))
     in_rows = [name for name in in_rows if name not in within and name != "command"]
-    # In the order in which the commands declare them, whatever the points are.
+    # The order of the columns is the order in which the commands declare them.
     declared = dict.fromkeys(
         column.name for record in records.values() for column in _columns(record.command)
     )
@@ -217,7 +220,7 @@ def _error(point: StoredPoint) -> str | None:
 
 
 def _tables(records: dict[str, StudyRecord]) -> set[str]:
-    """Returns the names of columns that hold rows."""
+    """Returns the names of the columns that contain tables."""
     every = [column for record in records.values() for column in _columns(record.command)]
     rows = [
         column for column in every if isinstance(column.kind, type) and issubclass(column.kind, Row)
@@ -232,35 +235,35 @@ def _columns(command: str) -> Iterator[Column]:
 
 
 def with_unit(value: Any, unit: str) -> Any:
-    """Returns a number as a quantity, so that it compares with `1ms`, `4MiB` or `40Gb/s`."""
+    """Adds the unit to a number, so that it compares with `1ms`, `4MiB` or `40Gb/s`."""
     unit = unit.replace("bit", "b")
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return quantity(f"{value!r}{unit}") if unit in UNITS and number else value
 
 
 def units_of(command: str) -> dict[str, str]:
-    """Returns the units of the columns of a command by name."""
-    known = ((column.name, column.unit) for column in _columns(command))
-    return {name: unit.name for name, unit in known if unit is not None and unit.name}
+    """Returns the units of a command's columns, by name of the column."""
+    pairs = ((column.name, column.unit) for column in _columns(command))
+    return {name: unit.name for name, unit in pairs if unit is not None and unit.name}
 
 
 def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> tuple[bool, bool]:
-    """Returns whether a condition on columns holds, and whether all of its names have a value.
+    """Returns whether a condition on columns holds, and whether all of its names have values.
 
-    A condition does not hold if a value is missing.
+    A condition with a missing value does not hold.
     """
     missing: list[str] = []
 
     def value(name: str) -> Any:
         cells = dict(row)
         if name not in cells:
-            known = [cell for cell in cells if cell.rpartition(".")[2] == name]
-            if len(known) != 1:
-                text = "" if known else f"; a text stands in quotation marks: '{name}'"
+            matching = [cell for cell in cells if cell.rpartition(".")[2] == name]
+            if len(matching) != 1:
+                text = "" if matching else f"; a text stands in quotation marks: '{name}'"
                 raise UsageError(
                     f"--where: there is no column `{name}`{nearest(name, cells, text)}"
                 )
-            name = known[0]
+            name = matching[0]
         if cells[name] is None:
             missing.append(name)
         return with_unit(cells[name], units.get(name, ""))

@@ -1,4 +1,4 @@
-"""Sweep: computes the points of a study that a store lacks, and keeps results as they arrive.
+"""Sweep: computes the points of a study that a store lacks, and stores results as they arrive.
 
 >>> import pathlib, tempfile
 >>> from opticoll.study import document, engines
@@ -37,19 +37,19 @@ from opticoll.study.store import Result, Store, StudyRecord
 from opticoll.study.worker import Task
 
 BATCH_S = 0.5
-"""Seconds of work that a worker is given at a time, so that the cost of asking is small."""
+"""Seconds of work that a worker receives at a time, so that requests cost little time."""
 
 MAX_TASKS = 256
-"""Maximum number of tasks that a worker is given at a time."""
+"""Maximum number of tasks that a worker receives at a time."""
 
 KEEP_S = 0.05
-"""Seconds between two transactions, since many small transactions cost more than their content."""
+"""Minimum number of seconds between two transactions, since each transaction takes time."""
 
 OTHERS_S = 0.5
-"""Seconds between two looks at the claims of other sweeps."""
+"""Seconds between two checks of the claims of other sweeps."""
 
 HEARTBEAT_S = 10.0
-"""Seconds between two signs of life in the store."""
+"""Seconds between two signs of life that a sweep writes to the store."""
 
 Progress = Callable[[int, int], object]
 """Function called with the number of points that have a result, and the number of all points."""
@@ -57,14 +57,14 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class Shard:
-    """Part of a study that is computed on its own; parts are counted from 1."""
+    """Part of a study that one sweep computes: part `number` of `parts`, counted from 1."""
 
     number: int
     parts: int
 
     @staticmethod
     def read(text: str) -> Shard:
-        """Returns the shard of a text such as `2/5`; raises UsageError for other texts."""
+        """Reads a text such as `2/5` (part two of five); raises UsageError if it is invalid."""
         number, slash, parts = text.partition("/")
         whole = number.strip().isdecimal() and parts.strip().isdecimal()
         if not slash or not whole or not 1 <= int(number) <= int(parts):
@@ -72,7 +72,7 @@ class Shard:
         return Shard(int(number), int(parts))
 
     def of(self, points: Iterable[Point]) -> list[list[Point]]:
-        """Returns the groups of points that belong to this part."""
+        """Returns the groups of points that this part computes."""
         return groups(points)[self.number - 1 :: self.parts]
 
 
@@ -81,9 +81,10 @@ WHOLE = Shard(1, 1)
 
 @dataclass(frozen=True)
 class Done:
-    """Outcome of a sweep: numbers of points, of new and of earlier results, and of errors.
+    """Outcome of a sweep, as numbers of points, results and errors.
 
-    `plans` counts the groups that share a plan, `refuted` the rows whose plans are violated.
+    `plans` counts groups of points that share a plan. `computed` counts new results, and `before`
+    counts results of earlier sweeps. `refuted` counts rows whose plan violates a rule.
     """
 
     points: int
@@ -95,15 +96,15 @@ class Done:
 
 
 def groups(all_points: Iterable[Point]) -> list[list[Point]]:
-    """Returns groups of points that share a plan, by their first point; equal tasks once."""
+    """Groups points that share a plan, ordered by their first points; equal tasks are kept once."""
     shared: dict[str, list[Point]] = {}
-    for point in {each.key: each for each in all_points}.values():
+    for point in {group_point.key: group_point for group_point in all_points}.values():
         shared.setdefault(point.shares or point.key, []).append(point)
     return list(shared.values())
 
 
 def define(study: Study, store: Store, listed: Sequence[Point], text: str) -> None:
-    """Writes the points of a study, and the text of its file, to the store."""
+    """Writes the points of a study, and the `text` of its file, to the store."""
     command = study.command
     store.define(
         StudyRecord(study.study, command, study.axes, study.replications is not None, text),
@@ -131,14 +132,14 @@ def sweep(
     command: str = "",
     text: str = "",
 ) -> Done:
-    """Computes the points that the store does not have; `retry` repeats errors.
+    """Computes the points that the store lacks; `retry` also repeats tasks that failed.
 
-    The store keeps the `command` of the sweep and the `text` of the study's file.
+    The store records the `command` line of the sweep and the `text` of the study's file.
 
     Raises
     ------
     OpticollError
-        The study is wrong, or the store cannot be written. Points computed before are kept.
+        The study is invalid, or the store cannot be written. Results stored before remain.
     """
     if shard.parts > 1 and study.optimise is not None:
         raise UsageError("a study with `optimise` has no shards: each point depends on others")
@@ -176,7 +177,10 @@ def sweep(
 
 
 def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
-    """Yields the points of a study, or of each round of a search, and marks the findings."""
+    """Yields the points to compute in each round of a search, and stores the findings.
+
+    A study without a search has a single round.
+    """
     listed = points(study)
     if study.optimise is None:
         yield listed
@@ -185,10 +189,10 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
     search = rounds(study.optimise, candidates)
     units = units_of(study.command)
     proposed: list[Point] = []
-    kept: list[Point | None] = []
+    candidates_points: list[Point | None] = []
 
     def value_of(expression: Expression, place: int) -> Any:
-        point = kept[place]
+        point = candidates_points[place]
         row = None if point is None else verified_row(store.result(point.key))
         if point is None or row is None:
             return None
@@ -206,31 +210,31 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
         wanted = next(search)
         while True:
             new: list[Point] = []
-            for given in wanted:
+            for options in wanted:
                 number = len(proposed) + len(new)
-                point = finished(study, dict(given), number, 0, set())
-                kept.append(point)
+                point = finished(study, dict(options), number, 0, set())
+                candidates_points.append(point)
                 new += [] if point is None else [point]
             proposed += new
             yield new
             wanted = search.send(value_of)
     except StopIteration as end:
-        marks = [(kept[finding.place], finding) for finding in end.value]
+        marks = [(candidates_points[finding.place], finding) for finding in end.value]
         store.mark(
             study.study,
             [(point.number, _finding_text(point, finding)) for point, finding in marks if point],
         )
 
 
-def _finding_text(point: Point, found: Found) -> str:
-    """Returns a text on a search's finding, with the axes that the search does not name."""
-    axes = {name: as_text(value) for name, value in point.axes.items() if name not in found.names}
-    facts = [*found.told, *(f"{name} = {value}" for name, value in axes.items())]
-    return f"{found.what}: {', '.join(facts)}" if facts else found.what
+def _finding_text(point: Point, finding: Found) -> str:
+    """Describes a finding of a search, with the axes that the search itself does not name."""
+    axes = {name: as_text(value) for name, value in point.axes.items() if name not in finding.names}
+    facts = [*finding.told, *(f"{name} = {value}" for name, value in axes.items())]
+    return f"{finding.what}: {', '.join(facts)}" if facts else finding.what
 
 
 class _Work:
-    """Remaining tasks, and the measured time per task."""
+    """Tasks that remain to be computed, and the measured seconds per task."""
 
     def __init__(self, remaining: list[Point], store: Store, retry: bool) -> None:
         self._left = remaining[::-1]
@@ -243,7 +247,7 @@ class _Work:
         self.computed = self.there = 0
 
     def feed(self) -> Sequence[Task] | None:
-        """Returns the next tasks: about `BATCH_S` seconds of points, all sharing a plan."""
+        """Returns tasks that share a plan and take about `BATCH_S` seconds; None if none remain."""
         while self._left:
             first = self._left[-1]
             tasks: list[Point] = []
@@ -258,7 +262,7 @@ class _Work:
         return self._taken_over()
 
     def _taken_over(self) -> Sequence[Task] | None:
-        """Returns points that another sweep claimed, if that sweep has died."""
+        """Returns points that another sweep claimed before it died."""
         now = time.monotonic()
         if self._elsewhere and now - self._asked < OTHERS_S:
             return []
@@ -266,23 +270,23 @@ class _Work:
         keys = [point.key for point in self._elsewhere]
         free = set(self._store.claim(keys, retry=self._retry)) if keys else set()
         waiting = set(self._store.missing_of(keys, retry=self._retry))
-        taken = [point for point in self._elsewhere if point.key in free]
+        claimed = [point for point in self._elsewhere if point.key in free]
         self.there += sum(point.key not in waiting for point in self._elsewhere)
         self._elsewhere = [
             point for point in self._elsewhere if point.key in waiting and point.key not in free
         ]
-        if taken:
-            return [Task(point.key, point.options) for point in taken]
+        if claimed:
+            return [Task(point.key, point.options) for point in claimed]
         return [] if self._elsewhere else None
 
     def _most(self) -> int:
-        """Returns the number of tasks for one worker: 1 until the time per task is measured."""
+        """Returns the number of tasks per worker; 1 until a task has been timed."""
         if not self._measured:
             return 1
         return min(MAX_TASKS, 1 + int(BATCH_S * self._measured / max(1e-4, self._seconds)))
 
     def received(self, results: Sequence[Result]) -> None:
-        """Keeps results in transactions of `KEEP_S`, and gives a sign of life now and then."""
+        """Collects results and stores them every `KEEP_S` seconds; also renews the sign of life."""
         now = time.monotonic()
         self._fresh += results
         self.computed += len(results)

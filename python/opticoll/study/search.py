@@ -1,7 +1,7 @@
-"""Searches for points of a study that compute as few points as possible.
+"""Searches that find the best points of a study and compute only some of its points.
 
-A search goes by rounds: it receives the results of the points that it proposed and proposes
-further points, until it reports its findings. Each finding is a verified row of the store.
+A search works in rounds: it proposes points, receives their results, and proposes further points.
+At the end it reports its findings. Each finding is a verified row of the store.
 
     optimise: {cheapest: fabric.wavelengths, meets: time_s <= 1ms, for_each: [size]}
     optimise: {pareto: [fabric.wavelengths * ranks, time_s]}
@@ -13,8 +13,9 @@ further points, until it reports its findings. Each finding is a verified row of
       against: {fabric: "fat_tree:down=8x8,up=1x8"}
       axis_of: of
 
-`cheapest` computes points by increasing cost until a point meets all conditions, if costs depend
-on options alone. `break_even` halves the range of an axis at which the two sides change places.
+`cheapest` computes points by increasing cost until a point meets all conditions. This requires
+costs that depend on options alone. `break_even` bisects the range of an axis until it finds the
+value at which the faster of two alternatives becomes the slower one.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from opticoll.study.store import Result
 Value = Any
 
 CONCURRENT_POINTS = 8
-"""Number of points that a search by cost computes at the same time in all its groups."""
+"""Number of points that a search by cost proposes per round, in all groups together."""
 
 BREAK_EVEN_TOLERANCE = Fraction(1, 100)
-"""Relative width of an axis within which a break-even is found."""
+"""Relative width of the interval at which the search for a break-even ends."""
 
 UNVERIFIED_NOTE = "a side has no verified result"
 
@@ -61,18 +62,18 @@ def _names(value: object) -> list[str]:
 
 
 def _end(value: object) -> Quantity:
-    found = quantity(value)
-    if found is None or found.number <= 0:
+    end = quantity(value)
+    if end is None or end.number <= 0:
         raise ConfigError(f"`{value}` is not a number above 0")
-    return found
+    return end
 
 
 def _share(value: object) -> Fraction:
     percent = str(value).strip().removesuffix("%")
-    found = quantity(percent)
-    if found is None or found.unit != (0, 0) or not 0 < found.number < 100:
+    share = quantity(percent)
+    if share is None or share.unit != (0, 0) or not 0 < share.number < 100:
         raise ConfigError(f"`{value}` is not a share such as 1%")
-    return found.number / 100
+    return share.number / 100
 
 
 def _side(value: object) -> dict[str, Value]:
@@ -107,7 +108,7 @@ class Optimise:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Options of a point, and the lookup of names in them."""
+    """Options of a point, and `scope`, which returns the value of a name in expressions."""
 
     options: dict[str, Value]
     scope: Callable[[str], Any]
@@ -115,9 +116,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Found:
-    """Candidate that a search found, by its index among all proposed, and its description.
+    """Candidate that a search found: its index among all proposed candidates, and a description.
 
-    `told` holds its cost and the values in its conditions, `names` the axes among them.
+    `told` are its cost and the values in its conditions, as text. `names` are the axes in `told`.
     """
 
     place: int
@@ -127,14 +128,14 @@ class Found:
 
 
 ValueOf = Callable[[Expression, int], Any]
-"""Function from an expression and a candidate's index to a value, or None if unverified."""
+"""Function that returns an expression's value for a candidate's index, or None if unverified."""
 
 Rounds = Generator[list[dict[str, Value]], ValueOf, list[Found]]
-"""Generator that proposes options, receives all values so far, and returns findings."""
+"""Generator that yields options to compute, is sent a `ValueOf`, and returns the findings."""
 
 
 def renamed(value: object) -> object:
-    """Returns fields with names that Python allows: `start` and `end` for `from` and `to`."""
+    """Returns the fields of a search with `from` and `to` renamed to `start` and `end`."""
     names = {"from": "start", "to": "end"}
     if not isinstance(value, dict):
         return value
@@ -142,7 +143,7 @@ def renamed(value: object) -> object:
 
 
 def check(wanted: Optimise) -> Optimise:
-    """Returns the goal, checked to be single and complete; raises ConfigError."""
+    """Checks that a goal is complete and names one search; raises ConfigError otherwise."""
     kinds = [
         name for name in ("cheapest", "pareto", "break_even") if getattr(wanted, name) is not None
     ]
@@ -159,7 +160,7 @@ def check(wanted: Optimise) -> Optimise:
 
 
 def rounds(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
-    """Returns the rounds of a search among candidates; a break-even is sought for each one."""
+    """Returns the rounds of a search; `break_even` searches once for each candidate."""
     if wanted.break_even is not None:
         return _break_even(wanted, candidates)
     if wanted.pareto is not None:
@@ -169,7 +170,7 @@ def rounds(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
 
 
 def _groups(wanted: Optimise, candidates: Sequence[Candidate]) -> dict[tuple[str, ...], list[int]]:
-    """Returns the indices of candidates by the values of the names in `for_each`."""
+    """Groups the indices of candidates by the values of the names in `for_each`."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for place, candidate in enumerate(candidates):
         try:
@@ -191,41 +192,44 @@ def _number(value: Any, expression: Expression) -> Quantity | None:
 
 
 def _values(value_of: ValueOf, place: int, expressions: Sequence[Expression]) -> tuple[str, ...]:
-    """Returns expressions with their values for a candidate, such as `time_s = 1.5ms`, once."""
-    known = {expression.text: value_of(expression, place) for expression in expressions}
+    """Returns each expression with its value for the candidate at index `place`.
+
+    An example is `time_s = 1.5ms`. Equal texts are returned once.
+    """
+    by_text = {expression.text: value_of(expression, place) for expression in expressions}
     return tuple(
         f"{name} = {value.rounded() if isinstance(value, Quantity) else value}"
-        for name, value in known.items()
+        for name, value in by_text.items()
     )
 
 
 def _measures(conditions: Sequence[Expression]) -> list[Expression]:
-    """Returns the names in conditions, as expressions."""
+    """Returns the names in conditions, each as an expression."""
     return [Expression(name) for condition in conditions for name in condition.names]
 
 
 def _pareto(
     wanted: Optimise, axes: Sequence[Expression], candidates: Sequence[Candidate]
 ) -> Rounds:
-    """Searches for points that no other beats in one column without losing in the other."""
+    """Searches for the Pareto front: points that no other point beats in all `axes`."""
     value_of = yield [candidate.options for candidate in candidates]
-    found = []
+    findings = []
     for key, places in _groups(wanted, candidates).items():
         met = [place for place in places if _meets(wanted, value_of, place)]
         ends = {place: [_number(value_of(axis, place), axis) for axis in axes] for place in met}
-        known = [
+        candidates_met = [
             (first.number, second.number, place)
             for place, (first, second) in ends.items()
             if first is not None and second is not None
         ]
         least: Fraction | None = None
-        for _, second_number, place in sorted(known):
+        for _, second_number, place in sorted(candidates_met):
             if least is None or second_number < least:
                 least = second_number
                 values = _values(value_of, place, axes)
                 names = (*wanted.for_each, *(axis.text for axis in axes))
-                found.append(Found(place, f"Pareto front{_for(key)}", values, names))
-    return found
+                findings.append(Found(place, f"Pareto front{_for(key)}", values, names))
+    return findings
 
 
 def _meets(wanted: Optimise, value_of: ValueOf, place: int) -> bool:
@@ -233,7 +237,7 @@ def _meets(wanted: Optimise, value_of: ValueOf, place: int) -> bool:
 
 
 def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate]) -> Rounds:
-    """Searches for the point of least cost that meets all conditions, in each group."""
+    """Searches each group for the cheapest point that meets all conditions."""
     costs: list[Quantity | None] = []
     for candidate in candidates:
         try:
@@ -249,26 +253,26 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
     order: dict[int, int] = {}
     grouped = _groups(wanted, candidates)
     if any(known_cost is None for known_cost in costs):
-        # A cost that depends on results is known only when all points are computed.
+        # If a cost depends on results, all points must be computed first.
         value_of = yield [any_candidate.options for any_candidate in candidates]
-        found = []
+        findings = []
         for key, places in grouped.items():
             met = [place for place in places if _meets(wanted, value_of, place)]
             costs_of = {place: _number(value_of(cost, place), cost) for place in met}
-            known = [
+            costs_of_group = [
                 (value.number, place) for place, value in costs_of.items() if value is not None
             ]
-            if known:
-                found.append(cheapest(value_of, min(known)[1], key))
-        return found
+            if costs_of_group:
+                findings.append(cheapest(value_of, min(costs_of_group)[1], key))
+        return findings
 
     def by_cost(place: int) -> tuple[Fraction, int]:
-        known = costs[place]
-        assert known is not None
-        return known.number, place
+        cost_of_place = costs[place]
+        assert cost_of_place is not None
+        return cost_of_place.number, place
 
     untried = {key: sorted(places, key=by_cost, reverse=True) for key, places in grouped.items()}
-    found = []
+    findings = []
     while untried:
         share = max(1, CONCURRENT_POINTS // len(untried))
         proposed: dict[tuple[str, ...], list[int]] = {}
@@ -280,15 +284,15 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
         for key, places in proposed.items():
             met = [place for place in places if _meets(wanted, value_of, order[place])]
             if met:
-                found.append(cheapest(value_of, order[met[0]], key))
+                findings.append(cheapest(value_of, order[met[0]], key))
             if met or not untried[key]:
                 del untried[key]
-    return found
+    return findings
 
 
 @dataclass
 class _Bracket:
-    """Interval in which two sides change places, and the indices of the points at its ends."""
+    """Interval that contains the break-even value; `at_high` are the points at `high`."""
 
     options: dict[str, Value]
     name: str
@@ -299,7 +303,7 @@ class _Bracket:
     over: bool = False
 
     def middle(self, within: Fraction) -> Quantity | None:
-        """Returns the next value of the axis, or None if the interval is narrow enough."""
+        """Returns the next value to compute, or None if the interval is narrower than `within`."""
         low, high = self.low.number, self.high.number
         if self.low.unit == (0, 0) and low.denominator == 1 and high.denominator == 1:
             if high - low <= 1:
@@ -308,7 +312,7 @@ class _Bracket:
             return Quantity(min(max(middle, low + 1), high - 1))
         if high <= low * (1 + within):
             return None
-        # As many digits as distinguish the ends: the grain is at most a tenth of the tolerance.
+        # Keep enough digits to distinguish the ends: the grain is at most a tenth of the tolerance.
         root = Fraction(math.sqrt(low * high))
         grain = Fraction(10) ** math.floor(math.log10(root * within / 10))
         rounded = round(root / grain) * grain
@@ -316,7 +320,7 @@ class _Bracket:
 
 
 def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
-    """Searches for the value of an axis at which one side overtakes, for each candidate."""
+    """Searches for the value of an axis at which the faster alternative changes."""
     axis, column = wanted.break_even, wanted.column or Expression("time_s")
     assert axis is not None
     assert wanted.start is not None
@@ -335,13 +339,13 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
         return sides
 
     def leads(value_of: ValueOf, place: int) -> bool | None:
-        """Returns whether the first side is better, or None if a side has no verified row."""
+        """Returns whether the first alternative is better; None if a verified row is missing."""
         ours, theirs = (_number(value_of(column, at), column) for at in (place, place + 1))
         return None if ours is None or theirs is None else ours.number <= theirs.number
 
-    # The options of both sides stand in the study and are not repeated.
+    # The study states the options of both alternatives, so findings do not repeat them.
     names = (*wanted.for_each, axis, *wanted.of, *wanted.against)
-    found: list[Found] = []
+    findings: list[Found] = []
     value_of = yield [
         side
         for bracket in brackets
@@ -354,28 +358,28 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
         bracket.at_high = (4 * at + 2, 4 * at + 3)
         if bracket.lead is None or last is None:
             bracket.over = True
-            found.append(
+            findings.append(
                 Found(4 * at, f"no break-even{bracket.name}: {UNVERIFIED_NOTE}", (), names)
             )
         elif bracket.lead == last:
             bracket.over = True
             order = f"`of` is {'not worse' if last else 'worse'} than `against` at both ends"
-            found.append(Found(4 * at + 2, f"no break-even{bracket.name}: {order}", (), names))
+            findings.append(Found(4 * at + 2, f"no break-even{bracket.name}: {order}", (), names))
     count = 4 * len(brackets)
     while True:
-        asked = [
+        proposals = [
             (bracket, middle)
             for bracket in brackets
             if not bracket.over and (middle := bracket.middle(wanted.within)) is not None
         ]
-        if not asked:
+        if not proposals:
             break
-        value_of = yield [side for bracket, middle in asked for side in pair(bracket, middle)]
-        for bracket, middle in asked:
+        value_of = yield [side for bracket, middle in proposals for side in pair(bracket, middle)]
+        for bracket, middle in proposals:
             lead = leads(value_of, count)
             if lead is None:
                 bracket.over = True
-                found.append(
+                findings.append(
                     Found(count, f"no break-even{bracket.name}: {UNVERIFIED_NOTE}", (), names)
                 )
             elif lead == bracket.lead:
@@ -389,14 +393,14 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
         order = f"`of` is {'worse' if bracket.lead else 'not worse'} than `against`"
         ends = f"{order} from {axis} = {bracket.high.rounded()}, not yet at {bracket.low.rounded()}"
         sides = ("break-even", ends), ("the other side of the break-even", "")
-        for place, (what, where) in zip(bracket.at_high, sides, strict=True):
+        for place, (description, where) in zip(bracket.at_high, sides, strict=True):
             values = _values(value_of, place, [column])
             mentioned = (where, *values) if where else values
-            found.append(Found(place, f"{what}{bracket.name}", mentioned, names))
-    return found
+            findings.append(Found(place, f"{description}{bracket.name}", mentioned, names))
+    return findings
 
 
 def verified_row(result: Result | None) -> Mapping[str, Any] | None:
-    """Returns the first row of a result, or None without a row or with a violated plan."""
+    """Returns the first row of a result; None if it has no rows or a violated plan."""
     rows = None if result is None else result.rows
     return rows[0] if rows and rows[0].get("verified", True) else None

@@ -1,7 +1,7 @@
 """Store of studies: one SQLite file that several studies and sweeps may share.
 
-The key of a result is a digest of the whole task; a stored result is never computed
-again. Rows are added as they finish, each in a transaction. Readers may read meanwhile.
+The key of a result is a digest of the whole task, so no task is computed twice. Each row is added
+in a transaction of its own as soon as it is computed. Other processes may read meanwhile.
 
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "studies.sqlite"
@@ -37,19 +37,19 @@ from opticoll.study.build_digest import build
 T = TypeVar("T")
 
 LAYOUT_VERSION = 1
-"""Version of the layout of tables; a newer opticoll wrote a store with a greater version."""
+"""Version of the layout of tables; only a newer opticoll writes a greater version."""
 
 APPLICATION_ID = 0x6F70636C
 """Application identifier in SQLite files of opticoll: `opcl`."""
 
 WAIT_S = 60.0
-"""Seconds for which another process may hold the file."""
+"""Seconds to wait while another process locks the file."""
 
 ABSENT_S = 60.0
-"""Seconds without a sign of life after which the claims of a sweep are void."""
+"""Seconds without a sign of life after which the claims of a sweep become invalid."""
 
 MIN_COMPRESSED_LENGTH = 4096
-"""Number of characters of rows from which they are compressed."""
+"""Minimum number of characters of a result's rows for which they are compressed."""
 
 _LAYOUT = """
 CREATE TABLE runs (id INTEGER PRIMARY KEY, study TEXT, command TEXT, version TEXT, build TEXT,
@@ -75,9 +75,9 @@ INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
 
 @dataclass(frozen=True)
 class Result:
-    """Result of a task: its rows as JSON text, or an error, and its time.
+    """Result of a task: its rows as JSON text or an error, and the computing time in seconds.
 
-    `refuted` counts the rows whose plans are violated.
+    `refuted` is the number of rows whose plan violates a rule.
     """
 
     key: str
@@ -88,12 +88,11 @@ class Result:
 
     @staticmethod
     def of(key: str, rows: list[dict[str, Any]], seconds: float = 0.0) -> Result:
-        """Returns the result with some rows."""
         return Result(key, as_text(rows), None, seconds, refuted_in(rows))
 
     @property
     def rows(self) -> list[dict[str, Any]] | None:
-        """The rows, read from their text."""
+        """Rows, decoded from the JSON text."""
         if self.text is None:
             return None
         with _damaged(f"the result {self.key}"):
@@ -116,7 +115,7 @@ class StudyRecord:
 
 @dataclass(frozen=True)
 class StoredPoint:
-    """Point of a study, its command line, and its result (None if it is missing)."""
+    """Point of a study with its command line and its result; the result is None if missing."""
 
     study: str
     number: int
@@ -128,7 +127,7 @@ class StoredPoint:
 
 
 class Store:
-    """Open store; a context manager.
+    """Open store, which also works as a context manager.
 
     Raises
     ------
@@ -163,7 +162,8 @@ class Store:
         if not path.is_file():
             raise FileError(f"there is no store `{path}`")
         with _named(path):
-            # Without write permission no sweep can run beside it, so the file is read as it is.
+            # Without write permission no sweep can run meanwhile, so the file is opened as
+            # immutable.
             frozen = (
                 ""
                 if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
@@ -191,7 +191,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Notes the end of the sweep, and closes the file."""
+        """Notes the end of the sweep in the store, and closes the file."""
         with suppress(sqlite3.Error, FileError):
             self._end()
         self._connection.close()
@@ -228,14 +228,14 @@ class Store:
             return self._connection.execute(query, values).fetchone()
 
     def _every(self, query: str, *values: Any) -> Iterator[Any]:
-        """Yields the rows of a query, one after the other."""
+        """Yields the rows that an SQL query returns."""
         with _named(self.path):
             for row in self._connection.execute(query, values):  # noqa: UP028 - closes no cursor
                 yield row
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Wraps changes in a transaction, which is complete or not at all."""
+        """Wraps changes in a transaction: all changes are stored, or none."""
         with _named(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -247,7 +247,7 @@ class Store:
                 raise
 
     def begin(self, command: str, study: str) -> None:
-        """Notes the start of a sweep: study, command, build of opticoll, and machine."""
+        """Notes the start of a sweep, with its study, its command, build and machine."""
         now = time.time()
         values = (
             *(study, command, __version__, build(), sys.version.split()[0], platform.platform()),
@@ -272,7 +272,7 @@ class Store:
     def define(
         self, study: StudyRecord, points: Iterable[tuple[int, str, int, dict[str, Any], str]]
     ) -> None:
-        """Writes a study's points (number, key, replication, axes, command), replacing old ones."""
+        """Replaces a study's points: tuples of number, key, replication, axes and command line."""
         with self._changing():
             self._connection.execute(
                 "INSERT INTO studies VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
@@ -290,16 +290,16 @@ class Store:
                 ),
             )
 
-    def mark(self, study: str, found: Iterable[tuple[int, str]]) -> None:
-        """Notes the points that a search found, by number, and their descriptions."""
+    def mark(self, study: str, findings: Iterable[tuple[int, str]]) -> None:
+        """Stores the findings of a search: pairs of a point's number and a description."""
         with self._changing():
             self._connection.executemany(
                 "INSERT INTO found VALUES (?, ?, ?)",
-                ((study, number, what) for number, what in found),
+                ((study, number, description) for number, description in findings),
             )
 
     def found(self, study: str) -> list[tuple[int, str, str]]:
-        """Returns the findings of a search in order: number, command, description of points."""
+        """Returns the findings of a search as tuples: point number, command line, description."""
         query = (
             "SELECT points.number, points.command, what FROM found JOIN points "
             "ON points.study = found.study AND points.number = found.number "
@@ -308,16 +308,22 @@ class Store:
         return list(self._every(query, study))
 
     def missing(self, keys: Iterable[str], *, retry: bool = False) -> list[str]:
-        """Returns the keys without a result; with `retry` also those whose result is an error."""
-        known = {
+        """Returns the keys without a result.
+
+        With `retry`, keys whose result is an error count too.
+        """
+        finished = {
             key
             for key, error in self._every("SELECT key, error IS NOT NULL FROM results")
             if not (retry and error)
         }
-        return [key for key in keys if key not in known]
+        return [key for key in keys if key not in finished]
 
     def claim(self, keys: Sequence[str], *, retry: bool = False) -> list[str]:
-        """Claims and returns the keys without a result that no other running sweep has claimed."""
+        """Claims keys without a result for this sweep, and returns the claimed keys.
+
+        Keys that another running sweep has claimed are left out.
+        """
         host, now = socket.gethostname(), time.time()
         with self._changing():
             self._connection.execute("UPDATE runs SET seen = ? WHERE id = ?", (now, self._run))
@@ -336,23 +342,23 @@ class Store:
         return free
 
     def missing_of(self, keys: Sequence[str], *, retry: bool) -> list[str]:
-        """Returns the keys without a result, as `missing` does, faster for a few keys."""
+        """Returns the same keys as `missing`, but is faster if `keys` are few."""
         without = []
         for key in keys:
-            found = self._one("SELECT error IS NOT NULL FROM results WHERE key = ?", key)
-            if found is None or (retry and found[0]):
+            row = self._one("SELECT error IS NOT NULL FROM results WHERE key = ?", key)
+            if row is None or (retry and row[0]):
                 without.append(key)
         return without
 
     def seen(self) -> None:
-        """Gives a sign of life, so that others respect the claims of this sweep."""
+        """Stores the current time as this sweep's sign of life, which keeps its claims valid."""
         with self._changing():
             self._connection.execute(
                 "UPDATE runs SET seen = ? WHERE id = ?", (time.time(), self._run)
             )
 
     def keep(self, results: Iterable[Result]) -> None:
-        """Keeps results; an error never replaces rows."""
+        """Stores results; an error never replaces rows."""
         now = time.time()
         rows = [
             (
@@ -368,28 +374,28 @@ class Store:
 
     def result(self, key: str) -> Result | None:
         """Returns the result of a task, or None if it is missing."""
-        found = self._one("SELECT rows, error, seconds FROM results WHERE key = ?", key)
-        return None if found is None else self._result(key, *found)
+        row = self._one("SELECT rows, error, seconds FROM results WHERE key = ?", key)
+        return None if row is None else self._result(key, *row)
 
     def _result(self, key: str, packed: Any, *others: Any) -> Result:
         with _damaged(f"the store `{self.path}`"):
             return Result(key, _unpacked(packed), *others)
 
-    def merge(self, other: Store) -> int:
-        """Keeps the results of another store; returns their number."""
+    def merge(self, source: Store) -> int:
+        """Copies the results of another store into this store, and returns their number."""
         query = "SELECT key, rows, error, seconds, refuted FROM results"
-        rows = [other._result(*found) for found in other._every(query)]
+        rows = [source._result(*row) for row in source._every(query)]
         self.keep(rows)
         return len(rows)
 
     def seconds(self, keys: Iterable[str]) -> list[float]:
         """Returns the computing times of the tasks that have rows, in seconds."""
         query = "SELECT key, seconds FROM results WHERE error IS NULL"
-        known = dict(self._every(query))
-        return [known[key] for key in keys if key in known]
+        times = dict(self._every(query))
+        return [times[key] for key in keys if key in times]
 
     def studies(self) -> list[StudyRecord]:
-        """Returns all studies, in the order of their first sweeps."""
+        """Returns all studies, ordered by the start of their first sweep."""
         with _damaged(f"the store `{self.path}`"):
             return [
                 StudyRecord(name, command, _json(axes, list), bool(replicated), text)
@@ -399,12 +405,12 @@ class Store:
             ]
 
     def results(self, study: str | None = None) -> Iterator[StoredPoint]:
-        """Yields the points of a study in order, or those of all studies.
+        """Yields the points of one study in order, or of all studies if `study` is None.
 
         Raises
         ------
         UsageError
-            There is no such study.
+            The store has no study with this name.
         """
         names = [record.name for record in self.studies()]
         if study is not None and study not in names:
@@ -418,25 +424,28 @@ class Store:
         )
         for name in [study] if study is not None else names:
             for row in self._every(query, name):
-                number, replication, axes, command, key, rows, error, seconds, found = row
+                number, replication, axes, command, key, rows, error, seconds, finding = row
                 has_result = seconds is not None
                 result = self._result(key, rows, error, seconds) if has_result else None
                 with _damaged(f"the store `{self.path}`"):
                     point_axes = _json(axes, dict)
-                yield StoredPoint(name, number, replication, point_axes, command, result, found)
+                yield StoredPoint(name, number, replication, point_axes, command, result, finding)
 
     def tally(self, keys: Iterable[str]) -> tuple[int, int]:
-        """Returns the number of tasks with an error, and of rows with a violated plan."""
+        """Returns the numbers of tasks with an error and of rows with a violated plan."""
         query = (
             "SELECT key, error IS NOT NULL, refuted FROM results "
             "WHERE error IS NOT NULL OR refuted > 0"
         )
-        known = {key: marks for key, *marks in self._every(query)}
-        marks = [known[key] for key in keys if key in known]
+        marks_by_key = {key: marks for key, *marks in self._every(query)}
+        marks = [marks_by_key[key] for key in keys if key in marks_by_key]
         return sum(error for error, _ in marks), sum(refuted for _, refuted in marks)
 
     def runs(self) -> list[dict[str, Any]]:
-        """Returns the sweeps that wrote here: study, command, version, build, machine and times."""
+        """Returns the sweeps that wrote to the store.
+
+        Each sweep has its study, command, version, build, machine and times.
+        """
         names = (
             *("id", "study", "command", "version", "build", "python", "machine", "cores", "host"),
             *("process", "started", "seen", "ended"),
@@ -446,7 +455,7 @@ class Store:
 
 
 def _alive(run: tuple[str, int, float], this_host: str, now: float) -> bool:
-    """Returns whether a sweep still runs, by its host, process and last sign of life."""
+    """Returns whether a sweep still runs; `run` is its host, process and last sign of life."""
     host, process, seen = run
     if now - seen > ABSENT_S:
         return False
@@ -462,7 +471,6 @@ def _alive(run: tuple[str, int, float], this_host: str, now: float) -> bool:
 
 
 def as_text(rows: list[dict[str, Any]]) -> str:
-    """Returns rows as JSON text."""
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -472,7 +480,7 @@ def refuted_in(rows: list[dict[str, Any]]) -> int:
 
 
 def _packed(text: str | None) -> str | bytes | None:
-    """Returns a text, compressed if it is long."""
+    """Returns a text, compressed to bytes if it is long."""
     short = text is None or len(text) < MIN_COMPRESSED_LENGTH
     return text if short else zstandard.ZstdCompressor(3).compress(str(text).encode())
 
@@ -484,27 +492,27 @@ def _unpacked(packed: str | bytes | None) -> str | None:
 
 
 def _json(text: Any, kind: type[T]) -> T:
-    """Returns the content of a JSON text, checked to be of a kind."""
-    held = json.loads(text)
-    if not isinstance(held, kind):
+    """Decodes a JSON text, and checks that the content is of type `kind`."""
+    content = json.loads(text)
+    if not isinstance(content, kind):
         raise TypeError(f"`{text[:80]}` is not a {kind.__name__}")
-    return held
+    return content
 
 
 @contextmanager
-def _damaged(what: str) -> Iterator[None]:
-    """Turns decoding errors into errors on a damaged file."""
+def _damaged(noun: str) -> Iterator[None]:
+    """Turns decoding errors of stored values into a FileError on a damaged file."""
     try:
         yield
     except OpticollError:
         raise
     except (zstandard.ZstdError, ValueError, TypeError, RecursionError) as error:
-        raise FileError(f"{what} is damaged: {error}") from error
+        raise FileError(f"{noun} is damaged: {error}") from error
 
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Turns errors of SQLite into errors that name the file."""
+    """Turns errors of SQLite into FileErrors that name the store's file."""
     try:
         yield
     except UnicodeDecodeError as error:

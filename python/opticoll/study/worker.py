@@ -41,7 +41,7 @@ from opticoll.study.store import Result, as_text, refuted_in
 
 @dataclass(frozen=True)
 class Task:
-    """Task: its key, and the options of the command."""
+    """Task of a study: its key in the store, and the options of the command by name."""
 
     key: str
     options: dict[str, Value]
@@ -49,7 +49,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Solved(Result):
-    """Result, and whether the task failed at the memory limit."""
+    """Result of a task; `too_large` is True if the task failed at the memory limit."""
 
     too_large: bool = False
 
@@ -84,12 +84,14 @@ def solve(command: str, task: Task) -> Solved:
 def solve_all(
     command: str, tasks: Sequence[Task], memory: int | None, wanted: str | None = None
 ) -> list[Solved]:
-    """Computes tasks one after the other, for a worker of a cluster.
+    """Computes tasks one after another, in a worker of a cluster.
+
+    `memory` is the memory limit of a task in bytes. `wanted` is the digest of the required build.
 
     Raises
     ------
     UsageError
-        The build of opticoll on the worker is not `wanted`.
+        The worker has another build of opticoll than `wanted`.
     """
     if wanted is not None and wanted != build():
         raise UsageError(
@@ -117,14 +119,14 @@ def start() -> subprocess.Popen[str]:
 
 
 def message(command: str, tasks: Iterable[Task], memory: int | None) -> str:
-    """Returns the line that gives tasks to a worker."""
+    """Returns the JSON line that sends tasks to a worker; `memory` is the limit in bytes."""
     content = {"command": command, "memory": memory, "tasks": [vars(task) for task in tasks]}
     return json.dumps(content) + "\n"
 
 
 def main() -> None:
-    """Computes the tasks of standard input until it ends."""
-    # An interrupt at the terminal is meant for the sweep, which ends its workers.
+    """Computes the tasks that standard input lists, until the input ends."""
+    # An interrupt at the terminal is meant for the sweep. The sweep ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -139,12 +141,12 @@ def main() -> None:
                 answers.write("\n")
                 answers.flush()
             except BrokenPipeError:
-                # The sweep has gone; `_exit` prints nothing on the way out.
+                # The sweep has ended; `_exit` leaves without printing an error.
                 os._exit(0)
 
 
 def _asked(source: IO[str]) -> Iterator[dict[str, Any]]:
-    """Yields requests, read by a thread that ends the process at the end of the input."""
+    """Yields requests from a thread that ends the process when the input ends."""
     lines: queue.Queue[str] = queue.Queue()
 
     def read() -> None:

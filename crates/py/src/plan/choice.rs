@@ -1,13 +1,13 @@
-//! The candidates and reasons of a plan's choice.
+//! The candidates that a planner compared, and the reasons for its choice.
 
 use opticoll::planner::{CandidateResult, LeftOut};
 
-/// The name of a candidate, its slots, its time in picoseconds, and the reason why it was left out
-/// (empty if it was not).
+/// The name of a candidate, its number of slots, its time in picoseconds, and the reason why it was
+/// left out (empty if it was simulated).
 pub(crate) type CandidateRow = (String, u64, u64, String);
 
-/// The request for a plan, the candidates and the reasons of the choice; not part of the plan
-/// itself.
+/// The requested algorithm, the candidates and the reasons for the choice, which are not part of
+/// the plan.
 #[derive(Default)]
 pub(crate) struct Choice {
     pub(crate) asked: Option<String>,

@@ -1,4 +1,4 @@
-//! Methods of `Plan` that time the plan by simulators.
+//! Methods of `Plan` that simulate the plan.
 
 use opticoll::simulate;
 use opticoll::simulate::outcome;
@@ -14,7 +14,7 @@ use crate::packets::{expected_tuple, report};
 use crate::table::Outcome;
 
 impl Plan {
-    /// Returns the given size, or the plan's size if none is given.
+    /// Returns `size`, or the plan's size if `size` is `None`.
     pub(crate) fn size_or(&self, size: Option<Size>) -> PyResult<Bytes> {
         match (size, self.rows().size) {
             (Some(size), _) => size.bytes(),
@@ -25,8 +25,7 @@ impl Plan {
         }
     }
 
-    /// Returns the outcome of the simulation that chose the plan, if size and settings are the
-    /// same.
+    /// Returns the outcome of the simulation that chose the plan, if size and settings are equal.
     fn cached_outcome(&self, size: Bytes, settings: Option<Settings>) -> Option<&outcome::Outcome> {
         let timed = self.timed.as_deref().filter(|timed| timed.size == size);
         let has_settings = |timed: &&TimedChoice| timed.settings == present_settings(settings);
@@ -36,7 +35,7 @@ impl Plan {
 
 #[pymethods]
 impl Plan {
-    /// Times the plan by a simulator.
+    /// Simulates the plan, and returns its time and other results.
     ///
     /// Parameters
     /// ----------
@@ -47,7 +46,7 @@ impl Plan {
     ///     Callback of the packet simulator, called at intervals as `watch(events,
     ///     messages_delivered, time_ps)`.
     /// timeline : bool
-    ///     True to measure the table `timeline` with the packet simulator.
+    ///     True to record the load of links and buffers over time, with the packet simulator.
     /// settings
     ///     The simulator and its settings, as text: `simulator="packet"`, `policy="free"`,
     ///     `start="step"`. `opticoll list settings` lists all settings. By default the simulator is
@@ -103,8 +102,8 @@ impl Plan {
         .map(Outcome::from_core)
     }
 
-    /// Returns the work of the packet simulator before it starts: messages, chunks and an estimate
-    /// of the forwards by routers.
+    /// Returns the expected work of the packet simulator: the numbers of messages, of chunks, and
+    /// approximately of chunks that routers forward.
     ///
     /// Parameters
     /// ----------

@@ -1,4 +1,4 @@
-//! Methods of `Plan` that return transfers, as arrays and one by one.
+//! Methods of `Plan` that return transfers as arrays, or one transfer.
 
 use opticoll::plan::Lightpath;
 use pyo3::exceptions::PyIndexError;
@@ -11,20 +11,21 @@ use crate::table::notebook;
 
 #[pymethods]
 impl Plan {
-    /// Returns the transfers as NumPy arrays: a dictionary of columns, each of shape
-    /// `(len(plan),)`, in the order of the schedule.
+    /// Returns the transfers as NumPy arrays: a dictionary of columns, each with one entry per
+    /// transfer in the order of the schedule.
     ///
-    /// Other optical fabrics have other columns instead of direction, fibre and wavelength:
-    /// `Fabric.light_fields` names them. Electrical fabrics have none of these columns.
+    /// The columns direction, fibre and wavelength exist on a `wdm_ring`. Other optical fabrics
+    /// have the columns that `Fabric.light_fields` names. Electrical fabrics have none of these
+    /// columns.
     ///
     /// Columns
     /// -------
     /// chunk : uint32
-    ///     First chunk that the transfer moves, from 0 to `plan.collective.chunks` - 1.
+    ///     First chunk of the transfer, from 0 to `plan.collective.chunks` - 1.
     /// count : uint32
     ///     Number of consecutive chunks.
     /// source, destination : uint32
-    ///     Ranks, from 0 to `plan.fabric.ranks` - 1.
+    ///     Ranks that send and receive, from 0 to `plan.fabric.ranks` - 1.
     /// action : uint8
     ///     0: the destination stores a copy. 1: the destination reduces the chunks into its own.
     /// direction, fibre : uint8
@@ -40,7 +41,7 @@ impl Plan {
     /// Raises
     /// ------
     /// ScheduleError
-    ///     The plan has more than 2^26 transfers; `slot_columns` returns those of a single slot.
+    ///     The plan has more than 2^26 transfers; use `slot_columns` slot by slot.
     ///
     /// Examples
     /// --------
@@ -98,10 +99,9 @@ impl Plan {
     /// Returns the hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of
     /// equal length.
     ///
-    /// A transfer between nodes that share neither row nor column has two hops, through a relay. On
-    /// other fabrics the arrays are empty.
-    ///
-    /// The fields of the fabric's light (`Fabric.light_fields`) are further columns.
+    /// A transfer between nodes that share neither row nor column has two hops, over a relay. On
+    /// other fabrics the arrays are empty. The fields of the fabric's light (`Fabric.light_fields`)
+    /// are additional columns.
     ///
     /// Parameters
     /// ----------
@@ -134,7 +134,7 @@ impl Plan {
         columns::hop_columns(py, self.rows(), slot)
     }
 
-    /// Returns the source and the destination of a transfer: two ranks.
+    /// Returns the rank that sends a transfer, and the rank that receives it.
     ///
     /// Parameters
     /// ----------
@@ -161,10 +161,10 @@ impl Plan {
         Ok((moved.source, moved.destination))
     }
 
-    /// Returns the links that a transfer takes on an electrical fabric, in order; empty on other
-    /// fabrics.
+    /// Returns the links of a transfer's route on an electrical fabric, in order; an empty list on
+    /// other fabrics.
     ///
-    /// The links are those that the plan names, or else those of the fabric's route
+    /// If the plan names no route for the transfer, the result is the fabric's route
     /// (`Fabric.route`).
     ///
     /// Parameters

@@ -1,4 +1,4 @@
-//! Methods of `Plan` that the Python package implements: figures, exports, runs with bytes.
+//! Methods of `Plan` that Python code implements: figures, exports, and execution.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -7,20 +7,20 @@ use super::Plan;
 
 #[pymethods]
 impl Plan {
-    /// Draws the plan to a file or in matplotlib axes, by `opticoll.plot.plan`.
+    /// Draws the plan to a file or in matplotlib axes (see `opticoll.plot.plan`).
     ///
     /// Parameters
     /// ----------
     /// path : str or PathLike, optional
-    ///     The file; its suffix (svg, png or pdf) chooses the format.
+    ///     The file; its suffix (svg, png or pdf) determines the format.
     /// view : str, optional
-    ///     The view, such as `space_time` (default: the usual view of the fabric).
+    ///     The view, such as `space_time` (default: the fabric's default view).
     /// slot : int, optional
     ///     The slot, for views of one slot.
     /// size : int, optional
     ///     Size of the collective in bytes, for views of time.
     /// rank, chunk : int, optional
-    ///     The rank or the chunk whose trees the view `trees` draws.
+    ///     The rank or the chunk whose trees are drawn, for the view `trees`.
     /// ax : matplotlib.axes.Axes, optional
     ///     The axes in which the figure is drawn, instead of a file.
     ///
@@ -68,19 +68,19 @@ impl Plan {
     /// Writes the plan in the format of another program, such as MSCCL XML; `opticoll.write_plan`
     /// writes plan files.
     ///
-    /// A format that cannot express light and slots is accompanied by a plan file, such as
-    /// `ours.xml.plan`.
+    /// If the format cannot express light and slots, a plan file such as `ours.xml.plan` is written
+    /// as well.
     ///
     /// Parameters
     /// ----------
     /// path : str or PathLike
     ///     The file.
     /// format : str, optional
-    ///     The format, such as `msccl`; see `opticoll list formats` (default: by the ending of the
-    ///     file).
+    ///     The format, such as `msccl`; see `opticoll list formats` (default: the format of the
+    ///     file's ending).
     /// size : str or int, optional
-    ///     Size of the collective in bytes or with its unit, for formats that state bytes (default:
-    ///     the size for which the plan was made, or 4MiB).
+    ///     Size of the collective, in bytes or as text with a unit, for formats that contain bytes
+    ///     (default: the plan's size, or 4 MiB).
     ///
     /// Returns
     /// -------
@@ -116,26 +116,26 @@ impl Plan {
         exports.call_method1("export", (slf, path, format, size))
     }
 
-    /// Executes the plan with real bytes, and compares every byte with the definition of the
+    /// Executes the plan with real bytes, and compares every output byte with the definition of the
     /// collective.
     ///
-    /// The measured times are those of this machine; they are unrelated to the fabric.
+    /// The measured times are those of this machine, not of the fabric.
     ///
     /// Parameters
     /// ----------
     /// size : str or int, optional
-    ///     Size of the collective in bytes or with its unit; several sizes are separated by commas
-    ///     (default: 4MiB).
+    ///     Size of the collective, in bytes or as text with a unit; commas separate several sizes
+    ///     (default: 4 MiB).
     /// on : str
-    ///     Where the plan is executed: in this `process`, or in one process per rank by `mpi`.
+    ///     Place of execution: `process` for this process, or `mpi` for one MPI process per rank.
     /// type : str
     ///     Type of the elements, such as `float32`.
     /// operator : str
     ///     Operator that reductions apply: `sum`, `prod`, `min` or `max`.
     /// repetitions : int
-    ///     Number of repetitions, of which the mean time is reported.
+    ///     Number of repetitions; the reported time is their mean.
     /// time_limit : str
-    ///     Time without progress after which MPI processes are terminated.
+    ///     Time without progress after which MPI processes are stopped.
     ///
     /// Returns
     /// -------
@@ -145,7 +145,7 @@ impl Plan {
     /// Raises
     /// ------
     /// UsageError
-    ///     The plan violates a rule, or MPI is missing.
+    ///     The plan violates a rule, or MPI is not installed.
     ///
     /// Examples
     /// --------

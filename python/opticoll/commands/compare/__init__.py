@@ -1,7 +1,7 @@
-"""Comparison of algorithms on the same fabrics and sizes, under one policy and one simulator.
+"""Command `compare`: several algorithms on the same fabrics and sizes, with the same settings.
 
-A plan is built and verified once for each algorithm, number of ranks and number of wavelengths,
-and simulated for every size.
+A plan is built and verified once per algorithm, number of ranks and number of wavelengths, and
+simulated for every size.
 
 >>> import opticoll
 >>> rows = opticoll.compare("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring,optree:k=2").rows
@@ -49,7 +49,7 @@ from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.request import check_assignment, check_root
 from opticoll.inputs.scenarios import Scenario, read_scenario, to_scenario
-from opticoll.inputs.settings import Settings, given
+from opticoll.inputs.settings import Settings, set_settings
 from opticoll.inputs.user_algorithm import UserAlgorithm
 from opticoll.inputs.values import split_algorithms, split_counts, split_sizes, split_times
 from opticoll.names import (
@@ -79,20 +79,23 @@ class Compare(PartOptions):
     source: str = argument("Collective such as all_gather, or a scenario.yaml")
     fabric: FabricsOption = None
     algorithms: str | None = option(
-        "Algorithms compared with auto, such as ring,optree:k=5 (default: all that run "
-        "on the fabric)",
+        "Algorithms to compare with auto, such as ring,optree:k=5 (default: all that the fabric "
+        "supports)",
         name=["--algorithms", "--algorithm"],
     )
-    no_auto: bool = option("Only the algorithms, without auto", default=False, name="--no-auto")
+    no_auto: bool = option(
+        "Comparison of the algorithms only, without auto", default=False, name="--no-auto"
+    )
     size: SizeOption = None
     sizes: str | None = option(
-        "Sizes, such as 1KiB,4MiB, or 1KiB..1GiB in steps of four, with the end (default: --size)",
+        "Sizes, such as 1KiB,4MiB; in 1KiB..1GiB, each size is four times the previous one "
+        "(default: --size)",
         allow_leading_hyphen=True,
     )
     ranks: str | None = option("Ranks, such as 512,1024 (default: the fabric's)")
     wavelengths: str | None = option("Wavelengths per fibre: 32,64 (default: the fabric's)")
     reconfiguration: str | None = option(
-        "Times of reconfiguration, such as 10ns,1us or 10ns..10ms (default: the fabric's)"
+        "Reconfiguration times, such as 10ns,1us or 10ns..10ms (default: the fabric's)"
     )
     method: Any = METHOD
     wavelength: WavelengthOption = None
@@ -102,7 +105,7 @@ class Compare(PartOptions):
 
 @dataclass(frozen=True)
 class Refusal:
-    """An algorithm that does not run on a fabric, and why."""
+    """Algorithm that does not support a fabric, with the reason."""
 
     algorithm: str
     fabric: str
@@ -111,7 +114,7 @@ class Refusal:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Rows in the order: fabric, ranks, wavelengths, algorithm, size; and who refused."""
+    """Rows, ordered by fabric, ranks, wavelengths, algorithm and size, with the refusals."""
 
     rows: list[PlanRow] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -119,14 +122,14 @@ class Comparison:
     def plot(
         self, path: str | PathLike[str] | None = None, *, ax: "Axes | None" = None
     ) -> list[Path]:
-        """Draws the times over what varies, to a file or in axes of matplotlib.
+        """Draws the times over the sizes, or over other values, to a file or matplotlib axes.
 
-        Returns the files, several where there are many panels.
+        Returns the paths of the files; many panels are divided among several files.
 
         Raises
         ------
         PlotError
-            The suffix is unknown, the rows do not compare, or there are several panels for `ax`.
+            The suffix is unknown, the rows cannot be compared, or `ax` would need several panels.
         """
         from opticoll import plot
 
@@ -136,7 +139,7 @@ class Comparison:
         return arrow_stream([plain(row) for row in self.rows], requested_schema)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Returns the rows as a DataFrame of pandas, with a column for each field.
+        """Returns the rows as a pandas DataFrame with a column per field.
 
         Raises
         ------
@@ -155,12 +158,12 @@ class Comparison:
 
 
 def compute(parameters: Compare, watch: Watch) -> Iterator[PlanRow]:
-    """Compares the algorithms that the command line names.
+    """Compares the algorithms that a command line or a scenario file names.
 
     Raises
     ------
     OpticollError
-        As for `compare`; errors of a scenario name file, line and field.
+        Any reason that `opticoll.compare` lists; errors in a scenario file name file, line, field.
     """
     scenario = _scenario(parameters)
     refusals: list[Refusal] = []
@@ -172,7 +175,7 @@ def compute(parameters: Compare, watch: Watch) -> Iterator[PlanRow]:
 
 
 def _scenario(options: Compare) -> Scenario:
-    """Returns the comparison of a scenario file or of a collective; options override the file."""
+    """Returns the scenario of a file or of a collective; options replace values of the file."""
     if options.size is not None and options.sizes is not None:
         raise UsageError("--size and --sizes are both given; give one of them")
     check_assignment(
@@ -207,7 +210,7 @@ def _scenario(options: Compare) -> Scenario:
     if options.demand is not None and "sizes" not in fields:
         _, own_size = demands.to_demand(options.demand, scenario.fabrics[0].ranks)
         fields["sizes"] = scenario.sizes if own_size is None else [own_size]
-    settings = given(vars(options.method))
+    settings = set_settings(vars(options.method))
     overridden = frozenset([*fields, *settings])
     together: Settings = {**scenario.settings, **settings}
     return replace(scenario, **fields, settings=together, overridden=overridden)
@@ -216,19 +219,19 @@ def _scenario(options: Compare) -> Scenario:
 def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterator[PlanRow]:
     """Plans, verifies and simulates each algorithm for every size on every fabric.
 
-    `auto` is added unless the scenario excludes it. Without `algorithms`, all algorithms of the
-    collective run; on a WDM ring also striped over wavelengths that they leave unused. Those
-    that do not run on a fabric are added to the refusals. A named algorithm must run, and
-    runs once if it is named twice. On several fabrics, each gets the settings that its simulator
-    knows.
+    `auto` is added unless the scenario excludes it. A named algorithm must support the fabric; with
+    several fabrics, it must support at least one of them. Without named algorithms, all algorithms
+    of the collective are tried. On a WDM ring, they are also tried with striping over wavelengths
+    that they leave unused. Algorithms that do not support a fabric are appended to `refusals`. Each
+    fabric uses the settings that its simulator has.
 
     Raises
     ------
     OpticollError
-        A name is unknown, or a named algorithm does not run. The attribute `field` says which
-        field is at fault, such as `("algorithms", 2)`, where that is known.
+        A name is unknown, or a named algorithm does not support the fabric. If known, the attribute
+        `field` is the wrong field, such as `("algorithms", 2)`.
     UsageError
-        Nothing is left to compare.
+        No algorithm remains to compare.
     """
     if scenario.algorithms == [] or not scenario.sizes or not scenario.fabrics:
         raise UsageError("nothing to compare: give at least one algorithm, size and fabric")
@@ -263,7 +266,7 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
             elif scenario.algorithms is None and place is not None:
                 refusals += _unstriped(scenario, rows[-1])
         except OpticollError as error:
-            # On several fabrics, a named algorithm must run on at least one.
+            # With several fabrics, a named algorithm must support at least one of them.
             several = len(scenario.fabrics) > 1 and _is_known(scenario.collective, algorithm)
             optional = scenario.algorithms is None or place is None or several
             if optional and isinstance(error, AlgorithmError | SimulationError):
@@ -283,7 +286,7 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
 def _rows_at(
     scenario: Scenario, watch: Watch, fabric: str, size_bytes: int, algorithms: Sequence[str]
 ) -> Iterator[PlanRow]:
-    """Yields rows at a reconfiguration time between those that were asked for."""
+    """Yields rows at a further reconfiguration time, which `fabric` contains."""
     machine = Fabric(fabric)
     at = machine.options["reconfiguration"]["value"]
     label = f"break-even of {format_size(size_bytes)}: {human_time(int(at))} to reconfigure"
@@ -293,9 +296,9 @@ def _rows_at(
 
 
 def _leaves_wavelengths(scenario: Scenario, row: PlanRow) -> bool:
-    """Returns whether a plan without options leaves at least half of the wavelengths unused."""
-    used, known = row.wavelengths_used or 0, row.wavelengths or 0
-    return _may_stripe(scenario, row) and 2 * used <= known
+    """Returns whether a plan without options uses at most half of the wavelengths."""
+    used, available = row.wavelengths_used or 0, row.wavelengths or 0
+    return _may_stripe(scenario, row) and 2 * used <= available
 
 
 def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
@@ -309,17 +312,17 @@ def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
 
 def _unstriped(scenario: Scenario, row: PlanRow) -> list[Refusal]:
     """Returns the refusal of striping if less than half of the wavelengths are unused."""
-    used, known = row.wavelengths_used, row.wavelengths
-    if not _may_stripe(scenario, row) or used == known or row.chosen != row.algorithm:
+    used, available = row.wavelengths_used, row.wavelengths
+    if not _may_stripe(scenario, row) or used == available or row.chosen != row.algorithm:
         return []
-    reason = f"the plan without stripes uses {used} of {known} wavelengths, more than half"
+    reason = f"the plan without stripes uses {used} of {available} wavelengths, more than half"
     return [Refusal(f"{row.algorithm}{STRIPED}", row.fabric, reason)]
 
 
 def _check_ran(
     kind: str, algorithm: str | UserAlgorithm, rows: list[PlanRow], refusals: list[Refusal]
 ) -> None:
-    """Refuses a named algorithm that ran on none of several fabrics."""
+    """Raises an error for a named algorithm that none of several fabrics supports."""
     named = _named(kind, algorithm)
     name = named if isinstance(named, str) else user_algorithm.name_of(named)
     reasons = [refusal for refusal in refusals if refusal.algorithm == name]
@@ -334,16 +337,16 @@ def _rows(
     sizes_bytes: list[int],
     watch: Watch,
 ) -> Iterator[PlanRow]:
-    """Yields the rows of one plan, which is verified once and simulated for each size."""
+    """Verifies one plan, simulates it for each size, and yields the rows."""
     settings = settings_on(ring, scenario.fabrics, scenario.settings)
     demand = None
     if scenario.demand is not None:
-        made, _ = demands.to_demand(scenario.demand, ring.ranks)
-        asked = [
-            demands.checked_demand(scenario.collective, made, ring.ranks, size_bytes)
+        full_demand, _ = demands.to_demand(scenario.demand, ring.ranks)
+        stated = [
+            demands.checked_demand(scenario.collective, full_demand, ring.ranks, size_bytes)
             for size_bytes in sizes_bytes
         ]
-        demand, sizes_bytes = asked[0][0], [size_bytes for _, size_bytes in asked]
+        demand, sizes_bytes = stated[0][0], [size_bytes for _, size_bytes in stated]
     plan = opticoll.plan(
         scenario.collective,
         ring,
@@ -379,13 +382,13 @@ def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings
 
 
 def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) -> list[list[int]]:
-    """Returns groups of sizes that share a plan: all, unless the algorithm plans for each size."""
+    """Groups sizes that share a plan: all sizes, unless the algorithm plans for each size."""
     alone = isinstance(algorithm, str) and plans_by_size(algorithm)
     return [[size] for size in sizes_bytes] if alone else [sizes_bytes]
 
 
 def _machines(fabric: Fabric, scenario: Scenario) -> Iterator[Fabric]:
-    """Yields the fabric with every combination of ranks, wavelengths and reconfiguration times."""
+    """Yields the fabric with each combination of ranks, wavelengths and reconfiguration times."""
     machines = [fabric]
     for name in ("ranks", "wavelengths", "reconfiguration"):
         values = getattr(scenario, name)
@@ -407,7 +410,7 @@ def _changed(fabric: Fabric, option: str, value: int | str, place: int) -> Fabri
 
 
 def _algorithms(scenario: Scenario, fabric: Fabric) -> dict[str | UserAlgorithm, int | None]:
-    """Returns the algorithms and `auto`, each with the index at which it was first given."""
+    """Returns the algorithms to compare, with `auto`; the value is the first index in the list."""
     kind, algorithms = scenario.collective, scenario.algorithms
     if algorithms is None:
         names = algorithm_names(kind, fabric.family)
@@ -433,7 +436,7 @@ def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
 
 
 def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
-    """Returns whether an algorithm is a user algorithm or has a record."""
+    """Returns whether an algorithm has a record or is a user's function."""
     if not isinstance(algorithm, str) or user_algorithm.is_user_algorithm(algorithm):
         return True
     if "<" in algorithm:
@@ -442,7 +445,7 @@ def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
 
 
 def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int, ...]:
-    """Returns the field of a scenario at which an error points, or an empty place."""
+    """Returns the path to the field of a scenario that an error concerns, or an empty path."""
     setting = getattr(error, "setting", None)
     if setting is not None:
         return (setting,)
@@ -459,7 +462,10 @@ def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int,
 
 
 def _text(parameters: Any, rows: list[PlanRow]) -> str:
-    """Returns a table for each fabric and size; rows over reconfiguration times share a table."""
+    """Returns a table per fabric and size.
+
+    Rows with several reconfiguration times share a table.
+    """
     of_times, others = break_even.apart(rows)
     tables = [reconfiguration_table(rows_of_fabric) for rows_of_fabric in of_times]
     differ = parameters.demand is not None and any("--demand" in str(row.command) for row in rows)
@@ -468,14 +474,14 @@ def _text(parameters: Any, rows: list[PlanRow]) -> str:
 
 
 def _left_out(refusal: Refusal) -> str:
-    """Returns a note on an algorithm that was left out, with the reason."""
+    """Returns a note on an algorithm that was left out, and the reason."""
     name = f"`{refusal.algorithm}`"
     named = refusal.reason.startswith(f"{name} ")
     return f"left out: {refusal.reason}" if named else f"left out: {name}: {refusal.reason}"
 
 
 def _draw(parameters: Any, rows: list[PlanRow], path: Path) -> list[Path]:
-    """Draws rows and returns the files; many panels take several files."""
+    """Draws the rows, and returns the paths of the figures."""
     from opticoll import plot
 
     return plot.comparison(rows, path)

@@ -1,6 +1,6 @@
-"""Tables of a comparison: one for each fabric and size, and the fastest plan on each fabric.
+"""Tables of a comparison: one per fabric and size, and one of the fastest plan on each fabric.
 
-Rows over reconfiguration times share one table, with the fastest plan at each time.
+Rows with several reconfiguration times share a table with the fastest plan at each time.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from opticoll.outputs.verification import verdict
 
 
 def comparison_table(rows: Sequence[PlanRow]) -> str:
-    """Returns a table for each fabric and size, with each time's ratio to the best.
+    """Returns a table per fabric and size, in which each time has its ratio to the shortest time.
 
-    For a size on several fabrics, a table of the fastest algorithm on each of them follows.
+    If several fabrics have the same size, a table of the fastest algorithm on each fabric follows.
     """
     tables = []
     sizes = size_names(row.size_bytes for row in rows)
     for group in _groups(rows):
         first = group[0]
-        # A violated plan cannot win.
-        best = min((row.time_ps for row in group if row.verified), default=None)
+        # A plan that violates a rule cannot win.
+        shortest_ps = min((row.time_ps for row in group if row.verified), default=None)
         cells = [
             [
                 row.algorithm,
@@ -47,7 +47,7 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
                 human_time(row.time_ps),
                 "-" if row.algorithm_bandwidth is None else f"{row.algorithm_bandwidth:.4g}",
                 _bus(row),
-                _ratio(row, best),
+                _ratio(row, shortest_ps),
                 "yes" if row.verified else verdict(row.violations),
             ]
             for row in group
@@ -69,12 +69,12 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
         title += f" of {fabric_text(first.fabric)}"
         title += f", {format_rate(first.injection_bandwidth)} per rank"
         if first.wavelengths is None:
-            kept = [0, 1, 5, 6, 7, 8, 9]
+            columns_shown = [0, 1, 5, 6, 7, 8, 9]
             cells = [
-                [*(cell[index] for index in kept), row.bottleneck or "-"]
+                [*(cell[index] for index in columns_shown), row.bottleneck or "-"]
                 for cell, row in zip(cells, group, strict=True)
             ]
-            heading = [*(heading[index] for index in kept), "bottleneck"]
+            heading = [*(heading[index] for index in columns_shown), "bottleneck"]
             tables.append(f"{title}\n{align(cells, heading, right=range(1, 6))}")
         else:
             tables.append(f"{title}\n{align(cells, heading, right=range(1, 9))}")
@@ -95,7 +95,7 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
 
 
 def _equals(auto: PlanRow, group: Sequence[PlanRow]) -> str:
-    """Returns the rows whose plan `auto` chose, or whose steps and time are the same, as text."""
+    """Returns the plans that `auto` chose, or that have the same steps and time as `auto`."""
     others = [row for row in group if row is not auto and row.verified]
     equal = [row.algorithm for row in others if row.chosen == auto.chosen]
     if auto.chosen in equal:
@@ -123,18 +123,18 @@ def conditions(row: PlanRow) -> list[str]:
 
 
 def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
-    """Returns, for each size on several fabrics, a table of the fastest plan on each fabric."""
+    """Returns, per size on several fabrics, a table of the fastest plan on each fabric."""
     labels = fabric_labels(row.fabric for row in rows)
     sizes: dict[int, dict[str, PlanRow]] = {}
     for row in rows:
-        best = sizes.setdefault(row.size_bytes, {})
-        known = best.get(row.fabric)
-        if row.verified and (known is None or row.time_ps < known["time_ps"]):
-            best[row.fabric] = row
+        fastest_of = sizes.setdefault(row.size_bytes, {})
+        fastest_so_far = fastest_of.get(row.fabric)
+        if row.verified and (fastest_so_far is None or row.time_ps < fastest_so_far["time_ps"]):
+            fastest_of[row.fabric] = row
     tables = []
     names = size_names(sizes)
-    for size_bytes, best in sizes.items():
-        group = list(best.values())
+    for size_bytes, fastest_of in sizes.items():
+        group = list(fastest_of.values())
         if len(group) < 2:
             continue
         least = min(row.time_ps for row in group)
@@ -161,7 +161,7 @@ def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
 
 
 def _leads_by_size(rows: Sequence[PlanRow]) -> list[str]:
-    """Returns, for each fabric with several sizes, a table of the leading kinds of plan by size."""
+    """Returns, per fabric with several sizes, a table of the fastest kind of plan by size."""
     fabrics: dict[str, list[PlanRow]] = {}
     for row in rows:
         fabrics.setdefault(row.fabric, []).append(row)
@@ -195,15 +195,15 @@ def _bus(row: Mapping[str, Any]) -> str:
     return "-" if row["bus_bandwidth"] is None else f"{row['bus_bandwidth']:.4g}"
 
 
-def _ratio(row: PlanRow, best: int | None) -> str:
-    """Returns the time as a multiple of the best, or `-` without a valid time."""
-    if best is None or not row.verified:
+def _ratio(row: PlanRow, shortest_ps: int | None) -> str:
+    """Returns the ratio of a time to the shortest time; `-` if there is no valid time."""
+    if shortest_ps is None or not row.verified:
         return "-"
-    return f"{row.time_ps / best:.2f}" if best else "1.00" if not row.time_ps else "-"
+    return f"{row.time_ps / shortest_ps:.2f}" if shortest_ps else "1.00" if not row.time_ps else "-"
 
 
 def _groups(rows: Sequence[PlanRow]) -> list[list[PlanRow]]:
-    """Returns rows grouped by fabric and size, in order of first appearance."""
+    """Groups rows by fabric and size, in the order of first appearance."""
     groups: dict[tuple[str, int], list[PlanRow]] = {}
     for row in rows:
         groups.setdefault((row.fabric, row.size_bytes), []).append(row)
@@ -211,7 +211,7 @@ def _groups(rows: Sequence[PlanRow]) -> list[list[PlanRow]]:
 
 
 def reconfiguration_table(rows: Sequence[PlanRow]) -> str:
-    """Returns the fastest plan at each reconfiguration time, and the leaders' ranges, as text."""
+    """Returns a table of the fastest plan at each reconfiguration time, with ranges of times."""
     leading = break_even.leads(rows)
     first = rows[0]
     size = f"{size_names([first.size_bytes])[first.size_bytes]} ({first.size_convention})"
@@ -253,7 +253,7 @@ def _over_bound(row: Mapping[str, Any]) -> str:
 
 
 def _changes(leading: Sequence[Lead]) -> list[Lead]:
-    """Returns the first lead of each plan (kind, number of reconfigurations) and the last lead."""
+    """Returns the winners at which kind or reconfigurations change, and the last winner."""
 
     pairs = pairwise(leading)
     first = [leading[0], *(now for before, now in pairs if before.plan != now.plan)]

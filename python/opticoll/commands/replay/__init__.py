@@ -1,4 +1,4 @@
-"""Replays of traced MPI programs over networks: times of calls, ranks and lightpaths.
+"""Command `replay`: traced MPI programs on networks, with the times of calls and ranks.
 
 >>> import opticoll, pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "hello.csv"
@@ -28,7 +28,7 @@ from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
 from opticoll.inputs.fabric_files import to_medium
-from opticoll.inputs.settings import Settings, given
+from opticoll.inputs.settings import Settings, set_settings
 from opticoll.inputs.values import to_bytes
 from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
 from opticoll.outputs.fabric_names import fabric_text
@@ -72,13 +72,13 @@ __all__ = [
 ]
 
 MODELS = ("zero", "hockney", "loggp", "lightpath_grid")
-"""Networks that are formulas of the time of a message, in addition to fabrics."""
+"""Networks that consist of a formula for the time of a message; others are fabrics."""
 
 MAX_COLLECTIVES = 12
-"""Maximum number of lines on collectives in text."""
+"""Maximum number of lines on collectives in the text output."""
 
 MAX_RANKS = 64
-"""Maximum number of ranks in text."""
+"""Maximum number of ranks in the text output."""
 
 MAX_TERM = 2**32 - 1
 
@@ -89,7 +89,7 @@ class Parameters:
 
     trace: Trace | str | os.PathLike[str] = argument(
         "Trace: event table (.csv, .parquet), OTF2 archive, GOAL (text, binary), "
-        "time-independent trace or Chakra (.et, one a rank); also compressed (.zst)",
+        "time-independent trace or Chakra (one .et per rank); may be compressed (.zst)",
         converter=text,
     )
     fabric: str = option(
@@ -103,8 +103,8 @@ class Parameters:
         name="--collective",
     )
     cpu_factor: str = option(
-        "Factor on the time of local work, such as 1/3; for some ranks other factors, such as "
-        "1,3=1.5,8-15=2",
+        "Factor on the time of local work, such as 1/3; ranks may have factors of their own, "
+        "such as 1,3=1.5,8-15=2",
         default="1",
     )
     eager: str = option(
@@ -114,7 +114,8 @@ class Parameters:
         group=FURTHER,
     )
     end_overhead: str | None = option(
-        "Overhead of each message sent and received, such as 500ns (default: 0s)", group=FURTHER
+        "CPU time per message, for the sender and for the receiver, such as 500ns (default: 0s)",
+        group=FURTHER,
     )
     operations_per_second: int | None = count(
         "Operations per second, for time-independent traces (default: 1000000000)",
@@ -124,8 +125,8 @@ class Parameters:
     )
     method: Any = REPLAY
     bursts: str | None = option(
-        "Settings of background bursts, among which messages request lightpaths, such as "
-        "offered_load=0.4,ports=2 (default: none)"
+        "Settings of bursts, such as offered_load=0.4,ports=2; messages then request lightpaths "
+        "of a burst-switched network (default: none)"
     )
     timeline: bool = option(default=False, parse=False)
     per: Literal["call", "rank"] = option("Table by call or rank", default="call")
@@ -143,13 +144,13 @@ class CallRow(Row, core="replay.kinds"):
 
 
 class ReplayRankRow(Row, core="replay.ranks"):
-    """A rank: its end, its local work, its time in calls and in setting up lightpaths."""
+    """A rank: the end, and the time of local work, of calls and of setups of lightpaths."""
 
     rank: Count = means("Rank")
     finish_s: Seconds = means(heading="ends")
     compute_s: Seconds = means(heading="local work")
     calls_s: Seconds = means(heading="in calls")
-    setup_s: Seconds = means(heading="of that setting up")
+    setup_s: Seconds = means(heading="Part of this time that is for setup")
     messages: Count
     bytes: Bytes
 
@@ -162,15 +163,15 @@ class LightpathSetupsRow(Row, core="requests"):
         "Time for setup and teardown, summed over ranks; on a ring, over messages"
     )
     waited: Count | None = means(
-        "Number of messages and planned collectives that waited for lightpaths",
+        "Number of messages and planned collectives that waited for a lightpath",
         absent="waiting is not simulated",
     )
     waiting_s: Seconds | None = means(absent="waiting is not simulated")
     max_simultaneous: Count | None = means(absent="waiting is not simulated")
-    blocked: Count | None = means(absent="the fabric is not a network of bursts")
-    bursts: Count | None = means(absent="the fabric is not a network of bursts")
+    blocked: Count | None = means(absent="the fabric is not a burst-switched network")
+    bursts: Count | None = means(absent="the fabric is not a burst-switched network")
     burst_loss: Fraction | None = means(
-        "Share of these bursts that was lost", absent="there are no bursts"
+        "Share of the background bursts that were lost", absent="there are no bursts"
     )
 
 
@@ -180,8 +181,8 @@ class CollectiveRow(Row, core="replay.collectives"):
     collective: str
     ranks: Positive
     size_bytes: Bytes | None = means(
-        "Size that the algorithm was chosen for: the collective's own, or the next power of two "
-        "in a program of more than 64 kinds and sizes of collectives",
+        "Size for which the algorithm was chosen: the collective's size; for programs with more "
+        "than 64 kinds and sizes of collectives, the next power of two",
         absent="the algorithm does not depend on the size",
     )
     algorithm: str
@@ -197,43 +198,46 @@ class ReplayRow(Row, core="replay"):
         " with options"
     )
     injection_bandwidth: BitsPerSecond | None = means(
-        INJECTION, absent="cost models and networks of bursts"
+        INJECTION, absent="the network is a cost model or a burst-switched network"
     )
     fabric_latency_s: Seconds | None = means(
-        FABRIC_LATENCY, absent="cost models and networks of bursts"
+        FABRIC_LATENCY, absent="the network is a cost model or a burst-switched network"
     )
-    simulator: str = means("Simulator of the fabric; of another network, its name")
+    simulator: str = means("Simulator of the fabric, or name of the cost model")
     settings: dict[str, str] = means("Settings of the simulator, as given")
     collectives: list[CollectiveRow] = means(
-        "Algorithms of collectives, for each number of ranks and size planned for"
+        "Algorithms of collectives, by number of ranks and size"
     )
     transport: str = means("Transport of collectives and messages over the network")
     cpu_factor: str = means(
-        "Factor of local work, as a fraction; then those of some ranks, such as 1,3=3/2,8-15=2"
+        "Factor on the time of local work, as a fraction; then factors of some ranks, such as "
+        "1,3=3/2,8-15=2"
     )
     eager: str = means(
-        "Largest message that leaves before its receive has begun: all, none or a size"
+        "Largest message that is sent before its receive is posted: all, none or a size"
     )
-    overhead_s: Seconds = means("Time that a rank spends on each message sent and received")
+    overhead_s: Seconds = means("CPU time of a rank for each message that it sends or receives")
     ranks: Positive = means("Number of ranks of the trace")
-    trace_events: Count = means("Number of calls of the trace; of GOAL and Chakra, nodes")
+    trace_events: Count = means(
+        "Number of calls in the trace; for GOAL and Chakra, number of nodes"
+    )
     time_s: Seconds = means("Execution time: from the start to the end of the last rank")
-    time_ps: Picoseconds = means("The same time, exact")
+    time_ps: Picoseconds = means("Exact value of the time, in picoseconds")
     compute_s: Seconds = means("Scaled local work of the rank with the most local work")
-    messages: Count = means("Number of messages sent, those of collectives included")
+    messages: Count = means("Number of messages sent, including messages of collectives")
     bytes: Bytes = means("Number of bytes of these messages")
     events: Count
     busiest_link: str | None = means(
-        "Link of an electrical fabric that is used most",
-        absent="there are no electrical links, or none is used",
+        "Electrical link with the highest utilisation",
+        absent="no electrical link is used",
     )
     busiest_link_utilisation: Number | None = means(
-        "Share of that link's rate that is used over the whole time",
-        absent="there are no electrical links, or none is used",
+        "Utilisation of that link over the whole time",
+        absent="no electrical link is used",
     )
     lightpath_setups: LightpathSetupsRow | None = means(
         "Number and time of the setups of lightpaths",
-        absent="there is no light, or the program sets up none",
+        absent="the program sets up no lightpaths",
     )
     per_call: list[CallRow] = means("Calls by kind")
     per_rank: list[ReplayRankRow] = means("Calls by rank")
@@ -243,14 +247,14 @@ class ReplayRow(Row, core="replay"):
 
 
 def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
-    """Replays a trace.
+    """Replays a trace on one network.
 
     Raises
     ------
     OpticollError
-        The file is not a trace, a network or setting is unknown, or the program cannot continue.
+        The file is no trace, a network or setting is unknown, or the program cannot continue.
     """
-    settings = given(vars(parameters.method))
+    settings = set_settings(vars(parameters.method))
     bursts = (
         parameters.bursts
         if isinstance(parameters.bursts, Mapping)
@@ -345,14 +349,14 @@ def _transport(trace: Trace, done: Outcome, *, measured: bool) -> str:
 
 
 def _burst_settings(text: str | None) -> dict[str, str] | None:
-    """Returns the settings of a text `key=value,...`, empty for `none`, or None without a text."""
+    """Parses settings such as `key=value,...`; `none` has no settings, and None stays None."""
     if text is None:
         return None
     return {} if text == "none" else key_values("--bursts", text, "offered_load=0.4")
 
 
 def _refuse_settings(settings: Settings) -> None:
-    """Refuses settings of simulators for a burst network."""
+    """Raises an error for simulator settings, which do not apply to a burst network."""
     if settings:
         raise UsageError(
             f"over a network of bursts there is no {next(iter(settings))}; leave it out"
@@ -362,7 +366,7 @@ def _refuse_settings(settings: Settings) -> None:
 def _factors(
     factors: str | float | Mapping[Any, str | float],
 ) -> tuple[Rational, dict[range, Rational]]:
-    """Returns the factor of most ranks, and the factors of ranges of ranks in ascending order.
+    """Returns the factor of most ranks, and the other factors by range of ranks, in order.
 
     >>> _factors("8-9=2,0.5,3=1.5")
     (Fraction(1, 2), {range(3, 4): Fraction(3, 2), range(8, 10): Fraction(2, 1)})
@@ -385,7 +389,7 @@ def _factors(
 
 
 def _ranks_of(text: str) -> range:
-    """Returns the ranks of a text RANK or FIRST-LAST."""
+    """Parses `RANK` or `FIRST-LAST`."""
     first, dash, last = text.strip().partition("-")
     bounds = (first, last if dash else first)
     if not all(bound.isdecimal() and len(bound) < 10 for bound in bounds):
@@ -397,14 +401,14 @@ def _ranks_of(text: str) -> range:
 
 
 def _spell_factors(factor: Rational, of_ranks: Mapping[range, Rational]) -> str:
-    """Returns the factors as `--cpu-factor` reads them."""
+    """Returns factors in the form that `--cpu-factor` accepts."""
     ends = ((f"{ranks[0]}-{ranks[-1]}" if len(ranks) > 1 else f"{ranks[0]}") for ranks in of_ranks)
     own = (f"{ranks}={own}" for ranks, own in zip(ends, of_ranks.values(), strict=True))
     return ",".join([str(factor), *own])
 
 
 def _factor(factor: str | float) -> Rational:
-    """Returns a factor as a fraction of 32-bit numbers."""
+    """Converts a factor to a fraction of 32-bit numbers."""
     problem = f"the factor of local work is a number such as 0.5 or 1/3, not `{factor}`"
     try:
         exact = Rational(str(factor))
@@ -416,7 +420,7 @@ def _factor(factor: str | float) -> Rational:
 
 
 def _eager(eager: str | int | None) -> tuple[int | None, bool]:
-    """Returns the eager limit in bytes (None: unlimited), and whether no message is eager."""
+    """Returns the eager limit in bytes (None: unlimited), and True if no message is eager."""
     if eager is None or eager == "all":
         return None, False
     if eager == "none":
@@ -438,7 +442,7 @@ def _lightpath_setups(used: dict[str, Any]) -> LightpathSetupsRow | None:
 
 
 def _amount(count: int) -> str:
-    """Returns a number of bytes with four significant digits.
+    """Returns a number of bytes as text with four significant digits.
 
     >>> _amount(999), _amount(207_058_564)
     ('999 B', '207.1 MB')
@@ -450,11 +454,11 @@ def _amount(count: int) -> str:
 
 
 EAGER = {"all": "all messages", "none": "no messages"}
-"""Texts of eager limits that are not a size."""
+"""Texts for eager limits that are no sizes."""
 
 
 def _text(parameters: Parameters, rows: list[ReplayRow]) -> str:
-    """Returns a summary line, the trace and network, and a table by call or by rank."""
+    """Returns a summary line, facts on trace and network, and a table by call or by rank."""
     (row,) = rows
     head = (
         f"execution time {duration(row.time_s)}: the busiest rank computes for "
@@ -494,7 +498,7 @@ def _text(parameters: Parameters, rows: list[ReplayRow]) -> str:
 
 
 def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
-    """Returns the algorithm of each collective, a line for each algorithm."""
+    """Returns a line per algorithm, with the collectives that use it."""
     sizes: dict[tuple[str, int, str], list[int]] = {}
     for row in rows:
         name = algorithm_name(row.chosen, row.algorithm)

@@ -1,4 +1,4 @@
-"""Timeline of a replay: every call of all ranks, for Perfetto and as a figure."""
+"""Timeline of a replay: every call of every rank, as a file for Perfetto and as a figure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Returns the intervals of all ranks: rank, start and end (ps), and index of the call.
+    """Returns intervals as four arrays: rank, start and end in picoseconds, index of the call.
 
-    Local work between calls has the index -1. Intervals are ordered by rank and start.
-    If calls of a rank overlap, as operations of GOAL do, no local work is added.
+    The index is -1 for local work between calls. Intervals are ordered by rank and start. If the
+    calls of a rank overlap, as GOAL operations do, local work is left out.
     """
     import numpy as np
 
@@ -28,7 +28,7 @@ def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], ND
     order = np.lexsort((columns["event"], columns["rank"]))
     rank, call = columns["rank"][order], order.astype(np.int64)
     start, end = columns["start_ps"][order], columns["end_ps"][order]
-    # A rank works from the end of its last call to the start of the next.
+    # Local work lasts from the end of a rank's previous call to the start of the next call.
     before = np.zeros_like(end)
     before[1:] = np.where(rank[1:] == rank[:-1], end[:-1], 0)
     works = (start > before) & row.in_order
@@ -66,7 +66,7 @@ def draw(parameters: object, rows: list[ReplayRow], path: Path) -> None:
 
     (row,) = rows
     names = _core.call_names()
-    # Kinds: 0 local work, 1 single messages and waiting, 2 collectives, by the index of the call.
+    # Kinds by index of the call: 0 local work, 1 single messages and waits, 2 collectives.
     first = names.index("barrier")
     kinds = np.array([0 if name == "local" else 1 + (at >= first) for at, name in enumerate(names)])
     rank, start, end, call = slices(row)

@@ -1,4 +1,4 @@
-"""Traffic without a plan: messages packet by packet, or bursts of light, in several cases.
+"""Command `traffic`: messages packet by packet, or bursts of light, in several cases.
 
 >>> import opticoll
 >>> fabric = "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2"
@@ -23,7 +23,7 @@ from opticoll.commands.traffic.bursts import BurstRow
 from opticoll.commands.traffic.packets import TrafficRow
 from opticoll.errors import UsageError
 from opticoll.inputs.fabric_files import need_fabric
-from opticoll.inputs.settings import given
+from opticoll.inputs.settings import set_settings
 from opticoll.outputs.rows import plain
 from opticoll.outputs.watch import Watch
 
@@ -31,7 +31,7 @@ __all__ = ["COMMAND", "BurstRow", "Traffic", "TrafficRow", "compute"]
 
 MAX_MESSAGES = 2**32 - 1
 PACKET_DEFAULTS = {"pattern": "uniform", "bytes": "2048B", "messages": 100, "period": "1us"}
-"""Default options of packets."""
+"""Default values of the options for packet traffic."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Traffic:
     )
     messages: int = count("Number of messages of each terminal", MAX_MESSAGES, default=100)
     period: str = option(
-        "Time from one message of a terminal to its next; several with commas",
+        "Time between two messages of a terminal; several with commas",
         default=str(PACKET_DEFAULTS["period"]),
         metavar="TIME",
         allow_leading_hyphen=True,
@@ -73,12 +73,13 @@ class Traffic:
 
 
 def compute(parameters: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
-    """Simulates the cases; the results do not depend on the number of parallel jobs.
+    """Simulates the cases; results do not depend on the number of parallel jobs.
 
     Raises
     ------
     OpticollError
-        A network, pattern or setting is invalid; settings of the other simulator; a deadlock.
+        A network, pattern or setting is invalid, a setting belongs to the other simulator, or
+        packets reach a deadlock.
     """
     jobs = parameters.jobs or os.cpu_count() or 1
     of_bursts = {
@@ -105,7 +106,7 @@ def compute(parameters: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow
             parameters.bytes,
             parameters.period,
             parameters.messages,
-            given(vars(parameters.method)),
+            set_settings(vars(parameters.method)),
         ),
         jobs,
         watch,
@@ -129,7 +130,7 @@ def _draw(parameters: Traffic, rows: list[TrafficRow | BurstRow], path: Path) ->
 def _without_details(
     parameters: Traffic, rows: list[TrafficRow | BurstRow]
 ) -> list[dict[str, object]]:
-    """Returns rows for CSV, without tables inside a row."""
+    """Returns rows for CSV, without nested tables."""
     return [
         {name: value for name, value in plain(row).items() if name not in bursts.DETAILS}
         for row in rows
@@ -137,7 +138,7 @@ def _without_details(
 
 
 def _alone(parameters: Traffic, row: TrafficRow | BurstRow) -> dict[str, str | None]:
-    """Returns the options that select the case of a row."""
+    """Returns the options that reproduce the case of a single row."""
     if isinstance(row, BurstRow):
         return {name: row.case.settings.get(name) for name in bursts.NAMED}
     case = row.case

@@ -1,4 +1,4 @@
-"""Bursts of light in a burst-switched network: losses of independent cases."""
+"""Traffic of bursts: losses in a burst-switched network, in independent cases."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
     from opticoll.inputs.fabric_files import FabricLike
 
 NAMED = ("source", "offered_load", "signalling", "assignment", "converters", "routing")
-"""Settings that have a column and may have several values."""
+"""Settings that have a column of their own and may have several values."""
 
 DETAILS = ("by_hops", "by_pair", "links", "over_time")
-"""Tables within a row."""
+"""Tables in a row, which CSV files omit."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Fabric and settings, as text, of a burst-switched network."""
+    """Case of traffic: a burst-switched network and its settings, as texts."""
 
     fabric: str
     settings: dict[str, str]
 
     def value(self, name: str) -> str:
-        """Returns the value of a setting, or its default."""
+        """Returns the value of a setting, or the default if the user set no value."""
         return self.settings.get(name, defaults("burst_settings")[name])
 
 
@@ -70,8 +70,7 @@ class PairShare(Row, core="bursts.by_pair"):
 
 
 class LinkShare(Row, core="bursts.links"):
-    """Share of a link's wavelengths that bursts held, and the part of it held by bursts that were
-    blocked on a later link."""
+    """Share of a link's wavelengths that bursts occupy, and the part that lost bursts occupy."""
 
     link: str
     utilisation: Fraction
@@ -115,15 +114,15 @@ class BurstRow(Row, core="bursts"):
     lost_at_converters: Count
     lost_at_receivers: Count
     mean_wait_s: Seconds
-    busiest_link: str = means("Link whose wavelengths were held most")
+    busiest_link: str = means("Link with the highest utilisation of wavelengths")
     busiest_utilisation: Share = means(
-        "Share of the busiest link's time on all wavelengths that was held", "busiest link"
+        "Utilisation of the busiest link's wavelengths", "busiest link"
     )
-    mean_utilisation: Fraction = means("Mean share of all links that was held")
+    mean_utilisation: Fraction = means("Mean utilisation of the wavelengths of all links")
     wasted_utilisation: Fraction = means(
-        "Share of all links that was held for bursts that were lost further on"
+        "Part of the mean utilisation by bursts that were lost on a later link"
     )
-    simulated_s: Seconds = means("Simulated time that was measured, in all replications together")
+    simulated_s: Seconds = means("Simulated time of the measurements, summed over all replications")
     by_hops: list[HopShare] = means("Losses by number of links on the route")
     by_pair: list[PairShare] = means("Losses by pair of nodes")
     links: list[LinkShare] = means("Use of each link")
@@ -136,7 +135,7 @@ class BurstRow(Row, core="bursts"):
 def cases(
     fabric: FabricLike | None, settings: dict[str, str], of_packets: Mapping[str, str]
 ) -> list[Case]:
-    """Returns a case for each combination of values separated by commas."""
+    """Returns a case for each combination of values; a text may list values with commas."""
     if fabric is None:
         raise UsageError(
             "--fabric is missing; give ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s "
@@ -149,22 +148,22 @@ def cases(
         if name != "routing":
             raise UsageError(f"--{name.replace('_', '-')} is for packets; leave it out")
     values = [listed(f"--{name}".replace("_", "-"), settings.get(name)) for name in NAMED]
-    made = []
+    cases_of_fabric = []
     for combination in itertools.product(*values):
         chosen = dict(zip(NAMED, combination, strict=True))
-        made.append(
+        cases_of_fabric.append(
             Case(network, {**settings, **{name: chosen[name] for name in chosen if chosen[name]}})
         )
-    return made
+    return cases_of_fabric
 
 
 def simulate(cases: Sequence[Case], threads: int, watch: Watch) -> Iterator[BurstRow]:
-    """Simulates the cases one after the other.
+    """Simulates the cases one after another, with `threads` threads for the replications.
 
     Raises
     ------
     FabricError, SimulationError
-        A network or setting is invalid.
+        A network or a setting is invalid.
     """
     for case in cases:
         check_bursts(case.fabric, case.settings)
@@ -181,8 +180,8 @@ def simulate(cases: Sequence[Case], threads: int, watch: Watch) -> Iterator[Burs
 def _row(case: Case, outcome: Outcome) -> BurstRow:
     utilisation = outcome.links["utilisation"]
     busiest = int(utilisation.argmax())
-    given = {name: text for name, text in case.settings.items() if name not in NAMED}
-    others = without_defaults("burst_settings", given)
+    other_settings = {name: text for name, text in case.settings.items() if name not in NAMED}
+    others = without_defaults("burst_settings", other_settings)
     return BurstRow.of(
         outcome,
         fabric=outcome.network,
@@ -216,7 +215,7 @@ def text(rows: list[BurstRow]) -> str:
 
 
 def _summary(row: BurstRow) -> str:
-    """Returns a summary line, then a line for each fact."""
+    """Returns a summary line, and a line for each further fact."""
     hops = [
         f"{share.links}: {_loss(share.lost / share.offered)}"
         for share in row.by_hops
@@ -257,7 +256,7 @@ def _loss(loss: float) -> str:
 
 
 def draw(rows: list[BurstRow], path: Path) -> None:
-    """Draws the losses of one case over time, or the losses of several cases by offered load."""
+    """Draws a single case's losses over time, or all cases' losses over the offered load."""
     from opticoll import plot
 
     first = rows[0]

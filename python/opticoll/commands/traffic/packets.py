@@ -1,4 +1,4 @@
-"""Messages between terminals, packet by packet: independent cases in parallel."""
+"""Traffic packet by packet: independent cases, which are simulated in parallel."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True)
 class Case:
-    """Pattern of messages of one size and period on a fabric, with their number per terminal."""
+    """Case of traffic: a pattern, a message size and a period on a fabric."""
 
     fabric: Fabric
     pattern: str
@@ -57,7 +57,7 @@ class Case:
 
     @property
     def traffic(self) -> str:
-        """Specification that the core reads."""
+        """Specification of the traffic for the compiled core."""
         separator = "," if ":" in self.pattern else ":"
         options = f"bytes={self.size},period={self.period},messages={self.messages}"
         return f"{self.pattern}{separator}{options}"
@@ -66,25 +66,27 @@ class Case:
 class TrafficRow(Row, core="packets"):
     """A case simulated packet by packet.
 
-    Latencies run from the call that sends a message to the delivery of its last byte, those of
-    chunks from the making of their packet. Percentiles are rounded up by at most 1/64. Stalls are
-    summed over the virtual channels of all links of a class.
+    The latency of a message runs from the call that sends it to the delivery of its last byte. The
+    latency of a chunk starts when its packet is created. Percentiles are rounded up by at most
+    1/64. Stalls are summed over the virtual channels of all links of a class.
     """
 
     fabric: str = means("Complete specification of the fabric")
     terminals: Count = means("Number of ranks of the fabric, each of which sends")
     injection_bandwidth: BitsPerSecond = means(INJECTION)
     fabric_latency_s: Seconds = means(FABRIC_LATENCY)
-    pattern: str = means("Pattern of who sends to whom, as given")
+    pattern: str = means("Pattern of senders and receivers, as given")
     message_bytes: Bytes = means("Bytes of a message", "bytes")
-    period_s: Seconds = means("Time from one message of a terminal to its next", "period")
+    period_s: Seconds = means("Time between two messages of a terminal", "period")
     messages: Count = means("Number of messages of each terminal")
     routing: str = means("Routing: minimal, valiant, adaptive or progressive")
     settings: str = means(
         "Settings that differ from their defaults, as name=value separated by spaces"
     )
     last_delivery_s: Seconds = means("Time at which the last message is delivered", "last delivery")
-    mean_last_delivery_s: Seconds = means("Mean over terminals of the time of their last delivery")
+    mean_last_delivery_s: Seconds = means(
+        "Mean over terminals of the time at which the last message was delivered"
+    )
     messages_delivered: Count = means("Number of messages delivered to all terminals")
     bytes_delivered: Bytes
     mean_message_latency_s: Seconds = means("Mean latency of a message", "mean latency")
@@ -106,9 +108,7 @@ class TrafficRow(Row, core="packets"):
     bottleneck_busy_s: Seconds
     injection_bytes: Bytes = means("Bytes on links from terminals")
     injection_stall_s: Seconds = means("Time for which channels from terminals waited for credits")
-    local_bytes: Bytes = means(
-        "Bytes on links within groups, or between routers where there are no groups"
-    )
+    local_bytes: Bytes = means("Bytes on links within groups; without groups, between routers")
     local_stall_s: Seconds = means("Stalls of links within groups", "local stalls")
     global_bytes: Bytes = means("Bytes on links between groups")
     global_stall_s: Seconds = means("Stalls of links between groups", "global stalls")
@@ -122,20 +122,20 @@ class TrafficRow(Row, core="packets"):
 
 
 class _StoppedError(Exception):
-    """Stops a case because another case has failed."""
+    """Stops the simulation of a case because another case has failed."""
 
 
 def cases(
     fabric: Fabric, pattern: str, size: str, period: str, messages: int, settings: Settings
 ) -> list[Case]:
-    """Returns a case for each combination of values separated by commas."""
+    """Returns a case for each combination of values; a text may list values with commas."""
     try:
         patterns = split_algorithms(pattern)
     except UsageError:
         raise UsageError(
             f"--pattern: `{pattern}` is not a list of patterns, such as uniform,nearest"
         ) from None
-    made = []
+    combinations = []
     for name, bytes_, every, routing in itertools.product(
         patterns,
         listed("--bytes", size),
@@ -145,21 +145,21 @@ def cases(
         case_settings: Settings = {**settings}
         if settings.get("routing") is not None:
             case_settings["routing"] = routing
-        made.append(Case(fabric, name, bytes_, every, messages, case_settings))
-    return made
+        combinations.append(Case(fabric, name, bytes_, every, messages, case_settings))
+    return combinations
 
 
 def simulate(
     cases: Sequence[Case], jobs: int, watch: Watch, *, timeline: bool = False
 ) -> Iterator[TrafficRow]:
-    """Simulates the cases, `jobs` at the same time, and yields their rows in the given order.
+    """Simulates up to `jobs` cases at the same time, and yields their rows in the order of `cases`.
 
     Raises
     ------
     SimulationError
-        A case that does not run, or a deadlock.
+        A case is invalid, or its packets reach a deadlock.
     """
-    works = [expected_traffic(each.fabric, each.traffic, **each.settings) for each in cases]
+    works = [expected_traffic(a_case.fabric, a_case.traffic, **a_case.settings) for a_case in cases]
     messages, chunks, forwards = (sum(column) for column in zip(*works, strict=True))
     watch.announce(messages, chunks, forwards)
     timeline |= "figure" in watch.files and len(cases) == 1
@@ -211,8 +211,8 @@ def _row(case: Case, packets: Outcome) -> TrafficRow:
     for name in ("mean", "p50", "p90", "p99", "p99_9", "max"):
         field = f"{name.replace('_', '')}_message_latency_s"
         used[field] = message[f"{name}_ps"] / PICOSECONDS
-    given = {name: value for name, value in case.settings.items() if name != "simulator"}
-    settings = without_defaults("settings", given)
+    other_settings = {name: value for name, value in case.settings.items() if name != "simulator"}
+    settings = without_defaults("settings", other_settings)
     return TrafficRow.of(
         packets,
         fabric=case.fabric.spec,
@@ -243,7 +243,7 @@ def text(rows: list[TrafficRow]) -> str:
 
 
 def _summary(row: TrafficRow) -> str:
-    """Returns a summary line, then a line for each fact."""
+    """Returns a summary line, and a line for each further fact."""
     time = human_seconds
     head = (
         f"last delivery {time(row.last_delivery_s)}; mean latency "
@@ -295,14 +295,14 @@ TABLE_COLUMNS = (
 
 
 def _table(rows: list[TrafficRow]) -> str:
-    """Returns a line for each case."""
+    """Returns a table with a line per case."""
     first = rows[0]
     head = f"{first.messages} messages from each of {first.terminals} terminals"
     return f"{head} of {fabric_text(first.fabric)}\n{table(rows, TABLE_COLUMNS)}"
 
 
 def draw(rows: list[TrafficRow], path: Path) -> None:
-    """Draws one case over time, or the latencies of several cases."""
+    """Draws a single case over time, or the latencies of several cases."""
     from opticoll import plot
     from opticoll.plot.style import conditions
 
@@ -318,7 +318,7 @@ def draw(rows: list[TrafficRow], path: Path) -> None:
 
 
 def _name(named_row: TrafficRow, rows: list[TrafficRow]) -> str:
-    """Returns the options in which a case differs from the others."""
+    """Returns the options in which a case differs from the other cases."""
     parts = [
         (row.case.pattern, row.case.size, f"every {row.case.period}", row.routing) for row in rows
     ]

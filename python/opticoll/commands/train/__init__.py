@@ -1,7 +1,7 @@
-"""Iteration of training: its parts, and the time to train.
+"""Command `train`: the parts of a training iteration's time, and the time of the training.
 
-With data parallelism alone, the gradients of a bucket are all_reduced by a plan. Each plan is
-verified once and simulated once for each distinct size of a bucket. `groups` divides the model.
+With data parallelism alone, a plan all_reduces the gradients of each bucket. Each plan is verified
+once, and simulated once for each distinct bucket size. `groups` is for divided models.
 
 >>> import opticoll
 >>> row = opticoll.train("resnet50", "crossbar:ranks=4,rate=100Gb/s,latency=0s", batch=256,
@@ -47,7 +47,7 @@ from opticoll.commands.train.text import training_text
 from opticoll.errors import UsageError
 from opticoll.inputs import user_algorithm
 from opticoll.inputs.fabric_files import need_fabrics
-from opticoll.inputs.settings import Settings, given
+from opticoll.inputs.settings import Settings, set_settings
 from opticoll.names import DEFAULT_ALGORITHM, known_names
 from opticoll.outputs.layout import PICOSECONDS
 from opticoll.outputs.plan_row import FABRIC_LATENCY, INJECTION, latency_s, latency_warnings
@@ -118,17 +118,17 @@ class Train:
         group=FURTHER,
     )
     buckets: str = option(
-        "Size of a bucket of gradients: tensor, all, ddp (1MiB, then 25MiB) or a size",
+        "Buckets of gradients: tensor, all, ddp (1MiB, then 25MiB) or a size",
         default="ddp",
     )
     overlap: bool = option(
-        "Overlap of sending with the backward pass", default=True, negative="--no-overlap"
+        "Overlap of communication with the backward pass", default=True, negative="--no-overlap"
     )
     epochs: int | None = count(
         "Number of epochs whose time is printed (default: none)", MAX_BATCH, FURTHER
     )
     samples: int | None = count(
-        "Number of samples of an epoch (default: that of ImageNet for models of images)",
+        "Number of samples per epoch (default: the size of ImageNet for models of images)",
         MAX_BATCH,
         FURTHER,
     )
@@ -142,7 +142,7 @@ class Train:
         "Number of stages of the pipeline (default: 1)", MAX_RANKS, GROUPS
     )
     data_parallel: int | None = count(
-        "Number of replicas of the model (default: all ranks divided by those of a replica)",
+        "Number of replicas of the model (default: all ranks divided by ranks per replica)",
         MAX_RANKS,
         GROUPS,
     )
@@ -167,24 +167,24 @@ class Train:
         group=GROUPS,
     )
     micro_batches: int | None = count(
-        "Number of micro-batches of an iteration (default: 1; in a pipeline one for each sample)",
+        "Number of micro-batches per iteration (default: 1; in a pipeline one per sample)",
         2**20,
         GROUPS,
     )
     collectives: list[str] | None = option(
-        "Algorithm of a collective of groups, such as all_gather=ring; one option for "
-        "each collective (default: auto)",
+        "Algorithm of a collective of groups, such as all_gather=ring; repeat the option for "
+        "several (default: auto)",
         name="--collective",
         group=GROUPS,
     )
     contention: Literal["simulated", "none"] | None = option(
-        "Contention of groups that share links: simulated, or none, each group timed as "
-        "if alone (default: simulated where a simulator sends single messages)",
+        "Contention of groups for links: simulated, or none (each group is timed alone) "
+        "(default: simulated if the simulator can time single messages)",
         group=GROUPS,
     )
     reconfigure: Literal["layer", "iteration", "never"] | None = option(
-        "Reconfiguration of a circuit_switch for exchanges among experts: settings for "
-        "each layer, once an iteration for all layers together, or never (default: layer)",
+        "Reconfiguration of a circuit_switch for exchanges among experts: per layer, once per "
+        "iteration for all layers together, or never (default: layer)",
         group=GROUPS,
     )
     method: Any = METHOD
@@ -196,14 +196,12 @@ class AllReduceRow(Row):
 
     size_bytes: Bytes = means("Size of the all_reduce", "all_reduce of")
     count: Positive = means("Number of buckets of this size", "times")
-    algorithm: str = means("Algorithm, or what `auto` chose")
+    algorithm: str = means("Algorithm, or the choice of `auto`")
     steps: Count = means("Number of time slots of the plan")
     time_s: Seconds = means("Time of one all_reduce", "each")
-    reconfiguration_s: Seconds = means(
-        "Part of that time that is reconfiguration", "reconfiguration"
-    )
-    control_s: Seconds = means("Part of that time that is control", "control")
-    verified: bool = means("Whether its plans are proved")
+    reconfiguration_s: Seconds = means("Part of this time for reconfiguration", "reconfiguration")
+    control_s: Seconds = means("Part of this time for control messages", "control")
+    verified: bool = means("Whether the plans have no violations")
 
 
 class BucketRow(Row, core="iteration.buckets"):
@@ -233,58 +231,57 @@ class TrainingRow(Row, core="iteration"):
     ranks: Positive = means("Number of devices")
     injection_bandwidth: BitsPerSecond = means(INJECTION)
     fabric_latency_s: Seconds = means(FABRIC_LATENCY)
-    algorithm: str = means("Algorithm of the all_reduce as asked for")
+    algorithm: str = means("Requested algorithm of the all_reduce")
     batch: Positive = means("Number of samples per replica of the model and iteration")
-    compute: str = means(
-        "Where the time of computing comes from: a device, a throughput or a profile"
-    )
-    memory: MemoryRow = means("Memory that the model takes on a device")
-    buckets: str = means("Rule by which gradients share an all_reduce")
+    compute: str = means("Source of the compute time: a device, a throughput or a profile")
+    memory: MemoryRow = means("Memory that the model needs on a device")
+    buckets: str = means("Rule that groups gradients into buckets")
     overlap: bool = means("Whether buckets are sent during the backward pass")
-    simulator: str = means("Simulator of the all_reduces; empty where nothing is sent")
+    simulator: str = means("Simulator of the all_reduces; empty if nothing is sent")
     policy: str | None = means(
-        "Policy: when reconfiguration is charged", absent="nothing is sent, or electrical fabrics"
+        "Policy, which defines when a reconfiguration is charged",
+        absent="nothing is sent, or the fabric is electrical",
     )
     start: str | None = means(
         "Start rule of messages on electrical fabrics",
-        absent="nothing is sent, circuits, or groups of ranks",
+        absent="nothing is sent, the fabric has circuits, or groups of ranks divide the model",
     )
     iteration_s: Seconds = means(
-        "Time of an iteration: the sum of computing and of the three exposed parts; with groups of "
-        "ranks, of the parts of `groups`"
+        "Time of an iteration: the sum of the compute time and the three exposed times; with "
+        "groups of ranks, the sum of the parts in `groups`"
     )
     compute_s: Seconds
     forward_s: Seconds
     exposed_communication_s: Seconds = means(
-        "Time in which data move after the backward pass; with groups, in which a device waits for "
-        "them, on average"
+        "Time of communication after the backward pass; with groups, mean time for which a "
+        "device waits for data"
     )
     reconfiguration_s: Seconds = means(
-        "Time of reconfiguration after the backward pass: circuits set up, lasers tuned, receivers"
-        " locked; with groups zero, since their parts contain it"
+        "Time of reconfiguration after the backward pass: setup of circuits, tuning of lasers, "
+        "locking of receivers; zero with groups, whose parts contain this time"
     )
     control_s: Seconds = means(
-        "Time of control after the backward pass: requests and grants, and waiting in queues; with "
-        "groups zero, since their parts contain it"
+        "Time of control messages after the backward pass, including queueing; zero with groups, "
+        "whose parts contain this time"
     )
     communication_s: Seconds = means(
-        "Time of all sending with its reconfiguration and control, hidden or not"
+        "Time of all communication with reconfiguration and control, hidden or exposed"
     )
     samples_per_s: Number = means("Samples per second of all devices together")
-    efficiency: Fraction = means("Share of the iteration that is computing")
-    setup_s: Seconds = means("Time to set slow switches, once for a training")
-    epochs: Positive | None = means("Number of epochs", absent="no epochs are asked for")
+    efficiency: Fraction = means("Share of the iteration for computing")
+    setup_s: Seconds = means("Time to set slow switches, once per training")
+    epochs: Positive | None = means("Number of epochs", absent="the number of epochs was not given")
     samples: Positive | None = means(
         "Number of samples of an epoch", absent="the samples of an epoch are not known"
     )
     iterations: Positive | None = means(
-        "Number of iterations of all epochs", absent="no epochs are asked for"
+        "Number of iterations of all epochs", absent="the number of epochs was not given"
     )
     training_s: Seconds | None = means(
-        "Time of the setup and all iterations", absent="no epochs are asked for"
+        "Time of the setup and all iterations", absent="the number of epochs was not given"
     )
-    verified: bool = means("Whether all plans are proved")
-    violations: list[str] = means("What is wrong with plans, one sentence each")
+    verified: bool = means("Whether all plans have no violations")
+    violations: list[str] = means("Problems of plans, one sentence each")
     collectives: list[AllReduceRow] = means(
         "Distinct sizes of buckets, in increasing order; none with groups"
     )
@@ -292,21 +289,22 @@ class TrainingRow(Row, core="iteration"):
         "Buckets in the order in which they are sent; none with groups"
     )
     groups: GroupsRow | None = means(
-        "Groups of ranks that divide the model", absent="every device holds the whole model"
+        "Groups of ranks that divide the model", absent="every device has the whole model"
     )
     command: str = command_field(default=OMITTED)
 
 
 def compute(parameters: Train, watch: Watch) -> Iterator[TrainingRow]:
-    """Times one iteration on each fabric, and derives the time of the training.
+    """Times an iteration on each fabric, and derives the time of the whole training.
 
     Raises
     ------
     OpticollError
-        An unknown name, arguments that do not go together, a profile or an algorithm that fails.
+        A name is unknown, arguments contradict each other, or the profile or the algorithm is
+        invalid.
     """
     fabrics = need_fabrics(parameters.fabric)
-    settings = given(vars(parameters.method))
+    settings = set_settings(vars(parameters.method))
     if parameters.gradients not in GRADIENTS:
         raise UsageError(
             f"there are no gradients in `{parameters.gradients}`; {', '.join(GRADIENTS)}"
@@ -326,7 +324,7 @@ def compute(parameters: Train, watch: Watch) -> Iterator[TrainingRow]:
 
 
 def _replicated(parameters: Train, fabric: Fabric, settings: Settings, watch: Watch) -> TrainingRow:
-    """Returns an iteration in which every device holds the whole model."""
+    """Returns the row of an iteration in which every device has the whole model."""
     model, named, batch = timed(parameters)
     bucket_rule = check_buckets(parameters.buckets)
     prices = Prices(parameters, fabric, settings)
@@ -345,7 +343,7 @@ def _replicated(parameters: Train, fabric: Fabric, settings: Settings, watch: Wa
 def _grouped(
     parameters: Train, fabric: Fabric, settings: Settings, alone: str | None, watch: Watch
 ) -> TrainingRow:
-    """Returns an iteration in which groups of ranks divide the model."""
+    """Returns the row of an iteration in which groups of ranks divide the model."""
     if parameters.profile is not None or parameters.model is None:
         raise UsageError(
             "groups of ranks divide a model, such as --model gpt3_6_7b; a profile does not say how"
@@ -391,13 +389,13 @@ def _algorithm_name(parameters: Train) -> str:
 
 
 def _warnings(parameters: Train, named: Model, batch: int, ranks: int) -> list[str]:
-    """Returns warnings on what to check before the times are trusted."""
+    """Returns warnings on assumptions that a user should check before trusting the times."""
     memory = named.memory
     if memory.fits is not False:
         return []
     have, need = memory.device_bytes or 0, memory.total_bytes
     states = need - (memory.activations_bytes or 0)
-    cure = "divide the model among devices"  # a profile does not say how
+    cure = "divide the model among devices"  # a profile does not say how to divide it
     if parameters.profile is None:
         wide = GRADIENTS[parameters.gradients]
         cure = cure_of(divide(parameters, named.name, batch, ranks, wide), have)
@@ -424,7 +422,9 @@ def _row(
     buckets = iteration.buckets.rows()
     sizes: list[int] = [bucket["bytes"] for bucket in buckets]
     any_cost = next(iter(prices.costs.values()), None)
-    violations = dict.fromkeys(problem for found in prices.violations.values() for problem in found)
+    violations = dict.fromkeys(
+        problem for problems in prices.violations.values() for problem in problems
+    )
     return TrainingRow.of(
         _common(parameters, fabric, batch, named, bucket_rule, model, iteration.time_ps),
         iteration,
@@ -448,7 +448,7 @@ def _row(
 
 
 def _latency_warnings(fabric: Fabric) -> list[str]:
-    """Returns a warning on links without latency; circuits have a setup time instead."""
+    """Returns a warning if links have no latency; circuits have a setup time instead."""
     return latency_warnings(fabric, fabric.ranks) if fabric.electrical else []
 
 
@@ -461,7 +461,7 @@ def _common(
     model: TimedModel,
     time_ps: int,
 ) -> dict[str, Any]:
-    """Returns the fields that iterations with and without groups share."""
+    """Returns the fields that all rows of iterations have."""
     replica = (parameters.tensor_parallel or 1) * (parameters.pipeline_parallel or 1)
     together = batch * (fabric.ranks // replica)
     samples = parameters.samples if parameters.samples is not None else named.epoch_samples
@@ -506,7 +506,7 @@ def _text(parameters: Any, rows: list[TrainingRow]) -> str:
 
 
 def _table(parameters: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
-    """Returns the buckets, or the parts of groups' stages, with the fabrics of their iterations."""
+    """Returns the buckets, or the parts of pipeline stages, with the fabric of each iteration."""
     return [
         {"fabric": row.fabric, "injection_bandwidth": row.injection_bandwidth, **plain(bucket)}
         for row in rows
@@ -515,13 +515,13 @@ def _table(parameters: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
 
 
 def _alone(parameters: Any, row: TrainingRow) -> dict[str, Any]:
-    """Returns the options that select a row's fabric, with settings that its simulator knows."""
+    """Returns the options that reproduce a single row: its fabric, and the settings that apply."""
     fabrics = need_fabrics(parameters.fabric)
     if len(fabrics) == 1:
         return {}
-    settings = given(vars(parameters.method))
-    known = settings_on(Fabric(row.fabric), fabrics, settings)
-    return {"fabric": row.fabric, **{name: known.get(name) for name in settings}}
+    settings = set_settings(vars(parameters.method))
+    applicable = settings_on(Fabric(row.fabric), fabrics, settings)
+    return {"fabric": row.fabric, **{name: applicable.get(name) for name in settings}}
 
 
 COMMAND = Command(

@@ -1,14 +1,14 @@
 """Skew among the experts of a model: Zipf's law, or a table of weights.
 
-The table is a CSV file with a column for the layer, one for each expert, and, where
-expert-parallel ranks differ, one for the source:
+The table is a CSV file with a column for the layer and a column for each expert. If ranks differ,
+it also has a column for the source, which is the rank that sends tokens:
 
     layer,source,expert0,expert1
     0,0,30,10
     0,1,10,30
 
-The numbers are weights, such as counted tokens: the tokens of a source are divided among experts
-in proportion to the weights.
+The numbers are weights, such as counted tokens: each source divides its tokens among the experts in
+proportion to the weights.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ EXAMPLE = "zipf:exponent=1.2,seed=1"
 
 @dataclass(frozen=True)
 class Skew:
-    """Exponent and seed of Zipf's law, or weights of each layer, source and expert."""
+    """Skew: the exponent and seed of Zipf's law, or weights by layer, source and expert."""
 
     zipf: tuple[float, int] | None = None
     weights: list[list[list[int]]] | None = None
 
 
 def read_skew(text: str | None) -> Skew:
-    """Returns the skew that an option states.
+    """Reads the skew in the text of an option.
 
     Raises
     ------
     UsageError
-        The text is neither Zipf's law nor a CSV file.
+        The text is neither a Zipf's law nor the name of a CSV file.
     ConfigError
-        The file is not a table of weights; the message names the line.
+        The file is no table of weights; the message names the line.
     """
     if text is None:
         return Skew()
@@ -57,14 +57,14 @@ def read_skew(text: str | None) -> Skew:
 
 
 def _zipf(options: str) -> tuple[float, int]:
-    """Returns exponent and seed of Zipf's law."""
-    given = key_values("expert-skew", options, EXAMPLE) if options else {}
-    unknown = given.keys() - {"exponent", "seed"}
+    """Returns the exponent and the seed of a Zipf's law."""
+    values = key_values("expert-skew", options, EXAMPLE) if options else {}
+    unknown = values.keys() - {"exponent", "seed"}
     if unknown:
         raise UsageError(
             f"expert-skew: zipf has no option `{min(unknown)}`; it has exponent and seed"
         )
-    exponent, seed = given.get("exponent", "1"), given.get("seed", "0")
+    exponent, seed = values.get("exponent", "1"), values.get("seed", "0")
     try:
         number = float(exponent)
     except ValueError:
@@ -77,7 +77,7 @@ def _zipf(options: str) -> tuple[float, int]:
 
 
 def _table(path: Path) -> list[list[list[int]]]:
-    """Returns the weights of a table by layer, source and expert."""
+    """Reads a table of weights, by layer, source and expert."""
     rows = csv_rows(path)
     layers: dict[int, dict[int, list[int]]] = {}
     _, heading = next(rows, (1, []))
@@ -103,7 +103,7 @@ def _table(path: Path) -> list[list[list[int]]]:
 
 
 def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> list[list[int]]:
-    """Returns the weights of a layer by source."""
+    """Returns the weights of a layer by source; the file may have one row for all sources."""
     if layer not in layers:
         raise ConfigError(f"{path}: there is no layer {layer}; layers are numbered from 0")
     sources = layers[layer]
@@ -116,19 +116,19 @@ def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> lis
 
 
 def _number(place: str, column: str, cell: str) -> int:
-    """Returns the whole number in a cell."""
+    """Parses the whole number in a cell."""
     if not (cell.isascii() and cell.isdigit() and int(cell) <= MAX_WEIGHT):
         raise ConfigError(f"{place}, {column}: `{cell}` is not a whole number below 2^32")
     return int(cell)
 
 
 def capacity_millionths(text: str | float | None) -> int | None:
-    """Returns a capacity factor in millionths.
+    """Converts a capacity factor to whole millionths.
 
     Raises
     ------
     UsageError
-        The text is not a number above 0.
+        The text is no number above 0.
     """
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""Figure of `opticoll train`: the timeline of an iteration, or the parts of iterations."""
+"""Figure of `opticoll train`: the timeline of one iteration, or the parts of several."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ PARTS = {
     "reconfiguration, exposed": "reconfiguration_s",
     "control, exposed": "control_s",
 }
-"""Parts of an iteration, and the columns of their times."""
+"""Columns with the times of an iteration's parts, by name of the part."""
 
 
 def draw(parameters: Any, rows: list[TrainingRow], path: Path) -> None:
-    """Draws the timeline of an iteration; for several fabrics or groups, parts of iterations."""
+    """Draws the timeline of an iteration.
+
+    For several fabrics or for groups, draws the parts of the time.
+    """
     from opticoll.plot import style
     from opticoll.plot.bars import BarPanel, stacked_bars
     from opticoll.plot.timelines import Bar, iteration_timeline
@@ -30,9 +33,9 @@ def draw(parameters: Any, rows: list[TrainingRow], path: Path) -> None:
     row = rows[0]
     title = f"{row.label}, batch {row.batch}"
     if len(rows) > 1:
-        labels = fabric_labels(each.fabric for each in rows)
-        names = [f"{labels[each.fabric]}\n{style.conditions(each.fabric)}" for each in rows]
-        panel = BarPanel("", _parts([_mean(each) for each in rows], row.groups is not None))
+        labels = fabric_labels(a_row.fabric for a_row in rows)
+        names = [f"{labels[a_row.fabric]}\n{style.conditions(a_row.fabric)}" for a_row in rows]
+        panel = BarPanel("", _parts([_mean(a_row) for a_row in rows], row.groups is not None))
         stacked_bars([panel], names, path, x_label="Iteration", title=title)
         return
     time = style.time_text(row.iteration_s)
@@ -52,12 +55,12 @@ def draw(parameters: Any, rows: list[TrainingRow], path: Path) -> None:
 
 
 def _mean(row: TrainingRow) -> Mapping[str, Any]:
-    """Returns the row with the parts of an iteration."""
+    """Returns the row that contains the parts of an iteration's time."""
     return row if row.groups is None else row.groups.parts[-1]
 
 
 def _parts(rows: Sequence[Mapping[str, Any]], grouped: bool) -> dict[str, list[float | None]]:
-    """Returns the times of the parts; parts that take no time anywhere are left out."""
+    """Returns the times of all parts, except parts that take no time in any row."""
     names = GROUP_PARTS if grouped else PARTS
     parts: dict[str, list[float | None]] = {
         name: [row[key] for row in rows] for name, key in names.items()

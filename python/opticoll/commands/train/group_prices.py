@@ -1,13 +1,12 @@
-"""Costs of the collectives of groups, each group alone on its part of the fabric.
+"""Costs of the collectives of groups, with each group alone on its part of the fabric.
 
-Experts that receive different numbers of tokens make all_to_alls with a demand. On a circuit
-switch, `reconfigure` selects the demand for which the settings of the switch are planned:
-
+Experts may receive different numbers of tokens. Their all_to_alls then have a demand. On a circuit
+switch, `reconfigure` selects the demand for which the switch's configurations are planned:
 | reconfigure | settings |
 |---|---|
 | layer | planned for the demand of each exchange |
-| iteration | planned once, for the sum of all exchanges; each exchange goes through all of them |
-| never | one for all exchanges, whatever their demands: messages go over several circuits |
+| iteration | planned once, for the sum of all exchanges; each exchange uses all of them in turn |
+| never | one configuration for all exchanges, in which messages may need several circuits |
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
     from opticoll.inputs.settings import Settings
 
 STATIC_ALGORITHM = "switch_configurations:configurations=one"
-"""Planner of a single setting for all steps of a plan."""
+"""Planner that uses a single configuration for all steps of a plan."""
 
 
 class GroupPrices:
-    """Planner and simulator of collectives, one after another."""
+    """Costs of collectives, which are planned and simulated one after another."""
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class GroupPrices:
         self.policy: str | None = None
 
     def find(self, record: GroupCollectiveRecord) -> None:
-        """Plans a collective, verifies the plan and simulates it."""
+        """Plans a collective, verifies the plan, and simulates it."""
         part = self._fabric.part(members_of(self._training, record))
         if record["layer"] is None:
             plan, size = self._even(record, part), record["size_bytes"]
@@ -80,7 +79,10 @@ class GroupPrices:
         times_ps: tuple[int, int],
         wrong: list[str],
     ) -> None:
-        """Adds the row of a collective, with its time and the part spent on reconfiguration."""
+        """Adds the row of a collective.
+
+        `times_ps` are its total time and its reconfiguration time.
+        """
         self.violations += [sentence for sentence in wrong if sentence not in self.violations]
         self.times_ps.append(times_ps[0])
         time_s, reconfiguration_s = (time / PICOSECONDS for time in times_ps)
@@ -90,14 +92,14 @@ class GroupPrices:
         self.rows.append(row)
 
     def _even(self, record: GroupCollectiveRecord, part: Fabric) -> Plan:
-        # A message is planned as a broadcast to one other rank.
+        # A message between stages is planned as a broadcast to one other rank.
         kind = record["collective"] or "broadcast"
         static = kind == "all_to_all" and self._reconfigure == "never"
         algorithm = STATIC_ALGORITHM if static else self._algorithms[kind]
         return opticoll.plan(kind, part, algorithm, size=record["size_bytes"], **self._settings)
 
     def _demanded(self, demand: list[list[int]], part: Fabric) -> Plan:
-        """Returns a plan of an all_to_all with a demand in bytes between pairs."""
+        """Plans an all_to_all; `demand` are the bytes by source and destination."""
         algorithm = self._algorithms["all_to_all"]
         if self._reconfigure not in ("iteration", "never"):
             return self._planned(demand, part, algorithm)
@@ -109,19 +111,19 @@ class GroupPrices:
         return Plan.from_text(with_demand(self._for_all.to_text(), demand))
 
     def _planned(self, demand: list[list[int]], part: Fabric, algorithm: str) -> Plan:
-        # The plan has a demand even if all blocks are alike, since `with_demand` replaces it.
-        made = _core.Demand(demand)
+        # The demand is kept even if all blocks are equal, since `with_demand` replaces it.
+        core_demand = _core.Demand(demand)
         return _core.plan(
             "all_to_all",
             part,
             algorithm_spelling("all_to_all", algorithm),
-            size_bytes=made.largest,
-            demand=made,
+            size_bytes=core_demand.largest,
+            demand=core_demand,
             **self._settings,
         )
 
     def _sum(self) -> list[list[int]]:
-        """Returns the sum of the demands of all uneven exchanges of an iteration."""
+        """Returns the sum of all demands of exchanges with unequal blocks, in bytes."""
         ranks = self._training.groups[2]
         total = [[0] * ranks for _ in range(ranks)]
         for record in self._training.made_of():
@@ -137,7 +139,7 @@ class GroupPrices:
 
 
 def travelling(demand: list[list[int]]) -> list[list[int]]:
-    """Returns a demand without the blocks that stay on their rank."""
+    """Returns a demand without the blocks that a rank keeps for itself."""
     return [
         [0 if source == target else amount for target, amount in enumerate(row)]
         for source, row in enumerate(demand)
@@ -145,19 +147,22 @@ def travelling(demand: list[list[int]]) -> list[list[int]]:
 
 
 def uniform(demand: list[list[int]]) -> list[list[int]]:
-    """Returns a demand with about the same total, equal for all pairs of different ranks."""
+    """Returns a demand with equal blocks between all pairs of ranks, and about the same total."""
     ranks = len(demand)
-    each = max(1, sum(map(sum, demand)) // (ranks * (ranks - 1)))
-    return [[0 if source == target else each for target in range(ranks)] for source in range(ranks)]
+    block_bytes = max(1, sum(map(sum, demand)) // (ranks * (ranks - 1)))
+    return [
+        [0 if source == target else block_bytes for target in range(ranks)]
+        for source in range(ranks)
+    ]
 
 
 _DEMAND = re.compile(r"^demand (\d+) (.*)$", re.MULTILINE)
 
 
 def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
-    """Returns the text of a plan with another demand, whose blocks are cut in the same proportions.
+    """Replaces the demand in a plan's text; the new blocks are cut in the same proportions.
 
-    Each chunk has at least one byte, since a plan file states no empty chunks.
+    Each chunk has at least one byte, since plan files cannot express empty chunks.
     """
 
     def of_source(line: re.Match[str]) -> str:
@@ -177,7 +182,7 @@ def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
 
 
 def members_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list[int]:
-    """Returns the ranks of rank 0's group; for the pipeline, a rank of either first stage."""
+    """Returns the ranks of rank 0's group; for the pipeline, one rank of each of two stages."""
     tensor, _, expert, data = training.groups
     steps = {
         "tensor": 1,

@@ -1,4 +1,4 @@
-"""Rows of iterations in which groups of ranks divide the model."""
+"""Rows of training iterations in which groups of ranks divide the model."""
 
 # No `from __future__ import annotations`: the types of rows are read at run time.
 
@@ -26,7 +26,7 @@ class PartRow(Row, core="groups.stages"):
 
 
 class GroupCollectiveRow(Row):
-    """A collective of the groups of a kind, or a message between stages."""
+    """A collective in all groups of one kind, or a message between stages."""
 
     group: str = means(
         "Kind of group: tensor, pipeline, expert, data (replicas of the model) or expert_data "
@@ -34,23 +34,27 @@ class GroupCollectiveRow(Row):
     )
     collective: str = means("Collective, or `message` from one stage to the next")
     ranks: Positive = means("Number of ranks of a group")
-    size_bytes: Bytes = means("Size of the collective; of an uneven exchange, the mean over ranks")
+    size_bytes: Bytes = means(
+        "Size of the collective; for an exchange of unequal blocks, the mean over ranks"
+    )
     layer: Count | None = means(
-        "Layer of experts", absent="all layers exchange the same, or nothing to experts"
+        "Layer of experts", absent="all layers exchange equal blocks, or there are no experts"
     )
     count: Positive = means(
-        "Number in an iteration that one rank of each stage takes part in, summed over stages"
+        "Number of calls per iteration by one rank of each stage, summed over stages"
     )
     algorithm: str | None = means(
-        "Algorithm, or what `auto` chose", absent="a message, or no algorithm of this size"
+        "Algorithm, or the choice of `auto`",
+        absent="the row is a message, or the size needs no algorithm",
     )
     time_s: Seconds | None = means(
-        "Time of one, its group alone on the fabric", absent="all groups are simulated together"
+        "Time of one call, with its group alone on the fabric",
+        absent="all groups are simulated together",
     )
     reconfiguration_s: Seconds | None = means(
-        "Part of that time that is reconfiguration", absent="all groups are simulated together"
+        "Part of this time for reconfiguration", absent="all groups are simulated together"
     )
-    verified: bool = means("Whether its plan is proved")
+    verified: bool = means("Whether the plan has no violations")
 
 
 class GroupsRow(Row, core="groups"):
@@ -65,27 +69,23 @@ class GroupsRow(Row, core="groups"):
         "(2), parameters too (3)"
     )
     micro_batches: Positive = means("Number of micro-batches of an iteration")
-    contention: Literal["simulated", "none"] = means(
-        "Whether groups that share links slow each other down"
-    )
+    contention: Literal["simulated", "none"] = means("Whether groups compete for links")
     alone: str | None = means(
-        "Why groups are timed one by one", absent="all groups are simulated together"
+        "Reason for timing each group alone", absent="all groups are simulated together"
     )
-    transport: str = means(
-        "Transport of the collectives and messages of the groups over the fabric"
-    )
+    transport: str = means("Transport of the groups' collectives and messages over the fabric")
     expert_skew: str | None = means("Skew of tokens among experts", absent="all experts are alike")
     dropped: Fraction | None = means(
         "Share of assignments of tokens to experts above the capacity of the experts",
         absent="the model has no experts",
     )
     reconfigure: Literal["layer", "iteration", "never"] | None = means(
-        "How often the settings of a circuit switch are planned for exchanges among experts",
+        "Traffic among experts for which configurations of a circuit switch are planned",
         absent="the fabric is not a circuit switch, or there are no exchanges",
     )
     bubble: Fraction = means(
-        "Share of an iteration that each device idles if sending takes no time: "
-        "(P - 1) / (M + P - 1) of P stages and M micro-batches"
+        "Share of an iteration for which a device is idle if communication takes no time: (P - "
+        "1) / (M + P - 1) for P stages and M micro-batches"
     )
     messages: Count
     bytes: Bytes
@@ -94,7 +94,7 @@ class GroupsRow(Row, core="groups"):
 
 
 def mean_size(training: GroupedTraining, record: "GroupCollectiveRecord") -> int:
-    """Returns the mean number of bytes of a rank in an uneven exchange."""
+    """Returns the mean number of bytes of a rank in an exchange of unequal blocks."""
     demand = training.demand(record["layer"] or 0, record["back"])
     return sum(map(sum, demand)) // len(demand)
 
@@ -107,7 +107,7 @@ def collective_row(
     reconfiguration_s: float | None = None,
     verified: bool = True,
 ) -> GroupCollectiveRow:
-    """Returns the row of a collective."""
+    """Returns the row of a collective, from its record and its costs."""
     return GroupCollectiveRow.of(
         record,
         collective=record["collective"] or "message",

@@ -1,7 +1,7 @@
 """Iteration of training in which groups of ranks divide the model.
 
-Groups share the network if its simulator carries single messages; otherwise each collective
-is planned and timed on its group's part of the fabric, as if the group were alone.
+If the simulator can time single messages, groups compete for the network. Otherwise each collective
+is planned and timed as if its group were alone on its part of the fabric.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ GROUP_OPTIONS = (
 
 @dataclass(frozen=True)
 class Grouped:
-    """Simulated iteration of groups, its row, and violations."""
+    """Simulated iteration of groups, with its row and the violations of its plans."""
 
     iteration: Outcome
     row: GroupsRow
@@ -67,11 +67,11 @@ UNDIVIDED = {
     "sharded": 0,
     "micro_batches": 1,
 }
-"""Values of these options that leave the model undivided."""
+"""Values of `GROUP_OPTIONS` with which the model is not divided."""
 
 
 def is_grouped(parameters: Train, fabrics: Sequence[Fabric]) -> bool:
-    """Returns whether options divide the model among groups."""
+    """Returns whether options divide the model among groups of ranks."""
     stated = {name: getattr(parameters, name) for name in GROUP_OPTIONS}
     if {fabric.ranks for fabric in fabrics} == {parameters.data_parallel}:
         stated["data_parallel"] = None
@@ -79,7 +79,7 @@ def is_grouped(parameters: Train, fabrics: Sequence[Fabric]) -> bool:
 
 
 def divide(parameters: Train, model: str, batch: int, ranks: int, gradient_bytes: int) -> Any:
-    """Returns the model divided among groups."""
+    """Returns the model divided among groups; `batch` is the number of samples per replica."""
     pipeline = parameters.pipeline_parallel or 1
     micro_batches = parameters.micro_batches or (batch if pipeline > 1 else 1)
     skew = read_skew(parameters.expert_skew)
@@ -103,7 +103,7 @@ def divide(parameters: Train, model: str, batch: int, ranks: int, gradient_bytes
 
 
 def refuse_too_large(named: Model, training: GroupedTraining, memory: MemoryRow) -> None:
-    """Refuses a model that does not fit the device; the error suggests a division that fits."""
+    """Raises an error if a device lacks memory for the model; suggests a division that fits."""
     if memory.fits is not False:
         return
     have = memory.device_bytes or 0
@@ -115,14 +115,14 @@ def refuse_too_large(named: Model, training: GroupedTraining, memory: MemoryRow)
 
 
 def activations(named: Model, memory: MemoryRow) -> str:
-    """Returns the forecast of the activations' memory, with its assumptions."""
+    """Returns a sentence on the expected memory of activations, with the assumptions."""
     count = (memory.activations_bytes or 0) / 1e9
     attention = "" if named.sample == "image" else " and FlashAttention"
     return f"{count:,.1f} GB of that are activations, counted without recomputation{attention}"
 
 
 def cure_of(training: GroupedTraining, have: int) -> str:
-    """Returns the nearest division with which a model fits a device, as text."""
+    """Returns the division closest to the present one for which a device has enough memory."""
     fits = training.that_fit(have)
     if fits is None:
         return "no division among these ranks fits: take more ranks or a smaller batch"
@@ -130,7 +130,7 @@ def cure_of(training: GroupedTraining, have: int) -> str:
 
 
 def _options(fits: Mapping[str, Any]) -> str:
-    """Returns the options of a division."""
+    """Returns a division as command-line options."""
     options = {
         "tensor-parallel": (fits["tensor"], 1),
         "pipeline-parallel": (fits["pipeline"], 1),
@@ -145,9 +145,10 @@ def _options(fits: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Method:
-    """Method for the collectives of groups: algorithms, and why each group is timed alone, if so.
+    """Planning of the groups' collectives: algorithms by name, and `alone`.
 
-    `reconfigure` says for which exchanges among experts a circuit switch is set.
+    `alone` is the reason why each group is timed alone, or None. `reconfigure` is the traffic for
+    which circuits among experts are planned.
     """
 
     algorithms: Mapping[str, str]
@@ -156,7 +157,10 @@ class Method:
 
 
 def method_of(parameters: Train, fabric: Fabric, alone: str | None) -> Method:
-    """Returns the method for collectives on a fabric; `alone` says why groups are timed alone."""
+    """Returns the method of planning and timing the groups' collectives on a fabric.
+
+    `alone` is the reason why each group is timed alone, or None.
+    """
     switch = fabric.family == "circuit_switch"
     if parameters.reconfigure is not None and not switch:
         raise UsageError(
@@ -175,9 +179,9 @@ def carry_out(
     settings: Settings,
     watch: Watch,
 ) -> Grouped:
-    """Simulates an iteration over a fabric, or with groups timed one by one."""
+    """Simulates an iteration on a fabric, with all groups together or with each group alone."""
     algorithms, alone = dict(method.algorithms), method.alone
-    made = training.made_of()
+    records = training.made_of()
     if alone is None:
         watch.update("iteration of all groups", 0, 1)
         iteration = training.over(fabric.spec, algorithms, **settings)
@@ -186,14 +190,17 @@ def carry_out(
             for choice in iteration.chosen.rows()
         }
         rows = [
-            collective_row(training, record, _chosen(training, record, chosen)) for record in made
+            collective_row(training, record, _chosen(training, record, chosen))
+            for record in records
         ]
         row = _row(parameters, training, fabric, iteration, rows, method)
         policy = settings.get("policy", fabric.policy)
         return Grouped(iteration, row, iteration.simulator, policy, [])
     prices = GroupPrices(fabric, training, algorithms, settings, method.reconfigure)
-    for number, record in enumerate(made):
-        watch.update(f"{record['collective'] or 'message'} of {record['group']}", number, len(made))
+    for number, record in enumerate(records):
+        watch.update(
+            f"{record['collective'] or 'message'} of {record['group']}", number, len(records)
+        )
         prices.find(record)
     iteration = training.with_times(prices.times_ps)
     row = _row(parameters, training, fabric, iteration, prices.rows, method)
@@ -201,10 +208,10 @@ def carry_out(
 
 
 def _algorithms(parameters: Train) -> dict[str, str]:
-    """Returns the algorithm of each collective; the option `algorithm` is for the all_reduce."""
+    """Returns algorithms by collective; the option `algorithm` applies to the all_reduce."""
     kinds = known_names("collectives")
     chosen = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
-    given = dict(algorithms_by_collective(parameters.collectives))
+    by_collective = dict(algorithms_by_collective(parameters.collectives))
     if parameters.algorithm is not None:
         if not isinstance(parameters.algorithm, str) or user_algorithm.is_user_algorithm(
             parameters.algorithm
@@ -215,16 +222,16 @@ def _algorithms(parameters: Train) -> dict[str, str]:
                 f"algorithm: `{parameters.algorithm}` is a reduce_scatter and an all_gather, and "
                 "groups run one algorithm for each collective; --sharded 1 sends both"
             )
-        given.setdefault("all_reduce", parameters.algorithm)
-    for kind, algorithm in given.items():
+        by_collective.setdefault("all_reduce", parameters.algorithm)
+    for kind, algorithm in by_collective.items():
         chosen[_core.collective_kind(kind)] = algorithm_spelling(kind, algorithm)
     return chosen
 
 
 def why_alone(parameters: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> str | None:
-    """Returns why groups are timed one by one, or None if they share the network.
+    """Returns the reason why groups are timed alone; None if they compete for the network.
 
-    The answer is the same for all fabrics of a comparison.
+    A reason on one fabric applies to all fabrics of a comparison.
     """
     if parameters.contention == "none":
         return "as asked for"
@@ -279,7 +286,7 @@ def _chosen(
     record: GroupCollectiveRecord,
     chosen: Mapping[tuple[str, int, int | None], str],
 ) -> str | None:
-    """Returns the algorithm of a collective for its size, or for the next power of two bytes."""
+    """Returns a collective's algorithm for its size, or for the next power of two of bytes."""
     if record["collective"] is None:
         return None
     size = record["size_bytes"]
@@ -287,5 +294,5 @@ def _chosen(
         size = mean_size(training, record)
     rounded = 1 << max(size - 1, 0).bit_length()
     kind = (record["collective"], record["ranks"])
-    found = (chosen.get((*kind, bytes_)) for bytes_ in (size, rounded, None))
-    return next((name for name in found if name is not None), None)
+    candidates = (chosen.get((*kind, bytes_)) for bytes_ in (size, rounded, None))
+    return next((name for name in candidates if name is not None), None)

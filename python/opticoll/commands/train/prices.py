@@ -1,4 +1,4 @@
-"""Inputs of an iteration: layers with their times, and the costs of all_reduces."""
+"""Inputs of a training iteration: the times of layers, and the costs of all_reduces."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from opticoll.inputs.user_algorithm import UserAlgorithm
 
 GRADIENTS = {"float32": 4, "float16": 2, "bfloat16": 2}
-"""Number formats of gradients on the network, and their bytes per parameter."""
+"""Bytes per parameter, by number format of gradients on the network."""
 
 
 class MemoryRow(Row):
-    """The memory that a model takes on a device."""
+    """The memory that a model occupies on a device."""
 
     weights_bytes: Bytes = means("Weights, 2 bytes per parameter")
     gradients_bytes: Bytes = means("Gradients, 2 bytes per parameter")
     optimizer_bytes: Bytes = means("State of Adam, 12 bytes per parameter")
     activations_bytes: Bytes | None = means(
         "Activations of the batch that the backward pass needs",
-        absent="a profile does not say",
+        absent="a profile does not contain it",
     )
     total_bytes: Bytes = means("All of them")
     device_bytes: Bytes | None = means(
-        "Memory of the device", absent="a measured throughput does not say"
+        "Memory of the device", absent="a measured throughput implies no device"
     )
     fits: bool | None = means(
         "Whether the model fits the device", absent="the memory of the device is not known"
@@ -53,7 +53,7 @@ class MemoryRow(Row):
 
 @dataclass(frozen=True)
 class Model:
-    """Names and numbers of a model, and its memory."""
+    """Names and numbers of a model, and the memory that it needs."""
 
     name: str
     label: str
@@ -65,7 +65,7 @@ class Model:
 
 
 def timed(parameters: Train) -> tuple[TimedModel, Model, int]:
-    """Returns the layers with their times, the model, and the batch."""
+    """Returns the layers with their times, the model, and the batch per replica."""
     if parameters.profile is not None:
         for name in ("model", "device", "throughput"):
             if getattr(parameters, name) is not None:
@@ -126,7 +126,7 @@ def _profiled(parameters: Train, profile: Profile) -> tuple[TimedModel, Model, i
 
 
 def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
-    """Returns the memory of weights, gradients, optimizer and, if known, activations."""
+    """Returns the memory in bytes for weights, gradients, optimizer and, if known, activations."""
     return MemoryRow(
         weights_bytes=parts[0],
         gradients_bytes=parts[1],
@@ -139,7 +139,7 @@ def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
 
 
 def memory_of(parameters: Train, *, device: bool) -> int | None:
-    """Returns the memory of a device in bytes, or None if it is unknown."""
+    """Returns the memory of a device in bytes; None if it is unknown."""
     if parameters.device_memory is not None:
         return to_bytes(parameters.device_memory)
     return device_memory(parameters.device) if device else None
@@ -147,7 +147,7 @@ def memory_of(parameters: Train, *, device: bool) -> int | None:
 
 @dataclass(frozen=True)
 class _Part:
-    """Collective that is a part of an all_reduce, and the divisor of its size."""
+    """Collective that an all_reduce consists of; its block is the size divided by `divisor`."""
 
     kind: str
     algorithm: str | UserAlgorithm
@@ -155,12 +155,12 @@ class _Part:
 
     @property
     def is_size_specific(self) -> bool:
-        """True if each size has its own plan."""
+        """True if the planner makes a different plan for each size."""
         return isinstance(self.algorithm, str) and plans_by_size(self.algorithm)
 
 
 class Prices:
-    """Costs of all_reduces by size; plans that do not depend on the size are kept."""
+    """Costs of all_reduces by size in bytes; plans that do not depend on the size are cached."""
 
     def __init__(self, parameters: Train, fabric: Fabric, settings: Settings) -> None:
         self._fabric, self._settings = fabric, settings
@@ -170,19 +170,19 @@ class Prices:
         self._parts = _parts(chosen, fabric.ranks)
         self._kept: dict[str, tuple[Plan, list[str]]] = {}
         self.costs: dict[int, CollectiveCost] = {}
-        self.rows: dict[int, tuple[str, int]] = {}  # algorithms and number of steps
+        self.rows: dict[int, tuple[str, int]] = {}  # algorithms and number of steps, by size
         self.violations: dict[int, list[str]] = {}
 
     def find(self, size: int) -> None:
-        """Makes and verifies the plans of a size unless they are known, and simulates them."""
+        """Simulates an all_reduce of `size` bytes; makes and verifies its plans if necessary."""
         costs, plans, self.violations[size] = [], [], []
         for part in self._parts:
-            # The block of an all_gather, rounded up if the size does not divide evenly.
+            # The block of an all_gather is rounded up if the size is no multiple.
             part_size = -(-size // part.divisor)
-            plan, found = self._planned(part, part_size)
+            plan, problems = self._planned(part, part_size)
             costs.append(collective_cost(plan, part_size, **self._settings))
             plans.append(plan)
-            self.violations[size] += found
+            self.violations[size] += problems
         first = costs[0]
         first["time_ps"] = sum(cost["time_ps"] for cost in costs)
         first["reconfiguration_ps"] = sum(cost["reconfiguration_ps"] for cost in costs)
@@ -192,7 +192,7 @@ class Prices:
         self.rows[size] = (name, sum(plan.slots for plan in plans))
 
     def _planned(self, part: _Part, size: int) -> tuple[Plan, list[str]]:
-        """Returns a plan and its violations."""
+        """Returns the plan of a collective, and the plan's violations."""
         if part.kind not in self._kept or part.is_size_specific:
             plan = opticoll.plan(
                 part.kind,
@@ -202,13 +202,13 @@ class Prices:
                 wavelength=self._wavelength,
                 **self._settings,
             )
-            found = [violation.sentence for violation in plan.verify()]
-            self._kept[part.kind] = (plan, found)
+            problems = [violation.sentence for violation in plan.verify()]
+            self._kept[part.kind] = (plan, problems)
         return self._kept[part.kind]
 
 
 def _parts(algorithm: str | UserAlgorithm, ranks: int) -> list[_Part]:
-    """Returns the collectives of an algorithm: an all_reduce, or the two parts of `A+B`."""
+    """Returns the collectives of an algorithm: one all_reduce, or the two parts of `A+B`."""
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
         scatter, plus, gather = algorithm.partition("+")
         if plus:

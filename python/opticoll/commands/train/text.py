@@ -1,4 +1,4 @@
-"""Text of `opticoll train`."""
+"""Text output of `opticoll train`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from opticoll.commands.train.group_rows import GroupsRow
 
 MAX_SIZES = 12
-"""Maximum number of sizes of all_reduces in text."""
+"""Maximum number of sizes of all_reduces in the text output."""
 
 
 def training_text(rows: Sequence[TrainingRow]) -> str:
-    """Returns the iteration on each fabric and, for several fabrics, a table of them."""
+    """Returns the iteration on each fabric.
+
+    For several fabrics, adds a table that compares the fabrics.
+    """
     blocks = [_iteration(row) for row in rows]
     if len(rows) > 1:
         blocks.append("\n".join([_fabrics(rows), *capacity_lines(rows)]))
@@ -27,7 +30,7 @@ def training_text(rows: Sequence[TrainingRow]) -> str:
 
 
 def _fabrics(rows: Sequence[TrainingRow]) -> str:
-    """Returns a line for each fabric, with its ratio to the shortest iteration."""
+    """Returns a line per fabric, with the ratio of its iteration to the shortest iteration."""
     labels = fabric_labels(row.fabric for row in rows)
     least = min(row.iteration_s for row in rows)
     sized = different_ranks(rows)
@@ -49,24 +52,24 @@ def _fabrics(rows: Sequence[TrainingRow]) -> str:
 
 
 def _memory(row: TrainingRow) -> str:
-    """Returns the memory of the model on a device, and whether it fits."""
+    """Returns the memory that the model needs on a device, and whether the device has it."""
     memory = row.memory
     gigabytes = f"{memory.total_bytes / 1e9:,.1f} GB"
     states = f"weights {memory.weights_bytes / 1e9:,.1f}"
     states += f", gradients {memory.gradients_bytes / 1e9:,.1f}"
     states += f", optimizer {memory.optimizer_bytes / 1e9:,.1f}"
     activations = memory.activations_bytes
-    known = "" if activations is None else f", activations {activations / 1e9:,.1f}"
+    activations_text = "" if activations is None else f", activations {activations / 1e9:,.1f}"
     least = "at least " if activations is None else ""
     total = f"{least}{gigabytes} in mixed precision"
     if memory.device_bytes is None:
-        return f"{total}: {states}{known}"
+        return f"{total}: {states}{activations_text}"
     fits = "fits" if memory.fits else "does NOT fit"
-    return f"{total}: {states}{known}; {fits} {memory.device_bytes / 1e9:,.1f} GB"
+    return f"{total}: {states}{activations_text}; {fits} {memory.device_bytes / 1e9:,.1f} GB"
 
 
 def _iteration(row: TrainingRow) -> str:
-    """Returns a summary line, the parts of an iteration, and the costs of collectives."""
+    """Returns a summary line, the parts of the iteration's time, and the collectives' costs."""
     whole = row.iteration_s
     head = (
         f"iteration {duration(whole)}: {row.efficiency:.1%} computing; "
@@ -89,7 +92,7 @@ def _iteration(row: TrainingRow) -> str:
 
 
 def _facts(row: TrainingRow) -> list[list[str]]:
-    """Returns facts on the model, the fabric and the method."""
+    """Returns facts on the model, the fabric and the simulation."""
     timing_rule = row.policy or row.start or ""
     groups = row.groups
     sender = "device" if groups is None else "replica"
@@ -122,7 +125,7 @@ SHARDED = (
     "state of the optimizer, gradients",
     "state of the optimizer, gradients, parameters",
 )
-"""State that replicas divide, by stage of ZeRO."""
+"""Data that replicas divide among themselves, by stage of ZeRO."""
 
 
 RECONFIGURE = {
@@ -130,11 +133,11 @@ RECONFIGURE = {
     "iteration": "once an iteration, for all exchanges among experts together",
     "never": "one for all exchanges among experts",
 }
-"""Text of the demand for which the settings of a circuit switch are planned."""
+"""Text on the demand for which configurations of a circuit switch are planned."""
 
 
 def _group_facts(groups: GroupsRow) -> list[list[str]]:
-    """Returns facts on the division of the model among groups."""
+    """Returns facts on the groups of ranks that divide the model."""
     sizes = [f"tensor {groups.tensor}", f"pipeline {groups.pipeline}", f"data {groups.data}"]
     text = " x ".join(sizes)
     if groups.expert > 1:
@@ -197,11 +200,11 @@ GROUP_PARTS = {
     "bubble of the pipeline": "bubble_s",
     "between replicas, exposed": "replicas_s",
 }
-"""Parts of an iteration with groups, and the fields of their times."""
+"""Field with the time of each part of an iteration with groups, by name of the part."""
 
 
 def _stages(groups: GroupsRow) -> str:
-    """Returns a table of the parts of each stage."""
+    """Returns a table of the parts of each pipeline stage's time."""
     names = ["computing", "tensor", "expert", "sending", "bubble", "replicas"]
     lines = [
         [str(part.stage), *(duration(part[key]) for key in GROUP_PARTS.values())]
@@ -212,7 +215,7 @@ def _stages(groups: GroupsRow) -> str:
 
 
 def _group_collectives(groups: GroupsRow) -> str:
-    """Returns a table of the collectives of groups, ordered by the bytes sent."""
+    """Returns a table of the groups' collectives, with the most bytes first."""
     counts: dict[tuple[str, ...], int] = {}
     sent: dict[tuple[str, ...], int] = {}
     names = size_names(member.size_bytes for member in groups.collectives)
@@ -253,7 +256,7 @@ TABLE_COLUMNS = (
 
 
 def _sizes(row: TrainingRow) -> str:
-    """Returns a table of all_reduces by size, ordered by total time."""
+    """Returns a table of all_reduces by size, with the longest total time first."""
     ordered = sorted(row.collectives, key=lambda collective: -collective.count * collective.time_s)
     return "\n".join(
         [table(ordered[:MAX_SIZES], TABLE_COLUMNS), *and_more(len(ordered), MAX_SIZES)]

@@ -1,5 +1,5 @@
 "use strict";
-// Figures of a table: what `figures.py` draws, over the columns that the reader chooses.
+// Figures of a table over columns that the reader chooses; `figures.py` draws the same figures.
 
 const KINDS = [["lines", "Lines"], ["points", "Points"], ["heat", "Heat map"], ["pareto", "Pareto front"]];
 
@@ -7,10 +7,10 @@ const ERRORS_ONLY = 1;
 
 const EDGE = 6;
 
-// Pixels up to which the choices of a figure are closed at first.
+// Width of the window in pixels up to which the choices of a figure are closed at first.
 const PHONE = 700;
 
-// What follows from other columns.
+// Columns that follow from other columns.
 const FOLLOW = ["injection_bandwidth", "chosen", "specification"];
 
 function filled(template, gaps) {
@@ -23,7 +23,7 @@ function filled(template, gaps) {
   return template;
 }
 
-// A column on an axis.
+// Returns the properties of a column on an axis.
 function axisOf(told, log) {
   const axis = {field: told.field, title: told.title, type: told.type};
   if (told.type === "quantitative") {
@@ -37,7 +37,7 @@ function axisOf(told, log) {
   return axis;
 }
 
-// A column as colours, markers or lines.
+// Returns the properties of a column that is shown by colours, markers or lines.
 function keyOf(told, look) {
   if (!told) return null;
   if (!told.domain) {
@@ -50,18 +50,18 @@ function keyOf(told, look) {
   };
 }
 
-// A column as dashes, whatever else tells its values apart in other figures.
+// Returns the properties of a column that is shown by dashes.
 function dashesOf(told) {
   return {...keyOf(told, "dashes"), scale: {domain: told.domain, range: CONTENT.dashes.slice(0, told.domain.length)}};
 }
 
-// The marks of a figure; one without the option of the panels is in each of them.
+// Returns the marks of a figure; a mark without a value of the panels' column is in every panel.
 function inEveryPanel(values, field) {
   const panels = [...new Set(values.map((one) => one[field]))].filter((one) => one !== null);
   return values.flatMap((one) => (one[field] === null && panels.length ? panels.map((panel) => ({...one, [field]: panel})) : [one]));
 }
 
-// What fills the gaps of a template; `_gaps` of figures.py does the same.
+// Returns the values for the gaps of a template, as `_gaps` of figures.py does.
 function gapsOf(told, chosen, apart, dashed) {
   const x = told[chosen.x];
   const y = told[chosen.y];
@@ -111,7 +111,7 @@ function gapsOf(told, chosen, apart, dashed) {
   };
 }
 
-// Whether in these rows the values of other columns say which one a column has.
+// Returns whether, in these rows, the values of other columns determine a column's values.
 function follows(column, others, rows) {
   const known = new Map();
   return rows.every((row) => {
@@ -121,7 +121,7 @@ function follows(column, others, rows) {
   });
 }
 
-// What a figure holds, and what it leaves out; `_caption` of figures.py does the same.
+// Returns the lines on fixed values and omitted rows, as `_caption` of figures.py does.
 function captionOf(part, chosen, held, rows, count) {
   const used = [chosen.x, chosen.y, chosen.colour, chosen.facet, ...held.map((one) => one.name), ...FOLLOW];
   const lines = held.map((one) => `${one.heading}: ${reading(chosen.held[one.name], one.unit)}`);
@@ -235,7 +235,7 @@ function figureSection(table) {
     const every = Array.from({length: part.count}, (_, row) => row);
     for (const column of part.columns) {
       if (!column.asked || column.long || !column.channel.domain || FOLLOW.includes(column.name)) continue;
-      // What the figure shows says the value already.
+      // The columns of the figure already determine the value.
       if (column.name === chosen.y || follows(column, used, every)) continue;
       const known = column.channel.domain;
       const at = known.indexOf(chosen.held[column.name]);

@@ -1,5 +1,5 @@
 "use strict";
-// Numbers as people read and write them, and elements of the page.
+// Conversion of numbers to text and back, and creation of elements of the page.
 
 const SCALES = {
   "s": [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"], [1e-12, "ps"]],
@@ -7,7 +7,7 @@ const SCALES = {
   "bit/s": [[1e12, "Tb/s"], [1e9, "Gb/s"], [1e6, "Mb/s"], [1e3, "kb/s"], [1, "b/s"]],
 };
 
-// What a reader may write behind a number beside the units above.
+// Further units that a reader may write after a number.
 const WRITTEN = {
   "us": 1e-6, "min": 60, "h": 3600, "%": 0.01,
   "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12,
@@ -32,7 +32,7 @@ function digits(value) {
   return value.toLocaleString("en", {maximumSignificantDigits: Math.max(4, Math.ceil(Math.log10(size)))});
 }
 
-// A number as a reader writes it, such as `25us`, `4MiB`, `40Gb/s` or `5 %`; NaN where it is none.
+// Parses a number with a unit, such as `25us`, `4MiB`, `40Gb/s` or `5 %`; NaN for other texts.
 function written(text, unit) {
   const parts = /^\s*(-?[\d.,]*\d(?:e[+-]?\d+)?)\s*([a-zµ%/]*)\s*$/i.exec(text);
   if (!parts) return NaN;
@@ -49,7 +49,7 @@ function plural(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-// An element with attributes and children; names that begin with `on` are listeners.
+// Creates an element with attributes and children; attributes that begin with `on` are listeners.
 function element(name, attributes = {}, ...children) {
   const made = name.startsWith("svg:")
     ? document.createElementNS("http://www.w3.org/2000/svg", name.slice(4))
@@ -71,14 +71,14 @@ function facts(pairs) {
   return list;
 }
 
-// A command line that can be copied.
+// Creates a command line with a button that copies it.
 function commandLine(text) {
   const button = element("button", {type: "button"}, "Copy");
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      // A page opened from a file may not reach the clipboard: the old way needs no permission.
+      // A page from a file may have no access to the clipboard; `execCommand` needs no permission.
       const area = element("textarea", {}, text);
       document.body.append(area);
       area.select();
@@ -105,7 +105,7 @@ function tick(label, value, change) {
   return element("label", {class: "beside"}, box, label);
 }
 
-// What is pointed at, in words, beside the pointer.
+// Shows a description of the element under the pointer.
 function hover(event, lines) {
   const box = document.getElementById("hover");
   if (!lines) { box.hidden = true; return; }

@@ -1,5 +1,5 @@
 "use strict";
-// The page: a section for each part, from what the page holds.
+// The page: a section for each part of the stored content.
 
 const CONTENT = JSON.parse(document.getElementById("content").textContent);
 
@@ -22,7 +22,7 @@ CONTENT.parts.forEach((part, number) => {
   const id = `part-${number}`;
   const section = element("article", {id}, element("h2", {}, part.title));
   document.getElementById("parts").append(section);
-  // The answer comes first: what was asked, and all facts, follow.
+  // The answer comes first; the command lines and all facts follow.
   if (part.answer.length) section.append(factsOf(part.answer));
   for (const note of part.notes) section.append(element("p", {class: "note"}, note));
   section.append(...SECTIONS[part.kind](part));

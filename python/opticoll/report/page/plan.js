@@ -1,5 +1,5 @@
 "use strict";
-// A plan, slot by slot: the drawing, the load of links, the messages, and the times of ranks.
+// A plan slot by slot: drawing, load of links, messages, and times of ranks.
 
 const MESSAGES_AT_ONCE = 40;
 const NAMES = {data: "data", slot: "its slot", sender: "the sender", receiver: "the receiver"};
@@ -61,7 +61,7 @@ function planSection(part) {
 
 const LOADS_SHOWN = 14;
 
-// The most loaded links of a slot: their names, how much, of how much.
+// Shows the most loaded links of a slot in a list, with their names and loads.
 function drawLoads(list, load) {
   const most = Math.max(1, ...load.map((one) => one.of || one.load));
   const sorted = [...load].sort((a, b) => b.load - a.load);
@@ -118,7 +118,7 @@ function colourOf(plan, at) {
   return plan.light.colours[plan.light.of[at]] || "#808080";
 }
 
-// Which colours are which values of light; of many, the first, some between and the last.
+// Creates the legend of light; of many values, it has the first, some between and the last.
 function keyOfLight(plan) {
   const list = element("ul", {class: "key"});
   if (!plan.light) return list;
@@ -159,7 +159,7 @@ function ranksOnCircle(plan, radius) {
   return nodes;
 }
 
-// Rank 0 is at the top, and numbers grow clockwise.
+// Rank 0 is at the top, and rank numbers increase clockwise.
 function onCircle(ranks, position, radius) {
   const angle = 2 * Math.PI * position / ranks - Math.PI / 2;
   return [radius * Math.cos(angle), radius * Math.sin(angle)];
@@ -172,7 +172,7 @@ function arrowAt(x, y, dx, dy, colour) {
   return element("svg:path", {d: ARROW, fill: colour, transform: `translate(${x},${y}) rotate(${angle}) translate(-6,0)`});
 }
 
-// Lightpaths as arcs beside the ring: clockwise ones outside, counter-clockwise ones inside.
+// Draws lightpaths as arcs: clockwise ones outside the ring, counter-clockwise ones inside.
 function ringScene(plan) {
   const ring = 200;
   const band = 88;
@@ -195,7 +195,7 @@ function ringScene(plan) {
       const to = onCircle(plan.ranks, first + hops - gap, radius);
       const middle = onCircle(plan.ranks, first + hops / 2, radius);
       const colour = colourOf(plan, at);
-      // Two arcs: one of a whole turn would have no length.
+      // Two arcs are needed, since a single arc around the whole ring would have no length.
       const arc = `M${from}A${radius},${radius} 0 0 1 ${middle}A${radius},${radius} 0 0 1 ${to}`;
       paths.append(pointed(element("svg:path", {d: arc, fill: "none", stroke: colour, "stroke-width": Math.max(0.7, Math.min(3.2, 0.6 * pitch))}), plan, at));
       if (shown.length <= 200) {
@@ -214,7 +214,7 @@ function ringScene(plan) {
   return {drawing, show, key: keyOfLight(plan)};
 }
 
-// Circuits as curves between ranks on a circle: trees and matchings by their colours.
+// Draws circuits as curves between ranks on a circle.
 function circleScene(plan) {
   const drawing = canvas(-250, -250, 500, 500, "Circuits of the slot between ranks");
   const paths = element("svg:g");
@@ -234,8 +234,9 @@ function circleScene(plan) {
   return {drawing, show, key: keyOfLight(plan)};
 }
 
-// Nodes in rows and columns. Light by the switch of a row goes above it to the right and below it to
-// the left, light by the switch of a column right of it downwards and left of it upwards.
+// Draws nodes in rows and columns. Light over a row's switch is above the row if it goes right, and
+// below if it goes left. Light over a column's switch is right of the column if it goes down, and
+// left of it if it goes up.
 function gridScene(plan) {
   const {rows, columns, nodes} = plan.grid;
   const pitch = 64;
@@ -272,7 +273,7 @@ function gridScene(plan) {
       const by = across ? `row ${Math.floor(from / columns)}` : `column ${from % columns}`;
       load.set(by, (load.get(by) || 0) + 1);
       const steps = (x2 - x1 + y2 - y1) / pitch;
-      // Longer arcs bulge more, so that those of one switch nest.
+      // Longer arcs bend more, so that the arcs of a switch nest.
       const bulge = 2 * pitch * (0.16 + 0.26 * (Math.abs(steps) - 1) / Math.max(columns, rows, 2)) * Math.sign(steps);
       const bend = across ? [(x1 + x2) / 2, y1 - bulge] : [x1 + bulge, (y1 + y2) / 2];
       const colour = colourOf(plan, one);
@@ -286,14 +287,14 @@ function gridScene(plan) {
   return {drawing, show, key: keyOfLight(plan)};
 }
 
-// How many circuits of the slot leave each rank.
+// Returns the number of the slot's circuits that start at each rank.
 function circuitsOfRanks(plan, shown) {
   const load = new Map();
   for (const at of shown) load.set(plan.messages.source[at], (load.get(plan.messages.source[at]) || 0) + 1);
   return [...load].map(([rank, own]) => ({name: `rank ${rank} sends`, load: own}));
 }
 
-// How many messages cross each link.
+// Returns the number of messages on each link.
 function loadOfLinks(plan, shown) {
   const load = new Map();
   const met = new Set();
@@ -309,7 +310,7 @@ function loadOfLinks(plan, shown) {
 
 const SHADES = ["#56B4E9", "#0072B2", "#E69F00", "#D55E00", "#8C2D04"];
 
-// Ranks and switches where they stand, links by how many messages share them.
+// Draws ranks and switches at their positions, and links coloured by number of messages.
 function graphScene(plan) {
   const {places, links} = plan.graph;
   const xs = places.map((one) => one[0]);
@@ -346,7 +347,7 @@ function graphScene(plan) {
       const [x1, y1] = at[a];
       const [x2, y2] = at[b];
       const long = Math.hypot(x2 - x1, y2 - y1) || 1;
-      // The two directions of a cable run side by side, each on its right.
+      // The two directions of a cable are drawn side by side; each is on its right.
       const [ox, oy] = [-(y2 - y1) / long * 2.2, (x2 - x1) / long * 2.2];
       // A link around the edge of a torus is drawn as two stubs.
       const parts = around.has(link)

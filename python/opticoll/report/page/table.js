@@ -3,7 +3,7 @@
 
 const ROWS_AT_ONCE = 50;
 
-// A table as the page holds it, with the values of its columns laid out.
+// Decodes a table of the page, with a list of values for each column.
 function tableOf(part) {
   for (const column of [...part.columns, ...part.same]) {
     column.values ??= column.places.map((place) => column.words[place]);
@@ -22,7 +22,7 @@ function tableOf(part) {
   };
 }
 
-// Which rows pass all filters, in order.
+// Returns the indices of the rows that pass all filters, in the chosen order.
 function keptRows(table) {
   let rows = Array.from({length: table.count}, (_, row) => row);
   for (const column of table.columns) {
@@ -37,14 +37,14 @@ function keptRows(table) {
   return rows;
 }
 
-// Rows without a value come last either way.
+// Rows without a value are last in both orders.
 function compared(a, b, down) {
   if (a === null || b === null) return (a === null) - (b === null);
   const order = typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", {numeric: true});
   return down ? -order : order;
 }
 
-// What a filter asks for, or null where it asks for nothing; throws where it is not understood.
+// Parses a filter to a condition; null for an empty filter; throws an error for an invalid one.
 function condition(text, column) {
   if (!text.trim()) return null;
   if (!column.number) {
@@ -198,7 +198,7 @@ function tableSection(table) {
   table.kept = keptRows(table);
   drawHead();
   drawRows();
-  // Paper has all rows.
+  // All rows are printed on paper.
   for (const [event, now] of [["beforeprint", true], ["afterprint", false]]) {
     addEventListener(event, () => { printing = now; drawRows(); });
   }
@@ -206,7 +206,7 @@ function tableSection(table) {
   return box;
 }
 
-// All that is known of a row, and the command that computes it again.
+// Creates the details of a row, with the command that computes the row.
 function details(table, row) {
   const cells = [...table.columns, ...table.part.same]
     .filter((column) => column.values[row] !== null)
@@ -218,7 +218,7 @@ function details(table, row) {
 
 const NESTED_AT_ONCE = 100;
 
-// A table within a row, such as the candidates of auto.
+// Creates a nested table of a row, such as the candidates of auto.
 function nestedTable(told, rows) {
   const number = told.columns.map((_, at) => rows.every((row) => row[at] === null || typeof row[at] === "number"));
   const kind = (at) => (number[at] ? "number" : null);
@@ -232,7 +232,7 @@ function nestedTable(told, rows) {
     rest > 0 ? element("p", {class: "quiet"}, `and ${rest} more`) : null);
 }
 
-// Commands are kept as places in a list of words, most of which come again in every row.
+// Commands are stored as indices into a list of words, since most words recur in every row.
 function commandOf(part, row) {
   const places = part.commands.places[row];
   return places === null ? null : places.map((place) => part.commands.words[place]).join(" ");

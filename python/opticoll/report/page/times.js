@@ -1,15 +1,15 @@
 "use strict";
-// Times as bars: what ranks send when, and the course of an iteration of training.
+// Times as bars: the transfers of ranks, and the parts of a training iteration.
 
 const RANKS_AT_ONCE = 32;
 const BARS_AT_ONCE = 6000;
-const MOST_LANES = 12; // transfers of a rank at a time that have lines of their own
+const MOST_LANES = 12; // maximum number of simultaneous transfers of a rank with a line of their own
 const WAITS = {
   domain: ["data", "its slot", "the sender", "the receiver", "nothing"],
   range: ["#D55E00", "#0072B2", "#CC79A7", "#E69F00", "#8C6D1F"],
 };
 
-// Bars in rows over time, which the reader hovers, zooms and saves.
+// Creates bars in rows over time, which the reader can point at, zoom and save.
 async function drawBars(place, values, {rows, kind, colours, chosen, lines, click, rowTitle, height, lanes}) {
   const room = Math.max(220, place.clientWidth || 800);
   const narrow = room < 620;
@@ -44,7 +44,7 @@ function whenWide(place, draw) {
   resized.observe(place);
 }
 
-// The transfers that ranks send, over time, by what each waited for or by light.
+// Creates the transfers of ranks over time, coloured by reason of the wait or by light.
 function ganttSection(plan, edges, slot, go) {
   const box = element("section", {class: "gantt"});
   const place = element("div", {class: "figure"});
@@ -95,7 +95,7 @@ function ganttSection(plan, edges, slot, go) {
   return {box, mark: () => { if (view) view.signal("chosen", slot()).runAsync(); }};
 }
 
-// An iteration of training: passes, and the buckets that are sent, with how long each waited.
+// Creates a training iteration: passes, and buckets with their waits and their sending.
 function trainingSection(part) {
   const told = part.content;
   const place = element("div", {class: "figure"});
