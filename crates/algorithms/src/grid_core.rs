@@ -35,9 +35,10 @@ pub(super) struct VectorPart {
     pub(super) per_rank: u32,
 }
 
-/// Steps of one part of the vector, by phase: two phases each of sending to the core, halving,
-/// doubling, and sending back. The two phases of a kind use one plane each, except for ranks
-/// without a direct hop to the core.
+/// Steps of one part of the vector in eight phases: two phases in which ranks send their data to
+/// the core, two phases of halving, two phases of doubling, and two phases in which the core sends
+/// the results back. Of two such phases, one phase uses the row plane and the other phase uses the
+/// column plane. The data of a rank without a direct hop to the core may use both planes.
 pub(super) type GridPhases = [Vec<Vec<Transfer>>; 8];
 
 /// Pairs of a rank outside the core and the rank to which it sends its data.

@@ -8,8 +8,9 @@ use crate::interrupt;
 /// Distance of a vertex that no path reaches.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// Visits all vertices that a path from `first` reaches, in breadth-first order. Calls `reach(from,
-/// edge, to)` once for each vertex `to` except `first`. `neighbours` yields (edge, vertex) pairs.
+/// Visits all vertices that a path from `first` reaches, in breadth-first order. `neighbours`
+/// yields the pairs (edge, neighbour) of a vertex. Calls `reach(from, edge, to)` once for each
+/// visited vertex `to` except `first`.
 fn search<E, I: IntoIterator<Item = (E, u32)>>(
     vertices: usize,
     first: u32,
@@ -50,8 +51,9 @@ pub fn distances<I: IntoIterator<Item = u32>>(
     distance
 }
 
-/// Returns a shortest path from `first` to `last` as edges, each with the vertex at its end, or
-/// `None` if no path exists. If several paths are shortest, returns the first path of the search.
+/// Returns a shortest path from `first` to `last`, or `None` if no path exists. The path is a list
+/// of pairs (edge, vertex at the end of the edge). If several paths are shortest, returns the path
+/// that the breadth-first search finds first.
 pub fn shortest_path<E, I: IntoIterator<Item = (E, u32)>>(
     vertices: usize,
     (first, last): (u32, u32),

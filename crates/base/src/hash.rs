@@ -16,9 +16,9 @@ pub fn hash(value: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Returns the numbers below `count`, shuffled by the algorithm of Fisher and Yates: for i from
-/// `count` - 1 down to 1, the state x (initially `seed`) becomes hash(x), and the elements i and x
-/// mod (i + 1) are exchanged.
+/// Returns the numbers from 0 to `count` - 1, shuffled by the algorithm of Fisher and Yates. For
+/// each index i from `count` - 1 down to 1, the state (at first `seed`) is replaced by its hash,
+/// and the elements i and (state mod (i + 1)) are exchanged.
 pub fn shuffled(count: u32, seed: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count).collect();
     let mut state = seed;

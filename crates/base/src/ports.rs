@@ -7,23 +7,25 @@
 
 use rustc_hash::FxHashMap;
 
-/// Map from identifiers of pools to consecutive numbers, in the order of first appearance.
+/// Map from identifiers of pools to consecutive numbers, which are assigned from 0 in the order of
+/// first appearance.
 #[derive(Debug, Clone, Default)]
 pub struct PoolNumbering {
-    /// Number of each pool, indexed by the pool's identifier, for identifiers below
+    /// Number assigned to each pool, indexed by the pool's identifier, for identifiers below
     /// [`ARRAY_POOLS`]; [`NO_NUMBER`] if the pool has not appeared yet.
     in_array: Vec<u32>,
     hashed: FxHashMap<u64, u32>,
     count: u32,
 }
 
-/// Number of pool identifiers that are looked up in an array (4 bytes each), not by hash.
+/// Pools with identifiers below this limit are looked up in an array (4 bytes each), other pools by
+/// hash.
 const ARRAY_POOLS: u64 = 1 << 18;
 
 const NO_NUMBER: u32 = u32::MAX;
 
 impl PoolNumbering {
-    /// Returns the number of the pool with this identifier, or `None` if the pool is new.
+    /// Returns the number assigned to `pool`, or `None` if the pool is new.
     #[inline]
     pub fn known(&self, pool: u64) -> Option<u32> {
         match pool < ARRAY_POOLS {
@@ -35,7 +37,7 @@ impl PoolNumbering {
         }
     }
 
-    /// Returns the number of the pool with this identifier. A new pool is assigned the next number.
+    /// Returns the number assigned to `pool`. A new pool is assigned the next number.
     #[inline]
     pub fn number(&mut self, pool: u64) -> u32 {
         let next = self.count;
@@ -63,24 +65,24 @@ pub struct Port {
     /// Identifier of the pool. The transmitters and the receivers of a rank are two pools, unless
     /// each port of the rank is both a transmitter and a receiver.
     pub pool: u64,
-    /// Number of ports of the pool, at least 1.
+    /// Number of ports in the pool, at least 1.
     pub size: u32,
-    /// State of the port while the circuit is up. If circuits are set up and torn down in groups,
-    /// the state is the pool of the port at the other end of the circuit.
+    /// Number that identifies what the port is joined or tuned to while the circuit is up. On a
+    /// lightpath grid, this number is the pool of the port at the other end of the circuit.
     pub state: u64,
 }
 
-/// States of the ports of all ranks. The table stores with each state a value of type `S`, from
-/// which the caller knows since when the port has been in the state.
+/// States of the ports of all ranks. With each state, the table stores a value of type `S`. This
+/// value describes the use of the port, such as the time of its last use.
 #[derive(Debug, Clone, Default)]
 pub struct Ports<S> {
-    /// Index of each pool in `first` and `others`.
+    /// Index of each pool in `first` and `others`: the number assigned to the pool.
     indices: PoolNumbering,
-    /// State of the first port of each pool, and since when the port has been in the state; `None`
-    /// if the port is unused. Indexed by the pool's number.
+    /// State and use of the first port of each pool; `None` if the port is unused. Indexed by the
+    /// number assigned to the pool.
     first: Vec<Option<(u64, S)>>,
-    /// States of the second, third and further ports of each pool, up to the last port that a
-    /// circuit has used. Indexed by the pool's number.
+    /// States and uses of the second, third and further ports of each pool, up to the last port
+    /// that a circuit has used. Indexed by the number assigned to the pool.
     others: Vec<Vec<Option<(u64, S)>>>,
 }
 
@@ -89,7 +91,7 @@ pub struct Ports<S> {
 pub struct SelectedPort<S> {
     /// Index of the port within its pool.
     pub place: usize,
-    /// State of the port before the circuit, and since when; `None` if the port is unused.
+    /// State and use of the port before the circuit; `None` if the port is unused.
     pub before: Option<(u64, S)>,
     /// True if the port is already in the state that the circuit needs.
     pub holds: bool,
@@ -137,7 +139,8 @@ impl<S: Copy> Ports<S> {
         oldest.unwrap_or(taken(0, None))
     }
 
-    /// Sets the port that [`Ports::take`] selected to the state that the circuit needs.
+    /// Sets the port that [`Ports::take`] selected to the state that the circuit needs. `since`
+    /// describes the use of the port.
     #[inline]
     pub fn set_taken(&mut self, port: Port, taken: &SelectedPort<S>, since: S) {
         match taken.pool_index {
@@ -146,7 +149,8 @@ impl<S: Copy> Ports<S> {
         }
     }
 
-    /// Sets the port at index `place` of a pool to the state `port.state`.
+    /// Sets the port at index `place` of a pool to the state `port.state`. `since` describes the
+    /// use of the port.
     #[inline]
     pub fn set(&mut self, port: Port, place: usize, since: S) {
         let index = self.indices.number(port.pool);

@@ -90,14 +90,15 @@ pub struct OptionRecord {
     pub unit: &'static str,
     /// Accepted values, in words; empty if the option's type or `meaning` states these values.
     pub range: &'static str,
-    /// Default, in words; empty if the option's type or `meaning` states the default.
+    /// Default value, in words; empty if the option's type or `meaning` states the default value.
     pub default: &'static str,
-    /// Source of model and default; empty if the source of the option's fabric or algorithm
-    /// applies.
+    /// Publication that defines the option's model and default value. Empty if the source of the
+    /// option's fabric or algorithm applies.
     pub source: &'static str,
-    /// Role of the option, by which code finds, for example, the option for the number of pieces.
+    /// Role of the option. Code finds an option by its role, for example the option for the number
+    /// of pieces.
     pub role: Role,
-    /// Values that the planner `auto` tries in addition to the default.
+    /// Values that `auto` tries in addition to the default value.
     pub tries: &'static [&'static str],
 }
 
@@ -113,21 +114,21 @@ pub enum Role {
     Pieces,
     /// Number of parallel rings or trees through groups of ranks.
     Channels,
-    /// Number of exchanges after each of which the vector is half as long.
+    /// Number of exchanges that each halve the vector.
     Halvings,
     /// Time to change circuits.
     Reconfiguration,
     /// Time that control messages need.
     Control,
-    /// Links or devices that are broken or degraded.
+    /// Broken or degraded links or devices.
     Broken,
-    /// Members that remain in operation.
+    /// Ranks that take part; the other ranks only forward data.
     Members,
 }
 
 impl OptionRecord {
-    /// Returns a record whose role is [`Role::Own`] and whose unit, range, default, source and list
-    /// of values to try are empty.
+    /// Returns a record whose unit, range, default and source are empty and whose role is
+    /// [`Role::Own`]. `auto` tries only the default value.
     pub const fn new(name: &'static str, meaning: &'static str) -> OptionRecord {
         OptionRecord {
             name,
@@ -151,7 +152,7 @@ impl OptionRecord {
         OptionRecord { range, ..self }
     }
 
-    /// Sets the default, in words.
+    /// Sets the default value, in words.
     pub const fn default(self, default: &'static str) -> OptionRecord {
         OptionRecord { default, ..self }
     }
@@ -166,7 +167,7 @@ impl OptionRecord {
         OptionRecord { role, ..self }
     }
 
-    /// Sets the values that the planner `auto` tries in addition to the default.
+    /// Sets the values that `auto` tries in addition to the default value.
     pub const fn tries(self, tries: &'static [&'static str]) -> OptionRecord {
         OptionRecord { tries, ..self }
     }
@@ -201,7 +202,8 @@ impl Spec {
         }
     }
 
-    /// Returns the part of the specification that applies to `size`, without thresholds.
+    /// Returns the specification that applies to `size`. The result has no thresholds: it applies
+    /// to all sizes.
     pub fn at(&self, size: Bytes) -> Spec {
         match &self.from {
             Some((least, larger)) if size >= *least => larger.at(size),
@@ -212,7 +214,7 @@ impl Spec {
         }
     }
 
-    /// Returns whether the specification contains a threshold and so depends on the size.
+    /// Returns whether different specifications apply to sizes below and above a threshold.
     pub fn depends_on_size(&self) -> bool {
         self.from.is_some()
     }

@@ -1,8 +1,9 @@
 //! Exact quantities with units: [`Time`] in picoseconds, [`Bytes`], [`Rate`] in bits per second.
 //!
 //! Each quantity is a whole number of its smallest unit, so sums are exact. The parser converts a
-//! text exactly or returns an error: `1.5us` is 1 500 000 ps, and `0.3ps` is an error. A bare
-//! prefix, as in `4M`, is an error too, because it may mean 4 * 10^6 or 4 * 2^20.
+//! time or a size exactly or returns an error: `1.5us` is 1 500 000 ps, and `0.3ps` is an error. A
+//! rate is rounded to a whole number of bits per second. A bare prefix, as in `4M`, is an error,
+//! because it may mean 4 * 10^6 or 4 * 2^20.
 //!
 //! ```
 //! use opticoll_base::units::{Bytes, Rate, Time};
@@ -45,7 +46,7 @@ pub enum UnitError {
         /// Unit of which the quantity must be a multiple.
         smallest: &'static str,
     },
-    /// A quantity that does not fit into 64 bits, in multiples of the smallest unit.
+    /// A quantity of 2^64 smallest units or more.
     #[error("{what} is too large: it does not fit into 64 bits of {smallest}")]
     Overflow {
         /// The text or computation that overflowed.
@@ -67,7 +68,7 @@ pub struct Bytes(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-/// Quantity that the value of an option or a setting may be.
+/// Type of quantity, such as [`Time`], that an option or a setting may have as its value.
 pub trait Quantity {
     /// Base unit, as printed in lists of options.
     const UNIT: &'static str;
@@ -112,7 +113,7 @@ impl Time {
     /// Returns the sum of two times.
     ///
     /// # Errors
-    /// The sum exceeds 64 bits of picoseconds.
+    /// The sum is 2^64 ps or more.
     #[inline]
     pub fn plus(self, other: Time) -> Result<Time, UnitError> {
         self.0
@@ -124,7 +125,7 @@ impl Time {
     /// Returns `count` times this time.
     ///
     /// # Errors
-    /// The product exceeds 64 bits of picoseconds.
+    /// The product is 2^64 ps or more.
     #[inline]
     pub fn times(self, count: u64) -> Result<Time, UnitError> {
         self.0
@@ -156,7 +157,7 @@ impl Bytes {
     /// Returns the sum of two sizes.
     ///
     /// # Errors
-    /// The sum exceeds 64 bits.
+    /// The sum is 2^64 bytes or more.
     #[inline]
     pub fn plus(self, other: Bytes) -> Result<Bytes, UnitError> {
         let overflow = || UnitError::Overflow {
@@ -196,7 +197,7 @@ impl Rate {
     /// Returns the time to send `bytes` at this rate, rounded up to a whole picosecond.
     ///
     /// # Errors
-    /// The time exceeds 64 bits of picoseconds.
+    /// The time is 2^64 ps or more.
     pub fn transmission(self, bytes: Bytes) -> Result<Time, UnitError> {
         let bit_ps = u128::from(bytes.0) * 8 * 1_000_000_000_000;
         u64::try_from(bit_ps.div_ceil(u128::from(self.0)))
@@ -280,8 +281,8 @@ const RATE: Notation = Notation {
 };
 
 impl Notation {
-    /// Parses a quantity. Returns the quantity in multiples of the smallest unit, and whether this
-    /// number is exact rather than rounded.
+    /// Parses a quantity. Returns the number of smallest units, and true if this number is exact or
+    /// false if it is rounded.
     fn parse(&self, text: &str) -> Result<(u64, bool), UnitError> {
         let trimmed = text.trim();
         let split = trimmed
@@ -356,8 +357,8 @@ fn split_number(number: &str) -> Option<(u128, u32)> {
     Some((digits, u32::try_from(fraction.len()).ok()?))
 }
 
-/// Writes a quantity of `count` smallest units as an exact decimal in the unit `name`. One unit
-/// `name` is `factor` smallest units.
+/// Writes a quantity of `count` smallest units as an exact decimal in the unit `name`. `factor` is
+/// the number of smallest units in one unit `name`.
 fn write_decimal(
     formatter: &mut fmt::Formatter<'_>,
     count: u64,

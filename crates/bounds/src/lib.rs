@@ -163,9 +163,12 @@ impl VectorInSlots {
         Time::from_ps((self.sending.ps() as f64 * factor * (1.0 - 1e-9)) as u64)
     }
 
-    /// Returns the minimum time over all numbers of slots S >= `fewest`. With S slots, the
-    /// transmissions take at least `factor(S)` times `sending`; `factor(S)` is `None` if S slots
-    /// are too few. With any number of slots, the transmissions take at least `optimum_lower_bound`.
+    /// Returns the minimum time over all numbers of slots S. In S slots the transmissions take at
+    /// least `factor(S)` times the time of the vector (`None` if S slots are too few), and at least
+    /// `at_least` in any number of slots.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits.
     pub(crate) fn least(
         &self,
         at_least: Time,

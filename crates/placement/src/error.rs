@@ -15,7 +15,7 @@ pub enum PlacementProblem {
     /// The fabric cannot carry the schedule: a rank is disconnected, a lightpath is too long, or
     /// there are too few channels.
     Unfit,
-    /// The assignment of channels is unknown or does not apply to this fabric.
+    /// The rule that assigns channels is unknown or does not apply to this fabric.
     Assignment,
 }
 

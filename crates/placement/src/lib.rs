@@ -67,8 +67,8 @@ pub fn place(
     }
 }
 
-/// Converts a schedule to a plan with default routes and channels; without light on an electrical
-/// fabric.
+/// Converts a schedule to a plan with default routes and channels. The plan for an electrical
+/// fabric has no [`Light`](opticoll_fabric::fabric::Light).
 ///
 /// # Errors
 /// The fabric cannot carry the schedule.
@@ -92,7 +92,7 @@ pub fn wavelengths_used(plan: &Plan) -> u32 {
 /// Name of the default assignment of channels.
 pub const AUTO: &str = "auto";
 
-/// Returns the number of distinct wavelengths of a plan; 0 if the fabric's light has none.
+/// Returns the number of distinct wavelengths that a plan uses; 0 if the fabric has no wavelengths.
 fn distinct_wavelengths(plan: &Plan) -> u32 {
     let Some(kind) = plan.fabric.light() else {
         return 0;

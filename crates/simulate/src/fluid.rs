@@ -75,7 +75,7 @@
 //! * Ends and starts within 2^-10 ps + 2^-40 t after the first event at t belong to the same
 //!   instant t. Rounding errors stay below this window for thousands of dependent events, and a
 //!   chain of n events deviates by less than n windows.
-//! * Events of one instant are ordered by the numbers of their flows. The order depends on nothing
+//! * Events of one instant are ordered by the indices of their flows. The order depends on nothing
 //!   else, so every run gives exactly the same result.
 //!
 //! # Start rules
@@ -152,8 +152,8 @@ use schedule::ScheduledSteps;
 use steps::Stepped;
 pub use times::{MessageTime, message_times};
 
-/// Relative amount by which a simulated time may be below its lower bound, because ends within the
-/// rounding window count as one instant.
+/// Tolerance when a simulated time is compared with its lower bound, relative to the bound. The
+/// time may be lower than the bound, because ends within a rounding window count as simultaneous.
 pub const ROUNDING: f64 = 1e-12;
 
 /// Reason why the flow simulator refuses flows.
@@ -247,7 +247,8 @@ pub enum FluidError {
     Unit(#[from] UnitError),
 }
 
-/// Rule for the earliest start of a flow of step s from rank a to rank b.
+/// Rule that determines when a flow may start. The flow belongs to step s and leads from rank a to
+/// rank b.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum StartRule {
     /// The flow starts when a and b have ended all flows of earlier steps that they send or
@@ -352,7 +353,8 @@ pub struct BackgroundFlow {
     pub rate: Option<Rate>,
     /// Start of the flow. The flow moves bytes from this time on, without a latency.
     pub from: Time,
-    /// End of the flow; `None` if the flow ends when the last other flow ends.
+    /// End of the flow; `None` if the flow ends when all flows other than background flows have
+    /// ended.
     pub until: Option<Time>,
 }
 
@@ -365,9 +367,9 @@ pub struct FlowOptions {
     pub endpoint: Option<Endpoint>,
     /// Background traffic.
     pub background: Vec<BackgroundFlow>,
-    /// True if the start, end, bottleneck and predecessor of each flow are recorded, from which the
-    /// critical path follows. The record takes 32 bytes for each flow. Flows of replayed steps take
-    /// no memory until their columns are requested.
+    /// True if the start, end, bottleneck and predecessor of each flow are recorded. The critical
+    /// path is computed from this record, which takes 32 bytes for each flow. Flows of replayed
+    /// steps take no memory until their columns are requested.
     pub record_flows: bool,
     /// Bins in which the use of each link over time is recorded; `None` if the use is not recorded.
     /// With bins, every step is simulated, even a repeated step.
@@ -391,7 +393,7 @@ impl Default for FlowOptions {
 
 impl FlowOptions {
     /// Returns whether the options contain no endpoint costs, no background traffic and no bins of
-    /// link use. Only then may several flows be simulated as one.
+    /// link use. If they contain any of these, each flow is simulated by itself.
     fn is_plain(&self) -> bool {
         self.endpoint.is_none() && self.background.is_empty() && self.link_bin.is_none()
     }
@@ -490,8 +492,9 @@ pub fn simulate_steps(
     log_steps(network, steps, None, rule, options).map(with_flows)
 }
 
-/// Simulates flows in steps. `chunks` contains the schedule and the routes from which the chunks of
-/// each flow follow. Returns the outcome, without flow columns, and the log of the flows.
+/// Simulates flows in steps. `chunks` contains the schedule and the routes, which define the chunks
+/// of each flow; `None` if the steps name no chunks. Returns the outcome, without flow columns, and
+/// the log of the flows.
 fn log_steps(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -523,7 +526,7 @@ fn log_steps(
     log_each_flow(network, steps, rule, options)
 }
 
-/// Simulates flows in steps, as [`log_steps`] does, but every flow by itself.
+/// Simulates flows in steps, as [`log_steps`] does, but never simulates several flows as one.
 fn log_each_flow(
     network: &dyn Network,
     steps: &dyn Steps,

@@ -69,8 +69,8 @@ pub trait Live {
     }
 
     /// Sends a message with a unique number and returns the message's times. Returns `None` if the
-    /// times depend on later messages. The caller sends messages in the order of `ready`, and never
-    /// before the network's current time.
+    /// times depend on later messages. The caller sends messages in the order of
+    /// [`ReadyMessage::ready`], and never before the network's current time.
     ///
     /// # Errors
     /// A message that the network cannot send, or a time that exceeds 64 bits.

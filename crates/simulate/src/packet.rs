@@ -48,7 +48,7 @@
 //!
 //! **Time** is a whole number of picoseconds; transmission times are rounded up. Events of the same
 //! time happen in the order of their kinds. Events of one kind happen in descending order of the
-//! number of their link, channel or terminal. No order depends on chance, so runs are reproducible.
+//! index of their link, channel or terminal. No order depends on chance, so runs are reproducible.
 //!
 //! The model is that of the dragonfly of CODES (Mubarak et al., A Case Study in Using Massively
 //! Parallel Simulation for Extreme-Scale Torus Network Codesign, 2014, and its dragonfly
@@ -144,9 +144,9 @@ pub enum PacketError {
     /// The schedule and the fabric differ in their number of ranks.
     #[error("the schedule is for {schedule} ranks, but the fabric has {fabric} ranks")]
     Ranks {
-        /// Ranks of the schedule.
+        /// Number of ranks of the schedule.
         schedule: u32,
-        /// Ranks of the fabric.
+        /// Number of ranks of the fabric.
         fabric: u32,
     },
     /// The terminals of the ranks are not a permutation.
@@ -158,7 +158,7 @@ pub enum PacketError {
     /// A rank has no links, or a route does not end at its destination.
     #[error("rank {rank} is not reached by links")]
     Unreachable {
-        /// Number of the rank.
+        /// Index of the rank.
         rank: u32,
     },
     /// The fixed routes need more virtual channels than the maximum to be free of deadlock.
@@ -192,7 +192,8 @@ pub enum PacketError {
     Deadlock {
         /// Number of chunks in the network.
         chunks: usize,
-        /// Channels of the cycle in order: index of the link, number of the channel on the link.
+        /// Channels of the cycle in order, as pairs (index of the link, index of the channel on the
+        /// link).
         cycle: Vec<(u32, u32)>,
         /// Names of the channels of the cycle.
         names: String,
@@ -233,9 +234,9 @@ opticoll_base::named_enum! {
     /// Order in which a free link serves its virtual channels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Arbitration {
-        /// The highest channel that has chunks, ahead of time as in CODES. A chunk that arrives
-        /// while no other chunk waits is selected immediately, even if the link is busy. Otherwise,
-        /// the link selects the next chunk when it has sent all selected chunks.
+        /// The highest channel that has chunks. As in CODES, a chunk that arrives while no other
+        /// chunk waits is selected immediately, even if the link is busy. When the link has sent
+        /// all selected chunks, the link selects the next chunk.
         #[default]
         Ahead = "ahead",
         /// The highest channel that has chunks at the time when the link becomes free.
@@ -258,11 +259,12 @@ opticoll_base::named_enum! {
 /// Buffer size of each virtual channel, for each class of links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Buffers {
-    /// Bytes per channel of links within a group, or between routers of a network without groups.
+    /// Buffer size of a channel of a link within a group, or of a link between routers of a network
+    /// without groups.
     pub local: Bytes,
-    /// Bytes per channel of links between groups.
+    /// Buffer size of a channel of a link between groups.
     pub global: Bytes,
-    /// Bytes per channel of links from and to terminals.
+    /// Buffer size of a channel of a link from or to a terminal.
     pub terminal: Bytes,
 }
 
@@ -290,13 +292,13 @@ impl DelayRange {
 pub struct Overheads {
     /// Time that a terminal needs to sequence a message, one message at a time.
     pub sequencing: Time,
-    /// Time of each hand-over inside a terminal or router.
+    /// Time of each hand-over of a chunk inside a terminal or router.
     pub handover: DelayRange,
-    /// Time of each chunk on a link, in addition to its transmission.
+    /// Time that a link needs for each chunk, in addition to the time of the chunk's bytes.
     pub send: DelayRange,
-    /// Time from the arrival of a message's last chunk to the notice of the receiver.
+    /// Time from the arrival of a message's last chunk until the receiver knows of the message.
     pub notice: DelayRange,
-    /// Time of each credit, in addition to the credit delay.
+    /// Time that each credit takes, in addition to the credit delay and the latency of the link.
     pub credit: DelayRange,
 }
 
@@ -335,7 +337,7 @@ pub struct PacketOptions {
     pub router_delay: Time,
     /// Effect of the router delay on the output port.
     pub router_delay_rule: RouterDelay,
-    /// Time of a credit, in addition to the latency of its link.
+    /// Time that a credit takes, in addition to the latency of its link.
     pub credit_delay: Time,
     /// Order in which a free link serves its virtual channels.
     pub arbitration: Arbitration,
@@ -345,13 +347,14 @@ pub struct PacketOptions {
     pub jitter: Option<u64>,
     /// Seed of the random choices of routing.
     pub seed: u64,
-    /// Maximum number of virtual channels of a link. If the number is below the number that the
-    /// routing needs, deadlocks are possible. `None` provides the number that the routing needs.
+    /// Maximum number of virtual channels of a link. If the routing needs more channels, deadlocks
+    /// are possible. `None` provides the number of channels that the routing needs.
     pub virtual_channels: Option<u32>,
     /// Initial length of a bin of [`BufferTimeline`]; `None` if no timeline is recorded. The length
     /// is doubled when there are too many bins.
     pub timeline_bin: Option<Time>,
-    /// Number of threads that share the groups of a dragonfly, which does not change the outcome.
+    /// Number of threads among which the groups of a dragonfly are divided. The outcome does not
+    /// depend on this number.
     pub cores: u32,
 }
 
@@ -435,8 +438,8 @@ pub struct PacketProgress {
 }
 
 impl Traffic {
-    /// Creates measured traffic with uniform destinations, seed 1 and start 0. Every terminal sends
-    /// `messages` messages of `size`, one in each `period`.
+    /// Creates traffic with uniform destinations, seed 1 and start 0, for a simulation without a
+    /// collective. Every terminal sends `messages` messages of `size`, one in each `period`.
     pub fn uniform(size: Bytes, period: Time, messages: u32) -> Traffic {
         Traffic {
             pattern: Pattern::Uniform,

@@ -1,23 +1,23 @@
 //! Proof of a rotation-symmetric plan by its representatives: the transfers that leave rank 0.
 //!
-//! The whole plan consists of N copies of each representative. Copy r leaves rank r and carries
-//! chunks that are r blocks later. Its channel is `first + r mod l`, where l is the number of links
-//! of the lightpath. If all ranks and chunks are rotated by one, the whole plan is therefore mapped
-//! to itself, except for the channels. It is enough to examine the representatives:
+//! The whole plan consists of N copies of each representative. Copy r leaves rank r, with its
+//! chunks r blocks further, on channel `first + (r mod l)`, where l is the number of links of the
+//! lightpath. So a rotation of every rank and chunk by one maps the whole plan to itself, except
+//! for the channels. Therefore it is enough to examine the representatives:
 //!
-//! - **Form.** All numbers of a copy are in range if the numbers of the representative are in range
-//!   and its chunks lie in one block. No rotation then moves the chunks over the end of the
-//!   numbering.
-//! - **Light.** The copies that cross a link leave the l ranks before the link, whose numbers all
-//!   differ modulo l. If l divides N, this also holds across the end of the numbering. Every
-//!   channel of the representative then carries exactly one copy on every link. A representative
-//!   thus never collides with itself, and two representatives collide (on every link) if and only
-//!   if they share a channel. If l does not divide N, the ceil(N / l) copies on the first channel
-//!   need more than N links, so that some of them collide. Converted copies load every link with l
-//!   lightpaths, for any l. Representatives with the same length, direction and channels count as
-//!   one, because their copies lead between the same ranks and share lightpaths.
-//! - **Ports.** In a slot, every rank sends one copy of each representative, and receives one.
-//!   Representatives that share lightpaths count as one.
+//! - **Form.** All numbers of a copy are in range if all numbers of the representative are in range
+//!   and the chunks of the representative lie in one block: no rotation moves these chunks over the
+//!   end of the numbering.
+//! - **Light.** The copies that cross a link leave the l ranks before it, whose numbers all differ
+//!   modulo l. If l divides N, this also holds across the end of the numbering, so that every
+//!   channel of the representative carries exactly one copy on every link: a representative never
+//!   collides with itself, and two representatives collide (on every link) if and only if they
+//!   share a channel. If l does not divide N, the ceil(N / l) copies on the first channel need more
+//!   than N links, so that some collide. Converted copies put a load of l on every link, for any l.
+//!   Two representatives of the same length and direction on the same channels count as one: their
+//!   copies run between the same ranks and share lightpaths.
+//! - **Ports.** In a slot every rank sends, and receives, one copy of each representative;
+//!   representatives that share lightpaths count as one.
 //! - **Data.** The demand on block b is the demand on block 0, rotated by b. Chunks are
 //!   independent, and the transfers of block b are the transfers of block 0, rotated by b, in the
 //!   same steps. Exactly one copy of each representative delivers block 0. Block 0 is replayed with

@@ -401,8 +401,10 @@ fn first_bound(ranks: u64, radix: u64) -> u64 {
     (first * (radix - half) + (ranks - first) * half).div_ceil(4)
 }
 
-/// Appends the holdings of the children of `group`, one child of each size, to `children`. Returns
-/// the load of the busiest link between ranks of the group, as in [`stage_loads`].
+/// Cuts a group into `radix` children, and returns the load of the busiest link between ranks of
+/// the group, as in [`stage_loads`]. `group` contains the holdings of the group before the stage.
+/// Appends the holdings of the children after the stage to `children`. Children of equal size have
+/// equal holdings, which are appended once.
 fn cut(group: &[u32], radix: u32, children: &mut Vec<Holdings>) -> u64 {
     let size = group.len() - 1;
     let parts = size.min(radix as usize);

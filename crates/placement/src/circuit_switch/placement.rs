@@ -1,11 +1,12 @@
 //! Placement of schedules on a circuit switch: slots, planes and ports.
 //!
 //! **Slots.** The transfers of a step from one rank to another form one message over one circuit.
-//! Messages are placed in the order of (destination - source) modulo n. Each message is assigned
-//! the first slot of its step in which, on some plane, the source has a free output port and the
-//! destination has a free input port. Suppose that there is one plane, and every rank has d ports.
-//! If every rank sends to at most d ranks and receives from at most d ranks, the step needs one
-//! slot. If every rank sends to all others, the step needs ceil((n - 1) / d) slots.
+//! Let n be the number of ranks. Messages are placed in the order of (destination - source) modulo
+//! n. Each message is assigned the first slot of its step in which, on some plane, the source has a
+//! free output port and the destination has a free input port. Suppose that there is one plane, and
+//! every rank has d ports. If every rank sends to at most d ranks and receives from at most d
+//! ranks, the step needs one slot. If every rank sends to all others, the step needs ceil((n - 1) /
+//! d) slots.
 //!
 //! **Routes.** A switch may have too few ports for all ranks, or ports may be dead. If no switch
 //! joins the ranks of a message, other ranks relay the message (`routes`). Each circuit of the
@@ -17,7 +18,7 @@
 //! least recently, so that this plane can be reconfigured while the others carry data.
 //!
 //! **Ports.** A message uses the circuit between its ranks if the circuit is already up. Otherwise,
-//! each rank uses, of the ports that are free in the slot, the least recently used port. Circuits
+//! each rank uses its least recently used port among the ports that are free in the slot. Circuits
 //! therefore stay up as long as possible.
 
 use std::cmp::Reverse;
@@ -115,7 +116,8 @@ fn messages(schedule: &Schedule, step: usize, ranks: u32) -> Vec<OneMessage> {
 struct SlotsOfStep<'a> {
     circuits: &'a PortStates<'a>,
     slots: Vec<Slot>,
-    /// First slot in which a rank has a free port, `[direction][rank]` (direction 0: out, 1: in).
+    /// First slot in which each rank has a free port, `[direction][rank]` (direction 0: out, 1:
+    /// in).
     first_open: [Vec<usize>; 2],
 }
 
@@ -149,7 +151,7 @@ impl<'a> SlotsOfStep<'a> {
     }
 
     /// Returns the first slot, at or after `first`, in which both ranks of a circuit have a free
-    /// port on the same plane, and this plane.
+    /// port on the same plane, and the index of this plane.
     fn place(&mut self, ends: [u32; 2], first: usize) -> (usize, u32) {
         let first_open =
             self.first_open[0][ends[0] as usize].max(self.first_open[1][ends[1] as usize]);
@@ -289,8 +291,8 @@ impl PortStates<'_> {
         (plane * ports_of_plane..(plane + 1) * ports_of_plane).map(move |port| (rank, port))
     }
 
-    /// Returns the two ports, each with its rank, of a circuit from `source` to `destination`. The
-    /// circuit must be up on `plane` and not in use in `slot`.
+    /// Finds a circuit from `source` to `destination` that is up on `plane` and not in use in
+    /// `slot`. Returns the (rank, port) pairs of its two ends.
     fn up(
         &self,
         slot: u32,
@@ -305,7 +307,8 @@ impl PortStates<'_> {
     }
 
     /// Returns whether a circuit between two ranks is up on `plane`, and 1 + the index of the last
-    /// slot in which the source used the plane, or 0. If there is one plane, returns (false, 0).
+    /// slot in which the source used the plane (0 if the source never used it). If the switch has
+    /// one plane, returns (false, 0).
     fn on_plane(&self, plane: u32, ends: [u32; 2]) -> (bool, u32) {
         if self.switch.planes == 1 {
             return (false, 0);
@@ -315,8 +318,9 @@ impl PortStates<'_> {
         (self.up(u32::MAX, plane, ends).is_some(), used.unwrap_or(0))
     }
 
-    /// Sets up the circuits of a slot and returns their light, indexed as `circuits`. Each circuit
-    /// is a plane and two ranks. Ports of circuits that are already up are reserved first.
+    /// Sets up the circuits of a slot. Each circuit is a pair (plane, ranks). Returns the two ports
+    /// of each circuit as [`Light`], in the order of `circuits`. Ports of circuits that are already
+    /// up are reserved first.
     pub fn enter(&mut self, slot: u32, circuits: &[(u32, [u32; 2])]) -> Vec<Light> {
         let mut lights = vec![Light::NONE; circuits.len()];
         let mut missing = Vec::new();
@@ -342,8 +346,8 @@ impl PortStates<'_> {
         lights
     }
 
-    /// Returns, for each of the two ranks, the least recently used port that is free in `slot`.
-    /// Returns `None` if one of the ranks has no free port on `plane`.
+    /// Returns, for each of the two ranks, the least recently used port on `plane` that is free in
+    /// `slot`, as a (rank, port) pair. Returns `None` if one of the ranks has no such port.
     fn free(&self, slot: u32, plane: u32, ends: [u32; 2]) -> Option<[(u32, u32); 2]> {
         let [out, into] = [0, 1].map(|direction| {
             let ports = self.ports_of(plane, ends[direction]);
@@ -355,7 +359,8 @@ impl PortStates<'_> {
         Some([out?, into?])
     }
 
-    /// Marks a circuit as used in `slot`, and returns its light. `ends` are (rank, port) pairs.
+    /// Marks a circuit as used in `slot`, and returns its two ports as [`Light`]. `ends` contains
+    /// the (rank, port) pairs of the sender and the receiver.
     fn take(&mut self, slot: u32, ends: [(u32, u32); 2]) -> Light {
         for (direction, end) in ends.into_iter().enumerate() {
             self.at(direction, end).used = slot + 1;

@@ -1,9 +1,10 @@
 //! Routes of messages through a circuit switch, as lists of ranks.
 //!
-//! If a switch joins the two ranks of a message, the route is one circuit. Otherwise, the rank's
-//! number is written in digits, whose base is the number of ranks of a switch. The route replaces
-//! one digit after the other by the digit of the destination. If no switch joins two consecutive
-//! ranks of this route, a breadth-first search finds a shortest route, over the lowest ranks.
+//! If a switch joins the two ranks of a message, the route is one circuit. Otherwise, the indices
+//! of both ranks are written with as many digits as needed, in a base equal to the number of ranks
+//! per switch. The route begins at the source and replaces one digit after the other by the
+//! destination's digit. If no switch joins two consecutive ranks of this route, a breadth-first
+//! search finds a shortest route instead. Among several, it finds the route over the lowest ranks.
 
 use std::collections::VecDeque;
 
@@ -12,14 +13,13 @@ use rustc_hash::FxHashMap;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
-/// Maximum number of entries (4 bytes each) of the cached searches of all sources.
+/// Maximum number of entries (4 bytes each) in all lists of [`RankRoutes::previous`] together.
 const MAX_CACHED_ENTRIES: usize = 1 << 24;
 
 /// Routes between the ranks of a switch.
 pub(crate) struct RankRoutes<'a> {
     switch: &'a CircuitSwitch,
-    /// Previous rank of each rank on a shortest route, indexed by rank. The key is the source of
-    /// the routes. The map is never iterated over.
+    /// Results of [`search`]; the key is the source. The map is never iterated over.
     previous: FxHashMap<u32, Vec<u32>>,
 }
 
@@ -31,7 +31,8 @@ impl RankRoutes<'_> {
         }
     }
 
-    /// Returns the ranks of a route, including both ends. Every valid fabric has such a route.
+    /// Returns the ranks of a route from `ends[0]` to `ends[1]`, including both. A valid fabric has
+    /// a route between all ranks.
     pub(crate) fn route(&mut self, ends: [u32; 2]) -> Vec<u32> {
         if self.switch.joins(ends) {
             return ends.to_vec();
@@ -76,7 +77,7 @@ impl RankRoutes<'_> {
     }
 }
 
-/// Returns the previous rank of each rank on a shortest route from `from`, indexed by rank.
+/// Returns, indexed by rank, the rank before this rank on a shortest route from `from`.
 fn search(switch: &CircuitSwitch, from: u32) -> Vec<u32> {
     let mut previous = vec![from; switch.ranks as usize];
     let mut is_seen = vec![false; switch.ranks as usize];

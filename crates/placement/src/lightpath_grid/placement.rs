@@ -97,8 +97,8 @@ struct PathPorts {
     port_states: Ports<PathUse>,
 }
 
-/// Last slot in which a lightpath was used, and the port at its other end. Each of the two ports of
-/// the lightpath stores these values.
+/// Values that a port stores about its lightpath: the last slot in which the lightpath was used,
+/// and the port at the other end.
 #[derive(Clone, Copy, Default)]
 struct PathUse {
     slot: u32,

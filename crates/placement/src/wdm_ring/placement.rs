@@ -42,7 +42,7 @@ pub enum Assignment {
     Auto,
     /// The optimal construction for a one-stage all-to-all. Other steps are refused.
     Optimal,
-    /// The free channel with the lowest number.
+    /// The free channel with the lowest index.
     FirstFit,
     /// The channel with the shortest gap of free links around the path.
     BestFit,
@@ -199,8 +199,8 @@ struct StepAssignment<'a> {
 }
 
 impl StepAssignment<'_> {
-    /// Assigns channels and slots to one step. Writes the light of each transfer, calls
-    /// `put(transfer, slot of the step)` for each transfer, and returns the number of slots.
+    /// Assigns channels and slots to the transfers of one step. Writes the light of each transfer,
+    /// calls `put(transfer, slot of the step)` for each transfer, and returns the number of slots.
     fn assign(
         &mut self,
         step: usize,
@@ -326,9 +326,10 @@ pub(crate) fn wavelengths_used(plan: &Plan, ring: &WdmRing) -> u32 {
     max_load(&simultaneous, ring)
 }
 
-/// Returns the maximum load of a rotation-symmetric plan: lightpaths on one fibre of one link in
-/// one slot. A lightpath of h links has one copy per rank, and h of these copies cross a given
-/// link. Their fibres are the fibres of the copies from ranks 0 to h - 1.
+/// Returns the maximum number of lightpaths of a rotation-symmetric plan on one fibre of one link
+/// in one slot. A lightpath of h links has one copy for each rank, and h of these copies cross each
+/// link. The function counts the copies from ranks 0 to h - 1, because their fibres and slots equal
+/// those of the h copies that cross any link.
 fn max_load_of_symmetric_plan(plan: &Plan, ring: &WdmRing) -> u32 {
     let mut loads = BTreeMap::new();
     for row in 0..plan.len() {

@@ -42,7 +42,8 @@ pub struct Arc {
 }
 
 impl Arc {
-    /// Returns the path between two ranks, or `None` if they are equal or do not exist.
+    /// Returns the path from `source` to `destination`. Returns `None` if these ranks are equal or
+    /// one of them does not exist.
     pub fn new(ring: &WdmRing, source: u32, destination: u32, direction: Direction) -> Option<Arc> {
         if source == destination || source >= ring.ranks || destination >= ring.ranks {
             return None;
@@ -95,9 +96,10 @@ pub fn shorter_direction(source: u32, destination: u32, ranks: u32) -> Option<Di
     }
 }
 
-/// Returns the direction of the shorter arc for every transfer of the schedule, as light without a
-/// channel. Antipodal transfers are balanced between the directions. A transfer from or to a rank
-/// that does not exist is clockwise; the assignment of channels later refuses the transfer.
+/// Returns the direction of the shorter arc for every transfer of the schedule, as [`Light`] in
+/// which only the direction is set. Transfers between opposite ranks are divided evenly between the
+/// directions. A transfer from or to a rank that does not exist is clockwise; the assignment of
+/// channels later refuses the transfer.
 pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Light> {
     let mut light = Vec::with_capacity(schedule.len());
     let (mut directions, mut antipodal) = (Vec::new(), Vec::new());
@@ -186,8 +188,9 @@ fn greatest_load(step: StepColumns<'_>, ring: &WdmRing, directions: &[Direction]
     greatest[0].max(greatest[1])
 }
 
-/// Routes the couples of antipodal transfers of a step alternately clockwise and counter-clockwise.
-/// `antipodal` contains the indices of the antipodal transfers.
+/// Routes transfers between opposite ranks (`antipodal`, indices of transfers). Each couple is a
+/// transfer and a transfer in return, which have the same direction. The couples are alternately
+/// clockwise and counter-clockwise.
 fn balance_antipodal(antipodal: &mut [usize], step: StepColumns<'_>, directions: &mut [Direction]) {
     let source = |index: usize| step.source()[index];
     let lower = |index: usize| source(index).min(step.destination()[index]);

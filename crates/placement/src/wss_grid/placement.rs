@@ -84,7 +84,8 @@ pub fn assign_on_grid(
     Ok(plan)
 }
 
-/// All bursts; first burst and number of bursts of each transfer; range of slots of each step.
+/// Tuple of three lists: all bursts, (index of the first burst, number of bursts) of each transfer,
+/// and the range of slots of each step.
 type PlacedBursts = (
     Vec<SlottedBurst>,
     Vec<(usize, usize)>,
@@ -139,9 +140,10 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
     Ok((bursts, bursts_of_transfer, step_slots))
 }
 
-/// Slots of a step in which the transmitters and receivers are busy, one bit per slot.
+/// Slots of a step in which the transmitters and receivers are busy.
 struct TransceiverUse {
-    /// Bits of busy slots of each rank: row and column transmitter, row and column receiver.
+    /// Words whose bits mark the busy slots, `[rank][transceiver]`. The transceivers are the row
+    /// transmitter, the column transmitter, the row receiver and the column receiver.
     busy: Vec<[Vec<u64>; 4]>,
     busy_ranks: Vec<u32>,
     slots: u32,
@@ -209,9 +211,9 @@ impl TransceiverUse {
 }
 
 enum Wavelengths {
-    /// Formula of the grid's wavelength plan.
+    /// A formula of the grid determines the wavelength of each circuit.
     Formula,
-    /// Colour of each circuit (plane, switch, input, output).
+    /// Wavelength of each circuit (plane, switch, input, output), by edge colouring.
     Coloured(FxHashMap<(Plane, u32, u32, u32), u32>),
 }
 
@@ -302,8 +304,9 @@ fn colour(grid: &WssGrid, bursts: &[SlottedBurst]) -> FxHashMap<(Plane, u32, u32
 
 const NONE: u32 = u32::MAX;
 
-/// Returns the colour of each edge (input, output) of a bipartite graph, in a proper colouring with
-/// the minimum number of colours, the maximum degree. Vertices are numbered below `ports`.
+/// Returns a proper colouring of the edges (input, output) of a bipartite graph: the colour of each
+/// edge, indexed by edge. The number of colours is the maximum degree, which is the minimum. Inputs
+/// and outputs are numbered from 0 to `ports` - 1.
 pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
     let mut degree = vec![0usize; 2 * ports];
     for &(input, output) in edges {

@@ -11,7 +11,8 @@ use opticoll_base::graph;
 use opticoll_fabric::fabric::Plane;
 use opticoll_fabric::family::wss_grid::WssGrid;
 
-/// Hop of a route: the rank that receives, and the plane of both transceivers.
+/// Hop of a route: the rank that receives, and the plane (row or column) of transmitter and
+/// receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Leg {
     pub(crate) plane: Plane,

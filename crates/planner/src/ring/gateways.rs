@@ -1,9 +1,9 @@
 //! Plans of three steps for small blocks: many blocks share a lightpath.
 //!
 //! The planner divides the ranks, in ring order, into G groups of nearly equal size. A group has at
-//! most m ranks, among them k evenly spaced *gateways* (as in [`crate::ring::hierarchical`]). For every
-//! ordered pair of groups, one gateway of the first group sends and one gateway of the second group
-//! receives. The steps are:
+//! most m ranks, among them k evenly spaced *gateways* (as in [`crate::ring::hierarchical`]). For
+//! every ordered pair of groups, one gateway of the first group sends and one gateway of the second
+//! group receives. The steps are:
 //!
 //! - **In**: every rank sends each gateway of its group the data for all groups to which this
 //!   gateway sends.
@@ -14,10 +14,10 @@
 //! every block reaches every rank exactly once, so the time reversal is a reduce_scatter. Several
 //! ranges of chunks from one rank to another rank share a lightpath, one after the other.
 //!
-//! **Channels.** The loads within a group are the same as in [`crate::ring::hierarchical`]. In the step
-//! across, the groups form a ring of G ranks in which every rank sends to all other ranks. This
-//! all_to_all needs ceil(floor(G^2 / 4) / 2) channels per stripe. The channel assignment remains
-//! valid although the lightpaths of a group start and end at different gateways: clockwise
+//! **Channels.** The loads within a group are the same as in [`crate::ring::hierarchical`]. In the
+//! step across, the groups form a ring of G ranks in which every rank sends to all other ranks.
+//! This all_to_all needs ceil(floor(G^2 / 4) / 2) channels per stripe. The channel assignment
+//! remains valid although the lightpaths of a group start and end at different gateways: clockwise
 //! lightpaths end at the first half of the gateways and start at the second half, and
 //! counter-clockwise lightpaths vice versa. (If k is odd, the middle gateway does both.) Lightpaths
 //! on the same channel that end and start in the same group therefore do not overlap.

@@ -130,8 +130,9 @@ fn candidates<'a>(
 /// about one second at 1,000,000 transfers per second.
 const QUICK_SCHEDULE_TRANSFERS: u64 = 1 << 20;
 
-/// Number of transfers above which an algorithm on a ring is tried last.
-const LATE_TRANSFERS: u64 = 1 << 12;
+/// Maximum number of transfers of an algorithm on a ring that is tried in the order of estimates.
+/// Algorithms with more transfers are tried last.
+const MAX_EARLY_TRANSFERS: u64 = 1 << 12;
 
 /// Estimate for algorithms that are tried last: the second largest time.
 pub(crate) const LATE_ESTIMATE: Time = Time::from_ps(u64::MAX - 1);
@@ -169,11 +170,13 @@ fn named_candidates<'a>(
     Ok((candidates, refused))
 }
 
-/// Lower bounds of one pipeline algorithm with growing numbers of pieces. If the bound rises from
-/// one number to the next, it also rises for all larger numbers.
+/// Lower bounds on the time of a pipeline algorithm, which is tried with more and more pieces. If
+/// one increase of the number of pieces raises the bound, all later increases raise the bound.
 #[derive(Default)]
 struct PieceBounds {
+    /// Lower bound for the latest number of pieces.
     lower_bound: Option<Time>,
+    /// True if the latest increase of the number of pieces raised the bound.
     rises: bool,
 }
 
@@ -187,7 +190,8 @@ impl PieceBounds {
 }
 
 /// Returns the candidate of an algorithm with the option values of `spec`, or `None` if there is no
-/// plan to try. Writes the largest lower bound on the time to `least`, even if the function fails.
+/// plan to try. Writes the largest known lower bound on the time to `lower_bound`, even if the
+/// function fails.
 fn named_candidate<'a>(
     record: &'static Algorithm,
     spec: &Spec,
@@ -240,7 +244,7 @@ fn named_candidate<'a>(
     }
     // Large algorithms are tried last, because the link loads of most of them exclude the best
     // time. On grids, algorithms with few transfers come first.
-    let is_large = on_ring && transfers > LATE_TRANSFERS;
+    let is_large = on_ring && transfers > MAX_EARLY_TRANSFERS;
     let estimate = match (is_known, problem.fabric.network()) {
         _ if is_large => LATE_ESTIMATE,
         (true, Some(_)) => *lower_bound,
@@ -290,8 +294,9 @@ fn left_out(
     })
 }
 
-/// Builds the plan of an algorithm, on WDM rings with the maximum number of stripes. If a lower
-/// bound on its time reaches `limit`, returns this bound instead.
+/// Builds the plan of an algorithm. On a WDM ring, the plan has the maximum number of stripes that
+/// [`Striping::widest`] allows. If a lower bound on the plan's time reaches `limit`, returns the
+/// lower bound instead.
 fn build_named(
     record: &Algorithm,
     spec: &Spec,

@@ -201,7 +201,7 @@ impl<'a> Evaluation<'a> {
         slowest.into_iter().chain(self.problem.limit).min()
     }
 
-    /// Returns whether a candidate with the lower bound `least` could save too little time,
+    /// Returns whether a candidate whose time is at least `lower_bound` could save too little time,
     /// compared to `limit`, for its number of transfers.
     fn gains_little(&self, lower_bound: Time, transfers: u64, limit: Time) -> bool {
         // A rotation-symmetric plan has the same lightpaths at every rank.
@@ -505,7 +505,7 @@ impl<'a> Evaluation<'a> {
         fabric.has_light() && Simulator::selected(fabric, method).bounded_by_loads
     }
 
-    /// Returns whether slots follow one another.
+    /// Returns whether all ranks wait for each other between two slots.
     fn has_barriers(&self) -> bool {
         !matches!(self.problem.policy(), Policy::PerPort | Policy::Planes)
     }

@@ -65,6 +65,7 @@ use opticoll_plan::schedule::Transfer;
 struct TransferRun {
     start: Time,
     end: Time,
+    /// Index of the transfer for which this transfer waited last.
     cause: Option<u32>,
 }
 
@@ -571,8 +572,9 @@ impl<'a> TransferTimeline<'a> {
         })
     }
 
-    /// Returns the end of the transfer for which the transfer `index` waited last, or zero if there
-    /// is none. The reconfiguration before the transfer starts at this time.
+    /// Returns the time at which the transfer `index`, or the reconfiguration before this transfer,
+    /// starts: the end of the transfer for which the transfer `index` waited last, or zero if it
+    /// waited for no transfer. The result is at most the start of the transfer `index`.
     fn began(&self, index: usize) -> Time {
         let TransferRun { start, cause, .. } = self.runs[index];
         cause.map_or(Time::ZERO, |cause| self.runs[cause as usize].end.min(start))

@@ -54,7 +54,7 @@ pub(super) struct Configuration<'a> {
     /// its number in `pools`.
     ports: Vec<OccupiedPorts>,
     used: Vec<u32>,
-    /// Light trees whose transmitter is counted.
+    /// Light trees whose transmitter is already counted in `ports`.
     counted_trees: FxHashSet<CircuitEnds>,
     /// Buffers for the circuit and the ports of the current hop.
     circuit: Vec<Circuit>,
@@ -162,8 +162,11 @@ impl<'a> Configuration<'a> {
     fn occupy_ports(&mut self, ends: CircuitEnds, tree: Option<CircuitEnds>) -> bool {
         let mut fits = true;
         for tuning in self.tuning.iter().filter(|tuning| !tuning.is_fixed) {
-            let leaves = tree.is_none_or(|tree| self.counted_trees.insert(tree));
-            let ports = [leaves.then_some(tuning.transmitter), Some(tuning.receiver)];
+            let needs_transmitter = tree.is_none_or(|tree| self.counted_trees.insert(tree));
+            let ports = [
+                needs_transmitter.then_some(tuning.transmitter),
+                Some(tuning.receiver),
+            ];
             for port in ports.into_iter().flatten() {
                 let pool = self.pools.number(port.pool);
                 if pool as usize == self.ports.len() {

@@ -79,7 +79,8 @@ impl<'a> CircuitGroups<'a> {
         self.circuits.tune(&self.hops, &mut self.tunings);
     }
 
-    /// Forms the groups, each of which ends when a port changes its circuit.
+    /// Divides the slots into groups. A group ends before the slot in which one of the group's
+    /// ports needs another circuit or, if `each_slot`, before the next slot that needs a circuit.
     fn form_groups(&mut self, each_slot: bool) -> Result<(), SimulationError> {
         // Slot in which each port was used last.
         let mut used: Ports<u32> = Ports::default();

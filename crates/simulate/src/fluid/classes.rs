@@ -20,10 +20,12 @@ use opticoll_plan::plan::routes::FABRIC_ROUTE;
 /// Number of cached classes above which the classes without flows are removed.
 const MAX_CACHED_CLASSES: usize = 4096;
 
-/// Progress of a class. Fills one cache line, because rates change more often than flows start.
+/// Progress of a class. Rates change more often than flows start, so the fields that a change of
+/// rate uses fill one cache line.
 #[repr(align(64))]
 struct ClassProgress {
-    /// Bytes that one flow has moved from the time when the class got its first flow to `since`.
+    /// Bytes that each flow has moved, counted until `since` from the time when the class got its
+    /// first flow.
     served: f64,
     since: f64,
     /// Rate of one flow in bytes per ps.
@@ -36,14 +38,15 @@ struct ClassProgress {
     /// Index of the flow that ends next.
     first: u32,
     members: u32,
-    /// Number of shared links on the route, times the number of flows that each flow stands for.
+    /// Product of the number of shared links on the route and the number of flows that each flow
+    /// stands for.
     shared: u32,
     /// True if `rate` must be updated.
     stale: bool,
 }
 
-/// Flows of a class except the first to end. The key of a flow is the value of
-/// [`ClassProgress::served`] at which the flow ends.
+/// Flows of a class except the flow that ends first, as pairs (value of [`ClassProgress::served`]
+/// at which the flow ends, index of the flow). The value is stored as the bits of an `f64`.
 type LaterFlows = BinaryHeap<Reverse<(u64, u32)>>;
 
 struct FlowClass {
@@ -53,9 +56,10 @@ struct FlowClass {
     latency: f64,
     /// Links whose full rate is available to each flow.
     unshared: Box<[u32]>,
-    /// True if [`Shares`] contains a private link with the capacity `limit`.
+    /// True if [`Shares`] contains an additional link with the capacity `limit`, which only this
+    /// class uses.
     has_own_link: bool,
-    /// True if every new flow of the pair of ranks joins this class.
+    /// True if every new flow between the two ranks joins this class.
     common: bool,
     /// Bytes of the class's flows that the ledger has not added to the links yet.
     bytes: u128,
@@ -70,7 +74,8 @@ pub(super) struct Classes<'a> {
     network: &'a dyn Network,
     /// Routes that a plan names. The pair of ranks (r, [`FABRIC_ROUTE`]) stands for route r.
     routes: NamedRoutes,
-    /// Quotient, if one flow per colour is simulated; `None` if every flow is simulated.
+    /// Quotient, if one flow stands for all equivalent flows ([`super::quotient`]); `None` if every
+    /// flow is simulated.
     quotient: Option<&'a Quotient>,
     weights: Weights,
     shares: Shares,
@@ -82,8 +87,8 @@ pub(super) struct Classes<'a> {
     stale: Vec<u32>,
     changed: Vec<u32>,
     route: Vec<u32>,
-    /// Number of times that a new flow class counts on each link of `route`; empty if all numbers
-    /// are 1.
+    /// Number of equivalent flows that a flow of a new class stands for on each link of `route`;
+    /// empty if all these numbers are 1.
     times: Vec<f64>,
 }
 
@@ -118,7 +123,8 @@ impl<'a> Classes<'a> {
     }
 
     /// Returns the class of a new flow between the ranks of `pair`. A flow with a finite maximum
-    /// rate `cap` (bytes per ps) gets a class of its own. The use ends with [`Classes::leave`].
+    /// rate `cap` (bytes per ps) gets a class of its own. When the flow has ended, the caller calls
+    /// [`Classes::leave`].
     pub(super) fn enter(&mut self, pair: (u32, u32), cap: f64) -> Result<u32, FluidError> {
         if cap.is_infinite()
             && let Some(&class) = self.by_pair.get(&pair)
@@ -138,7 +144,8 @@ impl<'a> Classes<'a> {
         Ok(class)
     }
 
-    /// Returns a new class for a background flow, which uses the class until [`Classes::leave`].
+    /// Returns a new class for a background flow. When the flow has ended, the caller calls
+    /// [`Classes::leave`].
     pub(super) fn enter_alone(&mut self, pair: (u32, u32), cap: f64) -> Result<u32, FluidError> {
         self.add(pair, cap)
     }
@@ -245,7 +252,7 @@ impl<'a> Classes<'a> {
         self.cache_limit = MAX_CACHED_CLASSES.max(2 * self.by_pair.len());
     }
 
-    /// Returns the sum of the latencies of a flow class's links (ps).
+    /// Returns the latency of the route of a flow class (ps).
     pub(super) fn latency(&self, class: u32) -> f64 {
         self.classes[class as usize].latency
     }
@@ -256,8 +263,8 @@ impl<'a> Classes<'a> {
         shared > 0 || self.classes[class as usize].limit.is_finite()
     }
 
-    /// Adds flow `place`, which starts to move at `now` (ps). A flow without `bytes` moves until
-    /// [`Classes::stop`].
+    /// Adds the flow with index `place`, which starts to move at `now` (ps). A flow without `bytes`
+    /// moves until [`Classes::stop`].
     pub(super) fn join(
         &mut self,
         class: u32,
@@ -293,7 +300,7 @@ impl<'a> Classes<'a> {
         self.reweigh(class);
     }
 
-    /// Ends the flow of a class that has a single flow without a size.
+    /// Ends the only flow of a class. The flow has no size, as background flows have none.
     pub(super) fn stop(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         progress.serve(now);
@@ -400,7 +407,8 @@ impl<'a> Classes<'a> {
         &self.changed
     }
 
-    /// Computes the rate of a class from the shares, and the instant at which its next flow ends.
+    /// Computes the rate of a class from the levels in [`Shares`], and the instant at which the
+    /// next flow of the class ends.
     fn update(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         if progress.members == 0 {

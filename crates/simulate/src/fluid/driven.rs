@@ -37,7 +37,8 @@ pub struct DrivenFlows<'a> {
     options: FlowOptions,
     engine: FluidEngine<'a>,
     now: f64,
-    /// Next instant (ps), or infinity; `None` if a flow has started since the instant was computed.
+    /// Instant (ps) of the engine's next event, or infinity if there is none. `None` if a flow has
+    /// started since the instant was computed.
     next: Option<f64>,
     ended: Vec<u32>,
     flows: u64,

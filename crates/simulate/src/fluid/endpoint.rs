@@ -66,8 +66,8 @@ impl Endpoints {
     }
 
     /// Sends a message at the instant `now` (ps) over a route with the given latency (ps). Returns
-    /// the instant at which the sender is free of the message, or `None` if this instant is not
-    /// known yet. Also returns the instant at which the message enters its route.
+    /// two instants (ps): when the message ends at its sender (`None` if this instant is not known
+    /// yet), and when the message enters its route.
     pub(super) fn send(
         &mut self,
         message: &FlowStart,
@@ -87,7 +87,8 @@ impl Endpoints {
         }
     }
 
-    /// Receives the last bit of a message at `now` (ps). Returns when the receiver has the message.
+    /// Receives the last bit of a message at `now` (ps). Returns the instant (ps) at which the
+    /// receiver has accepted the message.
     pub(super) fn receive(&mut self, message: &FlowStart, now: f64) -> f64 {
         let free = &mut self.receiver_free[message.destination as usize];
         *free = free.max(now) + self.model.receive_overhead.ps() as f64;

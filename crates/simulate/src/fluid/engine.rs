@@ -45,7 +45,8 @@ enum Alarm {
 /// State of the flow simulator between two instants.
 pub(super) struct FluidEngine<'a> {
     options: Rc<FlowOptions>,
-    /// True if routes are looked up by flow instead of by ranks, as in a quotient.
+    /// True if routes are looked up by the index of a flow instead of its ranks, as in a
+    /// [`Quotient`].
     routes_by_flow: bool,
     classes: Classes<'a>,
     under_way: Vec<UnderWay>,
@@ -67,7 +68,8 @@ impl<'a> FluidEngine<'a> {
         FluidEngine::over(network, None, options)
     }
 
-    /// Creates an engine that simulates one flow for each colour of flows.
+    /// Creates an engine that simulates a quotient: one flow for each set of equivalent flows
+    /// ([`super::quotient`]).
     pub(super) fn for_quotient(
         quotient: &'a Quotient,
         options: &FlowOptions,

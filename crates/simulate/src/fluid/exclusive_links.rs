@@ -27,11 +27,11 @@ use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_plan::plan::{NamedRoutes, StepMessages};
 use opticoll_plan::schedule::Schedule;
 
-/// End (ps) and index of a flow.
+/// Pair of the end (ps) and the index of a flow.
 type LastFlow = (f64, u32);
 
 /// Simulates flows in steps and returns the number of flows. `chunks` contains the schedule and the
-/// routes from which the chunks of each flow follow.
+/// routes, which define the chunks of each flow; `None` if the steps name no chunks.
 pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -135,8 +135,8 @@ fn later(one: LastFlow, other: LastFlow) -> LastFlow {
     if other.0 > one.0 { other } else { one }
 }
 
-/// Appends the chunks of each flow of a step to `carried`: the index of the flow in the step, the
-/// first chunk and the number of chunks.
+/// Appends the chunks of all flows of a step to `carried`. An entry of `carried` is a triple: index
+/// of the flow in the step, first chunk, and number of consecutive chunks.
 fn list_chunks(
     schedule: &Schedule,
     routes: &NamedRoutes,

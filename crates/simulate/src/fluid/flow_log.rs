@@ -2,9 +2,10 @@
 //!
 //! Each simulated flow has an entry. A replayed step (see `steps`) has one entry for all of its
 //! flows, which refers to the step that is repeated. In the replay and in the repeated step, flows
-//! end at the same times after the beginning, and the same links limit them. Usually, each flow of
-//! a replay also waits for the flow at the same distance before it as in the previous replay. A
-//! collective that repeats one step therefore needs memory for one step.
+//! end at the same times after the beginning, and the same links limit them. The flow for which a
+//! flow waits is stored as a distance: the number of flows from that flow to the first flow of the
+//! replay. These distances are usually the same in all replays of a step. A collective that repeats
+//! one step therefore needs memory for one step.
 
 use rustc_hash::FxHashMap;
 
@@ -23,16 +24,18 @@ pub(super) struct FlowLog {
     replays: Vec<ReplaySpan>,
     /// Steps that are replayed, each stored once.
     steps: Vec<ReplayedStep>,
-    /// Index in `steps`, by the index of the step's first simulated flow. Never iterated over.
+    /// Indices in `steps`. The key is the index of the step's first simulated flow. The map is
+    /// never iterated over.
     steps_by_flow: FxHashMap<u32, u32>,
-    /// Flows for which the flows of a replay wait. Each flow is given by its distance before the
-    /// first flow of the replay, or is [`NONE`].
+    /// Lists of the flows for which the flows of a replay wait. An entry is the distance from such
+    /// a flow to the first flow of the replay, or [`NONE`].
     waits: Vec<Box<[u32]>>,
-    /// Number of flows of all replays.
+    /// Number of flows in all replays together.
     replayed: u32,
 }
 
-/// Replay of a step. The fields `step` and `waits` are indices in the log's lists of these names.
+/// Replay of a step. `step` is an index in [`FlowLog::steps`], and `waits` is an index in
+/// [`FlowLog::waits`].
 #[derive(Debug)]
 struct ReplaySpan {
     /// Index of the replay's first flow in the log.
@@ -44,7 +47,6 @@ struct ReplaySpan {
     waits: u32,
 }
 
-/// Step that is replayed.
 #[derive(Debug)]
 struct ReplayedStep {
     /// Index, among the simulated flows, of the first flow of the step.
@@ -147,7 +149,8 @@ impl FlowLog {
         Ok(())
     }
 
-    /// Returns the replay that contains a flow, if any, and the step that is repeated.
+    /// Returns the replay that contains a flow, with the step that is repeated, or `None` if the
+    /// flow was simulated.
     fn replay_containing(&self, flow: u32) -> Option<(&ReplaySpan, &ReplayedStep)> {
         let after = self.replays.partition_point(|replay| replay.first <= flow);
         let replay = &self.replays[after.checked_sub(1)?];
@@ -201,7 +204,7 @@ impl FlowLog {
         })
     }
 
-    /// Returns the first start and the last end of the flows of one step: of `count` flows, from
+    /// Returns the first start and the last end of `count` flows of one step, from the flow with
     /// index `first` on. Returns `None` if `count` is 0.
     pub(super) fn span(&self, first: u32, count: usize) -> Option<(Time, Time)> {
         if count == 0 {

@@ -76,11 +76,13 @@ impl Flows {
     }
 }
 
-/// Program of flows that wait for each other. `waits`: number of flows that each flow awaits.
+/// Program of flows that wait for each other.
 pub(super) struct Dependencies<'a> {
     flows: &'a Flows,
+    /// Number of flows for which each flow still waits, indexed by flow.
     waits: Vec<u32>,
-    /// The flows that wait for flow i are `dependents[starts[i]..starts[i + 1]]`.
+    /// Index in `dependents` of the first flow that waits for each flow; the last entry is the
+    /// number of dependents.
     starts: Vec<usize>,
     dependents: Vec<u32>,
     begun: bool,

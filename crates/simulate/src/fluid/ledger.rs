@@ -26,9 +26,10 @@ struct LinkTotals {
 
 /// Use of links in a period that began with a snapshot. The period can be replayed later.
 pub(super) struct RecordedPeriod {
-    /// Index, bytes and busy time (ps) of each link that was used.
+    /// Tuples (index, bytes, busy time in ps) of the links that were used.
     links: Vec<(u32, u128, f64)>,
-    /// Periods of constant rate: start and end (ps after the snapshot), rate summed over links.
+    /// Periods of constant rate: start and end (ps after the snapshot), and the rate (bytes per ps)
+    /// at which flows move bytes, summed over all shared links.
     flowing: Vec<(f64, f64, f64)>,
 }
 
@@ -46,10 +47,10 @@ pub(super) struct FlowLedger {
     received: Vec<u128>,
     finish: Vec<f64>,
     flows: Option<FlowLog>,
-    /// Bytes that move in each bin, summed over links.
+    /// Bytes that flows move in each bin, summed over all shared links.
     bins: Vec<f64>,
     bin_ps: f64,
-    /// Present rate of all flows, summed over links (bytes per ps).
+    /// Present rate (bytes per ps) at which flows move bytes, summed over all shared links.
     pub(super) flowing: f64,
     /// Instant up to which `bins` is filled (ps).
     written: f64,
@@ -83,10 +84,11 @@ impl FlowLedger {
         }
     }
 
-    /// Converts the ledger of a quotient to a ledger of all links and ranks, which is returned with
-    /// the log of the quotient's flows. `links` and `ranks` are the colours of all links and ranks;
-    /// `bytes` is the number of bytes on one link of each colour. The caller must add the bytes and
-    /// ends of single flows: [`FlowLedger::replay_ranks`], [`FlowLedger::note_end`].
+    /// Converts the ledger of a quotient to a ledger of all links and ranks. Also returns the log
+    /// of the quotient's flows. `links` and `ranks` contain the colour (see [`super::quotient`]) of
+    /// each link and rank. `bytes` is the number of bytes on one link of a colour, indexed by
+    /// colour. The caller must add the bytes and ends of single flows:
+    /// [`FlowLedger::replay_ranks`], [`FlowLedger::note_end`].
     pub(super) fn expand(
         self,
         links: &[u32],
@@ -129,8 +131,8 @@ impl FlowLedger {
         link.present += 1;
     }
 
-    /// Records that a class of flows stops using a link. The class has moved `bytes` over the link,
-    /// in the end at `rate` (bytes per ps).
+    /// Records that a class of flows stops using a link. `bytes` is the number of bytes that the
+    /// class has moved over the link; `rate` (bytes per ps) is its last rate.
     pub(super) fn vacate(&mut self, index: u32, now: f64, bytes: u128, rate: f64) {
         let link = &mut self.links[index as usize];
         link.present -= 1;
@@ -172,7 +174,8 @@ impl FlowLedger {
         }
     }
 
-    /// Adds the use of links between two instants (ps) to the bins, at a rate summed over links.
+    /// Adds the use of links between the instants `from` and `to` (ps) to the bins. `rate` (bytes
+    /// per ps) is the rate at which flows move bytes, summed over all shared links.
     pub(super) fn flow_over(&mut self, from: f64, to: f64, rate: f64) {
         while to > self.bin_ps * MAX_BINS as f64 {
             interrupt::check();
@@ -278,7 +281,7 @@ impl FlowLedger {
         }
     }
 
-    /// Adds the link use of a period, multiplied by `times`, to the totals of the links.
+    /// Adds the link use of a period that occurred `times` times to the totals of the links.
     pub(super) fn replay_links(&mut self, period: &RecordedPeriod, times: u64) {
         for &(link, bytes, busy) in &period.links {
             self.add_to_links(&[link], bytes * u128::from(times), busy * times as f64);
@@ -294,8 +297,8 @@ impl FlowLedger {
         }
     }
 
-    /// Adds the bytes of a flow, multiplied by `times`, to the totals of its source and destination
-    /// (`ends`). The last repetition of the flow ends at `finish` (ps).
+    /// Adds the bytes of a flow that occurred `times` times to the totals of its source and
+    /// destination (`ends`). The last occurrence of the flow ends at `finish` (ps).
     pub(super) fn replay_ranks(&mut self, ends: (u32, u32), bytes: u128, times: u64, finish: f64) {
         let (source, destination) = (ends.0 as usize, ends.1 as usize);
         self.sent[source] += bytes * u128::from(times);
@@ -316,7 +319,7 @@ impl FlowLedger {
     }
 
     /// Returns the outcome, without flow columns, and the log of the flows. Links in use count as
-    /// busy until the end. `counts` are the numbers of flows and of replayed steps.
+    /// busy until the end. `counts` contains the number of flows and the number of replayed steps.
     pub(super) fn close(
         mut self,
         network: &dyn Network,

@@ -27,7 +27,7 @@ use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::plan::routes::{FABRIC_ROUTE, NetworkWithRoutes};
 use opticoll_plan::schedule::Schedule;
 
-/// Bytes that the flows of a step that leave a rank, or that enter a rank, send over one cable.
+/// Flows of one step that leave (or enter) a rank over one cable, and their bytes.
 #[derive(Clone, Copy)]
 struct CableDemand {
     rank: u32,
@@ -46,9 +46,10 @@ impl CableDemand {
         bytes: 0,
     };
 
-    /// Adds a flow that could start to move at `join` (ps). Returns the earliest instant (ps) at
-    /// which all flows of the rank and step can have ended. Flows of the other rank of a cable are
-    /// ignored.
+    /// Adds a flow of `rank` in `step`. The flow could start to move at `join` (ps). Returns the
+    /// earliest instant (ps) at which all flows of `rank` in this step can have ended. If an
+    /// earlier flow of the step belongs to the other rank of the cable, ignores the flow and
+    /// returns 0.
     fn add(&mut self, (rank, step): (u32, u32), join: f64, bytes: u64, capacity: f64) -> f64 {
         if self.step != step {
             *self = CableDemand {
@@ -66,7 +67,7 @@ impl CableDemand {
     }
 }
 
-/// Bytes that a link carries in all steps, and the minimum latency of the flows (ps).
+/// Bytes that a link carries in all steps, and the minimum latency of the flows on the link (ps).
 #[derive(Clone, Copy)]
 struct Load {
     bytes: u128,

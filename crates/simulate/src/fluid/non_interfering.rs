@@ -71,24 +71,27 @@ pub(super) struct FlowPath {
     pub(super) latency: f64,
     /// Rate in bytes per ps; infinite if the path has no links.
     pub(super) rate: f64,
-    /// Number of links that flows share.
+    /// Number of links on the path whose rate flows share, without the links that give each flow
+    /// their full rate.
     pub(super) shared: f64,
     /// Link that limits the rate.
     pub(super) bottleneck: Option<u32>,
-    /// Start of the path's links in [`NonInterfering::links`]; `to` is their end.
+    /// Index of the path's first link in [`NonInterfering::links`]; `to` is the index after the
+    /// last link.
     from: u32,
     to: u32,
     bytes: u128,
-    /// Total time for which the flows have moved bytes (ps).
+    /// Total time (ps) for which the flows on the path have moved bytes.
     moving: f64,
     /// Latest end of the flows (ps).
     end: f64,
 }
 
-/// Ranks that may be the owner of a link.
+/// Ranks of which one may be the owner of a link (see the header of this module).
 #[derive(Clone, Copy)]
 struct Owner {
-    /// Ranks that all flows over the link so far have in common, or [`NONE`].
+    /// Ranks that all flows over the link so far have in common; an entry is [`NONE`] if it is no
+    /// longer such a rank.
     ranks: [u32; 2],
     /// Latest step that used the link, counted from 1; 0 if no step has used the link.
     step: u32,
@@ -102,20 +105,23 @@ struct NonInterfering<'a> {
     /// Path of each flow of the step, indexed by flow.
     paths: Vec<FlowPath>,
     links: Vec<u32>,
-    /// Instant at which the flows of earlier steps of each rank have ended (ps), indexed by rank.
+    /// Instant (ps) at which a rank has ended all its flows of earlier steps, indexed by rank.
     free: Vec<f64>,
     /// Instant at which all flows of earlier steps have ended (ps).
     all_free: f64,
-    /// Index and end (ps) of the last flow at each rank; empty unless flows are recorded.
+    /// Index and end (ps) of the flow that ended last at each rank, indexed by rank. Empty unless
+    /// flows are recorded.
     last: Vec<(u32, f64)>,
     /// Start and end of each flow of the step (ps).
     spans: Vec<(f64, f64)>,
-    /// Periods in which the step used links: start, end (ps) and rate summed over links.
+    /// Periods in which the step used links: start (ps), end (ps), and the rate (bytes per ps) at
+    /// which flows moved bytes, summed over all shared links.
     uses: Vec<(f64, f64, f64)>,
     flows: Vec<StepFlow>,
-    /// Index of the step's first flow in the simulated occurrence of the step.
+    /// Index of the step's first flow, when the step was simulated and not repeated.
     first: u32,
-    /// Instant at which all ranks were free before the latest occurrence of the step (ps).
+    /// Instant (ps) at which all ranks were free before the step. If the step is repeated, this is
+    /// the instant before the latest repetition.
     begin: f64,
     /// Duration of the step (ps), if all ranks were free at one instant before and after the step.
     duration: Option<f64>,
@@ -123,13 +129,13 @@ struct NonInterfering<'a> {
     ends: Vec<f64>,
     /// Number of repetitions of the step that `paths`, `spans`, `uses` and `free` do not include.
     repetitions: u64,
-    /// Time from the simulated occurrence of the step to its latest repetition (ps).
+    /// Time (ps) from the simulation of the step to its latest repetition.
     shift: f64,
 }
 
-/// Simulates flows in steps and returns the numbers of flows and of repeated steps. If flows meet
-/// or steps repeat in a cycle of at most [`MAX_CYCLE_STEPS`], returns `None`; the ledger is then
-/// invalid.
+/// Simulates flows in steps and returns the number of flows and the number of repeated steps. If
+/// flows meet or steps repeat in a cycle of at most [`MAX_CYCLE_STEPS`], returns `None`; the ledger
+/// is then invalid.
 pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -224,8 +230,8 @@ impl<'a> NonInterfering<'a> {
         flows.len() == self.paths.len() && flows.iter().zip(&self.paths).all(same)
     }
 
-    /// Determines the paths of a step's flows. Returns whether the flows meet neither each other
-    /// nor flows of earlier steps. `first` is the index of the first flow.
+    /// Determines the paths of a step's flows. Returns false if two of these flows may meet, or if
+    /// a flow may meet a flow of an earlier step. `first` is the index of the first flow.
     fn find_paths(
         &mut self,
         flows: &[StepFlow],
@@ -460,7 +466,7 @@ impl FlowPath {
 
 impl Owner {
     /// Adds a flow between the two ranks `ends`. Returns whether the link still has an owner and
-    /// carries no other flow in the step.
+    /// carries no other flow in `step`.
     fn admits(&mut self, ends: (u32, u32), rule: StartRule, step: u32) -> bool {
         let first = self.step == 0;
         if std::mem::replace(&mut self.step, step) == step {

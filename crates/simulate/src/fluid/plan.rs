@@ -79,11 +79,11 @@ pub fn simulate_plan(
     })
 }
 
-/// Memory in bytes of a flow under way: its route, its share of each link and its record.
+/// Memory in bytes of a flow under way, for its route, its share of each link and its record.
 const BYTES_PER_FLOW: u64 = 480;
 
-/// Returns the first start and the last end of each step, and the first transfer of each flow in
-/// `wanted`. If flows are not recorded, the columns are empty.
+/// Returns the first start and the last end of each step. Also returns the first transfer of each
+/// flow whose index is in `wanted`. If flows are not recorded, the columns are empty.
 fn step_columns(plan: &Plan, flows: &FlowLog, wanted: Vec<usize>) -> (SlotColumns, Vec<usize>) {
     let schedule = &plan.schedule;
     let mut order: Vec<usize> = (0..wanted.len()).collect();

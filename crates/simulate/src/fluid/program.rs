@@ -11,7 +11,7 @@ pub(super) struct FlowStart {
     pub(super) flow: u32,
     pub(super) source: u32,
     pub(super) destination: u32,
-    /// Route that a plan names for the flow, or
+    /// Index of the route that a plan names for the flow, or
     /// [`FABRIC_ROUTE`](opticoll_plan::plan::routes::FABRIC_ROUTE).
     pub(super) route: u32,
     pub(super) bytes: u64,
@@ -63,7 +63,7 @@ pub trait Steps {
     /// Appends the flows of step `step` to `flows`.
     ///
     /// # Errors
-    /// A size that exceeds 64 bits.
+    /// A size exceeds 64 bits.
     fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError>;
 
     /// Returns whether a plan names routes for the flows.
@@ -71,7 +71,7 @@ pub trait Steps {
         false
     }
 
-    /// Appends the number of the route of each flow of a step to `routes`, if a plan names routes.
+    /// Appends the index of the route of each flow in a step to `routes`, if a plan names routes.
     fn routes(&self, _step: usize, _routes: &mut Vec<u32>) {}
 }
 
@@ -85,9 +85,9 @@ pub(super) fn check_count(more: usize, flows: u32) -> Result<(), FluidError> {
 
 impl StartRule {
     /// Returns the index of the flow whose end allowed a new flow to start, or [`NONE`]. `source`
-    /// and `destination` are the index and end (ps) of the flow that ended last at the source and
-    /// at the destination of the new flow. `latest` is the flow that ended last at any rank. A new
-    /// flow that is `eager` does not wait for its receiver.
+    /// and `destination` each contain the index and the end (ps) of the flow that ended last at the
+    /// source or destination of the new flow. `latest` is the index of the flow that ended last at
+    /// any rank. A new flow that is `eager` does not wait for its receiver.
     pub(super) fn waited_for(
         self,
         (source, destination): ((u32, f64), (u32, f64)),

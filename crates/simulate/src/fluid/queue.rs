@@ -4,7 +4,7 @@
 /// two, and children share a cache line.
 const ARITY: usize = 4;
 
-/// Index that stands for a missing entry of a key.
+/// Value of [`QueueKey::place`] for a key without an entry.
 const ABSENT: u32 = u32::MAX;
 
 /// Priority queue of the keys 0, 1, 2, ..., ordered by their instants (ps), the earliest first.
@@ -166,7 +166,7 @@ impl Queue {
         self.put(at, entry);
     }
 
-    /// Stores `entry` at index `at` of the heap, and the index in the entry's key.
+    /// Stores `entry` at index `at` of the heap, and stores `at` as the place of the entry's key.
     fn put(&mut self, at: usize, entry: (f64, u32)) {
         self.entries[at] = entry;
         self.keys[entry.1 as usize].place = at as u32;

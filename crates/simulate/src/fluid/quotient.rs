@@ -64,11 +64,12 @@ use super::{FlowOptions, FluidError, StartRule};
 use crate::outcome::NONE;
 use opticoll_fabric::network::Network;
 
-/// Numbers of flows and colours from which a quotient is used.
+/// Minimum numbers of flows for which a quotient is used.
 pub(super) struct QuotientLimits {
     /// Minimum number of flows.
     pub(super) min_flows: usize,
-    /// Minimum mean number of flows per step, over each step and all steps before it.
+    /// Minimum mean number of flows per step. For each step, the mean of this step and all earlier
+    /// steps must reach this minimum.
     pub(super) min_flows_per_step: usize,
     /// Minimum mean number of flows per colour.
     pub(super) min_flows_per_colour: usize,
@@ -91,13 +92,13 @@ const MAX_FLOWS: usize = 1 << 25;
 /// Flows of all steps, one step after the other.
 struct StepFlows {
     flows: Vec<StepFlow>,
-    /// Index of the first flow of each step, then the number of flows.
+    /// Index of the first flow of each step; the last entry is the number of all flows.
     firsts: Vec<usize>,
 }
 
 /// Simulates flows in steps by their quotient: one flow for each colour of flows. Returns the
-/// ledger and the number of flows, or `None` if numbers of flows, steps or colours are outside the
-/// limits.
+/// ledger and the number of flows. Returns `None` if there are too many steps or colours, or too
+/// few or too many flows.
 pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -155,8 +156,8 @@ impl StepFlows {
         Ok(enough.then_some(StepFlows { flows, firsts }))
     }
 
-    /// Records each flow in the ledger: its bytes at its two ranks. If the ledger records flows,
-    /// also records the results of the flow's colour.
+    /// Adds the bytes of each flow to the totals of its two ranks. If the ledger records flows,
+    /// also records for each flow the times and the bottleneck of its colour.
     fn write_results(
         &self,
         partition: &Partition,

@@ -4,23 +4,25 @@ use super::program::{StepFlow, Steps};
 use opticoll_base::units::UnitError;
 use opticoll_fabric::network::{Network, Wiring};
 
-/// Steps and network in which each colour is one flow, link or rank.
+/// Steps and network with one flow for each colour of flows, one link for each colour of links and
+/// one rank for each colour of ranks.
 pub(super) struct Quotient {
     pub(super) ranks: u32,
     pub(super) wiring: Wiring,
-    /// Index of each step's first colour of flows; the last entry is the number of colours.
+    /// Index of the first colour of flows of each step; the last entry is the number of colours.
     pub(super) firsts: Vec<usize>,
     pub(super) colours: Vec<Colour>,
-    /// Routes of all colours of flows, one after the other, as colours of links.
+    /// Routes of all colours of flows, one after the other. An entry is a colour of links.
     pub(super) hops: Vec<u32>,
-    /// Colours of links on the route of each colour of flows, without repetitions. The second
-    /// number is the number of the colour's flows on one such link.
+    /// Links on the route of each colour of flows, one route after the other, as pairs (colour of
+    /// the link, number of flows of this colour on one such link). A route has one pair per colour
+    /// of links.
     pub(super) loads: Vec<(u32, u32)>,
 }
 
 /// Colour of flows: flows that start, move and end alike and are simulated as one flow.
 pub(super) struct Colour {
-    /// Flow whose ranks are colours of ranks.
+    /// Flow of the quotient. Its source and destination are colours of ranks.
     pub(super) flow: StepFlow,
     pub(super) flows: u32,
     pub(super) first_hop: usize,
@@ -58,7 +60,8 @@ impl Quotient {
         &self.hops[self.colours[colour].first_hop..end]
     }
 
-    /// Returns the bytes on one link of each colour of links, or `None` if they exceed 64 bits.
+    /// Returns the number of bytes on one link of each colour of links, or `None` if a number
+    /// exceeds 64 bits.
     pub(super) fn link_bytes(&self) -> Option<Vec<u64>> {
         let mut bytes = vec![0u64; self.links().len()];
         for (index, colour) in self.colours.iter().enumerate() {

@@ -16,8 +16,9 @@ pub(super) struct ScheduledSteps<'a> {
     size: Bytes,
     /// Bytes of each chunk, if all chunks have the same size.
     uniform: Option<u64>,
-    /// Sum of the bytes of all chunks before each chunk, then of all chunks. Empty if all chunks
-    /// have the same size or if there are too many chunks.
+    /// Number of bytes in all chunks before each chunk, indexed by chunk; the last entry is the
+    /// number of bytes in all chunks. Empty if all chunks have the same size or if there are too
+    /// many chunks.
     offsets: Vec<u64>,
 }
 

@@ -11,7 +11,8 @@ use relaxation::Unsettled;
 
 const NONE: u32 = u32::MAX;
 
-/// Entry in a link's list of flow classes: the class, and the hop of the class that uses the link.
+/// Entry in a link's list of flow classes: the index of the class, and the index of its hop over
+/// this link.
 #[derive(Clone, Copy)]
 struct Presence {
     class: u32,
@@ -61,19 +62,21 @@ pub(super) struct Shares {
     presences: Vec<Vec<Presence>>,
     classes: Vec<ShareClass>,
     origins: Vec<Origin>,
-    /// Link of each hop. A hop is one link on the route of one flow class.
+    /// Link of each hop, indexed by hop. A hop is one link on the route of one flow class.
     hop_links: Vec<u32>,
     /// Position of each hop's flow class in the list of classes of the hop's link, indexed by hop.
     hop_places: Vec<u32>,
-    /// Number of times that a flow class counts on the link of each hop. Empty if all are 1.
+    /// Factor of a flow class's weight on the link of each hop, indexed by hop: the number of
+    /// equivalent flows on the link that a flow stands for. Empty if all factors are 1.
     hop_times: Vec<f64>,
     free_classes: Vec<u32>,
     free_private_links: Vec<u32>,
     /// First hop of each free range of hops, indexed by the length of the range.
     free_hops: Vec<Vec<u32>>,
     unsettled: Unsettled,
-    /// Bounds of the flow classes on the link that is being relaxed: the minimum level of the
-    /// class's other links, and the weight of the class.
+    /// Pairs (bound, weight) of the flow classes on the link that is being relaxed. The bound is
+    /// the minimum level of the class's other links; the weight is the weight of the class on the
+    /// link.
     bounds: Vec<(f64, f64)>,
 }
 
@@ -100,9 +103,10 @@ impl Shares {
     }
 
     /// Adds a class of flows over `route` and returns its index. The class has no flows yet. A
-    /// finite `cap` (bytes per ps) becomes a private link that all flows of the class share.
-    /// `times` contains the number of times that the class's weight counts on each link of the
-    /// route, as for a colour of flows in a quotient. If `times` is empty, all numbers are 1.
+    /// finite `cap` (bytes per ps) becomes an additional link that only this class uses. `times`
+    /// contains a factor of the class's weight for each link of the route: the number of equivalent
+    /// flows on the link that a flow of a quotient stands for. If `times` is empty, all factors are
+    /// 1.
     pub(super) fn add_class(&mut self, route: &[u32], times: &[f64], cap: f64) -> u32 {
         let private_link = if cap.is_finite() {
             self.add_private_link(cap)
@@ -179,7 +183,7 @@ impl Shares {
         self.free_classes.push(class);
     }
 
-    /// Returns the links of a flow class, without its private link.
+    /// Returns the links of a flow class, without the link that represents the class's cap.
     pub(super) fn route(&self, class: u32) -> impl Iterator<Item = u32> + '_ {
         let private = usize::from(self.origins[class as usize].private_link != NONE);
         let range = self.classes[class as usize].range();
@@ -281,7 +285,7 @@ impl Shares {
         }
     }
 
-    /// Returns the number of times that the weight of a flow class counts on the link of `hop`.
+    /// Returns the factor of the class's weight on the link of `hop`.
     #[inline]
     fn times(&self, hop: usize) -> f64 {
         self.hop_times.get(hop).copied().unwrap_or(1.0)

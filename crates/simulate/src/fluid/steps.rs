@@ -1,7 +1,7 @@
 //! Flows in steps, under a start rule. A repeated step is not simulated again.
 //!
-//! Ranks may be in different steps; only steps in which some rank is are in memory. The flows of a
-//! rank in one step form a *group*. The groups of a rank are executed one after another.
+//! Ranks may be in different steps. A step is in memory only while some rank is in this step. The
+//! flows of a rank in one step form a *group*. The groups of a rank are executed one after another.
 
 mod replay;
 
@@ -19,17 +19,17 @@ use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
-/// Flow of a step in memory.
+/// Flow of a step that has been loaded.
 #[derive(Clone, Copy)]
-struct Loaded {
+struct LoadedFlow {
     flow: StepFlow,
-    /// Number of ranks of the flow that must finish earlier steps before the flow starts.
+    /// Number of ranks (source, destination) whose earlier steps must end before the flow starts.
     waits: u8,
-    /// Number of ends of the flow, at the sender and at the receiver, that have not happened yet.
+    /// Number of places, sender and receiver, at which the flow has not ended yet.
     ends: u8,
     source_group: u32,
     destination_group: u32,
-    /// Route that a plan names for the flow, or [`FABRIC_ROUTE`].
+    /// Index of the route that a plan names for the flow, or [`FABRIC_ROUTE`].
     route: u32,
 }
 
@@ -37,7 +37,7 @@ struct Loaded {
 #[derive(Default)]
 struct RankFlows {
     step: usize,
-    /// Number of flow ends at this rank that have not happened yet.
+    /// Number of flows that have not ended at this rank yet.
     pending: u32,
     /// Index of the rank's next group, or [`NONE`].
     next: u32,
@@ -57,20 +57,23 @@ pub(super) struct Stepped<'a> {
     next_step: usize,
     next_flow: u32,
     buffer: Vec<StepFlow>,
-    /// Routes that a plan names for the flows in `buffer`; empty if the plan names no routes.
+    /// Indices of the routes that a plan names for the flows in `buffer`; empty if the plan names
+    /// no routes.
     routes: Vec<u32>,
     /// Flows in memory. The first of them has the index `first_loaded`.
-    loaded: VecDeque<Loaded>,
+    loaded: VecDeque<LoadedFlow>,
     first_loaded: u32,
     groups: Vec<RankFlows>,
     free_groups: Vec<u32>,
     /// Index of each rank's current group, or [`NONE`].
     current: Vec<u32>,
-    /// Index of the latest group of each rank that is in memory, or [`NONE`].
+    /// Index of each rank's latest group in memory, or [`NONE`].
     newest: Vec<u32>,
-    /// Ranks that may have no group in memory.
+    /// Ranks to be checked for a missing group. Every rank without a group in memory is in this
+    /// list.
     idle: Vec<u32>,
-    /// Index and end (ps) of the last flow at each rank; empty unless flows are recorded.
+    /// Index and end (ps) of the flow that ended last at each rank, indexed by rank. Empty unless
+    /// flows are recorded.
     last: Vec<(u32, f64)>,
     seen: FxHashSet<u64>,
     replays: Vec<RecordedStep>,
@@ -118,7 +121,8 @@ impl<'a> Stepped<'a> {
         }
     }
 
-    /// Creates the program of a quotient, in which each flow and rank stands for all of its colour.
+    /// Creates the program of a quotient, in which each flow (or rank) stands for all equivalent
+    /// flows (or ranks).
     pub(super) fn for_quotient(quotient: &'a Quotient, rule: StartRule) -> Stepped<'a> {
         Stepped {
             is_quotient: true,
@@ -126,8 +130,8 @@ impl<'a> Stepped<'a> {
         }
     }
 
-    /// Adds the totals of the replayed steps to the ledger. Returns the numbers of flows and of
-    /// replayed steps.
+    /// Adds the totals of the replayed steps to the ledger. Returns the number of flows and the
+    /// number of replayed steps.
     pub(super) fn close(self, ledger: &mut FlowLedger) -> (u64, u64) {
         for replay in self.replays.iter().filter(|replay| replay.times > 0) {
             interrupt::check();
@@ -197,7 +201,7 @@ impl<'a> Stepped<'a> {
                 super::check_ends(index as usize, flow.source, flow.destination, self.ranks)?;
             }
             self.next_flow += 1;
-            let mut loaded = Loaded {
+            let mut loaded = LoadedFlow {
                 flow,
                 waits: 0,
                 ends: 2,
@@ -225,7 +229,8 @@ impl<'a> Stepped<'a> {
         Ok(())
     }
 
-    /// Returns the group of a rank in the newest step, after adding one flow end to the group.
+    /// Returns the index of the group of `rank` in `step`, the newest step, after counting one more
+    /// flow in the group.
     fn join_group(&mut self, rank: u32, step: usize) -> u32 {
         let newest = self.newest[rank as usize];
         let known = newest != NONE && self.groups[newest as usize].step == step;
@@ -267,7 +272,7 @@ impl<'a> Stepped<'a> {
         ready: &mut Vec<FlowStart>,
         ledger: &mut FlowLedger,
     ) -> Result<(), FluidError> {
-        let Loaded { flow, route, .. } = self.loaded[(index - self.first_loaded) as usize];
+        let LoadedFlow { flow, route, .. } = self.loaded[(index - self.first_loaded) as usize];
         if ledger.records_flows() {
             ledger.start(index, now, self.waited_for(&flow, ledger))?;
         }

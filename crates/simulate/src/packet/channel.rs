@@ -18,7 +18,8 @@ pub(super) struct Chunk {
     next: u32,
     pub(super) message: u32,
     pub(super) destination: u32,
-    /// Last link of the chunk, whose buffer the chunk still occupies.
+    /// Link that the chunk used most recently. The chunk still occupies a place in the buffer of
+    /// this link.
     pub(super) link: u32,
     /// Router at the receiving end of `link`.
     pub(super) router: u32,
@@ -29,8 +30,8 @@ pub(super) struct Chunk {
     /// Seed of the random choices of the chunk's route.
     pub(super) draw: u64,
     pub(super) bytes: u32,
-    /// Network part of the message's source. `message` is the number of the message in this part,
-    /// until the chunk enters the part of its destination.
+    /// Network part of the message's source. Until the chunk enters the part of its destination,
+    /// `message` is the index of the message in `home`, then in the part of the destination.
     pub(super) home: u8,
     /// Network part at the sending end of `link`.
     pub(super) sender: u8,
@@ -50,8 +51,8 @@ pub(super) struct Chunk {
     pub(super) last: bool,
 }
 
-/// Place in the buffer of a channel, with the latency of the link and the network part at its
-/// sending end.
+/// Place in the buffer of a channel. `latency` (ps) is the latency of `link`, and `sender` is the
+/// network part at the sending end of `link`.
 pub(super) struct BufferPlace {
     pub(super) link: u32,
     pub(super) channel: u32,
@@ -141,10 +142,11 @@ pub(super) enum Wake {
 pub(super) struct VirtualChannel {
     /// Accepted chunks that wait for the link.
     pub(super) queue: List,
-    /// Chunks that wait for a place in this buffer and still occupy a place in the previous one.
+    /// Chunks that wait for a place in this buffer. Each still occupies a place in the buffer of
+    /// its previous link.
     pub(super) wait: List,
     /// Arrival time (ps) of the first credit that is under way. If the sender of the link is in
-    /// another network part: arrival time of the last credit that was sent.
+    /// another network part, this is the arrival time of the credit that was sent last.
     first_credit: u64,
     /// Credits after the first.
     credits: List,
@@ -156,7 +158,8 @@ pub(super) struct VirtualChannel {
     /// Number of chunks sent on the link.
     pub(super) chunks: u64,
     pub(super) wake: Wake,
-    /// Index of the channel's last uncertain peak in the engine's list of these peaks, or `NONE`.
+    /// Index of the channel's latest uncertain peak in the engine's list `uncertain_peaks`, or
+    /// `NONE`. An uncertain peak is defined in the header of [`super::exchange`].
     pub(super) last_uncertain_peak: u32,
 }
 
@@ -169,7 +172,8 @@ pub(super) struct VirtualChannels {
 }
 
 impl VirtualChannels {
-    /// Creates `per_link` channels on each link. `capacities`: chunks per buffer of each link.
+    /// Creates `per_link` channels on each link. `capacities` contains the number of chunks that a
+    /// buffer of each link can hold.
     pub(super) fn new(per_link: u32, capacities: impl Iterator<Item = u32>) -> VirtualChannels {
         let shift = per_link.next_power_of_two().ilog2();
         let channel = |capacity| VirtualChannel {
@@ -210,7 +214,7 @@ impl VirtualChannels {
             .sum()
     }
 
-    /// Applies the credits of channel `number` that have arrived by `now` (ps).
+    /// Applies the credits of the channel with the index `number` that have arrived by `now` (ps).
     #[inline]
     pub(super) fn take_credits(&mut self, number: u32, now: u64) {
         let channel = &mut self.list[number as usize];
@@ -226,8 +230,9 @@ impl VirtualChannels {
         }
     }
 
-    /// Sends back a credit of channel `number` that should arrive at `time` (ps). Returns the
-    /// arrival time, which is no earlier than the arrival times of credits sent before.
+    /// Sends back a credit of the channel with the index `number`. `time` (ps) is the arrival time
+    /// that follows from the delays. Returns the actual arrival time (ps), which is no earlier than
+    /// the arrival times of credits sent before.
     #[inline]
     pub(super) fn send_credit(&mut self, number: u32, now: u64, time: u64) -> u64 {
         self.take_credits(number, now);
@@ -243,9 +248,9 @@ impl VirtualChannels {
         time
     }
 
-    /// Returns the arrival time (ps) of a credit that should arrive at `time`, for a sender in
-    /// another network part. The arrival time is no earlier than the arrival times of credits sent
-    /// before.
+    /// Returns the arrival time (ps) of a credit whose receiver is in another network part. `time`
+    /// (ps) is the arrival time that follows from the delays. The actual arrival time is no earlier
+    /// than the arrival times of credits sent before.
     pub(super) fn return_credit(&mut self, number: u32, time: u64) -> u64 {
         let last = &mut self.list[number as usize].first_credit;
         *last = if *last == NEVER {
@@ -256,7 +261,7 @@ impl VirtualChannels {
         *last
     }
 
-    /// Returns the arrival time (ps) of the next credit of channel `number`.
+    /// Returns the arrival time (ps) of the next credit of the channel with the index `number`.
     #[inline]
     pub(super) fn next_credit(&self, number: u32) -> Option<u64> {
         let first = self.list[number as usize].first_credit;

@@ -27,8 +27,8 @@ pub(super) fn error<R>(parts: &mut [PacketEngine<R>], time: u64) -> PacketError 
     }
 }
 
-/// Returns channels, each of which waits for the next channel, and the last for the first. Returns
-/// an empty list if there is no deadlock at `time` (ps).
+/// Returns a cycle of channels: each channel waits for the next channel, and the last channel waits
+/// for the first. Returns an empty list if there is no deadlock at `time` (ps).
 fn cycle<R>(parts: &mut [PacketEngine<R>], time: u64) -> Vec<u32> {
     let mut channels = parts.iter().flat_map(|part| &part.channels.list);
     if channels.all(|channel| channel.wait.is_empty()) {

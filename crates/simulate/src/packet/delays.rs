@@ -5,10 +5,12 @@ use super::port::PacketPort;
 use super::{DelayRange, Overheads};
 use opticoll_base::hash::hash;
 
-/// Overheads (ps), and the seed of random delays, if any.
+/// Short delays of terminals and routers. If `jitter` contains a seed, the delays are drawn at
+/// random.
 #[derive(Clone)]
 pub(super) struct Delays {
     overheads: Overheads,
+    /// Delays (ps) without a seed: hand-over, send, notice and credit.
     fixed: [u64; 4],
     jitter: Option<u64>,
 }

@@ -1,13 +1,14 @@
 //! Routing on a dragonfly.
 //!
-//! A *minimal* route leads to the router with the cable to the destination's group, over this
+//! A *minimal* route leads to the router that has the cable to the destination's group, over this
 //! cable, and then to the destination's router. Hops from a router to itself are omitted. A
 //! *non-minimal* (Valiant) route leads minimally to an intermediate group, drawn among the groups
 //! other than the source's, and then minimally to the destination. Routes within a group are always
-//! minimal. *Adaptive* routing (UGAL-L) selects one of both routes at the first router. It compares
-//! the numbers of chunks that occupy, or wait for, the buffers of the next link; if the numbers are
-//! equal, it selects the minimal route. *Progressive* routing draws and compares again at the
-//! second router, if this router is in the source's group and the route is still minimal.
+//! minimal. *Adaptive* routing (UGAL-L) selects a minimal or a non-minimal route at the first
+//! router. It compares the numbers of chunks that occupy, or wait for, the buffers of the next
+//! link; if the numbers are equal, it selects the minimal route. *Progressive* routing draws and
+//! compares again at the second router, if this router is in the source's group and the route is
+//! still minimal.
 //!
 //! **Channels.** Let L be a local hop and G a global hop. Every route is a part of
 //!
@@ -16,7 +17,7 @@
 //! L0 L1 G0 L2 G1 L3       progressive: a second local hop may leave the second router
 //! ```
 //!
-//! where the digit is the number of the channel. The channel of a global hop is the number of
+//! where the digit is the index of the channel. The channel of a global hop is the number of
 //! global hops before it. The channel of a local hop in the source's group is the number of local
 //! hops before it. After the first and after the second global hop, local hops use the next two
 //! channels. Order all channels of the dragonfly by their position in the line above, after the
@@ -40,11 +41,12 @@ pub(super) struct DragonflyRoutes {
     routers_per_group: u32,
     /// Router of each terminal, indexed by terminal.
     router_of: Vec<u32>,
-    /// Group of each router and position in this group, indexed by router.
+    /// Pairs (group of the router, position of the router in this group), indexed by router.
     position_of: Vec<(u32, u32)>,
     /// Link to each terminal, indexed by terminal.
     down: Vec<u32>,
-    /// Link between two routers of a group, `[router * routers_per_group + position of the other]`.
+    /// Link between two routers of a group, `[router * routers_per_group + position of the other
+    /// router]`.
     local: Vec<u32>,
     /// Link from one group to another, `[group * groups + other group]`.
     global: Vec<u32>,
@@ -136,7 +138,8 @@ impl DragonflyRoutes {
         self.position_of[router as usize].0
     }
 
-    /// Returns the next link from `router` of `group` to group `peer`, and whether it is global.
+    /// Returns the next link from `router` of `group` to group `peer`, and whether this link is
+    /// global.
     fn towards(&self, router: u32, group: u32, peer: u32) -> (u32, bool) {
         let entry = (group * self.groups + peer) as usize;
         let gateway = self.gateway[entry];
@@ -152,8 +155,8 @@ impl DragonflyRoutes {
         self.local[(router * self.routers_per_group + place) as usize]
     }
 
-    /// Draws a group other than `group` for a chunk that has passed `routers` routers. The g - 1
-    /// other groups have equal probabilities, up to one hash value per group.
+    /// Draws a group other than `group` for a chunk that has passed `routers` routers. Each of
+    /// these groups is drawn with the same probability, up to rounding by 2^-64.
     fn draw_group(&self, chunk: &Chunk, routers: u16, group: u32) -> u32 {
         let draw = u128::from(hash(self.seed ^ hash(chunk.draw + u64::from(routers))));
         let other = ((draw * u128::from(self.groups - 1)) >> 64) as u32;

@@ -73,7 +73,8 @@ impl Live for DrivenPackets<'_> {
         Some(self.network.ranks())
     }
 
-    /// Submits a message. `number` must be below 2^31, and the time of the message below 13 days.
+    /// Submits a message. `number` is the caller's index of the message and must be below 2^31. The
+    /// message must be ready before 13 days.
     fn send(
         &mut self,
         number: u32,

@@ -26,11 +26,12 @@ use crate::outcome::meter::ClassMeter;
 use crate::outcome::packets::{Distribution, LinkClass};
 use opticoll_base::interrupt;
 
-/// Minimum number of times that a network part sends its mail and publishes its clock in a window.
-/// Within a window, no part can affect another part.
+/// Minimum number of times in a window that a network part sends its mail and publishes its clock.
+/// A window is a period in which no part can affect another part.
 const CLOCKS_PER_WINDOW: u64 = 16;
 
-/// Time (ps) during which chunks waited for a place in the full buffer of a channel.
+/// Time for which chunks waited for a place in the full buffer of a channel: the sum of past waits
+/// (ps), and the beginning (ps) of the present wait.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stall {
     pub(super) sum: u64,
@@ -53,7 +54,8 @@ pub(super) struct Setup {
     pub(super) max_queued_chunks: u32,
     /// Link of each terminal to the network, indexed by terminal.
     pub(super) injection: Vec<u32>,
-    /// Terminal at the sending end of each link, indexed by link.
+    /// Terminal at the sending end of each link, indexed by link; `NONE` if a router is at this
+    /// end.
     pub(super) terminal_at: Vec<u32>,
     pub(super) bits_per_second: Vec<u64>,
 }
@@ -86,17 +88,17 @@ pub(super) struct PacketEngine<R> {
     pub(super) mail: Vec<Mail>,
     /// Mail that was received last.
     inbox: Mail,
-    /// Number, in this network part, of each message from another part, `[part][number there]`.
+    /// Index in `messages` of each message from another network part, `[part][index of the message
+    /// in that part]`.
     received: Vec<Vec<u32>>,
     /// Time (ps) before which events may be processed.
     limit: u64,
     /// Time (ps) before which all returned credits are known.
     credits_known: u64,
-    /// Possible peaks of buffers, at times when credits from another network part may still be
-    /// unknown.
+    /// Uncertain peaks, as the header of [`super::exchange`] defines them.
     uncertain_peaks: Vec<UncertainPeak>,
-    /// Number of channels to other network parts in which a chunk waits for a credit that is not
-    /// known yet.
+    /// Number of channels to other network parts whose next credit is not known, although a chunk
+    /// waits for this credit.
     awaited: u32,
     /// Clock that was published last (ps).
     clock: u64,
@@ -104,9 +106,10 @@ pub(super) struct PacketEngine<R> {
     ended: u64,
     /// Number of events after which the network part asks all parts to pause.
     pub(super) pause_after: u64,
-    /// Number of waits for other network parts since `waits_since`.
+    /// Number of times that this part has waited for other network parts, counted since
+    /// `waits_since`.
     pub(super) waits: u64,
-    /// Number of events at which the count of `waits` began.
+    /// Value of the counter `events` when `waits` was last set to 0.
     pub(super) waits_since: u64,
 }
 
@@ -199,7 +202,7 @@ impl<R: Routes> PacketEngine<R> {
         engine
     }
 
-    /// Adds the events that are known at the start to the event queue.
+    /// Adds the events that are known before the simulation to the event queue.
     fn plan(&mut self) {
         let terminals = self.nics.len() as u32;
         let part_of = &self.setup.partition.part_of_terminal;
@@ -296,8 +299,8 @@ impl<R: Routes> PacketEngine<R> {
         self.event_queue.is_open()
     }
 
-    /// Handles a chunk that arrives at a router. The chunk occupies a place in the buffer of its
-    /// next channel, or waits for a place.
+    /// Handles the arrival of the chunk with the index `number` at a router. The chunk occupies a
+    /// place in the buffer of its next channel, or waits for a place.
     fn arrive(&mut self, number: u32) {
         if self.mail.len() > 1 {
             let links = self.routes.compares(&self.chunks[number]);
@@ -331,7 +334,8 @@ impl<R: Routes> PacketEngine<R> {
         self.await_credit(into);
     }
 
-    /// Ensures that the next credit of channel `number` becomes an event.
+    /// Schedules an event for the next credit of the channel with the index `number`, as soon as
+    /// the arrival time of this credit is known.
     pub(super) fn await_credit(&mut self, number: u32) {
         if self.channels.list[number as usize].wake != Wake::Unwanted {
             return;
@@ -345,8 +349,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Schedules the event of a credit of channel `number` that arrives at `time` (ps), if a chunk
-    /// waits for the credit. Returns whether a chunk waits.
+    /// Schedules the event of a credit that arrives at `time` (ps) at the channel with the index
+    /// `number`, if a chunk waits for the credit. Returns whether a chunk waits.
     #[inline]
     fn wake(&mut self, number: u32, time: u64) -> bool {
         let state = &mut self.channels.list[number as usize];
@@ -358,8 +362,8 @@ impl<R: Routes> PacketEngine<R> {
         wanted
     }
 
-    /// Sends back the credit for a place in a buffer that a chunk leaves at `time` (ps) over link
-    /// `by`.
+    /// Sends back the credit for `buffer_place`. A chunk leaves this place at `time` (ps) and
+    /// continues over link `by`.
     #[inline]
     fn send_credit(&mut self, buffer_place: BufferPlace, time: u64, by: u32) {
         let delay = self.setup.credit_delay
@@ -384,7 +388,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Moves chunk `number` from the buffer of its last link to channel `into` of its next link.
+    /// Moves the chunk with the index `number` from the buffer of its previous link to channel
+    /// `into` of its next link, `link`.
     fn accept(&mut self, link: u32, into: u32, number: u32) {
         let buffer_place = self.chunks[number].buffer_place();
         self.occupy(link, into, self.now);
@@ -442,7 +447,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Sends chunk `number` over channel `into` of a router's link, which is free at `start` (ps).
+    /// Sends the chunk with the index `number` over channel `into` of `link`, which starts at a
+    /// router and is free from `start` (ps) on.
     #[inline]
     fn transmit(&mut self, link: u32, into: u32, number: u32, start: u64) {
         if start >= LATEST_PS {
@@ -487,7 +493,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Starts to send chunk `number` at `start` (ps). Returns the time when its last bit has left.
+    /// Starts to send the chunk with the index `number` at `start` (ps). Returns the time (ps) at
+    /// which the last bit of the chunk has left.
     #[inline]
     pub(super) fn put(&mut self, link: u32, into: u32, number: u32, start: u64) -> u64 {
         let send = self.setup.delays.send(&mut self.ports, link);
@@ -513,7 +520,8 @@ impl<R: Routes> PacketEngine<R> {
         port.free
     }
 
-    /// Handles the arrival of a credit for which a chunk waited.
+    /// Handles the arrival of a credit for which a chunk waited, at the channel with the index
+    /// `number`.
     fn credit(&mut self, number: u32) {
         let link = number >> self.channels.shift;
         if self.crosses(link) {

@@ -1,7 +1,7 @@
-//! Event queue ordered by time, then by kind, then by place: link, channel or terminal, the highest
-//! number first. This order does not depend on the history of the simulation, so it is the same for
-//! every partition of the network. Events with equal time, kind and place are removed in the order
-//! in which they were added; only one part adds such events.
+//! Event queue ordered by time, then by kind, then by place, the highest index first. A place is a
+//! link, a channel or a terminal. This order does not depend on the history of the simulation, so
+//! it is the same for every partition of the network. Events with equal time, kind and place are
+//! removed in the order in which they were added; only one part adds such events.
 //!
 //! The queue is a calendar queue. The near future consists of 2^12 buckets. A bucket covers a power
 //! of two of picoseconds and is an unsorted array. The queue sorts a bucket when the time of the
@@ -20,11 +20,10 @@ use std::collections::BinaryHeap;
 
 const BUCKETS: u64 = 1 << 12;
 
-/// Binary logarithm of the number of spans into which sorting divides the time of a bucket.
-const SPAN_BITS: u32 = 5;
-
-/// Maximum number of events of a bucket that is divided into spans and sorted by insertion. In a
-/// larger bucket, one span may contain many events, so the bucket is sorted by comparison.
+/// Binary logarithm of the number of spans into which a bucket is divided to sort its events. A
+/// bucket with more than `MAX_INSERTION_SORTED` events may have many events in one span, so its
+/// events are sorted by comparison.
+const DIGIT: u32 = 5;
 const MAX_INSERTION_SORTED: usize = 128;
 
 /// Time of an event that never happens.
@@ -32,8 +31,8 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 /// Limit of simulated time: 2^60 ps, 13 days. Events at this time or later never happen; the queue
 /// only records that such events exist. Each delay in the settings is at most this time, so an
-/// instant before the limit plus the delays that follow stays below 2^64. Sums that can grow
-/// without a bound, in queues, saturate far above the limit.
+/// instant before the limit plus the delays that follow stays below 2^64. The times of queued
+/// messages can grow without a bound, so their sums saturate.
 pub(super) const LATEST_PS: u64 = 1 << 60;
 
 /// Kind of an event, in the order in which events of the same time happen.
@@ -75,8 +74,9 @@ impl EventKind {
 pub(super) struct PacketEvent {
     /// Time in picoseconds, followed by the kind in the lowest bits.
     when: u64,
-    /// High half: the inverted number of the link, channel or terminal where the event happens. Low
-    /// half: the index of the chunk, link, channel, terminal, message or timer concerned.
+    /// High half: the index, with all bits inverted, of the link, channel or terminal where the
+    /// event happens. Low half: the index of the chunk, link, channel, terminal, message or timer
+    /// that the event concerns.
     what: u64,
 }
 
@@ -92,7 +92,8 @@ impl PacketEvent {
         EventKind::ALL[(self.when % (1 << EventKind::BITS)) as usize]
     }
 
-    /// Returns the index of the chunk, link, channel, terminal, message or timer concerned.
+    /// Returns the index of the chunk, link, channel, terminal, message or timer that the event
+    /// concerns.
     #[inline]
     pub(super) fn index(&self) -> u32 {
         self.what as u32
@@ -109,14 +110,14 @@ impl PacketEvent {
     }
 }
 
-/// Event in the heap: sort key, serial number, and the field `what` of the event.
+/// Event in the heap: sort key, serial number, and the value of [`PacketEvent::what`].
 type DistantEvent = Reverse<(u128, u64, u64)>;
 
 pub(super) struct PacketQueue {
     /// Binary logarithm of the length of a bucket in picoseconds.
     shift: u32,
     buckets: Vec<Vec<PacketEvent>>,
-    /// Bit of each bucket, set if the bucket contains events.
+    /// Words with one bit for each bucket. A bit is set if the bucket contains events.
     filled: Vec<u64>,
     /// Empty arrays that will be reused.
     spare: Vec<Vec<PacketEvent>>,
@@ -148,14 +149,15 @@ impl PacketQueue {
         }
     }
 
-    /// Adds an event that concerns `place`. `time` (ps) is not before the last removed event.
+    /// Adds an event that happens at `place` and concerns `place`. `time` (ps) is not before the
+    /// event that was removed last.
     #[inline]
     pub(super) fn push(&mut self, time: u64, kind: EventKind, place: u32) {
         self.push_at(time, kind, place, place);
     }
 
-    /// Adds an event at `place` that concerns `index`. `time` (ps) is not before the last removed
-    /// event.
+    /// Adds an event at `place` that concerns the entry with the index `index`. `time` (ps) is not
+    /// before the event that was removed last.
     #[inline]
     pub(super) fn push_at(&mut self, time: u64, kind: EventKind, place: u32, index: u32) {
         if time >= LATEST_PS {
@@ -280,7 +282,8 @@ impl PacketQueue {
         self.spare.push(events);
     }
 
-    /// Returns the first bucket with events after the open bucket. Such a bucket must exist.
+    /// Returns the index of the first bucket with events after the open bucket. Such a bucket must
+    /// exist.
     fn next_filled(&self) -> u64 {
         let words = self.filled.len();
         let from = (self.cursor + 1) % BUCKETS;
@@ -297,8 +300,8 @@ impl PacketQueue {
     }
 }
 
-/// Sorts the events of a small bucket into `sorted`, the latest event first. The function divides
-/// the events into spans by the lowest `SPAN_BITS` bits of `time >> shift`, then sorts by
+/// Sorts the events of a small bucket into `sorted`, the latest first. The bucket is divided into
+/// 2^DIGIT spans of 2^`shift` ps. The function groups the events by span, then sorts them by
 /// insertion.
 fn sort_few(events: &[PacketEvent], shift: u32, sorted: &mut Vec<PacketEvent>) {
     const SPANS: usize = 1 << SPAN_BITS;

@@ -50,7 +50,7 @@ use super::event_queue::NEVER;
 pub(super) struct AnnouncedMessage {
     /// Network part of the message's source.
     pub(super) home: u8,
-    /// Number of the message in that part.
+    /// Index of the message in the part `home`.
     pub(super) number: u32,
     pub(super) destination: u32,
     pub(super) tag: u32,
@@ -64,11 +64,11 @@ pub(super) struct Mail {
     pub(super) announced: Vec<AnnouncedMessage>,
     /// Chunks that arrive at the times in `arrivals`.
     pub(super) chunks: Vec<Chunk>,
-    /// Arrival time (ps) of each chunk, indexed as `chunks`.
+    /// Arrival time (ps) of each chunk, in the order of `chunks`.
     pub(super) arrivals: Vec<u64>,
-    /// Channel and arrival time (ps) of each credit.
+    /// Pairs (index of the channel, arrival time in ps) of the credits.
     pub(super) credits: Vec<(u32, u64)>,
-    /// Numbers of delivered messages, as used in the network part that receives this mail.
+    /// Indices of delivered messages in the network part that receives this mail.
     pub(super) delivered: Vec<u32>,
 }
 
@@ -118,10 +118,10 @@ pub(super) struct OtherParts {
     pub(super) clock: u64,
     /// Time of the earliest next event of the other network parts.
     pub(super) next: u64,
-    /// Maximum clock of the other network parts with an unfinished rank; `None` if there are no
-    /// such parts.
+    /// Maximum of the clocks of those other network parts that have an unfinished rank; `None` if
+    /// there are no such parts.
     pub(super) lead: Option<u64>,
-    /// Latest end of a rank in the other network parts whose ranks have all ended.
+    /// Time at which the last rank ended in those other network parts whose ranks have all ended.
     pub(super) ended: u64,
 }
 
@@ -190,8 +190,8 @@ impl Exchange {
         ends.max().filter(|&time| time != NEVER)
     }
 
-    /// Returns the time (ps) before which all network parts pause. To be read after
-    /// [`Exchange::observe`].
+    /// Returns the time (ps) before which all network parts pause. The caller must call
+    /// [`Exchange::observe`] first.
     pub(super) fn pause_time(&self) -> u64 {
         self.pause.load(Ordering::Acquire)
     }
@@ -212,7 +212,8 @@ impl Exchange {
         }
     }
 
-    /// Replaces the mailbox of a network part by `empty`, and returns its contents in `empty`.
+    /// Empties the mailbox of a network part, and moves the contents to `empty`, which must be
+    /// empty.
     pub(super) fn take(&self, part: u8, empty: &mut Mail) {
         std::mem::swap(&mut *self.states[usize::from(part)].mail(), empty);
     }

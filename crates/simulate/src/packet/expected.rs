@@ -19,12 +19,13 @@ pub struct ExpectedWork {
     pub forwards: u64,
 }
 
-/// Maximum number of routes that the estimate of `forwards` examines.
+/// Approximate maximum number of routes that the estimate of `forwards` examines. For a collective,
+/// the exact maximum is almost twice this number.
 const MAX_SAMPLED_ROUTES: u64 = 4096;
 
-/// Returns the expected amount of work. The numbers of messages and chunks are exact, unless
-/// several transfers of a step have the same ranks. The number of forwards is estimated from a
-/// sample of routes.
+/// Returns the expected amount of work. The numbers of messages and chunks are exact if no two
+/// transfers of a step have the same source and destination. The number of forwards is estimated
+/// from a sample of routes.
 ///
 /// # Errors
 /// Returns an error if the fabric has no electrical links or a size exceeds 64 bits.
@@ -109,8 +110,9 @@ fn bytes_of(collective: &PacketCollective<'_>, index: usize) -> Result<u64, Pack
 
 struct PathLengths<'a> {
     network: &'a dyn Network,
-    /// Difference between the number of routers and the number of links on a route: -1 if terminals
-    /// have links of the network, 1 if ranks are routers with additional ports.
+    /// Number of routers minus the number of links on a route. The value is -1 if the first and
+    /// last link of a route belong to terminals. The value is 1 if ranks are routers, to which the
+    /// simulation adds injection and ejection ports.
     extra_routers: i64,
     route: Vec<u32>,
 }

@@ -173,7 +173,8 @@ pub(super) fn build<'a>(
     assemble(network, machine, work, options)
 }
 
-/// Returns the ports of a dragonfly, indexed by link, injection ports in the order of terminals.
+/// Returns the ports of a dragonfly, indexed by link. The injection ports are in the order of
+/// terminals.
 fn dragonfly_ports(
     dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,
@@ -205,8 +206,8 @@ fn dragonfly_ports(
     (0..dragonfly.links().len() as u32).map(port).collect()
 }
 
-/// Divides the groups of a dragonfly into at most `cores` network parts, and sets the part of each
-/// port.
+/// Divides the groups of a dragonfly into at most `cores` network parts. Sets [`PacketPort::part`]
+/// of each port.
 fn dragonfly_parts(
     dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,

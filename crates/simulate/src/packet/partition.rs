@@ -12,9 +12,11 @@ pub(super) struct Partition {
     pub(super) part_of_terminal: Vec<u8>,
     /// Network part at the sending end of each link, indexed by link.
     pub(super) part_of_link: Vec<u8>,
-    /// Minimum time (ps) from an event until its chunk reaches another network part.
+    /// Minimum time (ps) from an event in one network part until a chunk that is sent at this event
+    /// arrives in another part.
     pub(super) min_chunk_ps: u64,
-    /// Minimum time (ps) from an event until its credit reaches another network part.
+    /// Minimum time (ps) from an event in one network part until a credit that is sent at this
+    /// event arrives in another part; at most `min_chunk_ps`.
     pub(super) min_credit_ps: u64,
 }
 

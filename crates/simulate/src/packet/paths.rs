@@ -7,10 +7,10 @@
 //! every dependency other than a break leads to a higher number, and order the channels of the
 //! network by (channel, number of the link). Along a route, the channel rises at each break, and
 //! otherwise the number of the link rises. Every chunk therefore follows a single order of all
-//! channels, which excludes cyclic waiting (Dally and Seitz 1987). A ring needs two channels. A
-//! torus with dimension-order routes needs one channel more than it has dimensions of four or more
-//! places. The search covers every pair of ranks, so the order is checked and not assumed. Routes
-//! that need more than [`MAX_CHANNELS`] channels are refused.
+//! channels, which excludes cyclic waiting (Dally and Seitz 1987). A ring needs two channels. If d
+//! dimensions of a torus have four or more places, dimension-order routes need d + 1 channels. The
+//! search covers every pair of ranks, so the order is checked and not assumed. Routes that need
+//! more than [`MAX_CHANNELS`] channels are refused.
 //!
 //! If more than one link leads from a rank or to a rank, ranks are routers as well. Then every rank
 //! gets an injection port and an ejection port, each as fast as the rank's fastest link.
@@ -38,11 +38,11 @@ pub(super) struct PathRoutes<'a> {
     channels: u32,
     /// Pairs of successive links at which the channel changes, sorted.
     breaks: Vec<(u32, u32)>,
-    /// Additional injection port and ejection port of each rank, indexed by rank. Empty if links of
-    /// the network serve as these ports.
+    /// Pairs (injection port, ejection port) that are added to the ports of each rank, indexed by
+    /// rank. Empty if links of the network serve as these ports.
     rank_ports: Vec<(u32, u32)>,
     route: Vec<u32>,
-    /// Links of each message and the channels on these links, indexed by message.
+    /// Path of each message as pairs (link, channel on this link), indexed by message.
     paths: Vec<Vec<(u32, u32)>>,
 }
 

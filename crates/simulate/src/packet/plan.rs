@@ -35,8 +35,9 @@ pub fn work_of<'a>(
     }
 }
 
-/// Simulates a plan packet by packet from time 0. Ranks and steps are numbered as in the plan,
-/// links as in the network. A message may wait for many others, so there is no critical path.
+/// Simulates a plan packet by packet from time 0. In the outcome, ranks and steps have the indices
+/// of the plan, and links have the indices of the network. The outcome has no critical path,
+/// because a message may wait for many others.
 ///
 /// # Errors
 /// Returns an error if the fabric has no electrical links, a setting does not apply, a transfer

@@ -15,7 +15,7 @@ const MAX_TIME: Time = Time::from_ps(LATEST_PS);
 pub(super) struct PacketPort {
     /// Time (ps) from which the port can send.
     pub(super) free: u64,
-    /// Total time (ps) of sending.
+    /// Total time (ps) for which the port has been sending.
     pub(super) busy: u64,
     pub(super) full_wire: u64,
     pub(super) latency: u64,

@@ -6,8 +6,8 @@ use super::port::PacketPort;
 
 /// Rule that routes chunks.
 pub(super) trait Routes {
-    /// Announces message `_message`. The number is reused after the message's last chunk has
-    /// arrived.
+    /// Announces the message with the index `_message`. The index is reused after the message's
+    /// last chunk has arrived.
     fn begin(&mut self, _message: u32, _source: u32, _destination: u32) {}
 
     /// Returns the next link of a chunk at `router`, and the chunk's channel on that link.

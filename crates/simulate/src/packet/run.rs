@@ -11,11 +11,12 @@ use opticoll_base::interrupt;
 const EVENTS_PER_REPORT: u64 = 1 << 20;
 /// Number of events after which network parts that run one at a time may start to run in parallel.
 const EVENTS_PER_TRIAL: u64 = 1 << 12;
-/// Minimum number of events per network part and window for running in parallel. A window is the
-/// time in which no part can affect another part. With this number, clocks are read every few
-/// microseconds.
+/// Minimum number of events per network part and window for running in parallel. A window is a
+/// period in which no part can affect another part. With this number of events, clocks are read
+/// every few microseconds.
 const MIN_PARALLEL_EVENTS: u64 = 16;
-/// Time (ps) of the first search for a deadlock. Each further search is at twice the last time.
+/// Time (ps) of the first search for a deadlock. Each further search is at twice the time of the
+/// previous search or later.
 const FIRST_SEARCH_PS: u64 = 1 << 20;
 
 /// Runs the network parts until the collective ends or all messages arrive. Returns the end (ps).
@@ -72,11 +73,11 @@ pub(super) fn run<R: Routes + Send>(
 /// Choice between running network parts one at a time and in parallel. The choice depends on the
 /// load of the computer, but the outcome does not depend on the choice.
 struct TurnTaking {
-    /// Number of events to which `turns` is set after a slow attempt to run in parallel, and while
-    /// events are sparse. Each slow attempt doubles the number.
+    /// Value to which `turns` is set while events are sparse, and after an attempt to run in
+    /// parallel that was too slow. Each such attempt doubles the value.
     pause: u64,
-    /// Number of events until the next attempt to run in parallel. Until this attempt, the network
-    /// parts run one at a time.
+    /// Number of events until the next attempt to run in parallel. Until then, the network parts
+    /// run one at a time.
     turns: u64,
 }
 
@@ -128,8 +129,9 @@ fn next_times<R: Routes>(parts: &mut [PacketEngine<R>]) -> Vec<u64> {
     next.collect()
 }
 
-/// Runs every network part on its own thread, until a part has processed its share of the events
-/// between two reports, or no part has an event for a long time. `next` (ps) is the next event.
+/// Runs every network part on its own thread. `next` is the time (ps) of the next event. The run
+/// pauses when a part has processed [`EVENTS_PER_REPORT`] / (number of parts) events, or when no
+/// part has an event for a long time.
 fn run_in_parallel<R: Routes + Send>(
     parts: &mut [PacketEngine<R>],
     exchange: &Exchange,

@@ -21,7 +21,7 @@ pub(super) struct IssuedMessage {
     pub(super) source: u32,
     pub(super) destination: u32,
     pub(super) bytes: u64,
-    /// Step of the message. For traffic: `FIRST_STREAM` plus the number of the stream.
+    /// Step of the message. For traffic: `FIRST_STREAM` plus the index of the stream.
     pub(super) tag: u32,
     /// Time (ps) at which the message is sent.
     pub(super) time: u64,
@@ -53,21 +53,22 @@ pub(super) struct ScheduleProgress {
     own_ranks: usize,
     /// Position of each rank in the list of own ranks, indexed by rank.
     own_index: Vec<u32>,
-    /// Number of messages that have not arrived, `[step * own_ranks + index of the own rank]`.
+    /// Number of messages that have not arrived, `[step * own_ranks + position of the own rank]`.
     expected: Vec<u32>,
     progress: Vec<RankProgress>,
     unfinished: usize,
-    /// Times (ps) at which the first message of each step was sent and the last message arrived.
+    /// Pairs (time at which the first message is sent, time at which the last message arrives) of
+    /// each step (ps), indexed by step.
     times: Vec<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct RankProgress {
     step: usize,
-    /// Index of the next message to send.
+    /// Index of the message that the rank sends next.
     next: u32,
-    /// Number of messages that the rank has sent but that have not left, plus one until the rank
-    /// begins, so that a message which arrives at that instant does not advance the rank.
+    /// Number of messages that the rank has sent but that have not left. Until the rank begins, the
+    /// number is 1 higher, so that a message that arrives before does not advance the rank.
     leaving: u32,
     /// Time (ps) of the latest event for which the rank has waited.
     ready: u64,
@@ -189,7 +190,8 @@ impl ScheduleProgress {
         columns
     }
 
-    /// Returns the bytes of every message, or one size if all messages have this size.
+    /// Returns the number of bytes of every message. If all messages have the same size, returns
+    /// this size once.
     pub(super) fn messages(&self) -> impl Iterator<Item = u64> + '_ {
         let columns = &self.columns;
         columns.bytes.iter().copied().chain(columns.uniform)

@@ -24,10 +24,11 @@ use crate::pattern::Pattern;
 use opticoll_base::hash::hash;
 use opticoll_base::units::{Bytes, Time};
 
-/// Sequence of random numbers. Measured traffic and background traffic have different sequences.
+/// Sequence of random numbers. Traffic with a collective has a different sequence from traffic
+/// without a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draws {
-    /// Sequence for measured traffic.
+    /// Sequence for traffic without a collective.
     Foreground,
     /// Sequence for traffic in addition to a collective.
     Background,

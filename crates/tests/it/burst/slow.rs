@@ -85,7 +85,7 @@ impl Slow<'_> {
         (0..channels).find(|channel| self.is_free(wanted, *channel))
     }
 
-    /// Returns the last end, not after `optimum_upper_bound`, of the reservations of a channel; 0 if there is
+    /// Returns the last end, not after `at_most`, of the reservations of a channel; 0 if there is
     /// none.
     fn last_end(&self, wanted: Wanted, channel: u32, at_most: u64) -> u64 {
         let same = |held: &&Held| held.place == wanted.place && held.channel == channel;

@@ -1,5 +1,5 @@
-//! The planner `aggregated_trees`, which sends several blocks on a lightpath of a tree: each slot takes the
-//! time of its volume.
+//! The planner `aggregated_trees`, which sends several blocks on a lightpath of a tree: each slot
+//! takes the time of its volume.
 
 use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};

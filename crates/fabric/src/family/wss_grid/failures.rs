@@ -4,7 +4,8 @@ use super::{WssGrid, components};
 use crate::fabric::part;
 use opticoll_base::spec::{Spec, SpecError};
 
-/// Options that describe failures. All except `leaving` are also options of a grid.
+/// Names of the options in a description of failures. All of them except `leaving` are also options
+/// of the fabric `wss_grid`.
 const KNOWN: [&str; 4] = ["dead_transceivers", "dead_ports", "degraded", "leaving"];
 
 impl WssGrid {
@@ -13,8 +14,8 @@ impl WssGrid {
     /// `leaving=5+8-11` lists nodes that are no longer allocated to the task.
     ///
     /// # Errors
-    /// A component does not exist on the grid, a node that leaves is not allocated, or no node is
-    /// left.
+    /// A component does not exist on the grid, a node in `leaving` is not allocated to the task, or
+    /// no node is left.
     pub fn after_failures(&self, failures: &str) -> Result<WssGrid, SpecError> {
         let spec: Spec = format!("failed:{failures}").parse()?;
         spec.only(&KNOWN)?;

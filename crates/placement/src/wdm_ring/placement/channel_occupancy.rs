@@ -1,6 +1,6 @@
 //! Table of the channels that are in use on each link in each slot of a step.
 //!
-//! Channels are stored as bits of words of 64 bits per link. With few channels, a word covers
+//! For each link, the channels are stored as bits of 64-bit words. With few channels, a word covers
 //! several slots; with many channels, a slot covers several words. The words of neighbouring links
 //! are adjacent in memory, so that a scan along a path is sequential. A further bit for each word
 //! and link says whether the word has a free channel. The search checks these bits for some links
@@ -17,17 +17,18 @@ pub struct ChannelOccupancy {
     slots_per_word: u32,
     words_per_slot: u32,
     ports: Option<u32>,
-    /// Bits of channels in use, `[direction][word][link]`.
+    /// Words whose bits represent the channels in use, `[direction][word][link]`.
     taken: [Vec<u64>; 2],
-    /// Number of words that are allocated for each link and direction.
+    /// Number of words allocated for each link in each direction.
     words: usize,
-    /// Bits of words that have a free channel, `[direction][word / 64][link]`.
+    /// Bits that mark the words with a free channel, `[direction][word / 64][link]`.
     unfilled: [Vec<u64>; 2],
     /// Number of lightpaths that each rank sends, `[slot][rank]`; empty if ports are unlimited.
     sent: Vec<u32>,
     received: Vec<u32>,
     slots: u32,
-    /// Arc, ranks and slot of the last placement, before which an equal arc cannot be placed.
+    /// Arc, ranks (source, destination) and slot of the last placement. The search for an equal arc
+    /// starts at this slot, because earlier slots cannot carry it.
     last: Option<(Arc, (u32, u32), u32)>,
 }
 
@@ -107,8 +108,9 @@ impl ChannelOccupancy {
         self.last = Some((arc, ends, slot));
     }
 
-    /// Returns the number of consecutive links around `arc`, including `arc`, on which `channel` is
-    /// free in the slot; all links if the channel is unused.
+    /// Returns the number of links of `arc` and of the consecutive links before and after `arc` on
+    /// which `channel` is free in the slot. If no lightpath uses the channel, returns the number of
+    /// all links.
     pub(super) fn gap(&self, slot: u32, channel: u32, arc: Arc) -> u32 {
         let ranks = self.ranks as u32;
         let is_free = |link: u32| !self.is_taken(slot, channel, arc.direction, link % ranks);
@@ -153,7 +155,7 @@ impl ChannelOccupancy {
     }
 
     /// Returns a mask of the bits of `word` that are in use on at least one link of `arc`. A word
-    /// that is not allocated yet has no bits in use.
+    /// that is not allocated has no bits in use.
     fn bits_in_use(&self, word: usize, arc: Arc) -> u64 {
         if word >= self.words {
             return 0;
@@ -174,7 +176,8 @@ impl ChannelOccupancy {
         bits_in_use
     }
 
-    /// Returns a mask of the bits of `word` that represent channels, the lowest bits of the word.
+    /// Returns a mask of the bits of `word` that represent channels. The other bits, at the high
+    /// end of the word, are never used.
     fn channel_bits(&self, word: usize) -> u64 {
         let bits = if self.words_per_slot == 1 {
             self.slots_per_word * self.channels

@@ -75,7 +75,8 @@ impl Loads {
         }
     }
 
-    /// Returns the indices in `load` of the links of `arc`, on a fibre in a slot.
+    /// Returns the indices in `load` that belong to the links of `arc`, on the given fibre in the
+    /// given slot.
     fn links(&self, slot: usize, fibre: usize, arc: Arc) -> impl Iterator<Item = usize> + use<> {
         let row = ((slot * 2 + arc.direction as usize) * self.fibres + fibre) * self.ranks;
         let ranks = self.ranks;

@@ -13,14 +13,14 @@ use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::schedule::StepColumns;
 
-/// Returns the channel of each transfer of a step, indexed by transfer. Channels are numbered
-/// consecutively over the slots. Returns `None` unless the step consists of uniform all-to-alls
-/// among disjoint sets of members over the paths of the construction, and the number of wavelengths
-/// equals the maximum number of lightpaths on a link.
+/// Returns the channel of each transfer of a step, indexed by transfer. Channels have consecutive
+/// numbers over all slots. Returns `None` in two cases: the step is not a set of disjoint uniform
+/// all-to-alls over the paths of [`all_to_all::circle`], or the number of wavelengths exceeds the
+/// maximum number of lightpaths on a link.
 pub(super) fn channels(step: StepColumns<'_>, arcs: &[Arc], ring: &WdmRing) -> Option<Vec<u32>> {
     let groups = all_to_all::groups(step, ring.ranks)?;
     let places = all_to_all::member_indices(&groups, ring.ranks);
-    // Channel of each circle, for each direction. The key is (group, round, number of the circle),
+    // Channel of each circle, for each direction. The key is (group, round, index of the circle),
     // and channels are numbered in the order in which the circles first appear.
     let mut numbers: [FxHashMap<(usize, u32, u32), u32>; 2] = Default::default();
     let mut rounds_seen: FxHashMap<(u32, u32), u32> = FxHashMap::default();

@@ -3,10 +3,10 @@
 use crate::wdm_ring::route::{Arc, loads};
 use opticoll_fabric::family::wdm_ring::Direction;
 
-/// Returns the indices of `arcs` in the order of placement. If a direction has an idle link, its
-/// arcs are ordered by their first links, counted from the idle link. If no link is idle, longer
-/// arcs come first, and arcs of equal length are ordered by their first links. Equal arcs keep the
-/// schedule's order and are adjacent, which shortens the search for the slot of the second arc.
+/// Returns the indices of `arcs` in the order of placement. If a direction has an idle link, the
+/// arcs of this direction are ordered by first link, counted from the idle link. Otherwise, longer
+/// arcs come first, and arcs of equal length are ordered by first link. Equal arcs are adjacent, so
+/// that the search for the second arc starts at the slot of the first arc.
 pub(super) fn order(arcs: &[Arc], ranks: u32) -> Vec<usize> {
     let mut offsets: Vec<usize> = (0..arcs.len()).collect();
     let cuts = Direction::BOTH.map(|direction| cut(direction, arcs, ranks));

@@ -21,9 +21,9 @@ use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::Direction;
 use opticoll_plan::schedule::StepColumns;
 
-/// Returns the direction and the number of the circle that contains the lightpath from member
-/// `from` to member `to`. If the two members form a couple and `members` is even, both directions
-/// are possible and the direction is `None`.
+/// Returns the direction and the index of the circle that contains the lightpath from member `from`
+/// to member `to`. The direction is `None` if both directions are possible: the two members form a
+/// couple, and `members` is even.
 pub fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u32) {
     use Direction::{Clockwise, CounterClockwise};
     let half = members / 2;

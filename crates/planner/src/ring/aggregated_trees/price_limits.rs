@@ -21,7 +21,7 @@ pub(super) struct PriceLimits {
 
 impl PriceLimits {
     /// Returns whether a search may succeed, given the results of earlier searches. The tree must
-    /// leave the share `min_free_share` of all links free. `per_lightpath` is the maximum number of
+    /// leave the share `min_free_share` of all links free. `volumes` is the maximum number of
     /// pieces on a lightpath, indexed by slot.
     pub(super) fn allow(&self, grouping: &Grouping, volumes: &[u32], min_free_share: f32) -> bool {
         let capacities = capacities(grouping, volumes);
@@ -52,7 +52,7 @@ impl PriceLimits {
 }
 
 /// Returns the capacity of each slot: the maximum total length of the tree edges, in links.
-/// `per_lightpath` is the maximum number of pieces on a lightpath, indexed by slot.
+/// `volumes` is the maximum number of pieces on a lightpath, indexed by slot.
 pub(super) fn capacities(grouping: &Grouping, volumes: &[u32]) -> Vec<f32> {
     let capacities = volumes.iter().map(|volume| grouping.capacity(*volume));
     capacities.collect()

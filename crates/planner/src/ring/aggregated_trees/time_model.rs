@@ -4,8 +4,8 @@ use crate::ring::slot_cost::SlotCost;
 use opticoll_base::units::Bytes;
 
 /// Volumes of the slots after the first slot. A volume is the maximum number of pieces on a
-/// lightpath. Slots of volume `low.0` come first, slots of volume `high.0` second, and one slot of
-/// volume `last` comes last.
+/// lightpath. The slots of the lower volume come first, then the slots of the higher volume, and
+/// then one slot of volume `last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Volumes {
     /// Lower volume, in pieces per lightpath, and the number of slots with this volume.
@@ -69,13 +69,13 @@ impl TimeModel {
     }
 
     /// Returns the time of the first slot in picoseconds. If roots exchange sums, a lightpath of
-    /// the slot carries `exchange` blocks, otherwise one block.
+    /// the slot carries `meeting` blocks, otherwise one block.
     fn first_slot(&self, meeting: Option<u32>) -> u64 {
         self.slot(meeting.unwrap_or(1), 1)
     }
 
     /// Returns the time of a plan in picoseconds. A block has `pieces` pieces. If roots exchange
-    /// sums, a lightpath carries `exchange` blocks in that slot.
+    /// sums, a lightpath of the first slot carries `meeting` blocks.
     pub(super) fn time(&self, pieces: u32, meeting: Option<u32>, volumes: &Volumes) -> u64 {
         let run_times = volumes.runs().map(|(volume, slots)| {
             let slot = self.slot(volume, pieces);
@@ -96,7 +96,7 @@ impl TimeModel {
 
     /// Returns a lower bound on the time of a plan with `slots` slots, in picoseconds. `min_blocks`
     /// is a lower bound on the sum, over the slots after the first slot, of the number of blocks on
-    /// a lightpath. If roots exchange sums, a lightpath carries `exchange` blocks in that slot.
+    /// a lightpath. If roots exchange sums, a lightpath of the first slot carries `meeting` blocks.
     pub(super) fn min_time_of_class(
         &self,
         slots: usize,

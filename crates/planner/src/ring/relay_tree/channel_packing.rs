@@ -73,15 +73,15 @@ struct Waiting {
     origin: u32,
 }
 
-/// Waiting lightpaths of one direction.
-struct WaitingRanks<'a> {
+/// Lightpaths of one direction that are not placed yet.
+struct WaitingLightpaths<'a> {
     tree: &'a [TreeEdge],
     by_source: Vec<BTreeSet<Waiting>>,
     clockwise: bool,
     order: Order,
 }
 
-impl WaitingRanks<'_> {
+impl WaitingLightpaths<'_> {
     /// Returns the rank that is `links` links after `rank` in the direction of the lightpaths.
     fn ahead(&self, rank: u32, links: u32) -> u32 {
         let ranks = self.by_source.len() as u32;
@@ -153,7 +153,7 @@ pub(crate) fn place(
     order: Order,
 ) -> Option<Vec<Vec<(bool, PlacedLightpath)>>> {
     let children = children(ranks, tree);
-    let mut waiting = [false, true].map(|clockwise| WaitingRanks {
+    let mut waiting = [false, true].map(|clockwise| WaitingLightpaths {
         tree,
         by_source: vec![BTreeSet::new(); ranks as usize],
         clockwise,

@@ -33,11 +33,13 @@ impl Split {
 /// all sets have the same length.
 pub(crate) struct EndOptions {
     longest: u32,
-    /// Sets of lightpaths. Each entry is the total length in links, the price of reaching the ranks
-    /// between the receivers in later slots, and the lengths in links. The order is by ascending
-    /// total length and descending price.
-    options: Vec<(u32, f32, Vec<u32>)>,
+    /// Sets of lightpaths, by ascending total length and descending price.
+    options: Vec<EndOption>,
 }
+
+/// Set of lightpaths from one end of a gap: the total length in links, the price of reaching the
+/// ranks between the receivers in later slots, and the length of each lightpath in links.
+type EndOption = (u32, f32, Vec<u32>);
 
 /// Maximum number of options in an [`EndOptions`]. If there are more options, only the options on
 /// the lower convex hull are used.
@@ -73,7 +75,7 @@ pub(crate) fn end_options(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<
             }
         }
         options.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
-        let mut efficient: Vec<(u32, f32, Vec<u32>)> = Vec::new();
+        let mut efficient: Vec<EndOption> = Vec::new();
         for option in options {
             if efficient.last().is_none_or(|last| option.1 < last.1 - 1e-6) {
                 efficient.push(option);
@@ -90,10 +92,10 @@ pub(crate) fn end_options(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<
     ends
 }
 
-/// Returns the options on the lower convex hull of price over total length: the options that are
-/// cheapest for some price of a link.
-fn lower_hull(options: Vec<(u32, f32, Vec<u32>)>) -> Vec<(u32, f32, Vec<u32>)> {
-    let mut hull: Vec<(u32, f32, Vec<u32>)> = Vec::new();
+/// Returns the options on the lower convex hull of the points (total length, price). Whatever a
+/// link of this slot costs, one of these options minimizes the price plus the cost of the links.
+fn lower_hull(options: Vec<EndOption>) -> Vec<EndOption> {
+    let mut hull: Vec<EndOption> = Vec::new();
     for option in options {
         while let [.., a, b] = &hull[..] {
             let (ab, ac) = ((b.0 - a.0) as f32, (option.0 - a.0) as f32);

@@ -14,13 +14,14 @@ use opticoll_fabric::network::Network;
 pub(super) struct Partition {
     /// Colour of each flow of all steps, indexed by flow.
     pub(super) flows: Vec<u32>,
-    /// Colour of each link.
+    /// Colour of each link, indexed by link.
     pub(super) links: Vec<u32>,
-    /// Colour of each rank.
+    /// Colour of each rank, indexed by rank.
     pub(super) ranks: Vec<u32>,
 }
 
-/// Numbers of colours. The key is a signature, a hash of all properties that distinguish colours.
+/// Indices of colours. The key is the signature of a colour: a hash of all properties that
+/// distinguish the colour from others.
 #[derive(Default)]
 struct Colours {
     by_signature: FxHashMap<u64, u32>,
@@ -215,8 +216,9 @@ fn first_members(colours: &[u32]) -> Vec<usize> {
     firsts
 }
 
-/// Returns the flows sorted by colour and index. Also returns the position of each colour's first
-/// flow in this list, then the number of flows. `colours` is indexed by flow.
+/// Returns two lists: the flows sorted by colour and index, and the position of each colour's first
+/// flow in that list. The last entry of the second list is the number of flows. `colours` is
+/// indexed by flow.
 fn members(colours: &[u32]) -> (Vec<u32>, Vec<usize>) {
     let count = colours.iter().max().map_or(0, |&most| most as usize + 1);
     let mut starts = vec![0; count + 1];
@@ -235,7 +237,7 @@ fn members(colours: &[u32]) -> (Vec<u32>, Vec<usize>) {
     (members, starts)
 }
 
-/// Number of flows of one colour on each link, sent by each rank, and received by each rank.
+/// Numbers of flows of one colour: on each link, sent by each rank, and received by each rank.
 struct Counts {
     on_links: Vec<u32>,
     sent: Vec<u32>,
@@ -265,8 +267,8 @@ impl Counts {
         }
     }
 
-    /// Returns whether links of the same colour have the same count, and ranks of the same colour
-    /// too. `first_links` and `first_ranks` are the first members of each colour.
+    /// Returns whether all links of a colour have the same count, and all ranks of a colour have
+    /// the same counts. `first_links` and `first_ranks` contain the first member of each colour.
     fn are_even(
         &self,
         partition: &Partition,

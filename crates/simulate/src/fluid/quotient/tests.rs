@@ -37,17 +37,17 @@ const FABRICS: &[&str] = &[
 enum StepPattern {
     /// Each rank sends to all other ranks in one step.
     Direct,
-    /// `Direct` twice, as a reduction and a collection.
+    /// `Direct` twice, as in a reduction and a collection.
     DirectTwice,
     /// Rank r sends to r + s in step s.
     Pairwise,
-    /// Rank r sends to r + 2^k in step k; the message contains the blocks that still have to travel
-    /// that far.
+    /// Rank r sends to r + 2^k in step k. Of the blocks with indices from 1 to `ranks` - 1, the
+    /// message contains those whose index has bit k.
     Bruck,
     /// Rank r exchanges half of its data in step k with the rank that differs in bit k.
     HalvingDoubling,
-    /// Bruck's steps plus flows from half of the ranks to their neighbours; one flow of each step
-    /// has an additional byte.
+    /// As `Bruck`, with two changes in each step: half of the ranks also send to their neighbours,
+    /// and one flow has an additional byte.
     Uneven,
 }
 
@@ -60,7 +60,6 @@ const PATTERNS: [StepPattern; 6] = [
     StepPattern::Uneven,
 ];
 
-/// Flows by step.
 #[derive(Default)]
 struct Listed(Vec<Vec<StepFlow>>);
 

@@ -20,7 +20,8 @@ use std::collections::BinaryHeap;
 use super::{LoadedLink, Origin, Presence, Shares};
 use opticoll_base::interrupt;
 
-/// Relative difference below which two levels are equal, so that rounding errors do not propagate.
+/// Relative difference below which two levels count as equal, so that rounding errors do not
+/// propagate.
 const SAME_LEVEL: f64 = 1.0 / (1u64 << 40) as f64;
 /// Number of changes of a link's load after which the load is computed from scratch.
 const MAX_CHANGES: u16 = 1 << 10;
@@ -137,9 +138,8 @@ impl Shares {
         self.bound_classes(index, changed);
     }
 
-    /// Returns whether a link is not full and has a single flow class, which other links limit
-    /// below this link's capacity. This is the most frequent case in which a link need not be
-    /// relaxed.
+    /// Returns whether a link is not full and has a single flow class, whose bottleneck is another
+    /// link. Such a link need not be relaxed. Most links that need not be relaxed are of this kind.
     fn is_slack(&mut self, index: u32) -> bool {
         let [alone] = self.presences[index as usize][..] else {
             return false;
@@ -152,8 +152,9 @@ impl Shares {
         !bounds && link.load <= link.limit
     }
 
-    /// Computes `bounds`: for each flow class on a link, the minimum level of the class's other
-    /// links, and the weight of the class. The link itself must have an infinite level.
+    /// Computes `bounds` for a link: for each flow class, the minimum level of the class's other
+    /// links, and the weight of the class on the link. The level of the link itself must be
+    /// infinite.
     fn find_bounds(&mut self, link: u32) {
         let (classes, hop_links, levels) =
             (&self.classes[..], &self.hop_links[..], &self.levels[..]);
@@ -178,7 +179,7 @@ impl Shares {
         }
     }
 
-    /// Updates the levels of the flow classes on the link `by` after the level of the link has
+    /// Updates the levels of the flow classes on link `by`, after the level of link `by` has
     /// changed.
     fn bound_classes(&mut self, by: u32, changed: &mut Vec<u32>) {
         // Separate borrows save many loads in the innermost loop.
@@ -259,8 +260,8 @@ impl Shares {
 }
 
 impl LoadedLink {
-    /// Adds `change` to the load of a link with this level. Returns whether its equation still
-    /// holds.
+    /// Adds `change` to the load of the link, whose level is `level`. Returns whether the equation
+    /// of the link still holds.
     #[inline]
     fn stays_settled(&mut self, level: f64, change: f64) -> bool {
         if level.is_finite() {
@@ -283,18 +284,16 @@ fn is_never_full(link: u32, on: &[Presence], origins: &[Origin]) -> bool {
 }
 
 /// Returns the level that solves the equation of a link: the sum of weight * min(level, bound) over
-/// the (bound, weight) pairs equals the capacity. Returns infinity if the sum never exceeds the
-/// capacity.
+/// the pairs (bound, weight) in `bounds` equals the capacity. Returns infinity if the sum is at
+/// most the capacity for every level.
 ///
-/// Newton's method starts at the level `guess`. The sum is a concave function of the level, and
-/// linear between two bounds. After the first step, the method therefore approaches the solution
-/// from below. The method ends at the first step that passes no bound.
-///
-/// The method starts again at level 0 in two cases: a step after the first lowers the level, or no
-/// bound exceeds the level and the sum exceeds the capacity. After a start at 0, only rounding
-/// errors cause these cases. The function then returns the level before the step in the first case,
-/// and infinity in the second case. Such errors exceed [`SAME_LEVEL`] if a flow class has far less
-/// weight than others, or if there are very many classes.
+/// The sum is a concave function of the level, so Newton's method never raises the level above the
+/// solution. Each iteration computes a new level; only the first iteration, from `guess`, may lower
+/// the level. The method ends when no bound lies between the old level and the new level. It starts
+/// again at level 0 if the sum exceeds the capacity although the level exceeds all bounds, or if a
+/// later iteration lowers the level. After this start, both events can only be rounding errors.
+/// Such errors exceed [`SAME_LEVEL`] if the weight of a flow class is far below the weights of
+/// others, or if there are very many classes.
 fn solve(capacity: f64, guess: f64, bounds: &[(f64, f64)]) -> f64 {
     let mut level = guess;
     let mut passed = f64::INFINITY;

@@ -5,7 +5,6 @@ use rand_pcg::Pcg64Mcg;
 
 use super::Shares;
 
-/// Class in the test.
 struct TestClass {
     class: u32,
     route: Vec<u32>,

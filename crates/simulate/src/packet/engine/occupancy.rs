@@ -4,7 +4,8 @@ use super::super::arena::NONE;
 use super::super::routes::Routes;
 use super::PacketEngine;
 
-/// Occupancy of a channel that may be a peak. Unknown credits may still lower the occupancy.
+/// Number of occupied places in the buffer of a channel at `time` (ps), if this number may be a
+/// maximum. Credits that are not known yet may still lower the number.
 pub(super) struct UncertainPeak {
     channel: u32,
     time: u64,
@@ -14,7 +15,8 @@ pub(super) struct UncertainPeak {
 }
 
 impl<R: Routes> PacketEngine<R> {
-    /// Records that chunks wait for a place in the full buffer of channel `number`.
+    /// Records that chunks wait for a place in the full buffer of the channel with the index
+    /// `number`.
     pub(in super::super) fn stall(&mut self, link: u32, number: u32) {
         let stall = &mut self.stalls[number as usize];
         if stall.since.is_none() {
@@ -24,7 +26,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Records that a wait for a full buffer ends at `time` (ps), or that the simulation ends then.
+    /// Records that a wait for a full buffer ends at `time` (ps), either because the buffer has a
+    /// free place or because the simulation ends.
     pub(in super::super) fn end_stall(&mut self, link: u32, number: u32, time: u64) {
         let stall = &mut self.stalls[number as usize];
         if let Some(since) = stall.since.take() {
@@ -45,8 +48,8 @@ impl<R: Routes> PacketEngine<R> {
         self.counters.occupancy.step(class, time, 1);
     }
 
-    /// Raises the peak of channel `number` to its occupancy. If credits may have arrived that are
-    /// not known yet, the function records an uncertain peak instead.
+    /// Raises the peak of the channel with the index `number` to its occupancy. If a credit may
+    /// have arrived that is not known yet, records an uncertain peak instead.
     #[cold]
     pub(super) fn raise_peak(&mut self, link: u32, number: u32, time: u64) {
         let is_uncertain = self.crosses(link) && time >= self.credits_known;
@@ -64,14 +67,15 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Appends the uncertain peak with index `place` to the list of its channel.
+    /// Appends the entry with the index `place` to the list of its channel's uncertain peaks.
     fn link_uncertain_peak(&mut self, place: usize) {
         let uncertain = &mut self.uncertain_peaks[place];
         let last = &mut self.channels.list[uncertain.channel as usize].last_uncertain_peak;
         uncertain.before = std::mem::replace(last, place as u32);
     }
 
-    /// Lowers the uncertain peaks of a channel after a credit that arrived at `time` (ps).
+    /// Lowers the uncertain peaks of a channel from `time` (ps) on, because a credit arrived at
+    /// that time.
     pub(super) fn correct_uncertain_peaks(&mut self, channel: u32, time: u64) {
         let mut place = self.channels.list[channel as usize].last_uncertain_peak;
         while let Some(uncertain) = self.uncertain_peaks.get_mut(place as usize) {
@@ -83,8 +87,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Decides the uncertain peaks at times before `known` (ps), before which all credits are
-    /// known.
+    /// Updates the peaks of the channels with the uncertain peaks before `known` (ps), and removes
+    /// these uncertain peaks. All credits that arrive before `known` must be known.
     pub(in super::super) fn resolve_uncertain_peaks(&mut self, known: u64) {
         for uncertain in &self.uncertain_peaks {
             let state = &mut self.channels.list[uncertain.channel as usize];

@@ -10,12 +10,13 @@ use super::super::routes::Routes;
 use super::PacketEngine;
 use super::terminal::PacketMessage;
 
-/// Time to the next event, in multiples of `min_chunk_ps`, above which a waiting network part asks
-/// all parts to pause. After the pause, clocks start at the event instead of rising step by step.
+/// A waiting network part asks all parts to pause if the next event is later than this number of
+/// periods of length `min_chunk_ps`. After the pause, clocks start at the time of that event,
+/// because clocks that rise step by step would take long.
 const MAX_CLOCK_STEPS: u64 = 1 << 9;
 
-/// A network part waits too often if it has waited more than `MIN_WAITS` times with fewer than
-/// `EVENTS_PER_WAIT` events per wait. A wait takes about as long as a dozen events.
+/// Running in parallel is too slow for a network part that has waited more than `MIN_WAITS` times
+/// with fewer than `EVENTS_PER_WAIT` events per wait. A wait takes about as long as a dozen events.
 const MIN_WAITS: u64 = 8;
 const EVENTS_PER_WAIT: u64 = 16;
 
@@ -70,8 +71,8 @@ impl<R: Routes> PacketEngine<R> {
         next >= until && known >= until
     }
 
-    /// Requests a pause if clocks would have to rise in many steps before any network part has an
-    /// event.
+    /// Requests a pause if clocks would have to rise in many steps before the next event of any
+    /// network part.
     pub(super) fn pause_if_next_is_distant(&mut self) {
         let others = self.exchange.observe(self.part);
         let next = self
@@ -85,8 +86,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Asks all network parts to pause at a time that no part can have reached, because the
-    /// published clock of this part is at most the present time.
+    /// Asks all network parts to pause. The time of the pause is so late that no part can have
+    /// passed it, given that the published clock of this part is at most the present time.
     #[cold]
     pub(super) fn request_pause(&mut self) {
         let time = self.now.max(self.clock) + self.setup.partition.min_chunk_ps + 1;
@@ -175,14 +176,15 @@ impl<R: Routes> PacketEngine<R> {
         received[place] = self.messages.add(PacketMessage::received(announced));
     }
 
-    /// Returns whether the network part waits too often to benefit from running in parallel with
-    /// others.
+    /// Returns whether the network part waits so often that running in parallel with other parts is
+    /// too slow.
     pub(in super::super) fn waits_too_often(&self) -> bool {
         let events = self.counters.events - self.waits_since;
         self.waits > MIN_WAITS && events < self.waits * EVENTS_PER_WAIT
     }
 
-    /// Ends the network part, because all of its ranks have ended. Later events may not happen.
+    /// Records that all ranks of the network part have ended. From now on, the part processes
+    /// events only up to the time that parts with unfinished ranks have reached.
     pub(in super::super) fn end(&mut self) {
         self.ended = self.now;
         self.exchange.end(self.part, self.now);

@@ -10,11 +10,13 @@ use super::PacketEngine;
 use crate::live::MessageEvent;
 use opticoll_base::units::Time;
 
-/// Tag of the first traffic stream. The tags of steps are lower.
+/// Tag of the messages of the first traffic stream. The tag of a message of a collective is its
+/// step, which is lower.
 pub(in super::super) const FIRST_STREAM: u32 = 1 << 31;
 
-/// Message in the network. If the destination is in another network part, both parts have an entry.
-/// The part of the source cuts the message, and the part of the destination receives it.
+/// Message in the network. If source and destination are in different network parts, both parts
+/// have an entry for the message. The part of the source cuts the message, and the part of the
+/// destination receives it.
 #[derive(Clone, Copy)]
 pub(in super::super) struct PacketMessage {
     next: u32,
@@ -22,7 +24,7 @@ pub(in super::super) struct PacketMessage {
     tag: u32,
     /// Network part of the message's source.
     home: u8,
-    /// Number of the message in `home`, if this is another part.
+    /// Index of the message in `home`, if `home` is another part.
     number: u32,
     /// Number of bytes that are not yet cut into packets.
     to_cut: u64,
@@ -329,7 +331,7 @@ impl<R: Routes> PacketEngine<R> {
     }
 
     /// Sends the next message of a stream from a terminal, and schedules the message after it.
-    /// `timer` is the number of the stream times the number of terminals, plus the terminal.
+    /// `timer` is (index of the stream) * (number of terminals) + (index of the terminal).
     pub(in super::super) fn timer(&mut self, timer: u32) {
         let terminals = self.nics.len() as u32;
         let (number, terminal) = (timer / terminals, timer % terminals);

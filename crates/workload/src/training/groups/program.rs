@@ -49,15 +49,16 @@ pub struct GroupCollective {
     pub ranks: u32,
     /// Size in bytes, as the collective defines it.
     pub bytes: u64,
-    /// Set for an all_to_all whose pairs exchange different amounts: the index of the layer among
-    /// layers with experts, and true if tokens return from the experts.
+    /// Layer and direction of an all_to_all whose pairs exchange different numbers of bytes; `None`
+    /// for other collectives. The layer is an index among the layers with experts. The direction is
+    /// true if tokens return from the experts.
     pub uneven: Option<(usize, bool)>,
 }
 
 /// Method by which collectives are executed.
 #[derive(Debug, Clone, Copy)]
 pub enum Carrier<'a> {
-    /// Messages in the simulated network of a replay.
+    /// Messages that a replay sends over a simulated network.
     Replay,
     /// Given time for each collective.
     Times(&'a BTreeMap<GroupCollective, Time>),
@@ -90,7 +91,7 @@ pub(super) enum Role {
         /// Index of the event in which the message arrives.
         arrival: u32,
     },
-    /// The device waits for the last collective among replicas.
+    /// The device waits for the end of the iteration's last collective among replicas.
     LastReplicas,
     /// A message from another stage arrives.
     Arrival {

@@ -50,8 +50,8 @@ const REPLICAS: u8 = 3;
 pub(super) struct Communicators {
     numbers: BTreeMap<Vec<u32>, u32>,
     pub(super) members: BTreeMap<u32, Vec<u32>>,
-    /// Index of an exchange's sizes in the trace, by (layer with experts, true if tokens return,
-    /// source).
+    /// Index in the trace of the sizes of each exchange of tokens with experts. The key is (layer
+    /// with experts, true if tokens return from the experts, source).
     pub(super) sizes: BTreeMap<(usize, bool, usize), u32>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct RankWriter<'a> {
     groups: Groups,
     carrier: Carrier<'a>,
     communicators: &'a mut Communicators,
-    /// Number and size of the rank's group, by kind of group.
+    /// Number of the rank's group of each kind, and number of the group's members in the trace.
     rank_groups: BTreeMap<GroupKind, (u32, u32)>,
     events: Vec<Event>,
     after: Vec<Vec<u32>>,
@@ -352,7 +352,8 @@ impl<'a> RankWriter<'a> {
         }
     }
 
-    /// Returns the number of the rank's group of this kind, and its size in the trace.
+    /// Returns the number of the rank's group of the given kind, and the number of the group's
+    /// members in the trace.
     fn group(&mut self, kind: GroupKind) -> (u32, u32) {
         if let Some(&group) = self.rank_groups.get(&kind) {
             return group;
