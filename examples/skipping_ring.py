@@ -1,7 +1,8 @@
 """An all_gather of your own: blocks travel in strides, then neighbours exchange the rest.
 
-In each step every rank passes the block it received last to the rank `skip` places on, until the
-ranks of its residue class have all blocks of the class. Then neighbours pass on the other classes.
+First, every rank passes its most recently received block to the rank `skip` positions further. Then
+all ranks of a residue class (numbers that are equal modulo `skip`) have all blocks of the class.
+Finally, every rank passes the blocks of whole classes to its neighbour.
 """
 
 import numpy as np

@@ -411,10 +411,10 @@ rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns
 """A message and a collective, for `replay`."""
 
 IN_WORDS: dict[str, typing.Callable[[opticoll.Fabric], str]] = {
-    "that of the fabric": lambda fabric: fabric.simulator,
+    "depends on the fabric": lambda fabric: fabric.simulator,
     "all": lambda fabric: f"0-{fabric.ranks - 1}",
     "the fabric's": lambda fabric: str(fabric.ranks),
-    "the same of all pairs": lambda _: "uniform",
+    "the same for all pairs": lambda _: "uniform",
     "--algorithm": lambda _: "auto",
 }
 """Defaults that are said in words, as values."""

@@ -74,25 +74,35 @@ class Cell:
 
 REASONS: Sequence[tuple[str, str, str]] = (
     # Pattern of the case, of the quantity, and why they disagree.
-    (r"^single$", r"^8 B to [16] ", "CODES draws 13 to 20 small delays, each within 0.5 or 1 ns: a "
-     "percent of so short a message. Its value lies in the range of our draws, in brackets."),
-    (r"^W1 1056 NonMinimal", r"^max ", "The longest of 105 600 messages: CODES's one draw lies "
-     "outside the range of ours over seeds, and the reason is not known; see the table of draws. "
-     "The means agree."),
-    (r"^W1 .*", r"^max ", "The longest of up to 105 600 messages, one draw of CODES's; how far "
-     "ours spread over seeds stands in the table of draws. The means agree."),
-    (r"^W4 1056 NonMinimal", r".*", "Random groups make the most loaded link; how far ours spread "
-     "over seeds stands in the table of draws. The mean agrees."),
-    (r"^W2 .*", r"^max ", "The longest of a million messages, with CODES's jitter."),
-    (r"^sweep 1056 64 B bruck shuffled", r".*", "Chunks of many ranks come to routers at one "
-     "instant. Without jitter they go on in the order of the schedule, which is faster; with "
-     "`--jitter 1` the time is within 2 % (a test)."),
-    (r"^sweep 1056 1024 B bruck shuffled", r".*", "Chunks of many ranks come to routers at one "
-     "instant, and the order in which they are taken decides: see the table of draws."),
-    (r"^sweep 72 4096 B ring natural", r".*", "On the twice used link two streams of chunks meet: "
-     "either all chunks are decided as they come (104.5 us), or, once two come within a hand-over, "
-     "when the link is free, by priority as long as any wait (111 to 115 us). Without draws no two "
-     "come so near; with them most seeds give the second, as in CODES: see the table of draws."),
+    (r"^single$", r"^8 B to [16] ",
+     "CODES adds 13 to 20 random delays of at most 0.5 or 1 ns each, together about 1 % of the"
+     " time of such a short message. The value of CODES lies in the range of opticoll's values"
+     " with random delays, which stands in brackets."),
+    (r"^W1 1056 NonMinimal", r"^max ",
+     "The value is the longest of 105 600 messages. The one known run of CODES lies outside "
+     "the range of opticoll's values over 20 seeds (next section), and the reason is not "
+     "known. The means agree."),
+    (r"^W1 .*", r"^max ",
+     "The value is the longest of up to 105 600 messages, in one run of CODES. The next "
+     "section has the range of opticoll's values over 20 seeds. The means agree."),
+    (r"^W4 1056 NonMinimal", r".*",
+     "The randomly chosen groups determine the most loaded link. The next section has the "
+     "range of opticoll's values over 20 seeds. The mean agrees."),
+    (r"^W2 .*", r"^max ",
+     "The value is the longest of a million messages, with CODES's random delays."),
+    (r"^sweep 1056 64 B bruck shuffled", r".*",
+     "Chunks of many ranks arrive at routers at the same instant. Without jitter, routers "
+     "forward them in the order of the schedule, which is faster. With `--jitter 1` the time "
+     "agrees to within 2 % (a test)."),
+    (r"^sweep 1056 1024 B bruck shuffled", r".*",
+     "Chunks of many ranks arrive at routers at the same instant, and the order in which "
+     "routers forward them determines the time. The next section has the range over 20 seeds."),
+    (r"^sweep 72 4096 B ring natural", r".*",
+     "Two streams of chunks meet on the link that every block passes twice. Either each chunk "
+     "is chosen when it arrives (104.5 us in total). Or, once two chunks arrive almost at the "
+     "same time, the router chooses by priority whenever the link is free, as long as chunks "
+     "wait (111 to 115 us). Without random delays no two chunks arrive so close together. With"
+     " random delays most seeds give the second case, as in CODES; see the next section."),
 )  # fmt: skip
 
 
@@ -136,7 +146,10 @@ def peer_table(cells: Sequence[Cell]) -> str:
     within = sum(abs(cell.percent) <= cell.tolerance for cell in cells)
     table = markdown(["workload", "quantity", "opticoll", "CODES", "difference"], lines, {2, 3, 4})
     notes = [f"{number}. {text}" for number, text in enumerate(why, start=1)]
-    head = f"{within} of {len(cells)} values agree; the others for a reason, given by number below."
+    head = (
+        f"{within} of {len(cells)} values agree. For each other value, the number in "
+        "parentheses refers to a reason below the table."
+    )
     return "\n\n".join([head, table, *notes])
 
 
@@ -234,7 +247,7 @@ def findings_markdown(findings: Sequence[Finding]) -> str:
         verdict = f"**{VERDICTS[one.verdict]}**"
         criterion = one.criterion.split(":")[0]
         lines.append([f"`{one.id}`", one.claim, f"{computed} {one.unit}", criterion, verdict])
-    return markdown(["item", "the poster says", "computed", "asked for", "verdict"], lines, set())
+    return markdown(["item", "the poster says", "computed", "criterion", "verdict"], lines, set())
 
 
 def markdown(heading: Sequence[str], rows: Sequence[Sequence[str]], right: set[int]) -> str:

@@ -52,7 +52,7 @@ direction. One lightpath carries one block in a step.
 | relay tree | steps of the relay-tree plan |
 | gap | excess of the relay-tree plan over the lower bound |
 | OpTree, formula | the paper's Theorem 1 at its best number of stages. The formula rounds the sum of its stages, not each stage, so it can be below the bound. For two fibres it is computed with 2w wavelengths. |
-| OpTree, constructed | slots that the best tree found really needs |
+| OpTree, constructed | slots of the best tree that was built |
 | one stage, neighbour exchange, ring | slots of the constructed plans; neighbour exchange needs an even N. Neighbour exchange and ring use one or two wavelengths of each fibre, however many there are. Beyond 2,048 ranks these plans are left out. |
 | verified | verifiers that proved the relay-tree plan: *Rust*, or *both* (with the reference verifier in Python, N up to 256). The verifier in Rust proved the other plans of the row. |
 | planning time | of the relay-tree plan, on one core of the machine that made the table |

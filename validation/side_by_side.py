@@ -62,19 +62,19 @@ INTRODUCTION = """\
 This page times an iteration of training on the optical fabrics of the papers, on an optical circuit
 switch (OCS), on a fat tree and on a torus. Each fabric has 64 ranks, and each rank can inject 800
 Gb/s. For each workload the table has three columns: the time of an iteration, the ratio of this
-time to the time on the fastest fabric, and the share of the iteration in which devices do not
-compute. A value after ≥ is a lower limit, because opticoll times each group of ranks as if it were
-alone ([why](training.md#contention-between-groups)). On the WDM ring, the fat tree and the torus,
-opticoll simulates the contention between groups.
+time to the time on the fastest fabric (`of the fastest`), and the share of the iteration in which
+devices do not compute (`waiting`). A value after ≥ is a lower limit, because opticoll times each
+group of ranks as if it were alone ([why](training.md#contention-between-groups)). On the WDM ring,
+the fat tree and the torus, opticoll simulates the contention between groups.
 
 """
 
 REMARKS = """\
 How to read the table:
 
-- On an OCS with `first_configuration=charged`, each collective pays for its first configuration,
-  as if another collective had used the ports before. In the row `first setting there`, no
-  collective pays for its first configuration. The time of a real OCS lies between these rows.
+- On an OCS with `first_configuration=charged`, the first configuration of each collective is charged, as
+  if another collective had used the ports before. In the row `first setting there`, first
+  configurations are not charged. The time of a real OCS lies between these rows.
 - In the row `lightpaths, 5 ms`, a setup takes 5 ms and a teardown takes 5 ms, as in [the
   paper](obs-grid.md). In the row `lightpaths, 10 us`, each takes 5 us.
 - The load of the experts is skewed. The devices of popular experts compute longer, and on every

@@ -184,21 +184,22 @@ def _flat(row: SpeedRow) -> dict[str, object]:
 
 NOTES = """## How the comparison is made
 
-SimGrid runs `validation/simgrid_peer.cpp` with `network/model:CM02`,
-`network/bandwidth-factor:1`, `network/latency-factor:1`, `network/weight-S:0`,
-`network/TCP-gamma:0`, `network/crosstraffic:0` and a precision of 1e-12 s. Its clusters (star,
-fat tree, dragonfly of one chassis per group, torus) route by themselves, so these cases compare
-topology and routing too. For custom graphs, a separate implementation of the rule in
-[fabrics.md](fabrics.md#routing) computes the routes. With latency SimGrid shares a link in
-proportion to 1 / route latency; opticoll ran these cases with `weights=inverse_latency`.
-Collectives are opticoll's verified plans. One actor per rank sends and receives their messages,
-and waits for a step's messages before it starts the next step (start rule `rendezvous`).
+SimGrid runs `validation/simgrid_peer.cpp` with `network/model:CM02`, `network/bandwidth-factor:1`,
+`network/latency-factor:1`, `network/weight-S:0`, `network/TCP-gamma:0`, `network/crosstraffic:0`
+and a precision of 1e-12 s. Its clusters (star, fat tree, dragonfly of one chassis per group, torus)
+route by themselves, so these cases compare topology and routing too. For custom graphs, a separate
+implementation of the rule in [fabrics.md](fabrics.md#routing) computes the routes. If links have
+latencies, SimGrid divides the rate of a link among flows in proportion to 1 / (latency of the
+flow's route). opticoll simulated the cases with latencies with `weights=inverse_latency`, which is
+the same rule. Collectives are opticoll's verified plans. One actor per rank sends and receives
+their messages, and waits for a step's messages before it starts the next step (start rule
+`rendezvous`).
 
 The comparison leaves out three cases in which SimGrid 3.32 does not follow its routing rule:
 
 * tori with an even number of nodes in a dimension: both directions to the opposite node are equally
-  long. opticoll takes the direction of increasing numbers. SimGrid takes it too, except from the
-  middle to node 0;
+  long. opticoll takes the direction of increasing numbers. SimGrid takes the same direction, except
+  from the middle node to node 0;
 * fat trees with parallel cables below the top level: above these cables, SimGrid also divides the
   number of the destination by the number of cables, unlike the published rule D-mod-k;
 * dragonflies of several chassis per group: SimGrid ignores the chassis after some hops.

@@ -57,12 +57,11 @@ class Reproduce:
 
 
 class ReproduceRow(Row):
-    """A paper computed anew."""
+    """A recomputed paper."""
 
     paper: str = means("Name of the paper")
     output: str | None = means(
-        "Folder of figures and tables",
-        absent="no folder was given and only some claims were selected",
+        "Folder of figures and tables", absent="--only was given without --output"
     )
     findings: list[Finding] = means("Claims of the paper, each with a verdict")
     ours: list[OwnRow] = means("Plans of opticoll for comparison with the paper's numbers")

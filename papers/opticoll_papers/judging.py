@@ -12,7 +12,7 @@ computes imports them, so a computed value cannot be copied from the paper. Only
 ...                judge=AtLeast(10, "less is within what seeds change"))
 >>> row = judge(faster, Computed(2.1, "1056 terminals, 64 B."))
 >>> row.verdict, row.margin
-('refuted', '2.1, at least 10 asked for')
+('refuted', '2.1, at least 10 required')
 """
 
 from __future__ import annotations
@@ -38,17 +38,20 @@ Verdict = Literal[
 ]
 
 MEANINGS: dict[Verdict, str] = {
-    "reproduced": "a computation that does not know the printed value gives it",
-    "consistent": "the value agrees with what was computed from other printed values of the paper",
-    "claim_holds": "a claim in words holds, by a margin whose threshold was stated before",
-    "conditional": "it agrees under a reading or parameter that the paper does not state",
-    "undecided": "it disagrees under such a reading, which refutes nothing; or it agrees by "
-    "chance, or because of a choice that the paper leaves open",
-    "refuted": "the computed value differs, whatever the paper leaves open",
-    "inconsistent": "the paper contradicts itself: another place of it gives the computed value",
-    "used": "a parameter or algorithm, taken over as printed",
-    "not_reproducible": "the paper does not say enough to compute it",
-    "not_done": "opticoll does not compute it",
+    "reproduced": "a computation that does not use the printed value gives the printed value",
+    "consistent": "the value agrees with values computed from other printed values of the paper",
+    "claim_holds": "a claim in words holds by a margin that was fixed before the computation",
+    "conditional": "the value agrees under an assumption that the paper does not state: a "
+    "reading of a sentence, or the value of a parameter",
+    "undecided": "the value disagrees under such an assumption; or it agrees only by chance, "
+    "or because of a choice that the paper leaves open. The paper is neither confirmed nor "
+    "refuted",
+    "refuted": "the computed value differs under every reading of the paper",
+    "inconsistent": "two places of the paper contradict each other, and one of them gives the"
+    " computed value",
+    "used": "a parameter or algorithm that is taken from the paper as printed",
+    "not_reproducible": "the paper does not say enough to compute the value",
+    "not_done": "opticoll does not compute the value",
     "left_out": "not computed in this run: `--quick` leaves it out, or only `--long` has it",
 }
 """Meanings of the verdicts, by verdict."""
@@ -194,7 +197,8 @@ class AtLeast:
         return _number(computed) >= self.limit
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        return f"{_number(computed):.4g}, at least {self.limit:g} asked for"
+        """Returns the number and the limit in words."""
+        return f"{_number(computed):.4g}, at least {self.limit:g} required"
 
 
 @dataclass(frozen=True)
@@ -227,7 +231,10 @@ class Between:
 
     @property
     def rule(self) -> str:
-        return f"from {self.low:g} to {self.high:g}: {self.why}"
+        """The criterion in words."""
+        exact = self.low == self.high
+        limits = f"exactly {self.low:g}" if exact else f"from {self.low:g} to {self.high:g}"
+        return f"{limits}: {self.why}"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
         values = computed if isinstance(computed, tuple) else (computed,)
@@ -236,7 +243,7 @@ class Between:
     def margin(self, printed: Value | None, computed: Value) -> str:
         values = computed if isinstance(computed, tuple) else (computed,)
         shown = ", ".join(f"{_number(value):.4g}" for value in values)
-        return f"{shown}, {self.low:g} to {self.high:g} asked for"
+        return f"{shown}, {self.low:g} to {self.high:g} required"
 
 
 @dataclass(frozen=True)
@@ -336,15 +343,16 @@ class Finding(Row):
     where: str = means("Place in the paper")
     claim: str = means("What the paper says")
     paper: float | str | None = means(
-        "Value that the paper prints, or that a printed formula gives", absent="it prints none"
+        "Value that the paper prints, or that a printed formula gives",
+        absent="the paper prints none",
     )
     computed: float | str | None = means("Value that was computed", absent="no value was computed")
     unit: str = means("Unit of both")
     verdict: Verdict = means("Verdict")
     criterion: str = means("Criterion of the verdict, and whether it was fixed afterwards")
-    margin: str = means("Amount by which the value meets or misses the criterion")
+    margin: str = means("Distance of the computed value from the limit of the criterion")
     command: str = means("Command that computes the value")
-    note: str = means("Assumptions, and a description of the computation")
+    note: str = means("Assumptions, and remarks on the value")
 
 
 AFTERWARDS = "; fixed when the value was known"
@@ -377,9 +385,9 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
         else:
             verdict = "consistent" if claim.uses else criterion.good
     if claim.evaluates:
-        notes.append(f"The printed value is evaluated from {claim.evaluates.removesuffix('.')}.")
+        notes.append(f"The printed value follows from {claim.evaluates.removesuffix('.')}.")
     if claim.reading:
-        notes.append(f"Reading: {claim.reading.removesuffix('.')}.")
+        notes.append(f"Assumption: {claim.reading.removesuffix('.')}.")
     if claim.uses:
         notes.append(f"Computed from the printed values of {', '.join(claim.uses)}.")
     if computed is not None:

@@ -105,9 +105,10 @@ def page(title: str, findings: Sequence[Finding]) -> str:
             if counts[name]
         ),
         "",
-        "A claim that the paper leaves open has an item for each reading, and is counted once.",
-        "`printed` is a value of the paper, or one that a formula or words of the paper give: the",
-        "item then says which. A command prints the computed value, or writes its table.",
+        "If a claim can be read in several ways, it has an item for each reading, and is counted",
+        "once. `printed` is a value that the paper prints, or a value that follows from a formula",
+        "or from words of the paper; the item then names them. The command of an item prints the",
+        "computed value, or writes the table that contains it.",
         "",
         "## Items",
         "",

@@ -96,7 +96,7 @@ def test_the_page_says_where_a_printed_value_comes_from_and_who_disputes_a_verdi
     judgement = judge(
         a_claim(Equal(), 5, evaluates="Eq. 2 at N = 4.", dispute="A referee counts 6."), Computed(5)
     )
-    assert "evaluated from Eq. 2 at N = 4." in judgement.note
+    assert "follows from Eq. 2 at N = 4." in judgement.note
     assert "Disputed: A referee counts 6." in judgement.note
     assert judge(a_claim(Equal(), 5), None).verdict == "left_out"
     assert judge(a_claim(Equal(), 5), None).verdict == "left_out"

@@ -20,7 +20,7 @@ const CITATION: &str = "Bruck et al., Efficient Algorithms for All-to-All Commun
 /// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Send all blocks of the sender to the rank 1, 2, 4, ... positions before it",
+        summary: "Send all blocks of a rank to the rank 1, 2, 4, ... positions before the sender",
         citation: CITATION,
         costs: CostFormulas::new("ceil(log2 N)", "N - 1", "N - 1"),
         ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllGather, all_gather)

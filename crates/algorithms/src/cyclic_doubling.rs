@@ -27,7 +27,8 @@ const LABEL: &str = "Cyclic doubling";
 /// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Send all blocks of the sender to the rank N/2, N/4, ..., 1 positions after it",
+        summary: "Send all blocks of a rank to the rank N/2, N/4, ..., 1 positions after the \
+        sender",
         citation: CITATION,
         families: FAMILIES,
         costs: CostFormulas::new("ceil(log2 N)", "N - 1", "N - 1"),

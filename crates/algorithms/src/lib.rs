@@ -432,8 +432,8 @@ pub(crate) const CHANNELS: OptionRecord = OptionRecord {
     tries: &["all"],
     ..OptionRecord::new(
         "channels",
-        "number of parallel parts of the data, each of which leaves a group, such as a server, at \
-         a different rank",
+        "number of parallel parts of the data; each part leaves a group, such as a server, at \
+        a different rank",
     )
     .range("1 to the number of ranks of a group; all for this number")
     .default("1, which ignores the groups")

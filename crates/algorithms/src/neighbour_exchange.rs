@@ -11,7 +11,7 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 /// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Exchange the two blocks received last with the right and left neighbour in turn",
+    summary: "Exchange the two most recent blocks with the right and the left neighbour in turn",
     citation: "Chen et al., Performance Evaluation of Allgather Algorithms on Terascale Linux \
                Cluster with Fast Ethernet, HPC Asia 2005",
     costs: CostFormulas::new("N / 2", "N - 1", "N - 1"),

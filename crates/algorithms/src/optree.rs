@@ -31,7 +31,8 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 /// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Exchange among equal positions of sibling groups, level by level of an m-ary tree",
+    summary: "Exchange among ranks at equal positions of sibling groups, for each level of an \
+    m-ary tree",
     citation: "Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical \
                Interconnect Systems",
     options: &[

@@ -29,7 +29,7 @@ pub const RECORDS: &[Algorithm] = &[
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::AllToAll, build)
     },
     Algorithm {
-        summary: "Send one rank its block in each step; the rank combines it",
+        summary: "In each step, send another rank its block, which the rank adds to its own",
         citation: MPICH,
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),

@@ -46,7 +46,8 @@ const SEGMENTS: OptionRecord = OptionRecord {
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         aliases: &["hierarchical"],
-        summary: "Send blocks to the ranks of the same number in all groups, and within each group",
+        summary: "Send blocks to the ranks with the same number in all groups, then within each \
+        group",
         citation: CITATION,
         options: &[SEGMENTS],
         families: FAMILIES,

@@ -12,7 +12,7 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 /// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Exchange all blocks with the partner at distance 1, 2, 4, ...",
+        summary: "Exchange all blocks of a rank with the partner at distance 1, 2, 4, ...",
         citation: MPICH,
         costs: CostFormulas::new("log2 P + 2 F", "<= N - 1 + 2 F (P - 1)", "N - 1"),
         short_messages: &[CollectiveKind::AllGather],

@@ -10,7 +10,8 @@ use opticoll_plan::schedule::Schedule;
 
 /// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Send the partner the sums of its half of the blocks, at distance N/2, N/4, ..., 1",
+    summary: "Send the partner at distance N/2, N/4, ..., 1 the sums of the partner's half of \
+    the blocks",
     citation: MPICH,
     costs: CostFormulas::new("log2 P + 2 F", "N - 1", "<= N - 1 + 2 F (P - 1)"),
     reversed_from: Some(CollectiveKind::AllGather),

@@ -39,7 +39,7 @@ const OPTIONS: &[OptionRecord] = &[
 /// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Pass the block received last to the clockwise neighbour, N-1 times",
+        summary: "Pass the most recently received block to the clockwise neighbour, N-1 times",
         citation: CITATION,
         options: OPTIONS,
         costs: GATHERING,

@@ -26,7 +26,8 @@ pub(super) const FAMILIES: &[&str] = &["dragonfly"];
 /// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Ring that enters and leaves each group at the routers with the group's cables",
+        summary: "Ring that enters and leaves each group at the routers that have the cables \
+        between groups",
         citation: CITATION,
         costs: ring::GATHERING,
         families: FAMILIES,

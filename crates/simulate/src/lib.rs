@@ -244,8 +244,8 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
     PolicyRecord {
         name: "on_change",
-        summary: "Reconfiguration is charged once for each run of slots whose circuits can all be \
-                  up at the same time",
+        summary: "Reconfiguration is charged once for consecutive slots whose circuits can all \
+        be up together",
         citation: "opticoll",
         policy: Policy::OnChange,
     },
@@ -280,15 +280,15 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
     PolicyRecord {
         name: "all_stop",
-        summary: "The whole switch is dark while its configuration changes: once for each run of \
-                  slots in which no port changes its circuit",
+        summary: "The whole switch is dark while its configuration changes, once for consecutive \
+        slots in which no port changes its circuit",
         citation: "Wang et al., Your Data Center Switch is Trying Too Hard, SOSR 2016; opticoll",
         policy: Policy::AllStop,
     },
     PolicyRecord {
         name: "planes",
         summary: "A switch is dark while its configuration changes; the other switches keep \
-                  sending",
+        sending",
         citation: "opticoll",
         policy: Policy::Planes,
     },

@@ -39,7 +39,7 @@ crate::columns! {
     /// A row per rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct RankColumns {
-        /// Bytes that the rank sent, including bytes that it relayed.
+        /// Number of bytes sent, including relayed bytes.
         pub sent: u64 as "B",
         /// Bytes that the rank received.
         pub received: u64 as "B",

@@ -84,10 +84,11 @@ const PLAN_SETTINGS: &[SettingDeclaration<TimingModel>] = settings! {
     "weights" .fluid.weights: "Weights by which flows share a full link: equal or \
         inverse_latency (1 / latency of the route)",
         text("equal or inverse_latency", weights), "equal";
-    "endpoint" .fluid.endpoint: "Costs of a message at its two hosts, such as \
+    "endpoint" .fluid.endpoint: "Costs of a message at its sender and its receiver, such as \
         loggp:overhead=500ns,eager=64KiB",
-        text("none, or loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB where a \
-              value that is left out is 0 or unbounded; also send_overhead and receive_overhead",
+        text("none, or loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB; in \
+              place of overhead also send_overhead and receive_overhead; a time that is left out \
+              is 0, rate and eager are then unlimited",
             endpoint),
         "none";
     "background" ["fluid", "packet"] .background: "Background traffic, such as nearest:rate=1GB/s",

@@ -115,12 +115,12 @@ opticoll_simulate::columns! {
     pub struct ReplayedRanks {
         /// Time at which the last node of the rank ended.
         pub finish: Time,
-        /// Time of local work, after scaling.
+        /// Local work, multiplied by the factor.
         pub compute: Time,
         /// Time inside calls. In a program without a sequence of calls (GOAL), the time from ready
         /// to end, summed over sends and receives, which may overlap.
         pub calls: Time,
-        /// Time that the rank spent on setting up and tearing down circuits.
+        /// Time that the rank spent on setting up and releasing circuits.
         pub setup: Time,
         /// Number of messages sent, without messages of planned collectives.
         pub messages: u64,

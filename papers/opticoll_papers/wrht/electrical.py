@@ -56,7 +56,7 @@ LONG_RANKS = (*RANKS, 4096)
 
 
 class ElectricalRow(Row):
-    """Times on an electrical fabric, and times on a WDM ring for comparison."""
+    """Times on an electrical fabric and on an optical ring."""
 
     fabric: str = means("Electrical fabric: crossbar or fat_tree")
     specification: str = means("Complete specification of the electrical fabric")

@@ -87,8 +87,8 @@ class Source(PlanOptions):
     """Source of a plan: a file, a collective with options, or in Python also a `Plan`."""
 
     fabric: str | None = option(
-        "Fabric: a preset, family:key=value,... or a file (required for a collective); a plan "
-        "file is moved to this fabric, such as a damaged one"
+        "Fabric: a preset, family:key=value,... or a file (required for a collective; with a plan "
+        "file: another fabric for the plan, such as a degraded one)"
     )
     source: str = argument("Plan file, or a collective such as all_gather")
 

@@ -73,7 +73,7 @@ DemandOption = Annotated[
     str | None,
     Parameter(
         help="Bytes of each pair of ranks of an all_to_all: a CSV file, or uniform, random:seed=0, "
-        "zipf:exponent=1,seed=0, one_hot:seed=0 (default: equal bytes for all pairs)",
+        "zipf:exponent=1,seed=0, one_hot:seed=0 (default: the same for all pairs)",
         metavar="DEMAND",
         group=FURTHER,
     ),
@@ -183,7 +183,7 @@ def _settings(
 def _method(name: str, without: Sequence[str] = (), group: str | Group = "Options") -> Any:
     """Returns an object with fields for the simulator and for the simulators' settings."""
     simulators = ", ".join(record["name"] for record in records("simulators"))
-    text = f"Simulator: {simulators} (default: that of the fabric)"
+    text = f"Simulator: {simulators} (default: depends on the fabric)"
     simulator = Parameter(help=text, metavar="NAME", group=group)
     return _group(name, {"simulator": simulator} | _settings("settings", group, without))
 

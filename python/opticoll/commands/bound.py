@@ -97,9 +97,9 @@ class BoundsRow(Row):
         "Policy for which the bounds hold", absent="electrical fabrics have no policy"
     )
     optimum: str | None = means(
-        "Throughput optimum: seconds for a block of 10^9 bytes (of broadcast, reduce and "
-        "all_reduce: for a vector), as an exact fraction",
-        absent="the optimum is not known exactly",
+        "Throughput optimum: seconds for a block (in broadcast, reduce and all_reduce, a vector) "
+        "of 10^9 bytes, as an exact fraction",
+        absent="it is not known exactly",
     )
     optimum_lower_bound: str | None = means(
         "Lower bound on the optimum as a fraction, in the unit of `optimum`", absent="none is known"
@@ -172,9 +172,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
         size_bytes=size_bytes,
         size_convention=collective.size_convention,
         policy=policy,
-        optimum=str(lower)
-        if lower is not None and lower == upper
-        else None,
+        optimum=str(lower) if lower is not None and lower == upper else None,
         intact_lower_bound=None if before is None else str(before),
         optimum_lower_bound=None if lower is None else str(lower),
         optimum_upper_bound=None if upper is None else str(upper),

@@ -112,8 +112,8 @@ class Congestion:
         allow_leading_hyphen=True,
     )
     bursts: str | None = option(
-        "Settings of the bursts, such as source=poisson,size=50MB; see `traffic` for a list "
-        "(default: the defaults of `traffic`)",
+        "Settings of the bursts, as for `traffic`, such as "
+        "source=poisson,size=50MB (default: the defaults of `traffic`)",
         group=FURTHER,
     )
     settings: Any = CONGESTION
@@ -133,10 +133,8 @@ class Congestion:
 
 
 class CongestionRow(Row):
-    """A simulated case.
-
-    Times are taken only from replications in which no collective gave up. Sums run over the
-    collectives of a replication.
+    """A simulated case. Times count only replications in which no collective failed; sums add
+    all collectives of a replication.
     """
 
     fabric: str = means("Complete specification of the burst network, with hosts and wavelengths")
@@ -156,36 +154,37 @@ class CongestionRow(Row):
     ports: Positive = means("Maximum number of simultaneous lightpaths of a host")
     placement: str = means("Placement of ranks: natural, spread or best")
     offered_load: Load = means(
-        "Offered load of background bursts per host; 0: no bursts", "offered load"
+        "Offered load of each host by background bursts; 0: no bursts", "offered load"
     )
     settings: str = means("Other settings, as name=value with spaces between them")
     replications: Positive = means("Number of independent replications")
     failed: Count = means(
-        "Number of replications in which a collective gave up; such replications have no time"
+        "Number of replications in which a collective failed; such replications have no time"
     )
     time_s: Seconds | None = means(
-        "Mean time until the last collective of a replication ends", "time", absent="all gave up"
+        "Mean time until the last collective of a replication ends",
+        "time",
+        absent="a collective failed in every replication",
     )
     time_low_s: SignedSeconds | None = means(
         "Lower end of the 95 % confidence interval of the mean (Student)",
         "from",
-        absent="fewer than two replications have a time",
+        absent="there are fewer than two times",
     )
     time_high_s: SignedSeconds | None = means(
-        "Upper end of the confidence interval",
-        "to",
-        absent="fewer than two replications have a time",
+        "Upper end of the interval", "to", absent="there are fewer than two times"
     )
-    longest_s: Seconds | None = means("Longest time of a replication", absent="all gave up")
+    longest_s: Seconds | None = means(
+        "Longest time of a replication", absent="a collective failed in every replication"
+    )
     waited_s: Seconds = means(
-        "Mean wait for lightpaths that were granted in the end, summed over a replication",
+        "Mean over replications of the total time that granted requests waited for lightpaths",
         "waited",
     )
     blocked: Number = means("Mean number of blocked requests of a replication")
     phases: Number = means("Mean number of phases executed in a replication")
     degraded: Number = means(
-        "Mean number of phases in a replication that were divided because a lightpath was blocked",
-        "cut",
+        "Mean number of phases of a replication that were cut because they were blocked", "cut"
     )
     bursts: Count = means("Number of background bursts, summed over all replications")
     burst_loss: Fraction | None = means(
@@ -197,7 +196,7 @@ class CongestionRow(Row):
     verified: bool = means(
         "Whether every completed collective delivered all required data in a valid order"
     )
-    failure: str = means("Reason why the first collective gave up; empty if none gave up")
+    failure: str = means("Reason why the first collective failed; empty if no collective failed")
     command: str = command_field(default=OMITTED)
     outcome: Outcome = hidden(default=None)
 

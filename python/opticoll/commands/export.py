@@ -66,7 +66,7 @@ class ExportedChoicesRow(Row):
     """A table of choices that is written to a file."""
 
     rows: str = means("File of the rows from which the choices follow")
-    choices: Count = means("Number of choices; each applies to a range of sizes")
+    choices: Count = means("Number of choices, one for each range of sizes")
     remarks: list[str] = means("Sizes left to NCCL, and faster plans that NCCL does not have")
     format: str = means("Format of the file")
     content: Any = hidden(default=None)

@@ -34,7 +34,7 @@ class Import(PartOptions):
 
 
 class ImportRow(SizedHead):
-    """A schedule that was verified on a fabric and written as a plan."""
+    """A schedule that was proved on a fabric and written as a plan."""
 
     file: str = means("File that was read")
     format: str = means("Format of the file that was read")

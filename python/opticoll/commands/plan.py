@@ -50,12 +50,14 @@ class PlannedRow(PlanRow):
     """A plan, and its time if circuits stay up between slots."""
 
     on_change_time_s: Seconds | None = means(
-        f"Time under the policy `{HELD_POLICY}`, with which circuits stay up until other circuits "
-        "are needed. The plan is the same, or for `auto` the plan that it chooses for that policy "
-        "within 10 s",
+        f"Time under the policy `{HELD_POLICY}`, under which circuits stay up until others are "
+        "needed. It is the time of the same plan, or, if `auto` chose the plan, of the plan that "
+        f"`auto` chooses for `{HELD_POLICY}` within a budget of 10 s",
         absent=UNHELD,
     )
-    on_change_algorithm: str | None = means("Algorithm of the plan for that policy", absent=UNHELD)
+    on_change_algorithm: str | None = means(
+        "Algorithm of the plan that takes `on_change_time_s`", absent=UNHELD
+    )
 
 
 def _key(parameters: Parameters) -> Hashable:

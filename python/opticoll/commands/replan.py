@@ -93,7 +93,7 @@ def _check(failed: str, fabric: Fabric) -> None:
         )
 
 
-NO_SWITCHES = "no circuit switches connect parts of the fabric"
+NO_SWITCHES = "if no circuit switches join parts of the fabric"
 
 
 class ReplanRow(PlanRow):

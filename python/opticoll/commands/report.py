@@ -212,7 +212,7 @@ COMMAND = Command(
     progress_label="reading",
     files=(
         File("output", "File for the page: .html (required)", _write, _check_page),
-        File("figures", "Folder for its figures as SVG, for papers", _write_figures, _check_folder),
+        File("figures", "Folder for the figures of the page as SVG", _write_figures, _check_folder),
     ),
 )
 command_line = on_command_line(COMMAND)

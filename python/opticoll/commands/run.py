@@ -75,11 +75,11 @@ class Run(FileSource):
 
 
 class RunRow(Row):
-    """A run of a plan or program at one size in one mode, with times on this machine."""
+    """A size and a mode. Times are measured on this machine; they are not times of a fabric."""
 
     collective: str = means("Collective, such as `all_gather`")
     schedule: str = means("Algorithm of the plan, or name of the program")
-    on: Literal["process", "mpi"] = means("Executor: process or mpi")
+    on: Literal["process", "mpi"] = means("Executor: `process` or `mpi`")
     ranks: Positive = means("Number of ranks")
     mode: Literal["in place", "out of place"] = means("Whether input and output share memory")
     size_bytes: Bytes = means("Size of the collective", "size")

@@ -55,8 +55,8 @@ class Show(FileSource):
         Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "configurations"] | None
     ) = option(
         "View: ring or grid (one slot), fabric (load of electrical links), trees (routes of "
-        "chunks), ports (circuits over time), settings (circuits of each configuration) or "
-        "space_time (all transfers over time) (default: depends on the fabric)"
+        "chunks), ports (circuits over time), settings (the circuits of each configuration) or "
+        "space_time (all transfers over time) (default: by the fabric)"
     )
     slot: int | None = option(
         "Slot, counted from 0 (default: 0; all slots in the view fabric)",
@@ -70,7 +70,7 @@ class Show(FileSource):
         group=FURTHER,
     )
     of_chunk: int | None = option(
-        "Chunk whose trees the view trees shows (default: those of --of-rank)",
+        "Chunk whose trees the view trees shows (default: all chunks of --of-rank)",
         converter=whole(),
         allow_leading_hyphen=True,
         group=FURTHER,
@@ -113,18 +113,18 @@ class TreeRow(Row):
     """Transfers that copy chunks from a rank to others, or reduce them into it."""
 
     root: Count = means(
-        "Root of the tree: the rank from which chunks are copied, or into which they are reduced"
+        "Rank from which the chunks are copied to the other ranks, or into which they are reduced"
     )
     action: Literal["copy", "reduce"] = means(
         "Action of the destinations on the data: copy or reduce"
     )
-    chunks: list[Count] = means("Chunks on this tree, of the first 512 chunks of the rank")
-    depth: Count = means("Number of transfers between the root and the farthest rank")
+    chunks: list[Count] = means("Chunks that use this tree, among the first 512 chunks of the rank")
+    depth: Count = means("Number of transfers from the root to the farthest rank")
     edges: list[EdgeRow] = means("Transfers of the tree, in the order of their slots")
 
 
 class PortCircuitRow(Row):
-    """A circuit from a port of one rank to another rank."""
+    """A circuit of a configuration."""
 
     source: Count = means("Rank that sends")
     port: Count = means("Port out of the rank")
@@ -134,8 +134,10 @@ class PortCircuitRow(Row):
 class ConfigurationRow(Row):
     """Circuits that are up together, from a first to a last slot."""
 
-    slots: Pair = means("First slot and last slot")
-    start_s: Seconds = means("Start of the first slot, including the reconfiguration before it")
+    slots: Pair = means("First slot, and last slot")
+    start_s: Seconds = means(
+        "Start of the first slot, including the reconfiguration before the slot"
+    )
     end_s: Seconds = means("End of the last slot")
     circuits: list[PortCircuitRow] = means("Circuits of the configuration, by rank and port")
 
@@ -149,16 +151,16 @@ class SlotRow(PlanHead):
     slot: Count = means("Slot shown")
     lightpaths: list[LightpathRow] = means("Lightpaths of the slot")
     trees: list[TreeRow] | None = means(
-        "Trees of the rank or chunk", absent="the view is another than `trees`"
+        "Trees of the rank or chunk", absent="the view is not `trees`"
     )
     configurations: list[ConfigurationRow] = means(
         "Configurations of the plan, in order of time",
-        omitted="the view is another than `configurations`",
+        omitted="if the view is not `configurations`",
         default=OMITTED,
     )
     switches: list[SwitchRow] = means(
         "Circuit switches of the fabric, which are set before the plan runs",
-        omitted="no circuit switches connect parts of the fabric",
+        omitted="if no circuit switches join parts of the fabric",
         default=OMITTED,
     )
     command: str = command_field(default=OMITTED)

@@ -44,14 +44,14 @@ class Simulate(FileSource):
     """Parameters of `opticoll simulate`."""
 
     per: Literal["step", "link", "rank", "time"] | None = option(
-        "Table by step, link, rank or time (bytes of links in each --link-bin) (default: a summary)"
+        "Table by step, link, rank or time (bytes in each --link-bin) (default: a summary)"
     )
     wavelength: WavelengthOption = None
 
 
-ON_LINKS = "but on electrical fabrics"
+ON_LINKS = "on optical fabrics"
 ON_LIGHT = "on electrical fabrics"
-ON_GRIDS = "but on grids of tunable circuits"
+ON_GRIDS = "on fabrics other than grids of tunable circuits"
 
 
 class PathRow(Row, core="plan.critical_path"):
@@ -69,7 +69,7 @@ class PathRow(Row, core="plan.critical_path"):
 
 
 class StepRow(Row, core="plan.slots"):
-    """A time slot of a plan on an optical fabric, or a step of a plan on an electrical one."""
+    """A slot of a plan on an optical fabric, or a step of a plan on an electrical fabric."""
 
     slot: Count = means("Index of the slot")
     start_ps: Picoseconds = means(heading="start")
@@ -79,17 +79,19 @@ class StepRow(Row, core="plan.slots"):
 
 
 class LinkRow(Row, core="plan.links"):
-    """A link; on an optical fabric, all fibres of one direction between two neighbours."""
+    """A link; on an optical fabric, all fibres of one direction between two neighbours together."""
 
     rank: Count | None = means(
         "Rank at which the link starts",
         "from rank",
-        absent="all ranks share the light, as in a passive star",
+        absent="the link starts at no single rank, as in a passive star",
         omitted=ON_LIGHT,
         default=OMITTED,
     )
     direction: str = means(
-        "Direction, plane or port of the link at that rank", omitted=ON_LIGHT, default=OMITTED
+        "Direction, plane or port by which the link leaves the rank",
+        omitted=ON_LIGHT,
+        default=OMITTED,
     )
     link: str = means("Link in words", omitted=ON_LINKS, default=OMITTED)
     busy_ps: Picoseconds = means(heading="busy")
@@ -143,15 +145,16 @@ class PacketRow(Row, core="packets"):
     """Latencies, buffers and stalls of the packet simulator."""
 
     message_latency: LatencyRow = means(
-        "Latency from the call that sends a message to the delivery of its last byte"
+        "Time from the call that sends a message to the delivery of its last byte"
     )
-    background_latency: LatencyRow = means("Latency of messages of background traffic")
+    background_latency: LatencyRow = means("The same, of background traffic")
     chunk_latency: LatencyRow = means(
-        "Latency of a chunk from the creation of its packet to its arrival"
+        "Time from the creation of a chunk's packet to the arrival of the chunk"
     )
     mean_hops: Number
     classes: dict[str, ClassRow] = means(
-        "Traffic by class of link: injection, ejection, and local and global if they exist"
+        "Counters for each class of links: injection, ejection, local and global, as far as the "
+        "fabric has them"
     )
     minimal_chunks: Count
     detoured_chunks: Count
@@ -165,14 +168,8 @@ class SimulateRow(PlanRow, core="tuned"):
     """A simulated plan, with the parts of its time."""
 
     utilisation: Utilisation = means(
-        "Share of (link, wavelength, slot) triples that carry light; on electrical fabrics, "
-        "share of the capacity of all links"
-    )
-    link_bytes: Bytes = means(
-        "Bytes summed over all links; a byte counts on each link of its route"
-    )
-    critical_path: list[PathRow] = means(
-        "Transfers of the critical path; each waits for the previous one"
+        "Used share: of all wavelengths of all links in all slots, or of the capacity of all "
+        "electrical links"
     )
     most_loaded_link: str | None = means(
         "Link with the highest utilisation",
@@ -181,7 +178,7 @@ class SimulateRow(PlanRow, core="tuned"):
         default=OMITTED,
     )
     packets: PacketRow | None = means(
-        "Latencies, buffers and stalls of packets", absent="another simulator was used"
+        "Latencies, buffers and stalls of packets", absent="the simulator is not `packet`"
     )
     control_messages: Count = means(omitted=ON_GRIDS, default=OMITTED)
     control_messages_per_rank: Count = means(omitted=ON_GRIDS, default=OMITTED)

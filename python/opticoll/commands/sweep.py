@@ -30,8 +30,8 @@ from opticoll.study.store import Store
 CLUSTERS = Group("Clusters", sort_key=2)
 
 
-PROFILE = "Profile of {} jobs that compute, in YAML (default: none)"
-"""Help text of the options for job managers."""
+PROFILE = "Profile of the {} jobs that compute points, in YAML (default: none)"
+"""Help of the options that name a job manager."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Sweep:
     dry_run: bool = option(
         "Number of points and a forecast from a sample; nothing is stored", default=False
     )
-    retry: bool = option("Recomputation of points whose result is an error", default=False)
+    retry: bool = option("New computation of points that failed", default=False)
     jobs: int | None = count(
         "Number of worker processes, which share --memory-limit (default: one per core)", 4096
     )
@@ -58,12 +58,12 @@ class Sweep:
     pbs: Path | None = option(PROFILE.format("PBS"), group=CLUSTERS)
     lsf: Path | None = option(PROFILE.format("LSF"), group=CLUSTERS)
     merge: list[str] | None = option(
-        "Store from which results are copied first, such as that of a shard; repeat the option "
-        "for several (default: none)"
+        "Store whose results are copied first, such as the store of a shard; one option for each "
+        "(default: none)"
     )
 
 
-DRY, NOT_DRY = "it was a dry run", "it was no dry run"
+DRY, NOT_DRY = "it was a dry run", "the sweep was not a dry run"
 
 
 class FoundRow(Row):
@@ -83,9 +83,7 @@ class SweepRow(Row):
     command: str = means("Command that computes the points")
     store: str = means("Path of the store")
     points: Positive = means("Number of points of the study, or of the shard")
-    plans: Positive = means(
-        "Number of groups of points that share a plan; number of points if none share a plan"
-    )
+    plans: Positive = means("Number of plans: points that share a plan count once")
     before: Count = means("Number of points whose result was in the store")
     computed: Count | None = means("Number of points that this sweep computed", absent=DRY)
     errors: Count | None = means("Number of points that have an error", absent=DRY)
@@ -96,27 +94,30 @@ class SweepRow(Row):
     sampled: Count | None = means("Number of points in the sample", absent=NOT_DRY)
     sample_failed: Count | None = means("Number of sampled points that failed", absent=NOT_DRY)
     sample_error: str | None = means(
-        "Error of the first sampled point that failed",
-        absent="no sampled point failed, or there was no dry run",
+        "Error of the first failed point of the sample",
+        absent="the sweep was not a dry run, or none failed",
     )
     point_s: Seconds | None = means("Mean time of a point of the sample", absent=NOT_DRY)
-    min_point_s: Seconds | None = means("Shortest time of a point in the sample", absent=NOT_DRY)
-    max_point_s: Seconds | None = means("Longest time of a point in the sample", absent=NOT_DRY)
-    forecast_s: Seconds | None = means("Forecast time for the missing points", absent=NOT_DRY)
+    min_point_s: Seconds | None = means("Shortest time of a point of the sample", absent=NOT_DRY)
+    max_point_s: Seconds | None = means("Longest time of a point of the sample", absent=NOT_DRY)
+    forecast_s: Seconds | None = means(
+        "Forecast of the time of the missing points, from the sample", absent=NOT_DRY
+    )
     forecast_low_s: Seconds | None = means(
-        "Lower end of the forecast's 95 % confidence interval", absent=NOT_DRY
+        "Lower end of the 95 % confidence interval of the forecast", absent=NOT_DRY
     )
     forecast_high_s: Seconds | None = means("Upper end of the confidence interval", absent=NOT_DRY)
     sample_complete: bool | None = means(
-        "Whether the sample was completed in time; otherwise the true times are longer",
+        "Whether the sample was computed within its time; if not, the forecast is a lower limit",
         absent=NOT_DRY,
     )
     peak_bytes: Bytes | None = means(
-        "Largest memory of a worker in the sample",
-        absent="there was no dry run, or the system does not report the memory",
+        "Maximum memory of a worker in the sample",
+        absent="the sweep was not a dry run, or the system does not say",
     )
     job_script: str | None = means(
-        "Script of one job of the cluster", absent="there was no dry run, or no jobs were requested"
+        "Script of one job of the cluster",
+        absent="the sweep was not a dry run, or no job is asked for",
     )
 
 

@@ -76,19 +76,16 @@ class TaskRow(Row):
     round_ps: Picoseconds = means("Exact length of one round, in picoseconds", "a round")
     ports: Count = means("Number of switch ports used")
     settings: Count = means(
-        "Number of switch settings; each joins an input and a wavelength to an output"
+        "Number of connections set in switches; each leads an input port and "
+        "a wavelength to an output port"
     )
-    arbiter_messages: Count = means(
-        "Number of messages of the arbiter: one answer, and one message to each switch"
-    )
+    arbiter_messages: Count = means("Messages of the arbiter: an answer, and one to each switch")
     control_messages_per_rank: Count = means(
-        "Largest number of control messages of a rank in one round"
+        "Maximum number of control messages of a rank in one round"
     )
-    concurrent_tasks: list[str] = means(
-        "Names of other tasks that have ports at the same time for a while"
-    )
-    verified: bool = means("Whether the plan is valid and shares no port with a simultaneous task")
-    violations: list[str] = means("Problems, one sentence each")
+    concurrent_tasks: list[str] = means("Names of the tasks that run at the same time as this task")
+    verified: bool = means("Whether the plan is correct and shares no port with a task in `beside`")
+    violations: list[str] = means("Violations, one sentence each")
     command: str = command_field(default=OMITTED)
 
 

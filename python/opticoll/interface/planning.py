@@ -85,9 +85,9 @@ def plan(
     root
         The root rank of a broadcast, reduce, gather or scatter.
     demand
-        Bytes from each rank to each other rank in an all_to_all: a matrix with a row for each
-        source, a CSV file, or a generator such as `zipf:exponent=1.2,seed=0` (default: equal bytes
-        for all pairs).
+        What each rank sends to each other in an all_to_all: a matrix of bytes with a row for each
+        source, a CSV file, or the name of a generator such as `zipf:exponent=1.2,seed=0`
+        (default: the same for all pairs, which a demand of equal blocks is, too).
     wavelength
         Algorithm that assigns wavelengths, such as `first_fit`.
     watch
@@ -202,9 +202,9 @@ def compare(
         Numbers of ranks, and of wavelengths per fibre, which replace the fabric's numbers. All
         combinations are compared.
     reconfiguration
-        Reconfiguration times, which replace the time of the fabric, such as `"10ns,1us"`. The times
-        of a range such as `"10ns..10ms"` grow by 1, 2, 5, 10. If the fastest kind of plan changes
-        between two times, further times are computed until the break-even is known within 1 %.
+        Reconfiguration times, in place of the fabric's own, such as `"10ns,1us"`; in
+        `"10ns..10ms"` they grow by 1, 2, 5, 10. Between two of them where the fastest kind of plan
+        changes, further times are computed until the change is known within 1 %.
     root
         The root rank of a broadcast, reduce, gather or scatter.
     demand

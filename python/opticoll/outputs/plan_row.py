@@ -74,10 +74,10 @@ ROUNDING = 1e-12
 """Maximum relative amount by which the fluid simulator rounds a time down."""
 
 NO_BANDWIDTH = "no bytes move, no time passes, or the blocks of an all_to_all differ"
-INJECTION = "Bandwidth that a rank can inject; of ranks that differ, the least"
+INJECTION = "Bandwidth that a rank can inject; if ranks differ, the least value"
 FABRIC_LATENCY = (
-    "Latency that the fabric says: the time in which a message without bytes comes from rank 0 to "
-    "the rank farthest from it, over links, or as light over one circuit that is up"
+    "Latency of the fabric: the time that a message without bytes needs from rank 0 to the rank "
+    "farthest from rank 0, over links or over one circuit that is up"
 )
 """Meanings of fields that several classes of rows have."""
 
@@ -88,7 +88,7 @@ MAX_CANDIDATES = 12
 class CandidateRow(Row):
     """A candidate of `auto`, simulated or left out."""
 
-    name: str = means("Name, in the form that --algorithm accepts")
+    name: str = means("Name of the candidate, in the form that --algorithm accepts")
     steps: Count = means("Number of slots; a lower bound if the plan was left out")
     time_s: Seconds = means("Time; a lower bound if the plan was left out")
     simulated: bool = means("Whether the plan was built and simulated to its end")
@@ -125,9 +125,9 @@ class PlanRow(PlanHead):
         "Number of steps that the paper states", absent="no paper states a number"
     )
     bound_steps: Count | None = means(
-        "Lower bound on the number of slots; the assumption says whether a lightpath may carry "
-        "several chunks",
-        absent="no such bound is known",
+        "Lower bound on the slots; the assumption states whether it holds for one chunk per "
+        "lightpath or for any number",
+        absent="there is no such bound here",
     )
     bound_name: str | None = means(
         "Name of the bound on the slots, such as `relay_tree`",
@@ -145,13 +145,14 @@ class PlanRow(PlanHead):
         "Number of different wavelengths in use", absent="the fabric has no wavelengths"
     )
     configurations: Count | None = means(
-        "Number of different configurations of circuits", absent="the fabric has no wavelengths"
+        "Number of different configurations (sets of circuits)",
+        absent="the fabric has no wavelengths",
     )
     time_s: Seconds = means("Time")
     time_ps: Picoseconds = means("Exact value of the time, in picoseconds")
     algorithm_bandwidth: GigabytesPerSecond | None = means(
-        "Bytes of the buffer, which contains the blocks of all ranks, divided by the time: algbw "
-        "in nccl-tests",
+        "Bytes of the vector, or of the blocks of all ranks, divided by the time, as the algbw of "
+        "nccl-tests",
         "algbw",
         absent=NO_BANDWIDTH,
     )
@@ -163,17 +164,17 @@ class PlanRow(PlanHead):
     )
     fabric_reconfiguration_s: Seconds | None = means(
         "Reconfiguration time of the fabric",
-        absent="the fabric has no reconfiguration time",
+        absent="the fabric has no such time",
     )
     reconfigurations: Count | None = means(
-        "Number of slots that were charged a reconfiguration; on a grid of tunable circuits, "
-        "number of times that lasers were tuned",
-        absent="an electrical fabric",
+        "Number of slots to which a reconfiguration was charged; on a grid of tunable circuits, "
+        "how often lasers were tuned",
+        absent="the fabric is electrical",
     )
     bottleneck: str | None = means(
-        "Name of the link that limits the critical path for the longest time; for packets, the "
-        "link that was sending for the longest time",
-        absent="no link limits the critical path",
+        "Name of the link that bounds the critical path for the longest time; with the simulator "
+        "`packet`, of the link that was sending for the longest time",
+        absent="the fabric is optical, or no link bounds the path",
     )
     bound_time_s: Seconds | None = means(
         "Lower bound on the time of any plan of the collective at that size and policy",

@@ -35,11 +35,11 @@ class OptionRow(Row):
     """An option or setting of a record."""
 
     name: str = means("Name of the option")
-    meaning: str = means("Meaning of the option")
-    unit: str | None = means("Unit of its values", absent="the values have no unit")
-    range: str | None = means("Values that the option accepts", absent="the meaning contains them")
+    meaning: str = means("What the option is")
+    unit: str | None = means("Unit of its values", absent="its values have no unit")
+    range: str | None = means("Values that the option accepts", absent="the meaning states it")
     default: str | None = means(
-        "Default value", absent="the option is required, or its meaning contains the default"
+        "Value if the option is not given", absent="it is required, or the meaning states it"
     )
     required: bool = means("Whether the option must be given")
     source: str | None = means(

@@ -136,7 +136,8 @@ def command_field(*, default: Any) -> Any:
     """Declares the field `command` of a row that does not show all options it depends on."""
     return means(
         "Command line that computes the row alone",
-        omitted="some value cannot be written on a command line, or the row is a point of a study",
+        omitted="if the request has values that no command line can express, or if the row is a "
+        "point of a study",
         default=default,
     )
 

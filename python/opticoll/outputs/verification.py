@@ -26,8 +26,9 @@ Mode = Literal["in place", "out of place"]
 Form = Literal["full", "rotation_symmetric", "pipelined"]
 
 FORM = (
-    "Form in which the plan is kept: `full` with every transfer, `rotation_symmetric` with the "
-    "transfers of rank 0 and their rotations, `pipelined` with the transfers of the first chunks"
+    "Form in which the plan is stored: `full`, every transfer; `rotation_symmetric`, the "
+    "transfers of rank 0, which stand for their rotations; `pipelined`, the transfers of the "
+    "first chunks"
 )
 ON_WAVELENGTHS = "Number of wavelengths on which each transfer of a pipelined plan repeats"
 PIPELINE_PIECES = (
@@ -49,18 +50,21 @@ class ViolationRow(Row):
 
     kind: str = means("Rule that is broken, such as `collision`, `broken_fibre` or `missing`")
     sentence: str = means("Description of the violation, one sentence")
-    transfers: list[Count] = means("Transfers that violate the rule, as indices into the plan")
+    transfers: list[Count] = means("Transfers concerned, as indices into the plan")
     slot: Count | None = means(
-        "Slot of the violation", absent="the violation has no particular slot"
+        "Slot in which the violation happens", absent="the violation concerns no particular slot"
     )
-    rank: Count | None = means("Rank concerned", absent="the violation has no particular rank")
+    rank: Count | None = means("Rank concerned", absent="the violation concerns no particular rank")
     chunk: Count | None = means(
-        "Chunk of the violation", absent="the violation has no particular chunk"
+        "Chunk concerned", absent="the violation concerns no particular chunk"
     )
     link: FibreRow | None = means(
-        "Directed fibre on which lightpaths collide, or that is broken", absent="no fibre"
+        "Directed fibre on which lightpaths collide, or that is broken",
+        absent="the violation concerns no fibre",
     )
-    wavelength: Count | None = means("Wavelength of the violation", absent="no wavelength")
+    wavelength: Count | None = means(
+        "Wavelength concerned", absent="the violation concerns no wavelength"
+    )
 
 
 class PlanHead(Row):
@@ -123,14 +127,16 @@ class ProgramViolationRow(Row):
 
     kind: str = means("Rule that is broken, such as `race`, `deadlock` or `wrong_result`")
     sentence: str = means("Description of the violation, one sentence")
-    rank: Count | None = means("Rank concerned", absent="the violation has no particular rank")
+    rank: Count | None = means("Rank concerned", absent="the violation concerns no particular rank")
     thread_block: Count | None = means(
-        "Thread block of the rank", absent="the violation has no particular place"
+        "Thread block of the rank", absent="the violation concerns no particular one"
     )
     step: Count | None = means(
-        "Instruction of the thread block", absent="the violation has no particular place"
+        "Instruction of the thread block", absent="the violation concerns no particular one"
     )
-    line: Positive | None = means("Line of the file", absent="the violation has no particular line")
+    line: Positive | None = means(
+        "Line of the file", absent="the violation concerns no particular line"
+    )
 
 
 class ProgramProofRow(Row):
@@ -142,7 +148,8 @@ class ProgramProofRow(Row):
     collective: str = means("Collective, such as `all_gather`")
     mode: Mode = means("Whether input and output share memory")
     fabric: str | None = means(
-        "Complete specification of the fabric whose links were checked", absent="none was given"
+        "Complete specification of the fabric whose links were checked",
+        absent="no fabric was given",
     )
     ranks: Positive = means("Number of ranks")
     chunks: Positive = means("Number of chunks into which the collective is cut")

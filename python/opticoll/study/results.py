@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class ResultRow(Row):
     """Row of a study's table: the axes of a point and the columns that its command printed.
 
-    A point whose command printed several rows has several rows. A failed point has one row with the
-    error.
+    If the command prints several rows, the point has several rows; a failed point has one row with
+    the error.
     """
 
     study: str = means("Name of the study")

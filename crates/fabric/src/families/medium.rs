@@ -68,7 +68,7 @@ const BURST_OPTIONS: [OptionRecord; 2] = [
     )
     .range("1 to 4096")
     .default("none"),
-    OptionRecord::new("hosts", "hosts at each rank, where links have wavelengths")
+    OptionRecord::new("hosts", "hosts at each rank, if links have wavelengths")
         .range("1 to 1048576")
         .default("1"),
 ];

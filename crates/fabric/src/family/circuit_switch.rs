@@ -227,7 +227,7 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         dead_ports "dead_ports" list(
             |spec| wiring::read_dead_ports(spec, ranks, ports),
             wiring::print_dead_ports)
-            Broken "ports out of order, by rank and port" range "3.0+5.1";
+            Broken "failed ports, by rank and port" range "3.0+5.1";
         rate "rate" value(Printed(Rate::gigabits(800)))
             "rate of a port, in each direction" source CHOSEN;
         degraded "degraded" list(
@@ -242,7 +242,7 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
             word(&FirstConfiguration::WORDS, Silent(FirstConfiguration::Free)) Reconfiguration
             "charge for the first configuration: free (up at the start) or charged";
         startup "startup" value(Silent(Time::ZERO))
-            "delay of a message, once regardless of its number of circuits";
+            "delay of a message, once for all circuits of its route";
         latency "latency" value(Silent(Time::ZERO)) "delay of each circuit";
         forwarding "forwarding" word(&Forwarding::WORDS, Silent(Forwarding::Store))
             "forwarding at ranks: store (after the whole message has arrived) or cut_through \

@@ -103,7 +103,8 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     let vertices = ranks + switches;
     let links = OptionRecord::new(
         "links",
-        "cables by vertices, ranks first, with @rate, @latency, @sharing where they differ",
+        "cables as pairs of vertex numbers, ranks first; @rate, @latency or @sharing if they \
+        differ from the defaults",
     )
     .range("0-4 full duplex, 0~4 half duplex, 0>4 one way; joined by +")
     .default(REQUIRED);

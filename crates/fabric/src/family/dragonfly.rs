@@ -91,7 +91,8 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 
 const ARRANGEMENT: OptionRecord = OptionRecord::new(
     "arrangement",
-    "absolute: cables by group number over all ports; simgrid: router T has the cable to group T",
+    "absolute: port i of router r has the cable to group r + i a, or to the last group if that is \
+     its own group; simgrid: router T has the cable to group T",
 );
 
 const ROUTING: &[OptionRecord] = &[

@@ -192,7 +192,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
                 Some(packet) => (Some(*packet) != flit).then(|| packet.to_string()),
                 None => flit.map(|_| MESSAGE.to_owned()),
             })
-            "bytes of a packet, which is converted while the next packet is sent"
+            "size of a packet; a packet is converted while the next packet is sent"
             unit "B" range "a whole number of flits, message" default "flit"
             source "Dai et al., OpTree, section IV.A: 128 bytes";
         propagation "propagation" value(Silent(Time::ZERO)) "delay per hop";
@@ -224,7 +224,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         dead "dead" list(
             |spec| faults::read_dead(spec, fibres, wavelengths),
             |dead| faults::print_dead(dead, fibres))
-            Broken "wavelengths out of order" range "5, or on one fibre 1.5; several joined by +";
+            Broken "failed wavelengths" range "5, or on one fibre 1.5; several joined by +";
     }
     let degraded = options.option(
         OptionRecord {

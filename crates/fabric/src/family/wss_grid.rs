@@ -164,8 +164,8 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
             "delay of one control message";
         controller "controller" option(
             |spec| Ok(spec.value("controller")?), |time| time.map(|time| time.to_string()))
-            "time of a central controller to handle a message; none: receivers answer requests \
-             themselves"
+            "time that a central controller needs for each request and release; none: \
+            receivers answer requests"
             unit "s" range "0s or more" default "none";
         latency "latency" value(Silent(Time::ZERO)) "delay from transmitter to receiver";
         slow_switch "slow_switch" value(Printed(Time::from_ps(100_000_000_000)))
@@ -181,11 +181,11 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
         dead_transceivers "dead_transceivers" list(
             |spec| components::read_transceivers(spec, node_count),
             |dead| joined(dead, Transceiver::to_string))
-            "transceivers out of order, by node and plane" range "5.row+9.column";
+            "failed transceivers, by node and plane" range "5.row+9.column";
         dead_ports "dead_ports" list(
             |spec| components::read_ports(spec, rows, columns),
             |dead| joined(dead, SwitchPort::to_string))
-            "switch ports out of order, by switch and port" range "row3.2+column1.0";
+            "failed switch ports, by switch and port" range "row3.2+column1.0";
         degraded "degraded" list(
             |spec| components::read_degraded(spec, node_count, rate),
             components::print_degraded)

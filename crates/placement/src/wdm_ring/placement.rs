@@ -84,7 +84,7 @@ pub const RECORDS: &[AssignmentRecord] = &[
     },
     AssignmentRecord {
         name: "best_fit",
-        summary: "The free channel with the shortest gap around the route",
+        summary: "The free channel whose unused stretch around the route is shortest",
         citation: "Sathishkumar and Mahalingam, IJCSIT 2015",
         assignment: Assignment::BestFit,
     },

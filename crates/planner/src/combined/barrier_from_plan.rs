@@ -44,8 +44,8 @@ pub(crate) const PLANNER: Planner = Planner {
         NAME,
         "Barrier from plan",
         &[CollectiveKind::Barrier],
-        "The lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast, with \
-         signals instead of bytes",
+        "Uses the lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast \
+        for signals",
         "opticoll",
         Scope::Any(|fabric| fabric.has_light(), plan, candidates),
     )

@@ -13,15 +13,15 @@ pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "pieces",
-            "number of chunks of the share of a channel, or of the share of each direction on a \
-             grid; for a scatter or gather, number of chunks of each block",
+            "number of chunks into which the part of the data on each channel (on a grid, in \
+            each direction) is cut; for a scatter or gather, number of chunks of each block",
         )
         .range("1 to 65536, on a grid 1 to 1048576")
         .default("the number with the shortest time"),
         OptionRecord::new(
             SHAPE,
-            "route of pieces along a line of ranks of a grid; lines whose length is not a power of \
-             two are rings",
+            "route of pieces along a row or column of a grid; a row or column is always a \
+            ring if its length is not a power of two",
         )
         .range("hypercube, ring")
         .default("the faster one"),

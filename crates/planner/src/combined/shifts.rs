@@ -71,8 +71,8 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("the fastest found"),
         OptionRecord::new(
             "cycles",
-            "number of cycles of a circuit switch through all configurations; each cycle carries \
-             an equal part of a block",
+            "number of cycles of a circuit switch through all configurations; each cycle \
+            carries an equal part of a block",
         )
         .range("1 to 1024")
         .default("1"),
@@ -95,8 +95,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Scatter,
             CollectiveKind::Gather,
         ],
-        "Every rank sends to ranks at fixed distances, over a few configurations of a switch or \
-         over both planes of a grid at the same time",
+        "Every rank sends to ranks at fixed distances, over a few configurations of a switch \
+        or over both planes of a grid at the same time",
         "opticoll; near to arXiv 2602.10468 and ReTri, arXiv 2605.26930; rotors: Mellette et al., \
          RotorNet, SIGCOMM 2017",
         Scope::Any(

@@ -58,13 +58,13 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("the fastest of a few seeds"),
         OptionRecord::new(
             "steps",
-            "number of steps in which each block reaches all ranks, with few chunks per link: a \
-             number, or fewest, the number of hops between the most distant ranks",
+            "number of steps in which each block spreads; fewest, the number of hops between the \
+             farthest ranks",
         )
         .range("1 to 4294967295, fewest")
         .default(
-            "the number that keeps links busy; without options, the faster plan of this number and \
-             the fewest",
+            "the number that keeps links busy; if no option is given, the faster one of this plan \
+             and the plan of fewest",
         ),
     ],
     depends_on_size: true,
@@ -78,7 +78,7 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Broadcast,
             CollectiveKind::Reduce,
         ],
-        "Greedy matching of links and chunks, instant by instant or in few steps, on any graph",
+        "Greedy assignment of chunks to free links, one instant after the other or in few steps",
         "after Won et al., TACOS: Topology-Aware Collective Algorithm Synthesizer, MICRO 2024; \
          Cai et al., SCCL, PPoPP 2021",
         Scope::Any(

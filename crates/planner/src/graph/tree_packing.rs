@@ -61,9 +61,9 @@ pub(crate) const PLANNER: Planner = Planner {
             .range("1 to 4096")
             .default(
                 "the fastest of 1, 2, 4, 8 and the number k of the optimum; for trees of one root \
-                 (broadcast, reduce, roots=one) the fastest of 1, 2, 4, of k, 2 k, 4 k, 8 k and 16 \
-                 k up to 32, and of a tree through each other rank, or through each rank of the \
-                 root's group",
+                 (broadcast, reduce, roots=one) the fastest of 1, 2, 4, k, 2 k, 4 k, 8 k and 16 k \
+                 trees, at most 32, and of one tree through each other rank, or through each rank \
+                 of the root's group",
             ),
         OptionRecord::new(
             "chunks",
@@ -94,8 +94,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Broadcast,
             CollectiveKind::Reduce,
         ],
-        "Spanning trees packed into the links of any graph, in the number of the throughput \
-         optimum",
+        "Spanning trees packed into the links of any graph, as many as the throughput optimum \
+        has",
         "Edmonds, Edge-disjoint branchings, 1973; Zhao et al., ForestColl, arXiv 2402.06787",
         Scope::Any(|fabric| Links::of(fabric).is_some(), plan, candidates),
     )

@@ -69,8 +69,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Gather,
             CollectiveKind::AllToAll,
         ],
-        "The plan of a ring without faults, with lightpaths that are rerouted around cuts and \
-         split at relays if they exceed the reach",
+        "Plan of a ring without faults, rerouted around cuts, with relays where light does \
+        not reach",
         "opticoll; list scheduling: Graham, SIAM Journal on Applied Mathematics 1969",
         Scope::Rings(FamilyFunctions {
             applies: needs_detour,

@@ -79,8 +79,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::AllGather,
             CollectiveKind::ReduceScatter,
         ],
-        "Three steps: ranks send to the gateways of their group, gateways send to gateways of \
-         other groups, and gateways send to the ranks of their group",
+        "Three steps: to gateway ranks of the own group, to gateways of other groups, to \
+        their members",
         "opticoll; several items per lightpath after Opatrny, TCS 2003",
         recipe::scope::<Gateways>(),
     )

@@ -89,8 +89,8 @@ pub(crate) const PLANNER: Planner = Planner {
         HierarchicalLayout::NAME,
         "Hierarchical",
         &[CollectiveKind::AllReduce],
-        "Few slots: gateways add the vectors of their group, exchange the sums, and return the \
-         results, all in stripes",
+        "Ranks send to owners of their group, owners exchange sums and return the results, \
+        all striped",
         "opticoll; after WRHT, Dai et al., PPoPP 2023",
         recipe::scope::<HierarchicalLayout>(),
     )

@@ -84,8 +84,8 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("1"),
         OptionRecord::new(
             LIGHT_TREES,
-            "number of pieces of a broadcast vector, each of which light trees send to all ranks \
-             at once; needs a ring with multicast",
+            "number of pieces of the vector of a broadcast; each piece reaches all ranks over \
+            one light tree; needs a ring with multicast",
         )
         .range("1 to twice the channels of a direction")
         .default("unassigned: lightpaths from rank to rank"),

@@ -30,23 +30,23 @@ pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "transfers",
-            "maximum number of transfers of a plan; of representatives, if the plan is \
-         rotation-symmetric",
+            "maximum number of transfers of a plan, or of its representative if it is \
+            rotation-symmetric",
         )
         .range("1 to 4294967295")
         .default("16777216"),
         OptionRecord::new(
             "budget",
-            "time to search, where a million transfers planned and simulated count as a second",
+            "limit of the search: a million transfers, planned and simulated, count as one second",
         )
         .unit("time")
         .range("a time, such as 10s")
         .default("1min"),
         OptionRecord::new(
             "effort",
-            "plans to try: enough, plans that could save more than 1 % of the time if they have \
-             4096 transfers, and more than 5 % if they have a million; full, all plans that could \
-             be faster",
+            "plans to try: full, all plans that could be faster; enough, plans of 4096 \
+            transfers or more only if they could save more than 1 % of the time, and of a \
+            million or more only if more than 5 %",
         )
         .range("enough, full")
         .default("enough"),

@@ -49,8 +49,8 @@ pub(crate) const PLANNER: Planner = Planner {
         NAME,
         "Decomposition",
         &[CollectiveKind::AllToAll],
-        "Blocks of different sizes over circuits without relays: chunks of similar size in one \
-         configuration, on parallel planes",
+        "Blocks of different sizes over circuits without relays: chunks of similar size share \
+        a configuration, on parallel planes",
         "opticoll; decompositions of Birkhoff and von Neumann as in Spectra, arXiv 2603.07373",
         Scope::Any(
             |fabric| {

@@ -58,7 +58,7 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::AllToAll,
         ],
         "One configuration for the whole collective: rings of shifts, Kautz graphs, \
-         hypercubes, tori",
+        hypercubes, tori",
         "Imase and Itoh, A Design for Directed Graphs with Minimum Diameter, IEEE Transactions on \
          Computers 1983; planners of any graph",
         Scope::Switches(FamilyFunctions::new(plan, candidates)),

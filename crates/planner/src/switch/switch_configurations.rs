@@ -70,8 +70,8 @@ pub(crate) const PLANNER: Planner = Planner {
         NAME,
         "Switch configurations",
         &CollectiveKind::ALL,
-        "Steps of an algorithm over a circuit switch, which changes its configuration when a \
-         change saves time, and otherwise relays messages over several circuits",
+        "Steps of an algorithm over a circuit switch, which changes its configuration if this \
+        saves time; otherwise ranks relay messages over several circuits",
         "opticoll; for halving and doubling as in Short-circuiting Rings, arXiv 2510.03491",
         Scope::Switches(FamilyFunctions {
             applies: |switch| switch.planes == 1 || switch.packet_rate.is_some(),

@@ -126,7 +126,7 @@ crate::totals! {
         pub lost_at_converters: u64,
         /// Number of bursts lost because all receivers were busy.
         pub lost_at_receivers: u64,
-        /// Mean wait of a burst for its transmitter.
+        /// Mean time that a burst waits for its transmitter.
         pub mean_wait: Time,
         /// Simulated time of the measurement in seconds, summed over replications.
         pub simulated_seconds: f64 as "s",

@@ -222,8 +222,8 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
     "destinations" .destinations: "Hosts to which a host sends: everyone, or the hosts of \
         other_nodes",
         words(&Destinations::WORDS), "everyone";
-    "assembly" .assembly: "Assembly of bursts from packets; a burst is complete at its size, after \
-        the time-out, or at the first of both: packets:packet=1MB,size=125MB,time_out=1s",
+    "assembly" .assembly: "Assembly of bursts from packets; a burst is complete when its size or \
+    its time-out is reached: packets:packet=1MB,size=125MB,time_out=1s",
         text("none, or packets:packet=1MB,size=125MB,time_out=1s", assembly), "none";
     "signalling" .signalling: "Signalling before a burst: two_way (the whole route is reserved \
         first), jet or jit (one way)",
@@ -231,7 +231,7 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
     "blocked" .blocked: "Reaction of a transmitter to a blocked setup of two_way: silent (idle \
         for the burst's duration) or next (sends the next burst at once)",
         words(&AfterBlocking::WORDS), "silent";
-    "offset" .offset: "Time between control message and burst in addition to the required time; \
+    "offset" .offset: "Additional time between control message and burst; \
         for jet and jit",
         time, "0s";
     "processing" .processing: "Processing time of a control message at a node", time, "0s";
@@ -250,8 +250,8 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
     "bursts" .bursts: "Maximum number of measured bursts, such as 1e7", whole(1, 1 << 50), "1e6";
     "warm_up" .warm_up: "Number of bursts of each replication before measurement, such as 1e5",
         whole(0, 1 << 50) Some, "1000 for each host";
-    "relative_error" .relative_error: "Relative error at which measurement stops: half the \
-        confidence interval of the burst loss ratio",
+    "relative_error" .relative_error: "Relative error of the burst loss ratio (half its \
+    confidence interval) at which measurement stops",
         positive Some, "none: all bursts";
     "replications" .replications: "Number of independent replications",
         whole(1, 1 << 10), "4" => HelpLevel::Usual;

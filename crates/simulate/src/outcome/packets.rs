@@ -303,7 +303,7 @@ crate::rows! {
         pub class: LinkClass,
         /// Number of links of the class.
         pub links: usize,
-        /// Bytes that the links sent.
+        /// Number of bytes sent over the links.
         pub bytes: u64 as "B",
         /// Time for which the links' channels were stalled, summed over channels.
         pub stall: u128 as "ps",

@@ -23,7 +23,7 @@ const BUCKETS: u64 = 1 << 12;
 /// Binary logarithm of the number of spans into which a bucket is divided to sort its events. A
 /// bucket with more than `MAX_INSERTION_SORTED` events may have many events in one span, so its
 /// events are sorted by comparison.
-const DIGIT: u32 = 5;
+const SPAN_BITS: u32 = 5;
 const MAX_INSERTION_SORTED: usize = 128;
 
 /// Time of an event that never happens.
@@ -301,7 +301,7 @@ impl PacketQueue {
 }
 
 /// Sorts the events of a small bucket into `sorted`, the latest first. The bucket is divided into
-/// 2^DIGIT spans of 2^`shift` ps. The function groups the events by span, then sorts them by
+/// 2^SPAN_BITS spans of 2^`shift` ps. The function groups the events by span, then sorts them by
 /// insertion.
 fn sort_few(events: &[PacketEvent], shift: u32, sorted: &mut Vec<PacketEvent>) {
     const SPANS: usize = 1 << SPAN_BITS;

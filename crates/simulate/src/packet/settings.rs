@@ -73,21 +73,23 @@ pub const SETTINGS: &[SettingDeclaration<PacketSettings>] = settings! {
     "buffers" .options.buffers: "Buffer sizes of each virtual channel of local, global and \
         terminal links",
         text("three sizes, such as 16KiB,32KiB,16KiB", buffers), "16KiB,32KiB,16KiB";
-    "router_delay" .options.router_delay: "Time of a chunk in a router", time, "50ns";
+    "router_delay" .options.router_delay: "Delay of a chunk in a router", time, "50ns";
     "router_delay_rule" .options.router_delay_rule: "Effect of the router delay on the output \
         port: pipelined or occupies_port",
         words(&RouterDelay::WORDS), "pipelined";
-    "credit_delay" .options.credit_delay: "Time of a credit in addition to the latency of its link",
+    "credit_delay" .options.credit_delay: "Delay of a credit in addition to the latency of its \
+    link",
         time, "1.42ns";
     "arbitration" .options.arbitration: "Order in which a free link serves virtual channels: \
         ahead, strict or round_robin",
         words(&Arbitration::WORDS), "ahead";
-    "small_delays" .options.overheads: "Delays of hand-overs inside terminals and routers: codes \
+    "small_delays" .options.overheads: "Small delays inside terminals and routers: codes \
         (as in CODES) or none",
         words(OVERHEADS), "codes";
-    "jitter" .options.jitter: "Seed by which the small delays are drawn from their ranges",
+    "jitter" .options.jitter: "Seed of random variations of the small delays",
         text("none, or a whole number", jitter), "none";
-    "routing_seed" .options.seed: "Seed of the random groups of routing", whole(0, u64::MAX), "1";
+    "routing_seed" .options.seed: "Seed of the random intermediate groups of routes",
+        whole(0, u64::MAX), "1";
     "virtual_channels" .options.virtual_channels: "Maximum number of virtual channels of a link",
         whole(1, u32::MAX as u64) Some, "the number that routes need";
     "cores" .options.cores: "Number of threads that simulate a dragonfly with minimal or valiant \

@@ -9,8 +9,8 @@ pub(super) const RECORD: Simulator = Simulator {
     rule: |_, _| "step by step".into(),
     ..Simulator::new(
         "bulk_synchronous",
-        "Steps one after another; the latency and the most loaded link determine the length of a \
-         step",
+        "Steps one after the other; latency and the most loaded link determine the time of a \
+        step",
         "Valiant, A bridging model for parallel computation, CACM 1990; the cost of a schedule in \
          Cai et al., SCCL, PPoPP 2021, with loads of links",
         |fabric, _| has_links(fabric),

@@ -85,7 +85,7 @@ fn row(record: &Algorithm) -> String {
         })
         .collect();
     let backwards = record.reversed_from.map_or(String::new(), |forward| {
-        format!(" Run as {forward} backwards.")
+        format!(" Runs the messages of {forward} in reversed time.")
     });
     format!(
         "| `{}` | {}{place}{backwards}{options} | {} | {} | {} | {} |\n",

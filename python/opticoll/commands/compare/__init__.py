@@ -84,12 +84,11 @@ class Compare(PartOptions):
         name=["--algorithms", "--algorithm"],
     )
     no_auto: bool = option(
-        "Comparison of the algorithms only, without auto", default=False, name="--no-auto"
+        "Only the named algorithms, without auto", default=False, name="--no-auto"
     )
     size: SizeOption = None
     sizes: str | None = option(
-        "Sizes, such as 1KiB,4MiB; in 1KiB..1GiB, each size is four times the previous one "
-        "(default: --size)",
+        "Sizes, such as 1KiB,4MiB; 1KiB..1GiB stands for 1KiB, 4KiB, ..., 1GiB (default: --size)",
         allow_leading_hyphen=True,
     )
     ranks: str | None = option("Ranks, such as 512,1024 (default: the fabric's)")

@@ -89,7 +89,7 @@ class Parameters:
 
     trace: Trace | str | os.PathLike[str] = argument(
         "Trace: event table (.csv, .parquet), OTF2 archive, GOAL (text, binary), "
-        "time-independent trace or Chakra (one .et per rank); may be compressed (.zst)",
+        "time-independent trace or Chakra (.et, one file per rank); also compressed (.zst)",
         converter=text,
     )
     fabric: str = option(
@@ -114,7 +114,7 @@ class Parameters:
         group=FURTHER,
     )
     end_overhead: str | None = option(
-        "CPU time per message, for the sender and for the receiver, such as 500ns (default: 0s)",
+        "Time that a rank spends on each message sent or received, such as 500ns (default: 0s)",
         group=FURTHER,
     )
     operations_per_second: int | None = count(
@@ -171,7 +171,7 @@ class LightpathSetupsRow(Row, core="requests"):
     blocked: Count | None = means(absent="the fabric is not a burst-switched network")
     bursts: Count | None = means(absent="the fabric is not a burst-switched network")
     burst_loss: Fraction | None = means(
-        "Share of the background bursts that were lost", absent="there are no bursts"
+        "Share of `bursts` that was lost", absent="there are no bursts"
     )
 
 
@@ -181,8 +181,8 @@ class CollectiveRow(Row, core="replay.collectives"):
     collective: str
     ranks: Positive
     size_bytes: Bytes | None = means(
-        "Size for which the algorithm was chosen: the collective's size; for programs with more "
-        "than 64 kinds and sizes of collectives, the next power of two",
+        "Size for which the algorithm was chosen: the size of the collective or, if the program "
+        "has more than 64 pairs of collective and size, the next power of two",
         absent="the algorithm does not depend on the size",
     )
     algorithm: str
@@ -192,18 +192,20 @@ class CollectiveRow(Row, core="replay.collectives"):
 class ReplayRow(Row, core="replay"):
     """A replay of a trace."""
 
-    trace: str | None = means("File or folder of the trace", absent="it was no file")
+    trace: str | None = means("File or folder of the trace", absent="the trace was not a file")
     fabric: str = means(
         "Complete specification of the network: a fabric, or zero, hockney, loggp, lightpath_grid"
         " with options"
     )
     injection_bandwidth: BitsPerSecond | None = means(
-        INJECTION, absent="the network is a cost model or a burst-switched network"
+        INJECTION, absent="the fabric is a cost model or a network of bursts"
     )
     fabric_latency_s: Seconds | None = means(
-        FABRIC_LATENCY, absent="the network is a cost model or a burst-switched network"
+        FABRIC_LATENCY, absent="the fabric is a cost model or a network of bursts"
     )
-    simulator: str = means("Simulator of the fabric, or name of the cost model")
+    simulator: str = means(
+        "Simulator of the fabric; if the network is not a fabric, the name of the network"
+    )
     settings: dict[str, str] = means("Settings of the simulator, as given")
     collectives: list[CollectiveRow] = means(
         "Algorithms of collectives, by number of ranks and size"
@@ -219,11 +221,13 @@ class ReplayRow(Row, core="replay"):
     overhead_s: Seconds = means("CPU time of a rank for each message that it sends or receives")
     ranks: Positive = means("Number of ranks of the trace")
     trace_events: Count = means(
-        "Number of calls in the trace; for GOAL and Chakra, number of nodes"
+        "Number of calls of the trace; for GOAL and Chakra, number of nodes"
     )
     time_s: Seconds = means("Execution time: from the start to the end of the last rank")
-    time_ps: Picoseconds = means("Exact value of the time, in picoseconds")
-    compute_s: Seconds = means("Scaled local work of the rank with the most local work")
+    time_ps: Picoseconds = means("The same time, exact")
+    compute_s: Seconds = means(
+        "Local work of the rank with the most local work, multiplied by its factor"
+    )
     messages: Count = means("Number of messages sent, including messages of collectives")
     bytes: Bytes = means("Number of bytes of these messages")
     events: Count
@@ -232,8 +236,8 @@ class ReplayRow(Row, core="replay"):
         absent="no electrical link is used",
     )
     busiest_link_utilisation: Number | None = means(
-        "Utilisation of that link over the whole time",
-        absent="no electrical link is used",
+        "Share of the rate of `busiest_link` that is used, averaged over the whole time",
+        absent="there are no electrical links, or none is used",
     )
     lightpath_setups: LightpathSetupsRow | None = means(
         "Number and time of the setups of lightpaths",

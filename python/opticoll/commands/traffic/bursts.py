@@ -114,13 +114,16 @@ class BurstRow(Row, core="bursts"):
     lost_at_converters: Count
     lost_at_receivers: Count
     mean_wait_s: Seconds
-    busiest_link: str = means("Link with the highest utilisation of wavelengths")
+    busiest_link: str = means("Link whose wavelengths were occupied for the longest time")
     busiest_utilisation: Share = means(
-        "Utilisation of the busiest link's wavelengths", "busiest link"
+        "Share of the wavelength-time of the busiest link that was occupied", "busiest link"
     )
-    mean_utilisation: Fraction = means("Mean utilisation of the wavelengths of all links")
+    mean_utilisation: Fraction = means(
+        "Mean share of the wavelength-time of all links that was occupied"
+    )
     wasted_utilisation: Fraction = means(
-        "Part of the mean utilisation by bursts that were lost on a later link"
+        "Share of the wavelength-time of all links that was occupied by bursts that were lost on "
+        "a later link"
     )
     simulated_s: Seconds = means("Simulated time of the measurements, summed over all replications")
     by_hops: list[HopShare] = means("Losses by number of links on the route")

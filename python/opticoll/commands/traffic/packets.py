@@ -66,9 +66,9 @@ class Case:
 class TrafficRow(Row, core="packets"):
     """A case simulated packet by packet.
 
-    The latency of a message runs from the call that sends it to the delivery of its last byte. The
-    latency of a chunk starts when its packet is created. Percentiles are rounded up by at most
-    1/64. Stalls are summed over the virtual channels of all links of a class.
+    The latency of a message is the time from the call that sends it to the delivery of its last
+    byte; the latency of a chunk starts with the creation of its packet. Percentiles are rounded up
+    by at most 1/64. Stalls are summed over the virtual channels of all links of a class.
     """
 
     fabric: str = means("Complete specification of the fabric")
@@ -108,12 +108,20 @@ class TrafficRow(Row, core="packets"):
     bottleneck_busy_s: Seconds
     injection_bytes: Bytes = means("Bytes on links from terminals")
     injection_stall_s: Seconds = means("Time for which channels from terminals waited for credits")
-    local_bytes: Bytes = means("Bytes on links within groups; without groups, between routers")
-    local_stall_s: Seconds = means("Stalls of links within groups", "local stalls")
+    local_bytes: Bytes = means(
+        "Bytes on links within groups, or between routers where there are no groups"
+    )
+    local_stall_s: Seconds = means(
+        "Time for which channels of links within groups waited for credits", "local stalls"
+    )
     global_bytes: Bytes = means("Bytes on links between groups")
-    global_stall_s: Seconds = means("Stalls of links between groups", "global stalls")
+    global_stall_s: Seconds = means(
+        "Time for which channels of links between groups waited for credits", "global stalls"
+    )
     ejection_bytes: Bytes = means("Bytes on links to terminals")
-    ejection_stall_s: Seconds = means("Stalls of links to terminals")
+    ejection_stall_s: Seconds = means(
+        "Time for which channels of links to terminals waited for credits"
+    )
     router_forwards: Count
     events: Count
     command: str = command_field(default=OMITTED)

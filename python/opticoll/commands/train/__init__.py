@@ -109,7 +109,7 @@ class Train:
         "device (default: none)"
     )
     device_memory: str | None = option(
-        "Memory of the device, such as 80GB (default: that of `opticoll list devices`)",
+        "Memory of the device, such as 80GB (default: as in `opticoll list devices`)",
         group=FURTHER,
     )
     gradients: Literal["float32", "float16", "bfloat16"] = option(
@@ -142,7 +142,7 @@ class Train:
         "Number of stages of the pipeline (default: 1)", MAX_RANKS, GROUPS
     )
     data_parallel: int | None = count(
-        "Number of replicas of the model (default: all ranks divided by ranks per replica)",
+        "Number of replicas of the model (default: all ranks divided by the ranks of a replica)",
         MAX_RANKS,
         GROUPS,
     )
@@ -183,8 +183,8 @@ class Train:
         group=GROUPS,
     )
     reconfigure: Literal["layer", "iteration", "never"] | None = option(
-        "Reconfiguration of a circuit_switch for exchanges among experts: per layer, once per "
-        "iteration for all layers together, or never (default: layer)",
+        "Plan of a circuit_switch for exchanges among experts: one for each layer, one for each "
+        "iteration, or never reconfigured (default: layer)",
         group=GROUPS,
     )
     method: Any = METHOD
@@ -231,15 +231,15 @@ class TrainingRow(Row, core="iteration"):
     ranks: Positive = means("Number of devices")
     injection_bandwidth: BitsPerSecond = means(INJECTION)
     fabric_latency_s: Seconds = means(FABRIC_LATENCY)
-    algorithm: str = means("Requested algorithm of the all_reduce")
+    algorithm: str = means("Algorithm of the all_reduce as requested")
     batch: Positive = means("Number of samples per replica of the model and iteration")
-    compute: str = means("Source of the compute time: a device, a throughput or a profile")
-    memory: MemoryRow = means("Memory that the model needs on a device")
-    buckets: str = means("Rule that groups gradients into buckets")
+    compute: str = means("Source of the computing times: a device, a throughput or a profile")
+    memory: MemoryRow = means("Memory that the model takes on a device")
+    buckets: str = means("Rule by which gradients share an all_reduce")
     overlap: bool = means("Whether buckets are sent during the backward pass")
     simulator: str = means("Simulator of the all_reduces; empty if nothing is sent")
     policy: str | None = means(
-        "Policy, which defines when a reconfiguration is charged",
+        "Policy: when reconfiguration is charged",
         absent="nothing is sent, or the fabric is electrical",
     )
     start: str | None = means(
@@ -253,7 +253,7 @@ class TrainingRow(Row, core="iteration"):
     compute_s: Seconds
     forward_s: Seconds
     exposed_communication_s: Seconds = means(
-        "Time of communication after the backward pass; with groups, mean time for which a "
+        "Time in which data move after the backward pass; with groups, mean time in which a "
         "device waits for data"
     )
     reconfiguration_s: Seconds = means(
@@ -268,20 +268,20 @@ class TrainingRow(Row, core="iteration"):
         "Time of all communication with reconfiguration and control, hidden or exposed"
     )
     samples_per_s: Number = means("Samples per second of all devices together")
-    efficiency: Fraction = means("Share of the iteration for computing")
-    setup_s: Seconds = means("Time to set slow switches, once per training")
-    epochs: Positive | None = means("Number of epochs", absent="the number of epochs was not given")
+    efficiency: Fraction = means("Share of the iteration that is computing")
+    setup_s: Seconds = means("Time to set slow switches, once for a training")
+    epochs: Positive | None = means("Number of epochs", absent="no number of epochs was given")
     samples: Positive | None = means(
         "Number of samples of an epoch", absent="the samples of an epoch are not known"
     )
     iterations: Positive | None = means(
-        "Number of iterations of all epochs", absent="the number of epochs was not given"
+        "Number of iterations of all epochs", absent="no number of epochs was given"
     )
     training_s: Seconds | None = means(
-        "Time of the setup and all iterations", absent="the number of epochs was not given"
+        "Time of the setup and all iterations", absent="no number of epochs was given"
     )
-    verified: bool = means("Whether all plans have no violations")
-    violations: list[str] = means("Problems of plans, one sentence each")
+    verified: bool = means("Whether all plans are proved")
+    violations: list[str] = means("Violations of the plans, one sentence each")
     collectives: list[AllReduceRow] = means(
         "Distinct sizes of buckets, in increasing order; none with groups"
     )

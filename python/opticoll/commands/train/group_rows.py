@@ -35,20 +35,22 @@ class GroupCollectiveRow(Row):
     collective: str = means("Collective, or `message` from one stage to the next")
     ranks: Positive = means("Number of ranks of a group")
     size_bytes: Bytes = means(
-        "Size of the collective; for an exchange of unequal blocks, the mean over ranks"
+        "Size of the collective; for an exchange with different sizes, the mean over ranks"
     )
     layer: Count | None = means(
-        "Layer of experts", absent="all layers exchange equal blocks, or there are no experts"
+        "Layer of experts",
+        absent="all layers exchange the same, or the row is no exchange among experts",
     )
     count: Positive = means(
-        "Number of calls per iteration by one rank of each stage, summed over stages"
+        "Number of such collectives in an iteration: those in which one rank of each stage takes "
+        "part, summed over stages"
     )
     algorithm: str | None = means(
-        "Algorithm, or the choice of `auto`",
-        absent="the row is a message, or the size needs no algorithm",
+        "Algorithm, or what `auto` chose",
+        absent="the row is a message, or there is no algorithm for this size",
     )
     time_s: Seconds | None = means(
-        "Time of one call, with its group alone on the fabric",
+        "Time of one such collective, as if its group were alone on the fabric",
         absent="all groups are simulated together",
     )
     reconfiguration_s: Seconds | None = means(
@@ -71,7 +73,7 @@ class GroupsRow(Row, core="groups"):
     micro_batches: Positive = means("Number of micro-batches of an iteration")
     contention: Literal["simulated", "none"] = means("Whether groups compete for links")
     alone: str | None = means(
-        "Reason for timing each group alone", absent="all groups are simulated together"
+        "Reason why each group is timed as if alone", absent="all groups are simulated together"
     )
     transport: str = means("Transport of the groups' collectives and messages over the fabric")
     expert_skew: str | None = means("Skew of tokens among experts", absent="all experts are alike")
@@ -80,7 +82,8 @@ class GroupsRow(Row, core="groups"):
         absent="the model has no experts",
     )
     reconfigure: Literal["layer", "iteration", "never"] | None = means(
-        "Traffic among experts for which configurations of a circuit switch are planned",
+        "Value of --reconfigure: how often configurations of a circuit switch are planned for "
+        "exchanges among experts",
         absent="the fabric is not a circuit switch, or there are no exchanges",
     )
     bubble: Fraction = means(

@@ -40,11 +40,11 @@ class MemoryRow(Row):
     optimizer_bytes: Bytes = means("State of Adam, 12 bytes per parameter")
     activations_bytes: Bytes | None = means(
         "Activations of the batch that the backward pass needs",
-        absent="a profile does not contain it",
+        absent="the computing times come from a profile, which has no data on activations",
     )
-    total_bytes: Bytes = means("All of them")
+    total_bytes: Bytes = means("Sum of weights, gradients, optimizer and activations")
     device_bytes: Bytes | None = means(
-        "Memory of the device", absent="a measured throughput implies no device"
+        "Memory of the device", absent="the computing times come from a measured throughput"
     )
     fits: bool | None = means(
         "Whether the model fits the device", absent="the memory of the device is not known"

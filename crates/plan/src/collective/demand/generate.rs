@@ -33,13 +33,13 @@ const SEED: OptionRecord = OptionRecord::new("seed", "seed of the random numbers
 pub const GENERATORS: &[DemandGenerator] = &[
     DemandGenerator {
         name: "uniform",
-        summary: "The same amount from every rank to every rank, itself included",
+        summary: "The same amount for every pair of ranks, and for each rank's block for itself",
         options: &[],
         amounts: |ranks, _| Ok(vec![WHOLE; squared(ranks)]),
     },
     DemandGenerator {
         name: "random",
-        summary: "From every rank to every other rank an amount drawn uniformly from [0, 1]",
+        summary: "A random amount for each pair of ranks, uniform in [0, 1]",
         options: &[SEED],
         amounts: |ranks, spec| {
             let mut random = random(spec)?;
@@ -60,7 +60,7 @@ pub const GENERATORS: &[DemandGenerator] = &[
     },
     DemandGenerator {
         name: "one_hot",
-        summary: "From every rank everything to one other rank, drawn at random",
+        summary: "Every rank sends all bytes to one other rank, chosen at random",
         options: &[SEED],
         amounts: |ranks, spec| {
             let mut random = random(spec)?;

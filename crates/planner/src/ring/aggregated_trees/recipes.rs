@@ -290,7 +290,7 @@ impl TimeModel {
     }
 }
 
-/// Load of a lightpath as a fraction: the blocks of `bundles` groups are divided equally over
+/// Load of a lightpath as a fraction: the blocks of `aggregated_trees` groups are divided equally over
 /// `lightpaths` lightpaths. At least one of the two numbers is 1.
 #[derive(Debug, Clone, Copy)]
 struct Share {

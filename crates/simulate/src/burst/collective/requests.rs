@@ -51,13 +51,13 @@ crate::totals! {
         pub setup: Time,
         /// Number of circuits that were not granted at the time of their first message's request.
         pub waited: u64,
-        /// Time for which circuits waited for ports or after blocked requests, summed.
+        /// Time that messages waited for ports and after blocked requests, summed over messages.
         pub waiting: Time,
         /// Maximum number of circuits that were up at the same time.
         pub max_simultaneous: u32,
         /// Number of blocked requests.
         pub blocked: u64,
-        /// Number of bursts that arrived or were lost during the simulation.
+        /// Number of background bursts that arrived or were lost during the replay.
         pub bursts: u64,
         /// Number of lost bursts.
         pub bursts_lost: u64,

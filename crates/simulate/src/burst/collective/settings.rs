@@ -25,22 +25,22 @@ pub enum BlockingPolicy {
 pub const POLICIES: &[PolicyRecord<BlockingPolicy>] = &[
     PolicyRecord {
         name: "all_or_nothing",
-        summary: "All lightpaths of a phase are granted at one instant, or none; a waiting job has \
-                  none",
+        summary: "All lightpaths of a phase are granted at one instant, or none; a waiting phase \
+        holds none",
         citation: "",
         policy: BlockingPolicy::AllOrNothing,
     },
     PolicyRecord {
         name: "retry",
-        summary: "Each lightpath is requested separately; granted lightpaths stay reserved while \
-                  others are requested again",
+        summary: "Each lightpath is requested separately; granted lightpaths are kept while \
+        others are retried",
         citation: "",
         policy: BlockingPolicy::Retry,
     },
     PolicyRecord {
         name: "degrade",
-        summary: "As all_or_nothing, but after some blocked requests with one port fewer, then \
-                  with half the lightpaths",
+        summary: "As all_or_nothing; after some blocked requests, the phase needs fewer ports or \
+        lightpaths",
         citation: "",
         policy: BlockingPolicy::Degrade,
     },
@@ -95,14 +95,15 @@ pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
         records(POLICIES), "all_or_nothing" => HelpLevel::Usual;
     "ports" .ports: "Number of circuits that a host can have at the same time",
         whole(1, 1 << 20), "1" => HelpLevel::Usual;
-    "latency" .latency: "Latency of a message beyond propagation", time, "100us";
+    "latency" .latency: "Latency of a message in addition to propagation", time, "100us";
     "setup" .setup: "Setup time of granted circuits", time, "5ms";
     "teardown" .teardown: "Time to release the wavelengths of a completed phase", time, "5ms";
     "retries" .retries: "Maximum number of retries of a blocked request",
         whole(0, 1 << 20), "20" => HelpLevel::Usual;
-    "back_off" .back_off: "Mean wait after the first blocking, doubled after each further one",
+    "back_off" .back_off: "Mean waiting time after the first blocked request, doubled after each \
+    further blocked request",
         time, "10ms";
-    "max_back_off" .max_back_off: "Maximum of the mean wait", time, "1s";
+    "max_back_off" .max_back_off: "Maximum of the mean waiting time", time, "1s";
     "degrade_after" .degrade_after: "Number of blocked requests after which degrade requests \
         fewer lightpaths",
         whole(1, 1 << 20), "3";
