@@ -38,22 +38,22 @@ pub enum Partners {
 pub struct Background {
     /// Senders and receivers.
     pub partners: Partners,
-    /// Seed of random partners.
+    /// Seed of the random numbers with which partners are drawn.
     pub seed: u64,
-    /// Maximum rate of each sender. `None` means the rate that follows from `bytes` and `period`,
-    /// or no limit.
+    /// Maximum rate of each sender. If it is `None`, `bytes` and `period` define the rate. If one
+    /// of these is `None` too, `fluid` sets no limit and `packet` rejects the traffic.
     pub rate: Option<Rate>,
     /// Size of each message; for the `packet` simulator.
     pub bytes: Option<Bytes>,
-    /// Time between the starts of two messages of a sender, for the `packet` simulator. `None`
-    /// computes this time from `rate`.
+    /// Time between the starts of two messages of a sender, for the `packet` simulator. If it is
+    /// `None`, it follows from `rate`.
     pub period: Option<Time>,
-    /// Number of messages of each sender, for the `packet` simulator. `None` continues until the
-    /// end of the traffic.
+    /// Number of messages of each sender, for the `packet` simulator. If it is `None`, each sender
+    /// sends until the end of the traffic.
     pub messages: Option<u32>,
     /// Time at which the traffic starts.
     pub start: Time,
-    /// Time at which the traffic ends; `None` ends with the plan.
+    /// Time at which the traffic ends. If it is `None`, the traffic ends with the plan.
     pub end: Option<Time>,
 }
 
@@ -142,7 +142,7 @@ fn parse_one(text: &str) -> Result<Background, SpecError> {
 
 impl Background {
     /// Returns the pattern on `fabric`, or `None` for a single pair of ranks. `GroupShift` becomes
-    /// a `Shift` by the number of ranks of a group.
+    /// a `Shift` by the number of ranks per group.
     ///
     /// # Errors
     /// Returns an error for a rank that the fabric does not have, and for `GroupShift` on a fabric
@@ -206,8 +206,8 @@ impl Background {
         Ok(pairs.map(flow).collect())
     }
 
-    /// Returns `rate` if it is given, otherwise the rate of `bytes` and `period`, if both are
-    /// given.
+    /// Returns `rate`. If `rate` is `None`, returns `bytes` divided by `period`, or `None` if one
+    /// of these is not given.
     fn mean_rate(&self) -> Result<Option<Rate>, SimulationError> {
         let (Some(bytes), Some(period), None) = (self.bytes, self.period, self.rate) else {
             return Ok(self.rate);
@@ -217,8 +217,8 @@ impl Background {
         Ok(Some(Rate::from_bits_per_second(bits)?))
     }
 
-    /// Returns the messages of the traffic for the `packet` simulator; `draws` selects the random
-    /// numbers.
+    /// Returns the messages of the traffic for the `packet` simulator. `draws` defines how the
+    /// simulator draws random numbers.
     ///
     /// # Errors
     /// Returns the errors of `Background::pattern`. Also returns an error for a single pair, and

@@ -180,7 +180,8 @@ struct StepLoads<'a> {
     network: &'a dyn Network,
     routes: &'a NamedRoutes,
     bytes: Vec<u64>,
-    /// Links with bytes of the step, in the order in which the messages use them.
+    /// Indices of the links that carry bytes in the step, in the order in which the messages use
+    /// them.
     loaded: Vec<u32>,
     route: Vec<u32>,
 }
@@ -196,7 +197,8 @@ impl StepLoads<'_> {
         }
     }
 
-    /// Adds the bytes of a step's messages to the loads of the step, and to the totals in `links`.
+    /// Adds the bytes of a step's messages to the loads of the step. Also adds the bytes and the
+    /// busy time of each link to the columns `links` of the whole plan.
     fn add(&mut self, messages: &[StepMessage], links: &mut LinkColumns) -> Result<(), UnitError> {
         for message in messages.iter().filter(|message| message.bytes > 0) {
             self.follow(message);

@@ -102,7 +102,7 @@ pub use settings::{
 /// Error of a burst simulation: invalid input, or a simulation that stopped early.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BurstError {
-    /// The specification names no fabric.
+    /// The specification does not describe a valid fabric.
     #[error(transparent)]
     Fabric(#[from] FabricError),
     /// The specification or one of its options is invalid.
@@ -182,7 +182,7 @@ impl BurstError {
 /// Bursts that a simulation sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BurstWork {
-    /// Bursts that the source of the settings draws at random.
+    /// Bursts that are drawn at random, as the setting `source` defines.
     Random,
     /// Bursts given in the order of their times. The setting `source` defines whether they wait for
     /// transmitters.

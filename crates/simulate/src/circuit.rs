@@ -275,8 +275,8 @@ pub fn configurations(plan: &Plan) -> u64 {
 }
 
 /// Returns the plan's utilisation, from 0 to 1: the number of occupied channels divided by the
-/// number of channels, summed over all lines and slots. Returns 0 if utilisation is a share of time
-/// on the fabric, or if a circuit does not exist.
+/// number of channels, summed over all lines (links or ports) and slots. Returns 0 if utilisation
+/// is a share of time on the fabric, or if a circuit does not exist.
 pub fn utilisation(plan: &Plan) -> f64 {
     let Some(circuits) = plan.fabric.circuits() else {
         return 0.0;
@@ -302,8 +302,8 @@ pub fn utilisation(plan: &Plan) -> f64 {
     )
 }
 
-/// Returns `occupied` as a share of the channels of all lines in all slots, or 0 if utilisation is
-/// a share of time.
+/// Returns `occupied` as a share of the channels of all lines (links or ports) in all slots.
+/// Returns 0 if utilisation is a share of time.
 fn share(lines: Lines, occupied: u64, slots: u32) -> f64 {
     let Capacity::Slots(channels) = lines.capacity else {
         return 0.0;

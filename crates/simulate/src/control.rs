@@ -211,7 +211,8 @@ fn slots(
     Ok(columns)
 }
 
-/// Returns the critical path of the flow that arrives last, and the parts of its time.
+/// Returns the critical path of the flow that arrives last, and the times along this path: sending,
+/// tuning, control, latency and waiting.
 fn critical_path(flows: &TransceiverFlows, run: &ControlRun) -> (Vec<Critical>, Tuned) {
     let mut path = Vec::new();
     let mut on_path = Tuned::default();

@@ -171,8 +171,8 @@ impl SimulationError {
         }
     }
 
-    /// Creates the error that `simulator` does not know `setting`; `of` names the simulators that
-    /// know the setting.
+    /// Creates the error that `simulator` does not know `setting`; `of` names the owner of the
+    /// setting, such as other simulators.
     pub fn unknown_setting(simulator: &str, setting: &'static str, of: &str) -> SimulationError {
         SimulationError::Setting {
             setting,
@@ -352,7 +352,7 @@ pub fn default_policy(fabric: &Fabric) -> Policy {
 /// Returns the options of the `fluid` simulator, including the flows of the background traffic.
 ///
 /// # Errors
-/// Background traffic that does not fit the fabric.
+/// Returns an error for background traffic that does not fit the fabric.
 pub fn fluid_options(
     fabric: &Fabric,
     method: &TimingModel,
@@ -368,7 +368,8 @@ pub fn fluid_options(
 /// Returns the settings of the `packet` simulator, including the background traffic.
 ///
 /// # Errors
-/// Background traffic that the fabric or the simulator does not support.
+/// Returns an error for background traffic that the fabric or the simulator does not
+/// support.
 pub fn packet_settings(
     fabric: &Fabric,
     method: &TimingModel,
@@ -381,7 +382,8 @@ pub fn packet_settings(
     Ok(settings)
 }
 
-/// Returns the fabric as a machine of type `M`, or an error that suggests another simulator.
+/// Returns the fabric as the machine type `M`, or an error that suggests another simulator if the
+/// fabric has another type.
 fn require_machine<'a, M: Named>(
     fabric: &'a Fabric,
     simulator: &'static str,
@@ -408,7 +410,8 @@ fn require_circuits<'a>(
     })
 }
 
-/// Checks that all slots exist and that each transfer's relays are in order, as engines require.
+/// Checks that all slots exist, and that each transfer's relays follow one another in the order of
+/// slots. The simulators rely on both.
 fn check_slots(plan: &Plan) -> Result<(), SimulationError> {
     let refused = |transfer: usize, problem| Err(SimulationError::Transfer { transfer, problem });
     let slots = plan.slots();

@@ -6,8 +6,9 @@ use crate::outcome::Critical;
 use opticoll_base::units::Time;
 use opticoll_fabric::network::Network;
 
-/// Returns each link's utilisation, indexed by link: its bytes divided by the bytes that its rate
-/// carries in `time`. Returns 0 for a link that carries nothing in `time`.
+/// Returns the utilisation of each link, indexed by link: the bytes of the link, divided by the
+/// bytes that the link's rate carries in `time`. The utilisation is 0 if the link can carry nothing
+/// in `time`.
 pub(super) fn shares(network: &dyn Network, bytes: &[u64], time: Time) -> Vec<f64> {
     let links = bytes.iter().zip(network.links());
     let share = links.map(|(&bytes, link)| {
@@ -18,7 +19,8 @@ pub(super) fn shares(network: &dyn Network, bytes: &[u64], time: Time) -> Vec<f6
     share.collect()
 }
 
-/// Returns the first link with the highest utilisation, or `None` if all utilisations are 0.
+/// Returns the index of the first link with the highest utilisation, or `None` if all utilisations
+/// are 0.
 pub(super) fn highest(shares: &[f64]) -> Option<u32> {
     let maximum = shares.iter().copied().fold(0.0, f64::max);
     let first = (shares.iter()).position(|share| *share == maximum && maximum > 0.0);
@@ -37,7 +39,8 @@ pub(super) fn mean(network: &dyn Network, shares: &[f64]) -> f64 {
 }
 
 /// Returns the link that limits the transfers of `path` for the longest total time; among equals,
-/// the first. `links` are the links that limit each transfer.
+/// the link with the lowest index. `links` contains the link that limits each transfer, indexed
+/// like `path`.
 pub(super) fn bottleneck(path: &[Critical], links: &[Option<u32>]) -> Option<u32> {
     let mut bounded: BTreeMap<u32, u64> = BTreeMap::new();
     for (critical, link) in path.iter().zip(links) {

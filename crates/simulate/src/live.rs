@@ -73,7 +73,8 @@ pub trait Live {
     /// [`ReadyMessage::ready`], and never before the network's current time.
     ///
     /// # Errors
-    /// A message that the network cannot send, or a time that exceeds 64 bits.
+    /// Returns an error for a message that the network cannot send, or a time that exceeds
+    /// 64 bits.
     fn send(
         &mut self,
         number: u32,
@@ -84,7 +85,7 @@ pub trait Live {
     /// message.
     ///
     /// # Errors
-    /// A network without links that messages share.
+    /// Returns an error if the network has no links that messages share.
     fn take_routes(&mut self, _routes: &NamedRoutes) -> Result<(), SimulationError> {
         let problem = "this network has routes of its own only";
         Err(SimulationError::refused("named_routes", problem))
@@ -94,7 +95,8 @@ pub trait Live {
     /// all messages have distinct numbers.
     ///
     /// # Errors
-    /// A network that sends collectives as messages, or a time that exceeds 64 bits.
+    /// Returns an error if the network sends collectives as messages, or for a time that
+    /// exceeds 64 bits.
     fn carry_out(
         &mut self,
         _number: u32,
@@ -109,7 +111,7 @@ pub trait Live {
     /// time. Returns `None` if there is no event.
     ///
     /// # Errors
-    /// A time that exceeds 64 bits.
+    /// Returns an error for a time that exceeds 64 bits.
     fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
         Ok(None)
     }
@@ -118,7 +120,8 @@ pub trait Live {
     /// to `happened`. There may be none. A message departs before it arrives, or at the same time.
     ///
     /// # Errors
-    /// A network in which no event can happen any more, or a time that exceeds 64 bits.
+    /// Returns an error if no event can happen any more, or for a time that exceeds 64
+    /// bits.
     fn advance(&mut self, _happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
         Ok(())
     }
@@ -126,7 +129,7 @@ pub trait Live {
     /// Ends the simulation at a time and returns the network's results.
     ///
     /// # Errors
-    /// A time that exceeds 64 bits.
+    /// Returns an error for a time that exceeds 64 bits.
     fn close(self: Box<Self>, _time: Time) -> Result<Details, SimulationError> {
         Ok(Details::default())
     }

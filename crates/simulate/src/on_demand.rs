@@ -139,11 +139,11 @@ pub struct OnDemand<'a> {
     free_indices: Vec<u32>,
     /// End times of the occupants; an event is an index into `occupants`.
     ends: EventQueue<u32>,
-    /// Number of messages whose lightpath has stayed up so far; the next key of `idle`.
+    /// Number of lightpaths that have become idle so far.
     use_count: u64,
     /// Waiting requests, in the order of their arrival.
     waiting: Vec<Request>,
-    /// Idle lightpaths; the key increases with the time of the last use.
+    /// Idle lightpaths. The key is the value of `use_count` when the lightpath became idle.
     idle: BTreeMap<u64, IdlePath>,
     used: LightpathUse,
 }
@@ -310,7 +310,8 @@ impl<'a> OnDemand<'a> {
         Ok(true)
     }
 
-    /// Occupies (or releases) every channel and port of a span of ranks.
+    /// Occupies (or releases) every channel and port of consecutive ranks. `span` is the first rank
+    /// and the number of ranks.
     fn set_span_occupied(&mut self, span: (u32, u32), occupied: bool) {
         let channels = self.channels as usize;
         for link in self.spanned_links(span) {
@@ -331,7 +332,8 @@ impl<'a> OnDemand<'a> {
         (first..first + count).map(move |rank| (rank % ranks) as usize)
     }
 
-    /// Returns the links between the ranks of a span, as indices into [`OnDemand::load`].
+    /// Returns the links between consecutive ranks, as indices into [`OnDemand::load`]. `first` is
+    /// the first rank, and `count` is the number of ranks.
     fn spanned_links(&self, (first, count): (u32, u32)) -> impl Iterator<Item = usize> + use<> {
         let ranks = self.ring.ranks as usize;
         let joints = if count < self.ring.ranks {
@@ -559,8 +561,9 @@ impl<'a> OnDemand<'a> {
         self.idle.remove(&number)
     }
 
-    /// Tears down the idle lightpaths on the channel of a new lightpath, and the least recently
-    /// used idle lightpaths of its two ranks until there are enough ports.
+    /// Tears down the idle lightpaths on the channel of a new lightpath (with converters: on links
+    /// without a free channel). Then tears down the least recently used idle lightpaths of the two
+    /// ranks until there are enough ports.
     fn tear_down_conflicting(
         &mut self,
         source: u32,

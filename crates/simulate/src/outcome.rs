@@ -231,7 +231,8 @@ pub struct FlowColumns {
     /// Time at which the flow's last byte had arrived. If endpoints cost time, the time at which
     /// the receiver had processed this byte.
     pub end: Vec<Time>,
-    /// Link that limited the flow when its rate was lowest; [`NONE`] if no link limited the flow.
+    /// Index of the link that limited the flow when the flow's rate was lowest; [`NONE`] if no link
+    /// limited the flow.
     pub bottleneck: Vec<u32>,
     /// Index of the flow whose end allowed this flow to start; [`NONE`] if there is no such flow.
     pub waited_for: Vec<u32>,
@@ -305,8 +306,8 @@ pub struct FluidOutcome {
     /// bytes that its rate carries in the whole time. A link that gives every flow its whole rate
     /// can exceed 1.
     pub utilisation: Vec<f64>,
-    /// Link with the highest utilisation, or the first of several such links; `None` if no bytes
-    /// were sent.
+    /// Index of the link with the highest utilisation, or of the first of several such links;
+    /// `None` if no bytes were sent.
     pub most_loaded_link: Option<u32>,
     /// Results per rank.
     pub ranks: RankColumns,

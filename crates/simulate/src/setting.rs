@@ -11,9 +11,9 @@ use opticoll_base::names::{same_name, suggest, terminal_text};
 pub struct SettingDeclaration<T: 'static> {
     /// Name, summary, values and default of the setting.
     pub record: SettingRecord,
-    /// Parses a text and stores the value in the field.
+    /// Function that parses a text and stores the value in the field.
     pub(super) apply: fn(&mut T, &str) -> Result<(), String>,
-    /// Returns whether the field's value differs from the value in `T::default()`.
+    /// Function that returns whether the field's value differs from the value in `T::default()`.
     pub(super) differs: fn(&T) -> bool,
 }
 
@@ -46,7 +46,7 @@ pub enum HelpLevel {
 /// Values that a setting accepts.
 #[derive(Clone, Copy)]
 pub enum SettingValues {
-    /// Word of the list that the function returns.
+    /// One of the words that the function returns.
     Words(fn() -> Vec<&'static str>),
     /// A time with a unit.
     Time,

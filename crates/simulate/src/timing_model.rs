@@ -152,7 +152,8 @@ impl TimingModel {
         )
     }
 
-    /// Checks that no setting of `names` is given; `of` names their owner for the error message.
+    /// Checks that no setting of `names` is given. For the error message, `of` names the owner of
+    /// these settings, such as plans.
     ///
     /// # Errors
     /// Returns an error that names the first of `names` that is given.
@@ -251,7 +252,7 @@ fn loggp(spec: &Spec) -> Result<Endpoint, SpecError> {
     })
 }
 
-/// Declaration of a simulator: its names, and the functions that run it.
+/// Declaration of a simulator: its name, and the functions that run it.
 pub struct Simulator {
     /// Name, as typed by users.
     pub name: &'static str,
@@ -283,9 +284,9 @@ pub type StartLive =
 
 /// Reason why a simulator cannot run, with the simulator or policy to use instead.
 pub enum Unfit {
-    /// The fabric is not supported.
+    /// Reason why the fabric is not supported, and the simulator to use instead.
     Fabric(&'static str),
-    /// The policy is not supported.
+    /// Policy that is not supported, and the reason with a policy to use instead.
     Policy(Policy, &'static str),
 }
 

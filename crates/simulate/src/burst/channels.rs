@@ -3,14 +3,15 @@
 
 use std::collections::VecDeque;
 
-/// Groups of equally many channels, such as the wavelengths of each link.
+/// Groups of channels, such as the wavelengths of each link. All groups have the same number of
+/// channels.
 pub(super) struct ChannelGroups {
     per_group: usize,
     /// End of each channel's last reservation in ps, indexed by `group * per_group + channel`.
     horizon: Vec<u64>,
-    /// Start and end (ps) of the reservations of each channel that still matter, in the order of
-    /// time. `None` if reservations start in the order in which they are made: `horizon` is then
-    /// sufficient.
+    /// Start and end (ps) of the reservations of each channel, in the order of time. Reservations
+    /// before the last reservation that has ended are removed. `None` if reservations start in the
+    /// order in which they are made: `horizon` is then sufficient.
     reserved: Option<Vec<VecDeque<(u64, u64)>>>,
 }
 
@@ -64,8 +65,8 @@ impl ChannelGroups {
         self.horizon[self.index(group, channel)]
     }
 
-    /// Returns the end (ps) of the channel's last reservation before the interval of `span`, or 0
-    /// without such a reservation. The channel must be free in this interval.
+    /// Returns the end (ps) of the channel's last reservation before `span`, or 0 if there is none.
+    /// The channel must be free in `span`.
     pub(super) fn end_before(&self, span: &Span, channel: u32) -> u64 {
         let index = self.index(span.group, channel);
         let horizon = self.horizon[index];
@@ -108,7 +109,8 @@ impl ChannelGroups {
         }
     }
 
-    /// Removes the channel's last reservation and sets the channel's `horizon` to `before` (ps).
+    /// Removes the channel's last reservation. `before` is the end (ps) of the reservation before
+    /// it, and becomes the channel's `horizon`.
     pub(super) fn remove(&mut self, group: u32, channel: u32, before: u64) {
         let index = self.index(group, channel);
         self.horizon[index] = before;
@@ -122,7 +124,8 @@ impl ChannelGroups {
         (0..self.per_group()).find(|channel| self.is_free(span, *channel))
     }
 
-    /// Returns the number of channels of a group that are reserved at time `now` or later.
+    /// Returns the number of channels of a group that have a reservation that ends after time
+    /// `now`.
     pub(super) fn reserved_channels(&self, group: u32, now: u64) -> usize {
         let first = self.index(group, 0);
         let ends = &self.horizon[first..first + self.per_group];

@@ -11,8 +11,8 @@ pub(super) struct Chooser {
     assignment: WavelengthChoice,
     wavelengths: u32,
     nodes: u32,
-    /// Successes and tries, indexed by pair of nodes and wavelength; empty unless the rule is
-    /// `pwa`.
+    /// Number of successes and number of tries, indexed by `wavelengths * pair + wavelength`. The
+    /// list is empty unless the rule is `pwa`.
     scores: Vec<Score>,
     free: Vec<u32>,
 }
@@ -24,7 +24,7 @@ struct Score {
 }
 
 impl Score {
-    /// Returns whether (successes + 1) / (tries + 2) is greater than for `other`.
+    /// Returns whether (successes + 1) / (tries + 2) is greater for this score than for `other`.
     fn beats(self, other: Score) -> bool {
         let product = |score: Score, other: Score| {
             (u64::from(score.successes) + 1) * (u64::from(other.tries) + 2)
@@ -57,8 +57,8 @@ impl Chooser {
         }
     }
 
-    /// Returns the wavelength for a burst of a pair of nodes, or `None` if no wavelength is free in
-    /// all `spans`. The number of a pair is source * nodes + destination.
+    /// Returns the wavelength for a burst from one node to another, or `None` if no wavelength is
+    /// free in all `spans`. `pair` is source * nodes + destination.
     #[inline]
     pub(super) fn choose(
         &mut self,

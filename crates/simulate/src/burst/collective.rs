@@ -109,7 +109,7 @@ pub use outcome::{CollectiveOutcome, Delivery, Failure, JobRun, Replication, del
 pub use requests::{OnRequest, RequestUse};
 pub use settings::{BlockingPolicy, Congestion, POLICIES, SETTINGS};
 
-/// Collective on given hosts.
+/// Collective whose ranks are placed at given hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job<'a> {
     /// Transfers of the collective.

@@ -34,8 +34,8 @@ pub(super) struct BurstEngine<'a> {
     chooser: Chooser,
     /// Waiting bursts of each host, and whether its transmitter is busy; indexed by host.
     transmitters: Vec<Transmitter>,
-    /// Bursts whose control message is on its way; `free_flights` are the free indices of
-    /// `flights`.
+    /// Bursts whose control message is on its way. `free_flights` contains the indices of `flights`
+    /// that are free.
     flights: Vec<Flight>,
     free_flights: Vec<u32>,
     pub(super) spans: Vec<Span>,
@@ -279,7 +279,8 @@ impl<'a> BurstEngine<'a> {
         self.now + offset + burst.length
     }
 
-    /// Returns the index of the route that the routing rule selects now.
+    /// Returns the index in `routes` of the route that the routing rule selects at the current
+    /// time.
     #[inline(always)]
     pub(super) fn choose_route(&self, routes: &[Box<[u32]>]) -> usize {
         match self.settings.routing {
@@ -335,7 +336,8 @@ impl<'a> BurstEngine<'a> {
         sent
     }
 
-    /// Returns a free converter for link `hop` if the wavelength changes at the start of the link.
+    /// Returns a free converter at the start of link `hop` if the wavelength changes there: the
+    /// span of the converter's node, and the index of the converter at the node.
     #[inline(always)]
     pub(super) fn converter_at(
         &self,
@@ -351,7 +353,8 @@ impl<'a> BurstEngine<'a> {
         bank.flatten()
     }
 
-    /// Assigns wavelengths to all spans of the route, or returns the cause of the loss.
+    /// Selects wavelengths for the route whose links and times are in `self.spans`, or returns the
+    /// cause of the loss. `pair` is source node * nodes + destination node.
     #[inline(always)]
     pub(super) fn assign_wavelengths(&mut self, pair: u32) -> Result<RouteWavelengths, LossCause> {
         let (links, spans) = (&self.links, &self.spans);
@@ -441,7 +444,7 @@ impl<'a> BurstEngine<'a> {
         self.put(until, BurstEvent::Control(index));
     }
 
-    /// Reserves a wavelength of the flight's next link.
+    /// Reserves a wavelength of the flight's next link for the time of `span`.
     fn reserve_link(&mut self, flight: &mut Flight, span: Span) -> Result<(), LossCause> {
         let first = flight.hop == 0;
         let is_kept = !first && self.links.is_free(&span, flight.wavelength);
@@ -471,7 +474,8 @@ impl<'a> BurstEngine<'a> {
             .choose(&self.links, &[span], pair, &mut self.random)
     }
 
-    /// Ends a flight. If the burst is lost, its earlier reservations count as wasted.
+    /// Ends a flight (a burst with one-way signalling). If the burst is lost, its earlier
+    /// reservations count as wasted.
     fn end_flight(&mut self, flight: &Flight, links: &[u32], lost: Option<LossCause>) {
         let hop = flight.hop as usize;
         if let Some(link) = links.get(hop) {

@@ -46,11 +46,11 @@ pub struct BurstNetwork {
 }
 
 impl BurstNetwork {
-    /// Creates the network that a specification describes.
+    /// Creates the network for bursts from the medium that a specification describes.
     ///
     /// # Errors
-    /// Returns an error if the medium has no links or no wavelengths, and the errors of
-    /// [`BurstNetwork::new`].
+    /// Returns an error if the medium is not a network with wavelengths on every link, and
+    /// the errors of [`BurstNetwork::new`].
     pub fn of(medium: &Medium) -> Result<BurstNetwork, BurstError> {
         let (family, problem) = match medium {
             Medium::Bursts(bursts) => return BurstNetwork::new(bursts),
@@ -210,7 +210,7 @@ impl BurstNetwork {
     }
 
     /// Returns up to [`MAX_SHORTEST_ROUTES`] shortest routes, sorted by their link indices.
-    /// `distance` is the number of links from each node or switch to the destination.
+    /// `distance` contains the number of links to the destination, indexed by node or switch.
     fn shortest(&self, source: u32, distance: &[u32]) -> Vec<Box<[u32]>> {
         let mut routes = Vec::new();
         let mut partial_routes = vec![(source, Vec::new())];

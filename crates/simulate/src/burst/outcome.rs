@@ -2,7 +2,7 @@
 
 use opticoll_base::units::Time;
 
-/// Numbers of all bursts and of lost bursts.
+/// Number of bursts, and number of lost bursts among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Share {
     /// Number of bursts that arrived or were lost.
@@ -153,16 +153,16 @@ pub(super) enum LossCause {
     Receiver,
 }
 
-/// Counters of one replication. `by_hops` is indexed by number of links, `by_pair` by `source *
-/// nodes + destination`, and `causes` by [`LossCause`].
+/// Counters of one replication. `by_hops` is indexed by the number of links of the route, `by_pair`
+/// by `source * nodes + destination`, and `causes` by [`LossCause`].
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub(super) total: Share,
     pub(super) by_hops: Vec<Share>,
     pub(super) by_pair: Vec<Share>,
     pub(super) causes: [u64; 3],
-    /// Per link: ps reserved, ps reserved for bursts that were lost later, and number of blocked
-    /// bursts.
+    /// Use of each link, indexed by link: picoseconds reserved, picoseconds reserved for bursts
+    /// that were lost on a later link, and number of bursts blocked on the link.
     pub(super) links: Vec<(u128, u128, u64)>,
     pub(super) waited_ps: u128,
     pub(super) sent: u64,

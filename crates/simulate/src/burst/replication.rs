@@ -18,8 +18,8 @@ const MIN_ROUND_BURSTS: u64 = 4096;
 const MIN_ROUNDS: u64 = 8;
 
 /// Number of bursts per host before the measurement. The effect of the empty queue at the start
-/// decays with a time constant of 190 services (Poisson arrivals, constant service time, load 0.9).
-/// The warm-up lasts several of these time constants.
+/// decays with a time constant of 190 service times (Poisson arrivals, constant service time, load
+/// 0.9). The warm-up lasts several of these time constants.
 pub(super) const WARM_UP_BURSTS: u64 = 1000;
 
 /// Maximum simulated time in picoseconds: 46 days, well below 2^64 picoseconds.
@@ -115,12 +115,13 @@ pub fn check(
     check_times(network, work, settings, mean_length)
 }
 
-/// Returns the size of part `number` if `whole` is divided into `parts` almost equal parts.
+/// Divides `whole` into `parts` almost equal parts and returns the size of the part with index
+/// `number`.
 fn part(whole: u64, parts: u64, number: u64) -> u64 {
     whole / parts + u64::from(number < whole % parts)
 }
 
-/// Runs each engine for its number of bursts, which `bursts` returns.
+/// Runs each engine for `bursts(i)` more bursts, where i is the index of the engine.
 fn run_all(engines: &mut [BurstEngine<'_>], threads: usize, bursts: impl Fn(u64) -> u64 + Sync) {
     let threads = NonZeroUsize::new(threads).map_or(1, NonZeroUsize::get);
     let share = engines.len().div_ceil(threads).max(1);
@@ -135,9 +136,10 @@ fn run_all(engines: &mut [BurstEngine<'_>], threads: usize, bursts: impl Fn(u64)
 /// Counters of all rounds so far.
 #[derive(Default)]
 struct RoundCounters {
-    /// Totals of each replication at the end of the last round, indexed by replication.
+    /// Number of bursts and of lost bursts of each replication at the end of the last round,
+    /// indexed by replication.
     last: Vec<Share>,
-    /// Numbers of bursts and of lost bursts, for each replication and round.
+    /// Number of bursts and number of lost bursts, for each replication and round.
     batches: Vec<(u64, u64)>,
     moments: Vec<Moment>,
 }

@@ -3,8 +3,9 @@
 use super::channels::{ChannelGroups, Span};
 use super::network::BurstNetwork;
 
-/// Returns the index of the shortest route whose most loaded link has the fewest reserved
-/// wavelengths at time `now` or later; among equals, the first route.
+/// Returns the index of a route with the fewest links. Among these routes, selects the route whose
+/// most loaded link has the fewest wavelengths reserved after time `now`, and among equals the
+/// first route.
 pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &ChannelGroups, now: u64) -> usize {
     let load = |route: &[u32]| {
         let reserved = route
@@ -19,7 +20,7 @@ pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &ChannelGroups, now:
         .unwrap_or(0)
 }
 
-/// Returns one wavelength per span of a route, with as few changes of the wavelength as possible,
+/// Returns one wavelength per link of a route, with as few changes of the wavelength as possible,
 /// or `None` if no such wavelengths exist. A change between two links needs a free converter at the
 /// node between the links. Among equals, the last link has the lowest possible wavelength. Each
 /// link before it has the wavelength of the next link if possible, and otherwise the lowest
@@ -75,7 +76,8 @@ pub(super) fn fewest_changes(
     Some(chosen)
 }
 
-/// Returns a free converter at the start of the link of `span`, as span and converter number.
+/// Returns a free converter at the node or switch at which the link of `span` starts, as the span
+/// of this node and the index of the converter.
 pub(super) fn converter(
     network: &BurstNetwork,
     banks: &ChannelGroups,

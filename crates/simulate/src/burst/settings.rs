@@ -109,9 +109,10 @@ opticoll_base::named_enum! {
 pub struct BurstAssembly {
     /// Size of each packet.
     pub packet: Bytes,
-    /// Size in bytes at which a burst is ready; `None` assembles by time-out only.
+    /// Size in bytes at which a burst is ready. If it is `None`, bursts are assembled by time-out
+    /// only.
     pub size: Option<Bytes>,
-    /// Maximum wait of a burst's first packet; `None` assembles by size only.
+    /// Maximum wait of a burst's first packet. If it is `None`, bursts are assembled by size only.
     pub time_out: Option<Time>,
 }
 

@@ -55,7 +55,8 @@ enum GeneratorKind {
     Packets {
         assembly: BurstAssembly,
         rate: Rate,
-        /// Bytes assembled so far and number of the current burst, indexed by pair of hosts.
+        /// Current burst of each pair of hosts, indexed by pair: its bytes so far, and the number
+        /// of earlier bursts of the pair.
         begun: Vec<(u64, u32)>,
     },
     Given {
@@ -64,7 +65,7 @@ enum GeneratorKind {
     },
 }
 
-/// Pairs of hosts that can send to each other.
+/// Ordered pairs of hosts between which bursts are sent.
 #[derive(Clone, Copy)]
 struct HostPairs {
     hosts: u32,
@@ -127,7 +128,7 @@ impl Generator {
         generator
     }
 
-    /// Returns whether a host draws its next burst only when its previous burst is sent.
+    /// Returns whether a host draws its next burst only after its previous burst has been sent.
     pub(super) fn is_on_off(&self) -> bool {
         matches!(self.kind, GeneratorKind::OnOff)
     }

@@ -76,8 +76,9 @@ struct PortTimes {
     free: Availability,
 }
 
-/// Returns the time from which `port` can send (or receive) a message or start a reconfiguration.
-/// Over a fixed circuit, a port receives from many ranks one after another.
+/// Returns the time from which `port` can send (or receive) a message or start a reconfiguration. A
+/// port that already has the message's circuit need not be free, unless the circuit is fixed: over
+/// a fixed circuit, a port receives from many ranks one after another.
 fn available(port: &SelectedPort<PortTimes>, is_fixed: bool) -> Availability {
     match port.before {
         None => Availability::default(),
@@ -95,12 +96,12 @@ struct Waiting {
     retune: Time,
     transmitter: (Port, SelectedPort<PortTimes>),
     receiver: (Port, SelectedPort<PortTimes>),
-    /// Receivers of the message's riders.
+    /// Receivers of the riders: the other messages of the message's light tree.
     rider_receivers: Vec<(Port, SelectedPort<PortTimes>)>,
 }
 
 /// Chunks of one rank (in an all_to_all, of one source rank), rotated back to a rank below the
-/// period.
+/// period (the number of simulated ranks).
 struct RotatedChunks {
     ranks: u32,
     /// Number of ranks by which the chunks are rotated back.
@@ -110,8 +111,8 @@ struct RotatedChunks {
 }
 
 impl RotatedChunks {
-    /// Returns the rank for which the times of these chunks at `rank` are stored: `rank`, rotated
-    /// back.
+    /// Returns the rank for which the times of these chunks at `rank` are stored: `rank` -
+    /// `rotation`, modulo the number of ranks.
     fn representative(&self, rank: u32) -> u32 {
         match rank.checked_sub(self.rotation) {
             Some(representative) => representative,
@@ -131,7 +132,8 @@ struct TransferTimeline<'a> {
     /// Time at which each chunk was last read at each rank in earlier steps, if contributions are
     /// added.
     read: ChunkTimes,
-    /// Time from which each channel of each line is free, by row, channel and line within the row.
+    /// Time from which each channel of each line is free, at index (row * channels + channel) * Q +
+    /// column modulo Q. Row and column are the coordinates of the line (see [`Lines`]).
     free: Vec<Availability>,
     ports: Ports<PortTimes>,
     /// Configurations of the planes under `planes`; `None` under `per_port`.
@@ -206,8 +208,8 @@ pub(super) fn run(
     })
 }
 
-/// Stores the ports and channels of a block's circuits, with ranks modulo the period; `reduced` is
-/// a buffer.
+/// Stores the ports of each circuit of a block in `tunings`, with ranks modulo the period.
+/// `reduced` is a buffer.
 fn tune(
     circuits: &dyn Circuits,
     period: u32,
@@ -253,8 +255,9 @@ impl<'a> TransferTimeline<'a> {
         })
     }
 
-    /// Returns the indices into `free` of `channel` on the lines of `circuit`, modulo the period,
-    /// as four ranges that may be empty.
+    /// Returns the indices into `free` of `channel` on the lines of `circuit`, with columns modulo
+    /// the period. Each of the circuit's two ranges of lines gives two ranges of indices, which may
+    /// be empty.
     #[inline]
     fn channel_ranges(&self, circuit: &Circuit, channel: u32) -> [Range<usize>; 4] {
         let [first, second] = &circuit.lines;
@@ -283,7 +286,8 @@ impl<'a> TransferTimeline<'a> {
             .map(|range| first + range.start as usize..first + range.end as usize)
     }
 
-    /// Changes the configurations of planes for a slot; returns the longest reconfiguration.
+    /// Changes the configurations of planes for a slot; returns the duration of the longest
+    /// reconfiguration.
     fn change_planes(&mut self, slot: u32, tunings: &[Tuning]) -> Result<Time, SimulationError> {
         let Some(planes) = &mut self.planes else {
             return Ok(Time::ZERO);
@@ -307,7 +311,8 @@ impl<'a> TransferTimeline<'a> {
 
     /// Starts the message `index`, and all messages that must start together with it, as early as
     /// possible. Returns the time at which the first of these messages or its reconfiguration
-    /// starts, and the longest reconfiguration. Returns `None` if the message has already started.
+    /// starts, and the duration of the longest reconfiguration. Returns `None` if the message has
+    /// already started.
     fn start(
         &mut self,
         block: &MessageBlock,
@@ -345,7 +350,8 @@ impl<'a> TransferTimeline<'a> {
         Ok(first)
     }
 
-    /// Returns the earliest start of a message and its riders, and the ports that they will use.
+    /// Returns the earliest start of a message and of the riders of its light tree, and the ports
+    /// that these messages will use.
     fn ready(
         &self,
         block: &MessageBlock,
@@ -410,8 +416,8 @@ impl<'a> TransferTimeline<'a> {
         })
     }
 
-    /// Sends a message and its riders at `waiting.ready`. Returns the start of the message, or of
-    /// the reconfiguration before it.
+    /// Sends a message and the riders of its light tree at `waiting.ready`. Returns the start of
+    /// the message, or of the reconfiguration before it.
     fn send(
         &mut self,
         block: &MessageBlock,
@@ -461,8 +467,9 @@ impl<'a> TransferTimeline<'a> {
         Ok(self.began(transfer as usize))
     }
 
-    /// Returns the time at which all chunks of a hop have arrived at the start of the hop. For the
-    /// last hop of a transfer, the chunks must also be ready to be changed at the destination.
+    /// Returns the time at which all chunks of a hop have arrived at the rank that sends them. If
+    /// contributions are added, the last hop of a transfer also waits until its chunks may be
+    /// changed at the destination.
     fn chunks_ready(&self, part: &Message) -> Availability {
         let index = part.transfer as usize;
         let Transfer {
@@ -502,7 +509,7 @@ impl<'a> TransferTimeline<'a> {
             })
     }
 
-    /// Makes the times at which a transfer delivered and read its chunks visible to later steps.
+    /// Stores the times at which a transfer delivered and read its chunks, for later steps.
     fn deliver(&mut self, transfer: u32) {
         let moved = self.plan.schedule.transfer(transfer as usize);
         let TransferRun { start, end, .. } = self.runs[transfer as usize];
@@ -538,7 +545,7 @@ impl<'a> TransferTimeline<'a> {
     }
 
     /// Splits `chunks` by rank (in an all_to_all, by source rank), and rotates each part back to a
-    /// rank below the period.
+    /// rank below the period (the number of simulated ranks).
     fn rotated_chunks(&self, chunks: Range<u32>) -> impl Iterator<Item = RotatedChunks> + use<> {
         let (ranks, period) = (self.plan.fabric.ranks(), self.period);
         let collective = self.plan.schedule.collective;
@@ -572,9 +579,9 @@ impl<'a> TransferTimeline<'a> {
         })
     }
 
-    /// Returns the time at which the transfer `index`, or the reconfiguration before this transfer,
-    /// starts: the end of the transfer for which the transfer `index` waited last, or zero if it
-    /// waited for no transfer. The result is at most the start of the transfer `index`.
+    /// Returns the end of the transfer for which the transfer `index` waited last, or zero if there
+    /// is none. If the transfer `index` needs a reconfiguration, the reconfiguration starts at this
+    /// time.
     fn began(&self, index: usize) -> Time {
         let TransferRun { start, cause, .. } = self.runs[index];
         cause.map_or(Time::ZERO, |cause| self.runs[cause as usize].end.min(start))

@@ -9,7 +9,8 @@ use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 use opticoll_plan::plan::Plan;
 
-/// Time from which a resource is free or a chunk is present, and the transfer that caused it.
+/// Time from which a resource is free or a chunk is present, and the transfer that determined this
+/// time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Availability {
     pub(super) time: Time,
@@ -22,7 +23,7 @@ impl Availability {
     }
 }
 
-/// Time of each chunk at each rank, if the chunk has a time.
+/// Time of each chunk at each rank. Some chunks have no time at some ranks.
 #[derive(Clone)]
 pub(super) enum ChunkTimes {
     /// Times indexed by `rank * chunks + chunk`, for plans in which most ranks receive most chunks.
@@ -52,7 +53,7 @@ impl ChunkTimes {
         }
     }
 
-    /// Creates a store without times, which is never queried.
+    /// Creates an empty store with one entry for each rank and chunk that has a time.
     pub(super) fn none() -> ChunkTimes {
         ChunkTimes::Single(FxHashMap::default())
     }
@@ -61,8 +62,8 @@ impl ChunkTimes {
         ChunkTimes::Ranges(vec![BTreeMap::new(); ranks])
     }
 
-    /// Returns the latest of `ready` and the times of `chunks` at `rank`. Of equal times, the first
-    /// is returned, in the order `ready`, then chunks.
+    /// Returns the latest of `ready` and the times of `chunks` at `rank`. If several times are
+    /// equal, `ready` is preferred, and then the chunk with the lowest index.
     pub(super) fn latest(
         &self,
         rank: u32,

@@ -13,9 +13,9 @@ pub(super) struct Message {
     pub(super) leader: u32,
     pub(super) bytes: Bytes,
     pub(super) sending: Time,
-    /// True if this circuit is the first circuit of the message's transfer.
+    /// True if the message's circuit is the first circuit of `transfer`.
     pub(super) begins: bool,
-    /// True if this circuit is the last circuit of the message's transfer.
+    /// True if the message's circuit is the last circuit of `transfer`.
     pub(super) arrives: bool,
 }
 
@@ -25,12 +25,14 @@ pub(super) struct MessageBlock {
     pub(super) hops: Vec<Hop>,
     pub(super) messages: Vec<Message>,
     pub(super) circuits: Vec<Circuit>,
-    /// Pairs of the indices of a leader and a rider, sorted by leader and number of links.
+    /// Pairs of the indices of two messages of a light tree: the leader and a rider (see `trees`).
+    /// Sorted by leader, and then by the rider's number of links.
     pub(super) riders: Vec<(u32, u32)>,
-    /// Pairs of a message's index and a further transfer on its circuit, sorted by index.
+    /// Pairs of a message's index and a transfer that shares the message's circuit, sorted by
+    /// index. The message's first transfer is not in the list.
     pub(super) joined: Vec<(u32, Message)>,
-    /// Pairs of messages that start together: the first message of a set, and any message of the
-    /// set; sorted. Empty if each message starts alone.
+    /// Pairs of indices of messages that start together: the first message of a set, and any
+    /// message of the set. Sorted; empty if each message starts alone.
     pub(super) start_sets: Vec<(u32, u32)>,
 }
 
@@ -57,7 +59,7 @@ impl MessageBlock {
         &self.start_sets[start..start + count]
     }
 
-    /// Returns the indices of the riders of a leader, and then the leader's index.
+    /// Returns the indices of all messages of the light tree with this leader; the leader is last.
     pub(super) fn members(&self, leader: u32) -> impl Iterator<Item = usize> + Clone + '_ {
         let riders = self.riders_of(leader).iter().map(|&(_, rider)| rider);
         riders.chain([leader]).map(|index| index as usize)

@@ -9,7 +9,7 @@
 use super::block::{Message, MessageBlock};
 use opticoll_base::units::{Time, UnitError};
 
-/// Hop of a transfer that may be part of a chain.
+/// Hop of a transfer that may be part of a chain (consecutive hops of the transfer in one slot).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChainHop {
     pub(super) transfer: u32,
@@ -25,8 +25,8 @@ fn chains(hops: &[ChainHop]) -> impl Iterator<Item = &[ChainHop]> {
     chains.filter(|chain| chain.len() > 1)
 }
 
-/// Returns the delays of messages with a hop of a chain, as pairs of message index and delay. A
-/// message in several chains occurs several times.
+/// Returns one pair of message index and delay for each hop of a chain. A message with hops of
+/// several chains occurs several times.
 pub(super) fn delays(
     hops: &[ChainHop],
     startup: Time,

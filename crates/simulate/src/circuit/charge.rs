@@ -11,7 +11,7 @@ use opticoll_base::units::{Time, UnitError};
 use opticoll_fabric::fabric::circuits::{Change, Circuits, ReconfigurationCharge, Tuning};
 use opticoll_plan::plan::Plan;
 
-/// Charging rule of a policy, with state that advances slot by slot.
+/// Charging rule of a policy. The state advances slot by slot.
 pub(super) struct Charging<'a> {
     slots: &'a SlotHops,
     circuits: &'a dyn Circuits,
@@ -28,7 +28,7 @@ enum ChargeState<'a> {
     NewConfiguration(Configuration<'a>),
     EachCircuit,
     ChangedCircuit {
-        /// Slot after the last message of each transmitter.
+        /// First slot after the last slot in which each transmitter had a message.
         transmitters: Ports<u32>,
         tunings: Vec<Tuning>,
     },

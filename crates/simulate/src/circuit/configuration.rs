@@ -1,10 +1,10 @@
 //! Configurations: sets of circuits that are up at the same time.
 //!
 //! A configuration consists of the circuits of the longest run of slots whose circuits can all be
-//! up at the same time: no two of them share a channel of a line, and no pool of ports has more
+//! up at the same time: no two circuits share a channel of a line, and no pool of ports has more
 //! circuits than ports. These circuits are set up together, before the first slot of the run. A
 //! slot with a circuit that does not fit begins the next configuration. No other division of the
-//! slots into configurations has fewer of them, because every part of a run that fits also fits.
+//! slots has fewer configurations, because every part of a run that fits also fits.
 //!
 //! In a rotation-symmetric plan, only the circuits that start at rank 0 are examined. The rotations
 //! of a circuit over l links use l channels of every line. Two circuits therefore fit together if
@@ -22,10 +22,12 @@ use opticoll_fabric::fabric::circuits::{Capacity, Circuit, Circuits, LightSharin
 use opticoll_fabric::fabric::{Hop, Rotation};
 use opticoll_plan::plan::Plan;
 
-/// Identification of a circuit: source and destination (the upper and lower 32 bits), and light.
+/// Identification of a circuit. The first number has the source in its upper and the destination in
+/// its lower 32 bits; the second number is the light.
 type CircuitEnds = (u64, u32);
 
-/// Number of ports of a pool that circuits occupy, and the first of these circuits.
+/// Number of ports that circuits occupy in a pool of interchangeable ports, and the first of these
+/// circuits.
 #[derive(Clone, Copy)]
 struct OccupiedPorts {
     count: u32,
@@ -43,18 +45,21 @@ pub(super) struct Configuration<'a> {
     unlisted: Vec<CircuitEnds>,
     /// Sum of the hashes of all circuits that are up.
     fingerprint: u128,
-    /// Lines that circuits occupy on each channel, except the lines of light trees.
+    /// Lines (links or ports) that circuits occupy on each channel, except the lines of light
+    /// trees.
     taken: OccupiedLines,
-    /// Lines that light trees occupy, by channel: first line, line after the range, and tree.
+    /// Ranges of lines that light trees occupy. The outer key is the channel, and the inner key is
+    /// the first line of a range. The value is the line after the range, and the tree.
     trees: FxHashMap<u32, BTreeMap<u32, (u32, CircuitEnds)>>,
-    /// Number of circuits with converters on each line; such circuits can use any channel.
+    /// Number of circuits with converters on each line; the key is the line. Such circuits can use
+    /// any channel.
     converted: FxHashMap<u32, u32>,
     pools: PoolNumbering,
-    /// Occupied ports of each pool; `used` are the pools with occupied ports. A pool is given by
-    /// its number in `pools`.
+    /// Occupied ports of each pool, indexed by the number that `pools` gives to the pool. `used`
+    /// lists the pools with occupied ports.
     ports: Vec<OccupiedPorts>,
     used: Vec<u32>,
-    /// Light trees whose transmitter is already counted in `ports`.
+    /// Light trees whose transmitter already counts as an occupied port.
     counted_trees: FxHashSet<CircuitEnds>,
     /// Buffers for the circuit and the ports of the current hop.
     circuit: Vec<Circuit>,
@@ -135,7 +140,8 @@ impl<'a> Configuration<'a> {
         self.unlisted.is_empty() && self.active.is_empty()
     }
 
-    /// Marks a circuit as up and returns whether it was up before.
+    /// Marks a circuit as up and returns whether it was up before. `may_share` is true if the
+    /// circuit may be part of a light tree.
     fn insert(&mut self, ends: CircuitEnds, may_share: bool) -> bool {
         // If at most one circuit uses the pool, this is the circuit, or the circuit is not up.
         if let [tuning] = self.tuning[..]
@@ -157,8 +163,8 @@ impl<'a> Configuration<'a> {
         !self.active.insert(ends)
     }
 
-    /// Occupies a port at each end of a circuit, which may be part of a light tree; returns whether
-    /// there were enough ports.
+    /// Occupies a port at each end of a circuit and returns whether there were enough ports. `tree`
+    /// is the circuit's light tree, which occupies only one transmitter.
     fn occupy_ports(&mut self, ends: CircuitEnds, tree: Option<CircuitEnds>) -> bool {
         let mut fits = true;
         for tuning in self.tuning.iter().filter(|tuning| !tuning.is_fixed) {

@@ -20,14 +20,16 @@ use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::{Circuits, Tuning};
 use opticoll_plan::plan::Plan;
 
-/// Numbers of releases and setups before a slot; simultaneous changes count once.
+/// Number of releases and number of setups before a slot. Simultaneous releases count once, and so
+/// do simultaneous setups.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CircuitChanges {
     pub(super) releases: u64,
     pub(super) setups: u64,
 }
 
-/// Circuits that are up in the current slot, and the groups of slots.
+/// Circuits that are up in the current slot, and the groups of slots in which no port changes its
+/// circuit.
 pub(super) struct CircuitGroups<'a> {
     plan: &'a Plan,
     circuits: &'a dyn Circuits,
@@ -79,8 +81,8 @@ impl<'a> CircuitGroups<'a> {
         self.circuits.tune(&self.hops, &mut self.tunings);
     }
 
-    /// Divides the slots into groups. A group ends before the slot in which one of the group's
-    /// ports needs another circuit or, if `each_slot`, before the next slot that needs a circuit.
+    /// Forms the groups. A group ends when a port changes its circuit. If `each_slot` is true,
+    /// every slot whose circuits are not fixed is a group.
     fn form_groups(&mut self, each_slot: bool) -> Result<(), SimulationError> {
         // Slot in which each port was used last.
         let mut used: Ports<u32> = Ports::default();
@@ -130,7 +132,8 @@ impl<'a> CircuitGroups<'a> {
         }
     }
 
-    /// Advances to a slot and returns the numbers of releases and setups before the slot.
+    /// Advances to a slot and returns the number of releases and the number of setups before the
+    /// slot.
     pub(super) fn enter(&mut self, slot: u32) -> CircuitChanges {
         let (is_first, _) = self.bounds[slot as usize];
         match (is_first, self.paths) {

@@ -9,8 +9,9 @@ use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::{Circuit, Lines};
 
-/// Sums per line and rank. For lines, the ledger stores the differences between the sums of
-/// neighbouring lines, so that the cost of adding a circuit does not depend on its number of lines.
+/// Sums per line (link or port) and per rank. For lines, the ledger stores the differences between
+/// the sums of neighbouring lines, so that the cost of adding a circuit does not depend on its
+/// number of lines.
 pub(super) struct LineLedger {
     lines: Lines,
     changes: Vec<LineUse>,
@@ -26,7 +27,8 @@ pub(super) struct Sums {
     pub(super) bytes: u128,
 }
 
-/// Busy time in picoseconds and bytes of a line, minus those of the previous line.
+/// Busy time (in picoseconds) and number of bytes of a line (link or port), minus the same two
+/// numbers of the previous line.
 #[derive(Clone, Copy, Default)]
 struct LineUse {
     busy: u128,
@@ -87,7 +89,7 @@ impl LineLedger {
         Ok(())
     }
 
-    /// Adds several messages over one circuit, given their sums; the last of them arrives at `end`.
+    /// Adds several messages over one circuit, given their sums. The last message arrives at `end`.
     pub(super) fn add_messages(
         &mut self,
         hop: &Hop,
@@ -124,7 +126,7 @@ impl LineLedger {
         self.occupied += u64::from(lines.end - lines.start) * sums.messages;
     }
 
-    /// Returns the number of occupied lines, summed over circuits.
+    /// Returns the number of occupied lines (links or ports), summed over circuits.
     pub(super) fn occupied(&self) -> u64 {
         self.occupied
     }

@@ -17,15 +17,15 @@ use rustc_hash::FxHashMap;
 pub(super) enum Sizes {
     /// Bytes of the transfer's own chunks.
     Exact,
-    /// Maximum of the bytes of all rotations of the transfer. A rotation by one rank adds the given
-    /// number to the chunks' indices.
+    /// Maximum number of bytes of any rotation of the transfer. A rotation by one rank adds the
+    /// given number to the indices of the transfer's chunks.
     MaxOfRotations(u32),
 }
 
 /// Maximum number of hops of a slot for which linear search is faster than a hash table.
 const MAX_HOPS_OF_LINEAR_SEARCH: usize = 16;
 
-/// Generator of the messages of one slot after another.
+/// Generator of messages, which forms the messages of one slot at a time.
 pub(super) struct SlotMessages<'a> {
     plan: &'a Plan,
     circuits: &'a dyn Circuits,
@@ -84,7 +84,8 @@ impl<'a> SlotMessages<'a> {
         self.side_network.is_some_and(|(other, _)| other == light)
     }
 
-    /// Returns the messages that the hops of one slot form; `hops` are numbers of [`hop`].
+    /// Returns the messages that the hops of one slot form. `hops` are indices of hops, as in
+    /// [`hop`].
     ///
     /// # Errors
     /// Returns an error for a hop without a circuit, for chunks that do not exist, or for a time or
@@ -171,8 +172,8 @@ impl<'a> SlotMessages<'a> {
         Ok(())
     }
 
-    /// Adds the start-up time to the delay of every message on a circuit in which a transfer
-    /// begins.
+    /// Adds the start-up time to the delay of every message that contains the first hop of a
+    /// transfer. Messages over the side network have no start-up time.
     fn add_startup(&mut self, startup: Time) -> Result<(), UnitError> {
         if startup == Time::ZERO {
             return Ok(());
@@ -207,7 +208,8 @@ impl<'a> SlotMessages<'a> {
         *self.places.entry(circuit).or_insert(next as u32) as usize
     }
 
-    /// Returns the hop `index` and its bytes as a message. `transfer` checks for interrupts.
+    /// Returns the hop with the given index, and its bytes as a message. `Schedule::transfer`,
+    /// which this function calls, checks for interrupts.
     #[inline(always)]
     fn read_hop(&self, index: u32) -> Result<(Hop, Message), SimulationError> {
         let plan = self.plan;

@@ -34,7 +34,8 @@ pub(super) enum Cause {
     Wait(u32),
 }
 
-/// Wait for the transfer `on`, after whose start the time `after` must pass.
+/// Condition for the start of a piece: the time `after` has passed since the same piece started in
+/// transfer `on`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wait {
     pub(super) on: usize,
@@ -72,7 +73,7 @@ pub(super) fn run_of(runs: &[PieceRun], piece: u32) -> &PieceRun {
     &runs[runs.partition_point(|run| run.end() <= piece)]
 }
 
-/// Number of pieces of a stream, and their times on one circuit.
+/// Number of pieces that pass a circuit one after another, and their times on the circuit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PieceTimes {
     pub(super) pieces: u32,
@@ -177,15 +178,16 @@ pub(super) fn starts(
     Ok(runs)
 }
 
-/// Start of the first piece and end of the last piece in each slot.
+/// Long runs of pieces, whose times are added to the starts and ends of their slots at the end.
 #[derive(Default)]
 pub(super) struct SlotSpans {
     /// Long runs; the key is the interval between pieces in picoseconds.
     long: BTreeMap<u64, Vec<LongRun>>,
 }
 
-/// Run of pieces that occupies the slots `slots`, with one piece per slot. In slot s the piece
-/// starts at `start` + s * interval and ends at `end` + s * interval, in picoseconds.
+/// Run of pieces that occupies the slots `slots`, with one piece per slot. Let d be the interval
+/// between pieces, which is the key in [`SlotSpans::long`]. In slot s the piece starts at `start` +
+/// s d and ends at `end` + s d, in picoseconds.
 struct LongRun {
     slots: Range<usize>,
     start: i128,
@@ -196,7 +198,7 @@ struct LongRun {
 const MIN_LONG_RUN: usize = 64;
 
 impl SlotSpans {
-    /// Adds the pieces of a run, the first of which is in `slot`; each piece takes the time
+    /// Adds the pieces of a run. The first piece is in slot `slot`, and each piece takes the time
     /// `taken`.
     pub(super) fn add(
         &mut self,
@@ -397,9 +399,8 @@ mod tests {
         assert!(most_runs >= 3, "{most_runs} runs");
     }
 
-    /// Checks the runs of a circuit that waits for two other circuits. The second circuit begins
-    /// earlier but is slower. If the second circuit falls behind the first circuit before the last
-    /// piece, there are two runs, otherwise one run.
+    /// Checks the number of runs of pieces that wait for two circuits. If the slower circuit
+    /// overtakes the faster circuit at some piece, there are two runs, otherwise one run.
     #[test]
     fn waits_that_overtake_one_another_are_few_runs() {
         const PIECES: u32 = 200_000;

@@ -56,7 +56,8 @@ pub(super) fn simulate(
     run.outcome(plan, circuits, timing, ledger)
 }
 
-/// Sizes and times of all chunks of a stream. A stream consists of the same pieces on all stripes.
+/// Sizes and times of all chunks of a stream. A stream is a chunk that a row of the plan sends,
+/// with its copies on all stripes and in all pieces.
 struct Stream {
     /// Longest transmission time of each piece, and the first stripe with this time.
     longest: Vec<(Time, u32)>,
@@ -107,14 +108,14 @@ impl Stream {
     }
 }
 
-/// Transfer of a stream's first piece; `stream` is the index of the stream.
+/// Transfer of the first piece of a stream (see [`Stream`]); `stream` is the index of the stream.
 struct FirstTransfer {
     hop: Hop,
     circuit: Circuit,
     stream: usize,
 }
 
-/// Transfers of all streams' first pieces, in the order of the plan, and the streams.
+/// Streams of a plan, and the transfers of their first pieces in the order of the plan.
 struct Pipeline<'a> {
     plan: &'a Plan,
     transfers: Vec<FirstTransfer>,
@@ -236,7 +237,8 @@ impl<'a> Pipeline<'a> {
         })
     }
 
-    /// Adds all copies of each first transfer to the ledger; the last copies end at `ends`.
+    /// Adds each first transfer and all its copies to the ledger. `ends` contains the end of the
+    /// last copy, indexed by transfer.
     fn add_to_ledger(
         &self,
         circuits: &dyn Circuits,
@@ -320,7 +322,8 @@ impl<'a> Pipeline<'a> {
         self.transfers[position].circuit.delay.plus(self.max)
     }
 
-    /// Returns, for each transfer, the transfers of earlier slots for which its pieces wait.
+    /// Returns the waits of each transfer, indexed by transfer. A wait names a transfer of an
+    /// earlier slot for which the pieces wait.
     fn waits(&self) -> Vec<Vec<Wait>> {
         let combines = self.plan.schedule.collective.combines();
         // Transfers that bring each stream to each rank, and transfers that read it there.

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use opticoll_base::ports::Ports;
 use opticoll_fabric::fabric::circuits::{Port, Tuning};
 
-/// Configuration of every plane; `S` is a time together with its cause.
+/// Configuration of every plane (one of several parallel switches). `S` is a time together with its
+/// cause.
 pub(super) struct PlaneConfigurations<S> {
-    /// Slot in which each port was used last.
+    /// Last slot in which each port was used.
     used: Ports<u32>,
     planes: BTreeMap<u32, PlaneConfiguration<S>>,
 }

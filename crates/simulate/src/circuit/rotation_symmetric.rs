@@ -1,19 +1,17 @@
 //! Rotation-symmetric plans, simulated by their representatives, which are the transfers of rank 0.
 //!
 //! **With barriers**, only the representatives are simulated. All rotations of a representative
-//! take the same time, so the longest representative is the slot's longest lightpath. Each
-//! rotation of a representative determines the representative's length, direction and first
-//! channel. The rotations of two representatives therefore use the same circuits or have no circuit
-//! in common. Two slots have the same configuration exactly if their circuits from rank 0 are the
-//! same.
+//! take the same time, so the longest representative is the slot's longest lightpath. If two
+//! representatives have one circuit in common, they have the same length, direction and first
+//! channel, and therefore all circuits in common. Two slots have the same configuration exactly if
+//! their circuits from rank 0 are the same.
 //!
-//! **Without barriers**, channels matter. Consider a representative of l links on the channel
-//! `first`. Its rotation that starts at rank s uses the channel `first + (s mod l)`. Let Q be the
-//! least common multiple of the lengths of all lightpaths. A rotation by Q ranks maps every
-//! transfer to a transfer on the same channel. The simulation therefore repeats with period Q, and
-//! only the transfers from the ranks below Q are simulated (see [`super::asynchronous`]). The
-//! transfers of every rank are in the order of the representatives, as in the plan with all
-//! transfers.
+//! **Without barriers**, channels matter. Let c be the channel of a representative of l links. Its
+//! rotation that starts at rank s uses channel c + (s mod l). Let Q be the least common multiple of
+//! the lengths of all lightpaths. A rotation by Q ranks maps every transfer to a transfer on the
+//! same channel. The simulation therefore repeats with period Q, and only the transfers from the
+//! ranks below Q are simulated (see [`super::asynchronous`]). The transfers of every rank are in
+//! the order of the representatives, as in the plan with all transfers.
 //!
 //! The result of a link (or rank) is the combined result of all links (or ranks) that are equal
 //! modulo Q in the simulation of Q ranks. **Sizes:** If the number of chunks does not divide the

@@ -3,8 +3,8 @@
 use opticoll_fabric::fabric::Hop;
 use opticoll_plan::plan::{Plan, Relay};
 
-/// Numbers of the hops of each slot, in the order of the plan. A transfer's first hop has the index
-/// of the transfer; the hops from relays are numbered after the last transfer.
+/// Indices of the hops of each slot, in the order of the plan. The first hop of a transfer has the
+/// index of the transfer. The hops from relays have the indices after the last transfer.
 pub(super) struct SlotHops {
     starts: Vec<u32>,
     hops: Vec<u32>,
@@ -57,7 +57,7 @@ impl SlotHops {
     }
 }
 
-/// Returns the hop with a number as in [`SlotHops`], and the index of the hop's transfer.
+/// Returns the hop with the given index (see [`SlotHops`]), and the index of the hop's transfer.
 pub(super) fn hop(plan: &Plan, index: u32) -> (Hop, u32) {
     let Some(relay) = (index as usize).checked_sub(plan.len()) else {
         let (from, to) = plan.schedule.ends(index as usize);

@@ -9,8 +9,9 @@
 use super::block::MessageBlock;
 use opticoll_plan::plan::Plan;
 
-/// Sets the leaders and riders of a slot's messages; riders get the leader's circuit. The messages
-/// of a tree have equal lights in the bits of the mask `light`.
+/// Forms the light trees of a slot: sets the leader and the riders of each tree, and gives the
+/// riders the leader's circuit. The messages of a tree have lights that agree in the bits of the
+/// mask `light`.
 pub(super) fn join(plan: &Plan, light: u32, block: &mut MessageBlock) {
     block.riders.clear();
     let mut drops = Vec::new();

@@ -15,21 +15,23 @@ use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 use opticoll_fabric::family::wss_grid::WssGrid;
 
-/// Event for which a flow waited last before its request (on a kept circuit: before its start).
+/// Event for which a flow waited last before its request or, on a circuit kept from the previous
+/// slot, before its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitCause {
     /// The start of the simulation.
     None,
-    /// The arrival of data with the flow of this index.
+    /// The arrival of the flow with this index.
     Arrival(u32),
-    /// The transmission of the flow of this index by the same transmitter.
+    /// The end of the transmission of the flow with this index, by the same transmitter.
     Transmitter(u32),
 }
 
 /// Times of all flows, each vector indexed by flow, and counters.
 pub(super) struct ControlRun {
     pub(super) time: Time,
-    /// Time of each flow's request; on a kept circuit, time at which its transmission starts.
+    /// Time of each flow's request or, on a circuit kept from the previous slot, time at which the
+    /// transmission starts.
     pub(super) begun: Vec<Time>,
     /// Time that each flow's REQUEST and GRANT take, without waiting.
     pub(super) control: Vec<Time>,
@@ -58,8 +60,8 @@ impl ControlRun {
     }
 }
 
-/// Time, order of the event's kind and transceiver number of a queued event; the event, and whether
-/// a central controller has handled it.
+/// Entry of the event queue: time, place of the event's kind in the order of the module's header,
+/// transceiver number, event, and true if a central controller has handled the event.
 type QueuedEvent = Reverse<(Time, u8, u32, ControlEvent, bool)>;
 
 struct ControlEngine<'a> {
@@ -161,8 +163,8 @@ impl ControlEngine<'_> {
         Ok(())
     }
 
-    /// Queues a message again until the central controller has handled it. Returns whether the
-    /// message has to wait.
+    /// Queues a message for the time at which the central controller will have handled it. Returns
+    /// whether the message has to wait.
     fn waits_for_controller(
         &mut self,
         now: Time,

@@ -47,7 +47,7 @@ impl TransceiverFlow {
     }
 }
 
-/// Lists of numbers. List i consists of `members[starts[i]..starts[i + 1]]`.
+/// Lists of numbers. List i contains `members[starts[i]..starts[i + 1]]`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lists {
     starts: Vec<u32>,
@@ -80,39 +80,41 @@ impl Lists {
     }
 }
 
-/// Maximum number of flows that brought a chunk, if the chunk is part of a common join. A chunk
-/// that more flows brought has a separate join.
+/// Maximum number of arrivals of a chunk that is part of the common join of a flow (the set of
+/// arrivals for which the flow waits). A chunk with more arrivals has a join of its own.
 const MAX_INLINE_ARRIVALS: u32 = 16;
 
-/// Pairs of a flow and a join, from which the lists of [`TransceiverFlows`] are built at the end.
+/// Pairs of a flow and a join (a set of arrivals for which flows wait). The lists of
+/// [`TransceiverFlows`] are built from these pairs at the end.
 #[derive(Default)]
 struct FlowPairs {
     /// Pairs of a flow and a join that contains the flow's arrival.
     feeds: Vec<(u32, u32)>,
     /// Pairs of a join and a flow that waits for the join.
     waiters: Vec<(u32, u32)>,
-    /// Last flow that was added to the waiters of each join, indexed by join.
+    /// Index of the last flow that was added to the waiters of each join, indexed by join.
     last_waiter: Vec<u32>,
 }
 
-/// All flows of a plan, and the joins for which they wait.
+/// All flows of a plan, and the joins (sets of arrivals) for which the flows wait.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TransceiverFlows {
     pub(super) flows: Vec<TransceiverFlow>,
     /// Flows of each transmitter in the order of their slots, indexed by transceiver number.
     pub(super) flows_of_transmitter: Vec<Vec<u32>>,
-    /// Number of arrivals of each join, indexed by join.
+    /// Number of arrivals in each join, indexed by join.
     pub(super) join_needs: Vec<u32>,
-    /// Flows that wait for each join.
+    /// Flows that wait for each join, indexed by join.
     pub(super) waiters: Lists,
-    /// Joins that contain each flow's arrival.
+    /// Joins that contain each flow's arrival, indexed by flow.
     pub(super) feeds: Lists,
     /// Number of joins for which each flow waits, indexed by flow.
     pub(super) needs: Vec<u32>,
 }
 
 impl TransceiverFlows {
-    /// Builds the flows of a plan. The slots must exist, and relays must be in order.
+    /// Builds the flows of a plan. The slots of the plan must exist, and its relays must be in the
+    /// order of transfers and slots.
     pub(super) fn new(
         plan: &Plan,
         size: Bytes,
@@ -156,7 +158,8 @@ impl TransceiverFlows {
     }
 
     /// Adds the flows of a step: all hops over one circuit in one slot become one flow. `order`
-    /// sorts the hops. Returns the flow of every hop, indexed like `hops`.
+    /// contains the indices of `hops`, sorted by hop. Returns the index of the flow of each hop,
+    /// indexed like `hops`.
     fn add(
         &mut self,
         plan: &Plan,
@@ -194,8 +197,8 @@ impl TransceiverFlows {
     }
 
     /// Adds the joins for which the flows of a step wait. A flow has one join for all chunks that
-    /// few flows brought, and one join for each other chunk. Flows of one rank that wait for the
-    /// same arrivals share a join.
+    /// have at most `MAX_INLINE_ARRIVALS` arrivals, and one join for each other chunk. Flows of one
+    /// rank that wait for the same arrivals share a join.
     fn add_joins_of_step(
         &mut self,
         plan: &Plan,
@@ -294,7 +297,7 @@ struct Arrival {
     flow: u32,
     /// Index of the previous arrival of these chunks; `NONE` for the first arrival.
     before: u32,
-    /// Number of arrivals of these chunks up to and including this arrival.
+    /// Number of arrivals of these chunks, from the first arrival to this arrival.
     number: u32,
 }
 
@@ -331,7 +334,8 @@ impl Arrivals {
         }
     }
 
-    /// Calls `report` with the last arrival of each of `chunks` at `rank`, but only once per range.
+    /// Calls `report` with the index of the last arrival of each of `chunks` at `rank`, but only
+    /// once for chunks that are stored as one range.
     fn for_each_last(&self, rank: u32, chunks: Range<u32>, mut report: impl FnMut(u32)) {
         match &self.last {
             LastArrivals::Pages { page_of, pages } => {
@@ -402,7 +406,8 @@ impl Arrivals {
     }
 }
 
-/// Appends an arrival of `flow`; `last` becomes the index of this arrival.
+/// Appends an arrival of `flow`; `last` becomes the index of this arrival. Appends nothing if
+/// `last` is already an arrival of `flow`.
 fn append_arrival(arrivals: &mut Vec<Arrival>, last: &mut u32, flow: u32) {
     let before = arrivals.get(*last as usize);
     if before.is_some_and(|before| before.flow == flow) {

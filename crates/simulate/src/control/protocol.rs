@@ -35,7 +35,8 @@ pub(super) enum Effect {
     UnderWay(u32),
 }
 
-/// State of a transmitter; `yields` is true if the receiver was revoked since the request.
+/// State of a transmitter. `yields` is true if a REVOKE has arrived since the request, so that the
+/// circuit must not be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Sender {
     /// No receiver is granted to the transmitter.
@@ -66,13 +67,13 @@ struct Receiver {
 /// State of all transmitters and receivers, indexed by transceiver number, and of all flows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ProtocolState {
-    /// Number of flows that each transmitter has sent.
+    /// Number of flows that each transmitter has sent, indexed by transceiver number.
     sent: Vec<u32>,
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
-    /// Number of arrivals that each join still waits for, indexed by join.
+    /// Number of arrivals that each join (set of arrivals) still waits for, indexed by join.
     join_needs: Vec<u32>,
-    /// Number of joins that each flow still waits for, indexed by flow.
+    /// Number of joins (sets of arrivals) that each flow still waits for, indexed by flow.
     flow_needs: Vec<u32>,
     pub(super) arrived: u32,
 }
@@ -225,8 +226,8 @@ impl ProtocolState {
         }
     }
 
-    /// Grants a free receiver to the first request in its queue, or revokes a busy receiver whose
-    /// circuit is kept if requests wait.
+    /// Grants a free receiver to the first request in its queue. If the receiver is busy, its
+    /// circuit is kept and requests wait, sends a REVOKE.
     fn serve(&mut self, flows: &TransceiverFlows, receiver: u32, effects: &mut Vec<Effect>) {
         let state = &mut self.receivers[receiver as usize];
         match state.holder {
@@ -254,7 +255,8 @@ impl ProtocolState {
 
     /// Processes a REVOKE. A transmitter that keeps the circuit releases the receiver; any other
     /// transmitter will release the receiver after its present flow. A REVOKE may arrive before its
-    /// GRANT. A REVOKE that arrives too late only prevents that a circuit is kept.
+    /// GRANT, or after the RELEASE of its circuit. In the second case, its only effect is that the
+    /// next circuit to the same receiver is not kept.
     fn revoked(
         &mut self,
         flows: &TransceiverFlows,

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use crate::table::{Cell, Column, Description, Field, Part, Table, Value, Values};
 use opticoll_base::units::Time;
 
-/// Number of binary digits that distinguish bins: each value below 2^6 has a bin of its own, and
-/// bins of larger values have a relative width of at most 1/64.
+/// Number of leading binary digits after the first digit that select the bin of a time. Each value
+/// below 2^6 has a bin of its own, and each bin of larger values is at most 1/64 as wide as its
+/// values.
 const DIGITS: u32 = 6;
 
 /// Distribution of times. The number of times, the mean and the maximum are exact; percentiles are
@@ -49,7 +50,7 @@ impl Distribution {
         }
     }
 
-    /// Returns the number of times.
+    /// Returns the number of recorded times.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -65,8 +66,8 @@ impl Distribution {
         Time::from_ps(self.max)
     }
 
-    /// Returns the time that at least `thousandths` / 1000 of the times do not exceed. The result
-    /// is rounded up by at most 1/64 and never exceeds the maximum.
+    /// Returns the percentile: at least `thousandths` / 1000 of the recorded times do not exceed
+    /// it. The result is rounded up by at most 1/64 and never exceeds the maximum.
     pub fn percentile(&self, thousandths: u32) -> Time {
         let wanted = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000);
         let mut below: u128 = 0;
@@ -79,8 +80,8 @@ impl Distribution {
         self.max()
     }
 
-    /// Returns the first time, the last time and the number of times of every bin that is not
-    /// empty.
+    /// Returns the lowest time, the highest time and the number of recorded times of every bin that
+    /// is not empty.
     pub fn bins(&self) -> impl Iterator<Item = (Time, Time, u64)> + '_ {
         let filled = self
             .bins
@@ -269,7 +270,8 @@ impl PacketLinks {
         }
     }
 
-    /// Returns the link that was sending longest (the first among equals) and its sending time.
+    /// Returns the index of the link that was sending for the longest time (the first among
+    /// equals), and this time.
     pub(crate) fn bottleneck(&self) -> Option<(u32, Time)> {
         let links = (0u32..).zip(self.busy.iter().copied());
         links.max_by_key(|&(link, busy)| (busy, std::cmp::Reverse(link)))

@@ -20,7 +20,8 @@ enum JobAction {
     End,
 }
 
-/// Number of ended phases of each job, and whether each request of its current phase is granted.
+/// Number of ended phases of each job, and one flag per request of the job's current phase: true if
+/// the request is granted.
 type State = Vec<(usize, Vec<bool>)>;
 
 struct JobsCase {
@@ -147,7 +148,8 @@ impl JobsCase {
 const LADDER: &str = "ladder:rungs=3,wavelengths=1,rate=10Gb/s";
 const RING: &str = "electrical_ring:ranks=4,wavelengths=1,rate=10Gb/s";
 
-/// Two jobs that both need the two outer links of a row, and a job that needs the middle link.
+/// Two jobs that both need the outer two of the three links of `ROW_NETWORK`, and a job that needs
+/// the middle link.
 const ROW: &[&[&[(u32, u32)]]] = &[&[&[(0, 1), (2, 3)]], &[&[(0, 1), (2, 3)]], &[&[(1, 2)]]];
 /// Two jobs that need the same links in opposite orders.
 const CROSSED: &[&[&[(u32, u32)]]] = &[

@@ -42,7 +42,8 @@ pub struct JobRun {
     pub blocked: u64,
     /// Number of phases that were cut because requests were blocked.
     pub degraded: u32,
-    /// Time spent waiting for lightpaths that were granted.
+    /// Time from the first request of a phase until all its lightpaths were granted, summed over
+    /// the executed phases.
     pub waited: Time,
     /// Delivered transfers, in the order of the end times of their messages.
     pub delivered: Vec<Delivery>,
@@ -55,7 +56,8 @@ pub struct Replication {
     pub jobs: Vec<JobRun>,
     /// Time at which the last job ended, from the start of the jobs; `None` if a job gave up.
     pub time: Option<Time>,
-    /// Bursts that arrived or were lost during the jobs.
+    /// Number of bursts that arrived or were lost during the jobs, and number of lost bursts among
+    /// them.
     pub bursts: Share,
 }
 

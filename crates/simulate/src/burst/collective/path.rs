@@ -19,13 +19,13 @@ struct HeldChannel {
     converter: bool,
     group: u32,
     number: u32,
-    /// End of the channel's last earlier reservation, in picoseconds.
+    /// End of the channel's reservation before this reservation, in picoseconds.
     before: u64,
 }
 
 impl BurstEngine<'_> {
     /// Prepares the engine for lightpaths, before any burst is sent. Under JET, bursts may reserve
-    /// channels for later than a lightpath that is set up now.
+    /// channels for later times than a lightpath that is set up now.
     pub(super) fn allow_lightpaths(&mut self) {
         if self.settings.signalling == Signalling::Jet {
             let links = self.network.links().len();
@@ -33,7 +33,8 @@ impl BurstEngine<'_> {
         }
     }
 
-    /// Sets up a lightpath and adds its channels to `held`, or returns false if it is blocked.
+    /// Sets up a lightpath from host `from` to host `to` and adds its channels to `held`. Returns
+    /// false if the lightpath is blocked.
     pub(super) fn open(&mut self, from: u32, to: u32, held: &mut HeldChannels) -> bool {
         let network = self.network;
         let (from, to) = (network.node(from), network.node(to));

@@ -45,9 +45,8 @@ pub(super) struct PathPhase {
 /// Limits on the lightpaths of a phase. The two directions between two hosts count once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PhaseLimits {
-    /// Maximum number of pairs to which a host belongs.
     pub(super) ports: u32,
-    /// Maximum number of pairs of all hosts.
+    /// Maximum number of pairs of hosts in the phase.
     pub(super) paths: usize,
 }
 
@@ -171,7 +170,7 @@ pub(super) fn group_rounds(
     phases
 }
 
-/// Cuts a round into parts within the limits, by the rule in the header of this module.
+/// Cuts a round into parts that satisfy `limits`, by the rule in the header of this module.
 fn cut(round: Round, limits: PhaseLimits) -> Vec<Round> {
     let pairs: BTreeSet<Pair> = round.iter().map(PhaseMessage::pair).collect();
     let mut degrees: Vec<BTreeMap<u32, u32>> = Vec::new();

@@ -106,7 +106,7 @@ struct RequestedPath {
     state: LightpathState,
     messages: VecDeque<RequestedMessage>,
     blocked: u32,
-    /// Serial number of the lightpath's first request.
+    /// Serial number of the first request for the current setup of the lightpath.
     order: u64,
     held: HeldChannels,
 }
@@ -116,12 +116,14 @@ pub struct OnRequest<'a> {
     congestion: &'a Congestion,
     loaded: LoadedNetwork<'a>,
     paths: BTreeMap<HostPair, RequestedPath>,
-    /// Number of directions that are up or being released, for each pair (lower host, higher host).
+    /// Number of lightpaths between two hosts that are up or being released: 1 or 2 (one per
+    /// direction). The key is (lower host, higher host).
     active_directions: BTreeMap<HostPair, u32>,
-    /// Number of other hosts with which each host has lightpaths, indexed by host.
+    /// Number of occupied ports of each host, indexed by host: the number of other hosts to or from
+    /// which the host has lightpaths.
     ports: Vec<u32>,
-    /// Lightpaths that wait for a port of each host, indexed by host, in the order of first
-    /// requests.
+    /// Lightpaths that wait for a port of a host, indexed by host. A lightpath is given by its
+    /// `order` and its two hosts.
     waiting_for_ports: Vec<BTreeSet<(u64, HostPair)>>,
     queue: EventQueue<(HostPair, RequestEvent)>,
     requests: u64,
@@ -327,7 +329,8 @@ impl OnRequest<'_> {
         Ok(())
     }
 
-    /// Removes the first message of a lightpath's queue, which has arrived, and returns its number.
+    /// Removes the first message of a lightpath's queue, which has arrived. Returns the number of
+    /// the message.
     fn arrive(&mut self, direction: HostPair) -> Result<Option<u32>, BurstError> {
         let Some(path) = self.paths.get_mut(&direction) else {
             return Ok(None);

@@ -24,7 +24,8 @@ struct JobDriver<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PhaseEvent {
-    /// The job requests all lightpaths of its phase, or the lightpath with the given index.
+    /// The job requests all lightpaths of its phase, or those of the pair of hosts with the given
+    /// index.
     Ask(Option<usize>),
     /// The wavelengths of the job's phase are free again.
     Released,
@@ -32,7 +33,8 @@ enum PhaseEvent {
 
 struct JobState {
     phases_left: VecDeque<PathPhase>,
-    /// Lightpaths of each granted request of the current phase. Only `retry` has several requests.
+    /// Lightpaths of each request of the current phase; `None` if the request is not granted. Only
+    /// `retry` has several requests.
     held: Vec<Option<HeldChannels>>,
     /// Number of times that each request of the current phase was blocked.
     blocked: Vec<u32>,
@@ -42,7 +44,8 @@ struct JobState {
     is_over: bool,
 }
 
-/// Simulates the jobs in replication `number`. Each job is given by its rounds.
+/// Simulates one replication of the jobs; `number` is the index of the replication. Each job is a
+/// list of rounds.
 pub(super) fn run(
     network: &BurstNetwork,
     jobs: &[Vec<Round>],
@@ -117,8 +120,8 @@ impl JobDriver<'_> {
         }
     }
 
-    /// Requests the lightpath `path` of a phase of job `number`, or all lightpaths if `path` is
-    /// `None`.
+    /// Requests lightpaths of the current phase of job `number`: those between the pair of hosts
+    /// with index `path`, or all if `path` is `None`.
     fn ask(&mut self, number: usize, path: Option<usize>) -> Result<(), BurstError> {
         let job = &mut self.jobs[number];
         let Some(phase) = job.phases_left.front() else {
@@ -165,7 +168,7 @@ impl JobDriver<'_> {
         Ok(())
     }
 
-    /// Cuts the current phase of job `number` into parts within the limits.
+    /// Cuts the current phase of job `number` into phases that satisfy `limits`.
     fn cut(&mut self, number: usize, limits: PhaseLimits) {
         let job = &mut self.jobs[number];
         let since = job.since;
@@ -241,8 +244,9 @@ impl JobDriver<'_> {
     }
 }
 
-/// Sets up the lightpath `path` of a phase, or all lightpaths of the phase if `path` is `None`. If
-/// a lightpath is blocked, returns its hosts and sets up no lightpath.
+/// Sets up the lightpaths of a phase between the pair of hosts with index `path`, or between all
+/// pairs if `path` is `None`. If a lightpath is blocked, sets up none and returns the blocked pair
+/// of hosts.
 pub(super) fn acquire(
     engine: &mut BurstEngine<'_>,
     phase: &PathPhase,

@@ -16,8 +16,8 @@ pub enum BlockingPolicy {
     Retry,
     /// All lightpaths of a phase are granted at one instant, or none of them.
     AllOrNothing,
-    /// Requests as under `AllOrNothing`. After some blocked requests, the phase is cut into parts
-    /// with fewer ports, and later into parts with fewer lightpaths.
+    /// Requests as under `AllOrNothing`. After `degrade_after` blocked requests, the phase is cut
+    /// into parts with fewer ports, and later into parts with fewer lightpaths.
     Degrade,
 }
 
@@ -51,7 +51,7 @@ pub const POLICIES: &[PolicyRecord<BlockingPolicy>] = &[
 pub struct Congestion {
     /// Reaction to a blocked request.
     pub policy: BlockingPolicy,
-    /// Maximum number of other hosts to which a host has lightpaths at the same time.
+    /// Maximum number of other hosts to or from which a host has lightpaths at the same time.
     pub ports: u32,
     /// Time of a message in addition to its propagation and transmission.
     pub latency: Time,
@@ -71,8 +71,8 @@ pub struct Congestion {
 }
 
 impl Default for Congestion {
-    /// Returns the latency, setup time and release time of the paper. The mean wait is at first 10
-    /// ms (setup time plus release time), and at most 1 s.
+    /// Returns the latency, setup time and release time of the paper that [the model](super) names.
+    /// The mean wait is at first 10 ms (setup time plus release time), and at most 1 s.
     fn default() -> Congestion {
         Congestion {
             policy: BlockingPolicy::AllOrNothing,
