@@ -1,7 +1,7 @@
 //! Positions of ranks and switches in pictures of electrical fabrics.
 //!
 //! Families compose pictures from the arrangements below. If only the links of a fabric are known,
-//! [`stress_layout`] approximates distances in links by distances in the picture. Coordinates are
+//! [`stress_layout`] places vertices that are many links apart at a great distance. Coordinates are
 //! used in pictures only; no other numbers of a fabric are floating-point numbers.
 //!
 //! ```
@@ -25,7 +25,8 @@ pub struct Drawing {
     /// Positions of all vertices, ranks first. Empty for more than [`MAX_LAYOUT_VERTICES`]
     /// vertices.
     pub places: Vec<Point>,
-    /// Numbers of the links that wrap around the fabric and leave the picture at opposite edges.
+    /// Indices of the links that wrap around the fabric. The picture shows such a link as two
+    /// halves at opposite edges.
     pub around: Vec<u32>,
 }
 
@@ -101,8 +102,8 @@ pub fn groups(groups: u32, routers: u32, terminals: u32) -> Vec<Point> {
     at_rank
 }
 
-/// Returns the positions of all ranks and then the positions `nodes`. The ranks form a row of
-/// `each` ranks below every node. If `each` is `None`, returns `nodes` unchanged.
+/// Returns the positions of all ranks, followed by the positions `nodes`. Below each node is a row
+/// of `each` ranks. If `each` is `None`, returns only `nodes`.
 pub fn with_ranks(nodes: Vec<Point>, each: Option<u32>) -> Vec<Point> {
     let Some(each) = each else { return nodes };
     let apart = 0.6 / f64::from(each.max(2));
@@ -117,17 +118,19 @@ pub fn with_ranks(nodes: Vec<Point>, each: Option<u32>) -> Vec<Point> {
     places
 }
 
-/// Maximum number of vertices of a stress layout, which needs 300 rounds over all pairs.
+/// Maximum number of vertices of a stress layout. The layout takes 300 rounds, each over all pairs
+/// of vertices.
 pub const MAX_LAYOUT_VERTICES: usize = 400;
 
-/// Returns positions of `vertices` vertices, such that distances approximate distances in links.
-/// `ends` contains the two vertices of each link. The result is empty for more than
-/// [`MAX_LAYOUT_VERTICES`] vertices.
+/// Returns the positions of `vertices` vertices. The distance between two vertices in the picture
+/// approximates the number of links of a shortest path between them. `ends` contains the two
+/// vertices of each link. The result is empty for more than [`MAX_LAYOUT_VERTICES`] vertices.
 ///
 /// The method is stress majorization, starting from a circle (Gansner, Koren and North, Graph
-/// Drawing by Stress Majorization, 2004). Each pair of vertices u and v has a distance d in links.
-/// Of all points at distance d from v, vertex u prefers the nearest point. Each round moves every
-/// vertex to the mean of the points that it prefers for all other vertices, weighted by 1 / d^2.
+/// Drawing by Stress Majorization, 2004). Let d be the number of links of a shortest path between
+/// vertices u and v. For each v, vertex u has one preferred position: at distance d from v, in the
+/// present direction from v to u. Each round moves u to the mean of its preferred positions, with
+/// weights 1 / d^2.
 pub fn stress_layout(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
     if vertices > MAX_LAYOUT_VERTICES {
         return Vec::new();
@@ -155,8 +158,8 @@ pub fn stress_layout(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
     places
 }
 
-/// Returns the distances between all pairs of vertices, in links, indexed by both vertices. The
-/// distance is `vertices` if no path exists.
+/// Returns the number of links of a shortest path, indexed by the first and the last vertex of the
+/// path. The number is `vertices` if no path exists.
 fn hops(vertices: usize, ends: &[(u32, u32)]) -> Vec<Vec<f64>> {
     let mut neighbours = vec![Vec::new(); vertices];
     for &(first, second) in ends {

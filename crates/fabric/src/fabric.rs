@@ -102,13 +102,13 @@ pub enum FabricError {
     },
 }
 
-/// Error of code that needs one family and received a fabric of another family.
+/// Error of an algorithm or command that accepts only one family, for a fabric of another family.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{what} needs a {needed}; got {family}, {nature}")]
 pub struct WrongFamily {
-    /// Name of the code that needs the family.
+    /// Name of the algorithm or command that accepts only one family.
     pub what: &'static str,
-    /// Family that the code needs.
+    /// Family that the algorithm or command accepts.
     pub needed: &'static str,
     /// Family of the fabric that was passed.
     pub family: &'static str,
@@ -187,16 +187,16 @@ pub trait Machine: Object {
         self.network().map_or(0, Network::ranks)
     }
 
-    /// Returns the node number of `rank`. Nodes keep the rank numbers of the original fabric. If
-    /// ranks are lost, the remaining ranks are renumbered.
+    /// Returns the node of `rank`. Nodes have the rank numbers of the complete fabric. If some
+    /// ranks fail or take no part, the remaining ranks are renumbered from 0, but the nodes keep
+    /// their numbers.
     fn node(&self, rank: u32) -> u32 {
         rank
     }
 
     /// Returns the fabric that remains after `failures`. Only families with a special syntax for
-    /// failures implement this function. Other families return `None`:
-    /// [`families::after_failures`](crate::families::after_failures) sets their options for
-    /// failures.
+    /// failures implement this function. For all other families, this function returns `None`, and
+    /// [`families::after_failures`](crate::families::after_failures) does the work.
     fn after_failures(&self, _failures: &str) -> Option<Result<Fabric, SpecError>> {
         None
     }
@@ -208,9 +208,9 @@ pub trait Machine: Object {
         None
     }
 
-    /// Returns the part of the fabric that the ranks in `members` use when they run a separate job.
-    /// The ranks of the part are renumbered from 0 in ascending order. A part with links keeps all
-    /// links. A part with circuits is a fabric of `members.len()` ranks.
+    /// Returns the fabric on which the ranks in `members` run a separate job. These ranks are
+    /// renumbered from 0 in ascending order. On an electrical fabric, the job may use all links. On
+    /// a fabric with circuits, the returned fabric has `members.len()` ranks.
     ///
     /// # Errors
     /// The fabric has no part for these ranks.
@@ -219,18 +219,19 @@ pub trait Machine: Object {
         part::part_of_machine(self.record(), &self.spec(), self.network().is_some(), nodes)
     }
 
-    /// Returns the range of ranks whose links the part of `members` uses: the first rank and the
-    /// number of ranks. Parts whose ranges do not overlap share no resources.
+    /// Returns a range of ranks as (first rank, number of ranks). The part of `members` uses only
+    /// links between ranks of this range. Parts whose ranges do not overlap share no resources.
     fn part_span(&self, _members: &[u32]) -> (u32, u32) {
         (0, self.ranks())
     }
 
-    /// Converts the number of a link in this part to its number in the whole fabric.
+    /// Converts the index of a link in this part to the index of the same link in the whole fabric.
     fn link_of_whole(&self, link: u32) -> u32 {
         link
     }
 
-    /// Converts a link number of the whole fabric to this part; `None` if the link is broken.
+    /// Converts the index of a link in the whole fabric to the index of the same link in this part.
+    /// Returns `None` if the link is broken.
     fn link_in_part(&self, whole: u32) -> Option<u32> {
         Some(whole)
     }
@@ -238,8 +239,8 @@ pub trait Machine: Object {
     /// Returns alternative fabrics for the planner, if this fabric has degraded parts or links that
     /// are broken in one direction. The planner also makes plans for these fabrics, and simulates
     /// these plans on this fabric. The alternatives are: the fabric with all parts at full rate;
-    /// the fabric without the degraded parts; and the fabric that also lacks the opposite
-    /// directions of broken links.
+    /// the fabric without the degraded parts; and the fabric without the degraded parts and without
+    /// both directions of partly broken links.
     fn planning_alternatives(&self) -> Vec<Fabric> {
         Vec::new()
     }
@@ -251,9 +252,9 @@ pub trait Machine: Object {
         format!("{ranks}, {}", plural(links, "link"))
     }
 
-    /// Returns the injection bandwidth in bits per second: the rate at which a rank can send on all
-    /// of its links or transmitters at once, as the minimum over all ranks. Fabrics with different
-    /// injection bandwidths are machines of different capacity.
+    /// Returns the minimum of the injection bandwidths of all ranks, in bits per second. The
+    /// injection bandwidth of a rank is the rate at which the rank can send on all of its links or
+    /// transmitters at once. Fabrics with different results are machines of different capacity.
     ///
     /// ```
     /// use opticoll_fabric::fabric::Fabric;
@@ -395,7 +396,8 @@ impl Fabric {
         }
     }
 
-    /// Returns the fabric with all time options of `role` set to zero.
+    /// Returns the fabric without the times of one role: sets each option with the role `role` to
+    /// zero if its value is a time.
     pub fn without(&self, role: Role) -> Fabric {
         let mut spec = self.spec();
         let record = self.record();

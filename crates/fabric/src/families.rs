@@ -80,9 +80,9 @@ impl Fabric {
     }
 }
 
-/// Returns the fabric that remains after `failures`, a list of options for broken parts such as
-/// `without=0>1`. The failures are added to the parts that are already broken. On a `wss_grid`, the
-/// option `leaving` lists nodes that leave.
+/// Returns the fabric that remains after `failures`: options for broken parts such as
+/// `without=0>1`, or only the parts, such as `0>1` or `0-1@50Gb/s`. The failures are added to the
+/// parts that are already broken. On a `wss_grid`, the option `leaving` lists nodes that leave.
 ///
 /// # Errors
 /// An option does not describe failures, or a part does not exist.

@@ -90,7 +90,7 @@ impl Wiring {
         }
     }
 
-    /// Adds a link from vertex `from` to vertex `to` and returns the number of the link. If
+    /// Adds a link from vertex `from` to vertex `to` and returns the index of the link. If
     /// `both_ways`, the link also leads from `to` to `from`.
     pub(crate) fn add_link(&mut self, from: u32, to: u32, link: Link, both_ways: bool) -> u32 {
         self.links.push(link);
@@ -99,12 +99,12 @@ impl Wiring {
         self.links.len() as u32 - 1
     }
 
-    /// Returns the number of the link from the first end of `cable` to its second end.
+    /// Returns the index of the link from the first end of `cable` to the second end.
     pub(crate) fn forth(&self, cable: u32) -> u32 {
         self.links_per_cable * cable
     }
 
-    /// Returns the number of the link from the second end of `cable` to its first end.
+    /// Returns the index of the link from the second end of `cable` to the first end.
     pub(crate) fn back(&self, cable: u32) -> u32 {
         self.forth(cable + 1) - 1
     }
@@ -164,7 +164,7 @@ pub trait Network: Sync {
         )
     }
 
-    /// Returns the number of the link's cable among all cables between the same two vertices.
+    /// Returns the index of the link's cable among all cables between the same two vertices.
     /// Returns `None` if the two vertices have only one cable.
     fn cable_number(&self, _link: u32) -> Option<u32> {
         None
@@ -177,8 +177,8 @@ pub trait Network: Sync {
         self.wiring().ends.get(link as usize).copied()
     }
 
-    /// Returns the positions of the vertices in a picture. By default, distances in the picture
-    /// approximate distances in links.
+    /// Returns the positions of the vertices in a picture. By default, the distance of two
+    /// vertices in the picture approximates the number of links between them.
     fn drawing(&self) -> Drawing {
         let links = 0..self.links().len() as u32;
         let ends: Vec<(u32, u32)> = links.filter_map(|link| self.ends(link)).collect();
@@ -246,7 +246,7 @@ impl Network for Routed {
     }
 }
 
-/// Returns the maximum latency of all routes from rank 0, each summed over its links.
+/// Returns the latency of the slowest route from rank 0: the sum of the latencies of its links.
 pub fn latency(network: &dyn Network) -> Time {
     let mut route = Vec::new();
     let route_latency = |destination: u32| {

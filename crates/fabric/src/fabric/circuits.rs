@@ -16,8 +16,8 @@ use opticoll_base::units::{Time, UnitError};
 pub struct Circuit {
     /// Delay of a message on the circuit, in addition to the time of [`Circuits::transmission`].
     pub delay: Time,
-    /// Numbers of the lines that the circuit occupies, as up to two ranges. The ranges follow the
-    /// direction of the light or the opposite direction.
+    /// Indices of the lines that the circuit occupies, as two ranges, which may be empty. The
+    /// indices may ascend against the direction of the light.
     pub lines: [Range<u32>; 2],
 }
 
@@ -31,7 +31,7 @@ pub enum NoCircuit {
         /// Description of the light or rank that does not exist.
         problem: &'static str,
     },
-    /// Time that exceeds 64 bits of picoseconds.
+    /// Delay of the circuit that exceeds the maximum [`Time`].
     Unit(UnitError),
 }
 
@@ -48,9 +48,10 @@ pub struct Tuning {
     pub transmitter: Port,
     /// Port of the receiver.
     pub receiver: Port,
-    /// Number of the channel that the circuit uses on each of its lines, below [`Lines::channels`].
+    /// Index of the channel that the circuit uses on each of its lines, below [`Lines::channels`].
     pub channel: u32,
-    /// Number of the switch that connects the two ports. 0 on fabrics without parallel switches.
+    /// Number that identifies the switch between the two ports. Has no meaning if `is_fixed`, or on
+    /// fabrics without parallel switches.
     pub plane: u32,
     /// True if the two ports are permanently connected, so that the circuit is never set up.
     pub is_fixed: bool,
@@ -82,7 +83,8 @@ pub enum ReconfigurationCharge {
     NewConfiguration,
     /// Every circuit of every slot costs one reconfiguration.
     EachCircuit,
-    /// A circuit costs one reconfiguration unless the previous slot had it on the same transmitter.
+    /// A circuit costs one reconfiguration unless the same transmitter had the same circuit in the
+    /// previous slot.
     ChangedCircuit,
     /// If the circuit of a port changes, the port stops for one reconfiguration. Slots have no
     /// barrier between them.
@@ -90,9 +92,10 @@ pub enum ReconfigurationCharge {
     /// If the configuration of a plane changes, all ports of the plane stop for one
     /// reconfiguration. Slots have no barrier between them.
     ChangedPlane,
-    /// Every group of slots in which no port changes its circuit costs one reconfiguration.
+    /// Every group of consecutive slots costs one reconfiguration.
     Groups {
-        /// True if each slot with messages is a separate group.
+        /// True if each slot with messages is a group. Otherwise a group ends when a port changes
+        /// its circuit.
         each_slot: bool,
     },
 }
@@ -142,8 +145,9 @@ pub enum Capacity {
 /// Numbering and capacity of the lines of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
-    /// Name and number of rows, such as `direction`, `plane` or `port`. Then name and number of the
-    /// lines per row, usually `rank`.
+    /// Two pairs (name, number). The first pair has the name of a row, such as `direction` or
+    /// `port`, and the number of rows. The second pair has the name of a line, usually `rank`, and
+    /// the number of lines per row.
     pub shape: [(&'static str, u32); 2],
     /// Number of channels per line, including channels that cannot be used.
     pub channels: u32,
@@ -162,7 +166,7 @@ impl Lines {
     }
 }
 
-/// Properties of a ring of ranks that algorithms need.
+/// Ring properties that algorithms need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingShape {
     /// Number of ranks, N.
@@ -240,9 +244,9 @@ pub trait Circuits: Send + Sync {
         false
     }
 
-    /// Returns the light and the time model of messages on a separate electrical network beside the
-    /// circuits. All messages of a rank share one port of this network. Returns `None` if the
-    /// fabric has no such network.
+    /// Returns the light and the time model of messages on an electrical network that exists in
+    /// addition to the circuits. All messages of a rank share one port of this network. Returns
+    /// `None` if the fabric has no such network.
     fn side_network(&self) -> Option<(Light, Transmission)> {
         None
     }
@@ -277,7 +281,7 @@ pub trait Circuits: Send + Sync {
     /// Appends the circuit of each hop in `hops` to `circuits`.
     ///
     /// # Errors
-    /// The light or a rank of a hop does not exist, or a time exceeds 64 bits of picoseconds.
+    /// The light or a rank of a hop does not exist, or a time exceeds the maximum [`Time`].
     fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit>;
 
     /// Appends the ports, channel and switch of each hop's circuit to `tunings`.

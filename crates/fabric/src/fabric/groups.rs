@@ -14,13 +14,13 @@ pub trait Groups: Network {
     /// Returns the number of ranks at each router, p.
     fn terminals_per_router(&self) -> u32;
 
-    /// Returns the number of ranks in each group, a times p.
+    /// Returns the number of ranks in each group, a * p.
     fn ranks_per_group(&self) -> u32 {
         self.routers_per_group() * self.terminals_per_router()
     }
 
-    /// Returns the router of `group` that has the direct link to group `peer`, as an index within
-    /// `group`, and the index of the global port for this link.
+    /// Returns the router and the global port of the direct link from `group` to group `peer`. The
+    /// result is (index of the router within `group`, index of the global port at this router).
     fn gateway(&self, group: u32, peer: u32) -> (u32, u32);
 
     /// Returns the intermediate group of the route from rank `source` to rank `destination`.

@@ -86,7 +86,7 @@ pub struct Hop {
     pub to: u32,
     /// Properties of the lightpath, such as its wavelength.
     pub light: Light,
-    /// Number of the slot.
+    /// Index of the slot.
     pub slot: u32,
 }
 
@@ -106,13 +106,13 @@ pub trait Rotation: NumberedChannels {
     /// Returns the number of consecutive channels that `hop` and all of its rotations occupy.
     fn span(&self, hop: &Hop) -> u32;
 
-    /// Returns `light` with its channel number decreased by `by`. Returns `None` if one of the
-    /// `span` channels from the new channel on does not exist.
+    /// Returns `light` with its channel number decreased by `by`. Returns `None` if the new channel
+    /// or one of the `span` - 1 channels after the new channel does not exist.
     fn rotate_back(&self, light: Light, span: u32, by: u32) -> Option<Light>;
 }
 
 impl LightKind {
-    /// Returns the number of bits below the field with index `field`.
+    /// Returns the position of the lowest bit of the field with index `field`.
     const fn shift(&self, field: usize) -> u32 {
         let (mut shift, mut below) = (0, field + 1);
         while below < self.fields.len() {

@@ -8,7 +8,8 @@ use super::{FabricError, FamilyRecord};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec, SpecError};
 use opticoll_base::units::Quantity;
 
-/// Option of a family. Its type determines the range and the default if the record has none.
+/// Option of a family. A range or default that the record does not state comes from the type of the
+/// option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FabricOption {
     /// Record of the option; its unit is the unit of the option's type.
@@ -20,8 +21,8 @@ pub struct FabricOption {
 }
 
 impl FabricOption {
-    /// Creates an option from a record. If the record has no range or no default, the arguments
-    /// `range` and `default` apply.
+    /// Creates an option from a record. `range` and `default` apply if the record states no range
+    /// or no default, respectively.
     pub(crate) fn new(
         record: OptionRecord,
         range: &str,
@@ -270,8 +271,9 @@ impl<'a, M> Options<'a, M> {
         self.option(option, read, print, of)
     }
 
-    /// Declares an option whose value is one of `words`, and returns the meaning of the word.
-    /// `otherwise` applies if the option is missing, and `of` returns the meaning for a machine.
+    /// Declares an option whose value is one of `words`. `words` contains pairs (word, value of the
+    /// machine). `otherwise` applies if the option is missing, and `of` returns the value of a
+    /// machine.
     pub(crate) fn word<T: Copy + PartialEq>(
         &mut self,
         record: OptionRecord,

@@ -11,9 +11,9 @@
 //!
 //! Vertices are numbered ranks first, then switches. Names are accepted as well: `rank 0 -> rank
 //! 1`, `NIC of rank 3`. A suffix `#2` selects cable 2 of several cables between two vertices. The
-//! ranks of the part are renumbered from 0 in ascending order. If all links of a message's route in
-//! the whole fabric work, the message keeps this route. Otherwise the message uses a route over the
-//! fewest links.
+//! ranks of the part are renumbered from 0 in ascending order. A message keeps its route of the
+//! whole fabric if all links of this route work. Otherwise the message uses a route over the fewest
+//! links.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -124,7 +124,8 @@ pub(crate) struct Part {
 /// Marker of a broken link or vertex, in place of its number.
 const GONE: u32 = u32::MAX;
 
-/// Vertex or links that an item of an option names, by numbers in the whole fabric.
+/// Vertex or links that an item of an option names. Vertices have their numbers in the whole
+/// fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Vertex(u32),
@@ -132,7 +133,7 @@ enum Place {
         from: u32,
         to: u32,
         both_ways: bool,
-        /// Number of the cable, if the item names one of several cables between the same vertices.
+        /// Index of the cable, if the item names one of several cables between the same vertices.
         cable: Option<u32>,
     },
 }
@@ -363,7 +364,8 @@ impl Place {
     }
 
     /// Returns whether the place names the link from vertex `first` to vertex `second` with this
-    /// cable number. A half-duplex link also matches in the opposite direction.
+    /// cable number. The third member of the tuple is true if the link is half-duplex; such a link
+    /// also matches in the opposite direction.
     fn names_link(
         &self,
         (first, second, is_half_duplex): (u32, u32, bool),
@@ -384,7 +386,8 @@ impl Place {
         }
     }
 
-    /// Returns whether the place names the link with these ends, or a vertex at one of the ends.
+    /// Returns whether the place names the link, or a vertex at one of its ends. The parameters are
+    /// those of [`Place::names_link`].
     fn names_link_or_end(&self, ends: (u32, u32, bool), number: Option<u32>) -> bool {
         match *self {
             Place::Vertex(vertex) => vertex == ends.0 || vertex == ends.1,

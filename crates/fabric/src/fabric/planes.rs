@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Row or column plane of a circuit. A circuit never leaves its row or column.
+/// Plane of a circuit: all circuits within rows, or all circuits within columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Plane {

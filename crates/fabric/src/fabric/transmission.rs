@@ -2,29 +2,29 @@
 //! and electrical signals flit by flit.
 //!
 //! A message of b bytes is sent at rate B in n = max(1, ceil(b / f)) *flits* of f bytes; the last
-//! flit may be shorter. The conversion of a flit takes time c. Flits form *packets* of K flits, P =
-//! K f bytes: while a packet is converted, flit after flit, the next packet is sent. Packet i of m
-//! has arrived when min(i P, b) bytes are sent. The conversion of packet i starts after the
-//! conversion of packet i - 1. Therefore the time of the message is
+//! flit may be shorter. The conversion of a flit takes time c. Flits form m *packets* of K flits. A
+//! packet has P = K * f bytes. While a packet is converted, flit after flit, the next packet is
+//! sent. Packet i has arrived when min(i * P, b) bytes are sent. The conversion of packet i starts
+//! after the conversion of packet i - 1. Therefore the time of the message is
 //!
 //! ```text
-//! max over i = 1, ..., m of ceil(min(i P, b) / B) + (n - (i - 1) K) c
+//! max over i = 1, ..., m of ceil(min(i * P, b) / B) + (n - (i - 1) * K) * c
 //! ```
 //!
 //! For i <= m - 1 both terms are linear in i, so the maximum is at i = 1, m - 1 or m. Special
 //! cases:
 //!
 //! * if flits are as long as the message: b / B + c, where c is a delay of each message;
-//! * if packets have one flit, all of full length, with s = f / B: n max(s, c) + min(s, c), the
+//! * if packets have one flit, all of full length, with s = f / B: n * max(s, c) + min(s, c), the
 //!   time of a pipeline of two stages, which equals b / B + c if c <= s;
-//! * if packets are as long as the message: b / B + n c, because conversion starts after
+//! * if packets are as long as the message: b / B + n * c, because conversion starts after
 //!   transmission.
 //!
-//! **Lower bound.** The time of a message of b bytes is at least a + t b, with latency a and time
+//! **Lower bound.** The time of a message of b bytes is at least a + t * b, with latency a and time
 //! per byte t. If a message is one flit, a = c and t = 1 / B. If packets overlap, a = min(s, c) and
 //! t = max(1 / B, c / f), because longer packets only delay the pipeline above. If packets are as
 //! long as the message, a = 0 and t = 1 / B + c / f. Therefore k consecutive messages of b bytes in
-//! total take at least k a + t b.
+//! total take at least k * a + t * b.
 //!
 //! ```
 //! use opticoll_fabric::fabric::transmission::Transmission;
@@ -98,7 +98,8 @@ impl Transmission {
         end(1).max(end((packets - 1).max(1))).max(end(packets))
     }
 
-    /// Returns the constant a of the lower bound a + t b on the time of a message (module header).
+    /// Returns the constant a of the lower bound a + t * b on the time of a message (module
+    /// header).
     pub fn latency(self) -> Time {
         match (self.flit, self.packet) {
             (None, _) => self.conversion,
@@ -111,9 +112,9 @@ impl Transmission {
         }
     }
 
-    /// Returns a lower bound, without latencies, on the time of messages with `bytes / parts` bytes
-    /// in total. The bound is t b of the module header, in picoseconds, rounded down. Returns
-    /// `None` if an intermediate product exceeds 128 bits.
+    /// Returns a lower bound on the time of messages with `bytes / parts` bytes in total. The bound
+    /// is the term t * b of the module header, in picoseconds, rounded down. Returns `None` if an
+    /// intermediate product exceeds 128 bits.
     pub fn least(self, bytes: u128, parts: u128) -> Option<u128> {
         let sent = bytes.checked_mul(8_000_000_000_000)?;
         let sent = sent / self.bits_per_second().checked_mul(parts)?;

@@ -23,7 +23,8 @@ pub const MAX_LINKS: u64 = 1 << 24;
 /// Properties of a cable: rate, latency, sharing and duplex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Wire {
-    /// Each direction of a full-duplex cable, or the only link of a half-duplex cable.
+    /// Properties of each link of the cable. A full-duplex cable has two equal links, a half-duplex
+    /// cable has one link.
     pub link: Link,
     /// Relation between the two directions of the cable.
     pub duplex: Duplex,

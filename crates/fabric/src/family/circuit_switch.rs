@@ -3,9 +3,10 @@
 //!
 //! A rank has d output ports and d input ports. A *configuration* is a set of circuits from output
 //! ports to input ports, in which each port belongs to at most one circuit. The machine has s
-//! parallel *planes*: plane p joins the ports p d / s to (p + 1) d / s - 1 of all ranks to each
-//! other. A message may use several circuits, from rank to rank. If a switch has too few ports for
-//! all ranks, a plane consists of several switches. Ports may be dead (`wiring`).
+//! parallel *planes*, each with d / s ports of every rank: plane 0 joins the first d / s ports of
+//! all ranks, plane 1 joins the next d / s ports, and so on. A message may pass through relay ranks
+//! and then uses several circuits. If a switch has too few ports for all ranks, a plane consists of
+//! several switches. Ports may be dead (`wiring`).
 
 mod circuits;
 mod presets;
@@ -36,11 +37,12 @@ pub struct CircuitSwitch {
     pub ports: u32,
     /// Number of planes, s. The ports of a rank are divided evenly among the planes.
     pub planes: u32,
-    /// Number of ports per switch. If these are too few, a plane consists of several switches.
+    /// Number of ports per switch. If one switch has too few ports for all ranks, a plane consists
+    /// of several switches.
     pub switch_ports: u32,
     /// Ports that are out of order, sorted.
     pub dead_ports: Vec<RankPort>,
-    /// Ports with a reduced rate, each with this rate, sorted.
+    /// Ports with a reduced rate, each as (port, reduced rate), sorted.
     pub degraded: Vec<(RankPort, Rate)>,
     /// Rate of each port, 1 / beta.
     pub rate: Rate,
@@ -54,10 +56,10 @@ pub struct CircuitSwitch {
     pub latency: Time,
     /// Rule by which a rank forwards messages to other ranks.
     pub forwarding: Forwarding,
-    /// Rate of each rank's port to a packet network beside the switch, which joins all ranks.
-    /// `None` if there is no such network.
+    /// Rate of each rank's port to a packet network that exists in addition to the switch. This
+    /// network joins all ranks. `None` if there is no such network.
     pub packet_rate: Option<Rate>,
-    /// Delay of a message on the packet network beside the switch.
+    /// Delay of a message on the packet network.
     pub packet_latency: Time,
 }
 
@@ -154,17 +156,17 @@ pub const LIGHT: LightKind = LightKind {
 /// Light of a transfer: the ports at the two ends of the circuit, or [`SwitchedLight::PACKET`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchedLight {
-    /// Number of the output port at the sending rank.
+    /// Index of the output port at the sending rank.
     pub source_port: u16,
-    /// Number of the input port at the receiving rank.
+    /// Index of the input port at the receiving rank.
     pub destination_port: u16,
 }
 
-/// Port number that marks messages on the packet network beside the switch.
+/// Port index that marks messages on the packet network.
 pub const BESIDE: u16 = (1 << 9) - 1;
 
 impl SwitchedLight {
-    /// Light of messages on the packet network beside the switch.
+    /// Light of messages on the packet network.
     pub const PACKET: Light = Light((BESIDE as u32) << 9 | BESIDE as u32);
 }
 
@@ -185,7 +187,8 @@ impl From<SwitchedLight> for Light {
     }
 }
 
-/// Maximum number of ports of a rank. Plans number ports with 9 bits; [`BESIDE`] is no port.
+/// Maximum number of ports of a rank. Port indices in plans have 9 bits, and their maximum is
+/// [`BESIDE`].
 const MAX_PORTS: u32 = 1 << 8;
 
 /// Record of the family.
@@ -310,7 +313,8 @@ impl Machine for CircuitSwitch {
         )
     }
 
-    /// Returns the minimum, over all ranks, of the total rate of working ports and packet port.
+    /// Returns the minimum of the injection bandwidths of all ranks. The injection bandwidth of a
+    /// rank is the total rate of its working ports and of its port to the packet network.
     fn injection_bandwidth(&self) -> u128 {
         let dead = self.dead_ports.iter().map(|port| port.rank);
         let slower = self.degraded.iter().map(|(port, _)| port.rank);

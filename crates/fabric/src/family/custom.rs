@@ -66,7 +66,8 @@ struct Graph {
 pub struct Custom {
     graph: Arc<Graph>,
     wiring: Arc<Wiring>,
-    /// Number of each link among the links with the same ends; `None` if there is only one.
+    /// Index of each link among the links with the same two ends, indexed by link. `None` if no
+    /// other link has these ends.
     cable_numbers: Arc<[Option<u32>]>,
     routes: FewestLinks,
     translations: Option<Translations>,
@@ -290,7 +291,8 @@ impl Cable {
     }
 }
 
-/// Numbers links with the same ends from 0; `None` for links whose ends no other link has.
+/// Returns the index of each link among the links with the same two ends, indexed by link. The
+/// index is `None` if no other link has these ends.
 fn cable_numbers(wiring: &Wiring) -> Vec<Option<u32>> {
     let mut counts: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
     let mut number = |ends| {

@@ -1,12 +1,12 @@
 //! Dragonflies: groups of routers with links between all routers of a group and between all groups.
 //!
 //! Each of g groups has a routers. Each router has p ranks (terminals) and h global ports. Rank t
-//! is at router t div p, and router t div p is in group t div (a p). There is one global cable
+//! is at router t div p, and router t div p is in group t div (a * p). There is one global cable
 //! between every two groups. The arrangement determines which router of group G has the cable to
 //! group T:
 //!
 //! * `absolute`: router x mod a, at its global port x div a. Here x = T, or x = G if T is the last
-//!   group. With g = a h + 1 groups, every port is used exactly once.
+//!   group. With g = a * h + 1 groups, every port is used exactly once.
 //! * `simgrid`: router T. Routers have one global port, and g is at most a. This is SimGrid's
 //!   dragonfly with one chassis per group.
 //!
@@ -33,10 +33,10 @@ use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
 opticoll_base::named_enum! {
-    /// Arrangement of global cables: the router of a group at the cable to another group.
+    /// Rule that selects the router and the port of each global cable.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Arrangement {
-        /// The number of the other group selects one of all global ports of a group.
+        /// The number of the other group selects the router and the port (module header).
         Absolute = "absolute",
         /// Router T of a group has the cable to group T.
         SimGrid = "simgrid",
@@ -240,9 +240,9 @@ impl Dragonfly {
         wiring
     }
 
-    /// Returns the link from element `from` to element `to` of `count` elements. A cable joins
-    /// every two elements; `first_cable` is the number of the first cable. Returns `None` if the
-    /// elements are equal.
+    /// Returns the index of the link from element `from` to element `to`. Every two of the `count`
+    /// elements are joined by one cable; `first_cable` is the index of the first of these cables.
+    /// Returns `None` if the elements are equal.
     fn link_between(&self, first_cable: u32, count: u32, from: u32, to: u32) -> Option<u32> {
         match from.cmp(&to) {
             std::cmp::Ordering::Equal => None,

@@ -2,7 +2,7 @@
 //! rank.
 //!
 //! The family is compiled for tests only and is not in the list of families. The switch is vertex
-//! N. Cable r C + c is cable c of the C cables between rank r and the switch.
+//! N. Each rank has C cables to the switch. Cable c of rank r has the index r * C + c.
 
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
-/// Declares the options of every electrical fabric, and one option of this family: a count up to 64
-/// with default 1.
+/// Declares the options of every electrical fabric, and one option of this family: the number of
+/// cables per rank, up to 64 and by default 1.
 fn declared(options: &mut Options<'_, Example>) -> Result<(u32, u32, Wire), FabricError> {
     let (ranks, wire) = wiring::ranks_and_wire(options, |machine| (machine.ranks, machine.wire))?;
     declare! { options of Example;

@@ -8,11 +8,12 @@
 //! above.
 //!
 //! A route goes up to the first vertex from which the destination can be reached downwards, and
-//! then down. Only the upward part has alternatives. D-mod-k selects one by the destination d
-//! alone: at level l, with `q = d div (up[0] ... up[l-1])` and `p = q mod (up[l] links[l])`, digit
-//! l of the next vertex is `p mod up[l]`, and the route uses cable `p div up[l]`. Therefore routes
-//! to the same rank meet as early as possible, and routes to different ranks are spread evenly.
-//! Downwards from level l+1, a route uses cable `source mod links[l]`.
+//! then down. Only the upward part has alternatives. D-mod-k selects among them by the number d of
+//! the destination. At level l, let `q = d div (up[0] * ... * up[l-1])` and
+//! `p = q mod (up[l] * links[l])`. Digit l of the next vertex is `p mod up[l]`, and the route uses
+//! parallel cable `p div up[l]`. Therefore routes to the same rank meet as early as possible, and
+//! routes to different ranks are spread evenly. Downwards from level l+1, a route uses parallel
+//! cable `source mod links[l]`.
 
 use std::sync::Arc;
 
@@ -45,12 +46,12 @@ pub struct FatTree {
 struct SwitchLevel {
     vertices: u32,
     first_vertex: u32,
-    /// Number of the first cable to the next level. Cables are numbered vertex by vertex.
+    /// Index of the first cable to the next level. Cables are numbered vertex by vertex.
     first_cable: u32,
-    /// Difference between two vertex numbers of level l or l + 1 whose digits l differ by 1: `up[0]
-    /// ... up[l-1]`.
+    /// Difference of two vertex numbers that differ by 1 in digit l and agree in all other digits:
+    /// `up[0] * ... * up[l-1]`. Both vertices are on this level l or on level l + 1.
     stride: u32,
-    /// Number of ranks below each vertex of the level: `down[0] ... down[l-1]`.
+    /// Number of ranks below each vertex of this level l: `down[0] * ... * down[l-1]`.
     ranks_below: u32,
 }
 
@@ -231,23 +232,25 @@ impl FatTree {
         wiring
     }
 
-    /// Returns the number of a neighbour above vertex `number` of level `below`. Digit `below` of
-    /// the neighbour is `digit`.
-    fn neighbour_above(&self, below: usize, number: u32, digit: u32) -> u32 {
-        let stride = self.levels[below].stride;
-        let (high, low) = (number / stride / self.down[below], number % stride);
-        (high * self.up[below] + digit) * stride + low
+    /// Returns the number of the upper neighbour of vertex `number` that has the digit `digit` at
+    /// position `level`. Vertex `number` is on level `level`, its upper neighbours on the next
+    /// level.
+    fn neighbour_above(&self, level: usize, number: u32, digit: u32) -> u32 {
+        let stride = self.levels[level].stride;
+        let (high, low) = (number / stride / self.down[level], number % stride);
+        (high * self.up[level] + digit) * stride + low
     }
 
-    /// Returns the number of the neighbour below vertex `number` of level `below + 1`, on the route
-    /// to `rank`. Also returns digit `below` of vertex `number`.
-    fn neighbour_below(&self, below: usize, number: u32, rank: u32) -> (u32, u32) {
-        let stride = self.levels[below].stride;
-        let (high, low) = (number / stride / self.up[below], number % stride);
-        let upper_digit = number / stride % self.up[below];
-        let digit = self.leading_digits(below, rank) % self.down[below];
+    /// Returns (number of the lower neighbour, digit) for vertex `number` on level `level + 1`. The
+    /// lower neighbour is the next vertex on the route to `rank`, on level `level`. The digit is
+    /// the digit of `number` at position `level`.
+    fn neighbour_below(&self, level: usize, number: u32, rank: u32) -> (u32, u32) {
+        let stride = self.levels[level].stride;
+        let (high, low) = (number / stride / self.up[level], number % stride);
+        let upper_digit = number / stride % self.up[level];
+        let digit = self.leading_digits(level, rank) % self.down[level];
         (
-            (high * self.down[below] + digit) * stride + low,
+            (high * self.down[level] + digit) * stride + low,
             upper_digit,
         )
     }
@@ -258,18 +261,19 @@ impl FatTree {
         rank / self.levels[level].ranks_below
     }
 
-    /// Returns the number of a cable from vertex `number` of level `below` to the neighbour above
-    /// whose digit `below` is `digit`. `parallel` selects one of the parallel cables.
-    fn cable(&self, below: usize, number: u32, digit: u32, parallel: u32) -> u32 {
-        let width = self.up[below] * self.parallel[below];
-        self.levels[below].first_cable + number * width + parallel * self.up[below] + digit
+    /// Returns the index of a cable from vertex `number` on level `level` to the upper neighbour
+    /// that has the digit `digit` at position `level`. `parallel` is the index of the cable among
+    /// the parallel cables.
+    fn cable(&self, level: usize, number: u32, digit: u32, parallel: u32) -> u32 {
+        let width = self.up[level] * self.parallel[level];
+        self.levels[level].first_cable + number * width + parallel * self.up[level] + digit
     }
 }
 
 /// Returns the levels, after checking the numbers of vertices and cables.
 fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<SwitchLevel>, FabricError> {
     let product = |numbers: &[u32]| -> u128 {
-        // The product of at most 16 numbers below 2^20 may saturate, far above the accepted
+        // The product of at most 16 numbers up to 2^20 may saturate, far above the accepted
         // maximum.
         let wide = numbers.iter().map(|number| u128::from(*number));
         wide.fold(1, u128::saturating_mul)

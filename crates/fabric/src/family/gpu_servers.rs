@@ -10,7 +10,7 @@
 //! | `dgx_h100` | 8 GPUs, 450 GB/s each to one NVSwitch | NICs of 50 GB/s to one switch |
 //! | `dgx1` | 8 V100 in a hybrid cube mesh of 24 NVLinks of 25 GB/s | |
 //! | `ndv2` | as `dgx1` | two servers: 12.5 GB/s from GPU 0 of each to GPU 1 of the other |
-//! | `dgx2` | 16 V100, 125 GB/s each to one switch | two servers: 12.5 GB/s per pair, below |
+//! | `dgx2` | 16 V100, 125 GB/s each to one switch | two servers: 12.5 GB/s per GPU pair (below) |
 //! | `mi250` | 16 dies, links of 50 GB/s, up to 4 in parallel | 16 GB/s of each die to one switch |
 //! | `nvl72` | 72 GPUs, 900 GB/s each to one switch | NICs of 50 GB/s to one switch |
 //!
@@ -69,7 +69,8 @@ const MODELS: &[(&str, Model)] = &[
     ("nvl72", Model::Nvl72),
 ];
 
-/// NVLinks of a DGX-1 as pairs of GPUs, with their rate: first double, then single links.
+/// Pairs of GPUs of a DGX-1 that NVLinks join, and the rate of each pair. The first list has the
+/// pairs with two NVLinks, the second list the pairs with one NVLink.
 const DGX1: [(&[(u32, u32)], &str); 2] = [
     (
         &[

@@ -66,9 +66,9 @@ pub const LIGHT: LightKind = LightKind {
 /// Light of a transfer: the ports at the two ends of the lightpath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortsLight {
-    /// Number of the port at the sending rank.
+    /// Index of the port at the sending rank.
     pub source_port: u8,
-    /// Number of the port at the receiving rank.
+    /// Index of the port at the receiving rank.
     pub destination_port: u16,
 }
 

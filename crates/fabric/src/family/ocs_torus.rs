@@ -4,7 +4,7 @@
 //! A **cube** has c x c x c chips, which are ranks; cables join neighbours within the cube. On each
 //! of the six faces, every chip has a fibre, so a cube has 6 c^2 fibres. The two fibres at the same
 //! position of opposite faces lead to the same OCS. Therefore there are 3 c^2 switches with two
-//! ports for each cube, and B cubes need 2 B ports of each switch. A **slice** is a box of cubes.
+//! ports for each cube, and B cubes need 2 * B ports of each switch. A **slice** is a box of cubes.
 //! Each switch joins the high face of a cube to the low face of the next cube, around the box, so
 //! the slice is a torus.
 //!
@@ -64,18 +64,18 @@ const NONE: u32 = u32::MAX;
 pub struct OcsTorus {
     slice: Slice,
     wire: Wire,
-    /// Number of the cube at each position of the slice; x varies fastest in positions.
+    /// Index of the cube at each position, indexed by position in the slice. x varies fastest.
     cubes: Vec<u32>,
-    /// Numbers of the failed cubes, in the order of failure.
+    /// Indices of the failed cubes, in the order of failure.
     failed: Vec<u32>,
     /// Translations of the torus; `None` if the slice is within a cube.
     translations: Option<Translations>,
-    /// Number of the link that leaves a rank in a direction, or [`NONE`]. Indexed by rank and then
-    /// by direction: 2 axis upwards, 2 axis + 1 downwards.
+    /// Index of the link that leaves a rank in a direction, or [`NONE`]. Indexed by rank and then
+    /// by direction: 2 * axis for upwards, 2 * axis + 1 for downwards.
     leaving: Arc<[[u32; 6]]>,
-    /// Number of hops along each axis from rank 0, indexed by destination; negative downwards. On a
-    /// torus, a route from rank a to rank b has the hops of rank b - a, the difference of
-    /// coordinates.
+    /// Number of hops of the route from rank 0, indexed by destination and axis. Hops downwards
+    /// count negative. On a torus, the route from rank a to rank b has the same hops as the route
+    /// from rank 0 to the rank whose coordinates are those of b minus those of a.
     hops: Arc<[[i32; 3]]>,
     wiring: Arc<Wiring>,
 }
@@ -253,7 +253,8 @@ impl Slice {
         (z * self.sides[1] + y) * self.sides[0] + x
     }
 
-    /// Returns the fewest hops along each axis from rank 0 to `rank`; negative downwards.
+    /// Returns the hops of the shortest route from rank 0 to `rank`, indexed by axis. Hops
+    /// downwards count negative.
     fn hops(&self, rank: u32, translations: Option<&Translations>) -> [i32; 3] {
         let coordinates = self.coordinates(rank).map(|coordinate| coordinate as i32);
         let Some(translations) = translations else {
@@ -434,7 +435,8 @@ impl Switches for OcsTorus {
         2 * self.slice.all_cubes() as u32
     }
 
-    /// Returns the axis of the switch, and the position of the switch's fibres on each face.
+    /// Returns a name such as `switch x 3.1`. The letter is the axis of the switch, and 3.1 is the
+    /// position of the switch's fibres on each face.
     fn switch_name(&self, switch: u32) -> String {
         let side = self.slice.cube;
         let place = switch % (side * side);
@@ -442,8 +444,8 @@ impl Switches for OcsTorus {
         format!("switch {axis} {}.{}", place % side, place / side)
     }
 
-    /// Returns the cube and the face at a port. Port 2 c belongs to the low face of cube c, and
-    /// port 2 c + 1 belongs to the high face.
+    /// Returns the cube and the face at a port. Port 2 * i belongs to the low face of cube i, and
+    /// port 2 * i + 1 belongs to the high face.
     fn port_name(&self, switch: u32, port: u32) -> String {
         let axis = AXES[(switch / (self.slice.cube * self.slice.cube)) as usize % 3];
         let sign = if port % 2 == 1 { '+' } else { '-' };
@@ -508,7 +510,9 @@ impl Network for OcsTorus {
         }
     }
 
-    /// Numbers the two cables of a side of length 2: 0 is within the cube, 1 wraps around.
+    /// Returns 0 for a cable within a cube and 1 for a cable that wraps around, if the side has
+    /// length 2. Both cables join the same two ranks. Returns `None` on other sides and in twisted
+    /// slices.
     fn cable_number(&self, link: u32) -> Option<u32> {
         let untwisted = self
             .translations

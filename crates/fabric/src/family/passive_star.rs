@@ -57,7 +57,7 @@ pub const LIGHT: LightKind = LightKind {
 /// Light of a transfer: the wavelength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StarLight {
-    /// Number of the wavelength.
+    /// Index of the wavelength.
     pub wavelength: u16,
 }
 

@@ -60,7 +60,7 @@ struct Dimension {
     nodes: u32,
     /// Difference between the numbers of two nodes whose coordinates in this dimension differ by 1.
     stride: u32,
-    /// Number of cables between the nodes that differ only in this coordinate.
+    /// Number of cables in each line of nodes. The nodes of a line differ only in this coordinate.
     cables: u32,
     first_cable: u32,
     link: Link,
@@ -328,7 +328,8 @@ impl Grid {
         }
     }
 
-    /// Returns the numbers of the links that wrap around. Empty if the picture is a circle.
+    /// Returns the indices of the links that wrap around. Returns no links if the picture is a
+    /// circle.
     fn around(&self) -> Vec<u32> {
         if !self.shape.wraps() || self.dimensions.len() == 1 {
             return Vec::new();

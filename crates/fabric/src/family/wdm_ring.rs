@@ -114,10 +114,10 @@ pub struct WdmRing {
     pub node_of_rank: Vec<u32>,
 }
 
-/// Maximum number of wavelengths of a fibre, because plans number wavelengths with 16 bits.
+/// Maximum number of wavelengths of a fibre. Plans have 16 bits for the index of a wavelength.
 const MAX_WAVELENGTHS: u32 = 4096;
 
-/// Maximum number of fibres per direction, because plans number fibres with 8 bits.
+/// Maximum number of fibres per direction. Plans have 8 bits for the index of a fibre.
 const MAX_FIBRES: u32 = 64;
 
 /// Record of the family.
@@ -384,8 +384,8 @@ impl WdmRing {
         self.fibres * self.wavelengths - self.dead.len() as u32
     }
 
-    /// Returns the fibre and wavelength of the usable channel with number `index`. Usable channels
-    /// are numbered from 0, fibre by fibre.
+    /// Returns (fibre, wavelength) of the usable channel with index `index`. Usable channels are
+    /// numbered from 0, fibre by fibre.
     pub fn channel(&self, index: u32) -> (u8, u16) {
         let mut place = index;
         for dead in &self.dead {
@@ -405,18 +405,20 @@ impl WdmRing {
         self.wavelengths - dead.count() as u32
     }
 
-    /// Returns the maximum number of links that a lightpath can span from every rank, below N.
+    /// Returns the maximum number of links of a lightpath from the least favourable rank, at most
+    /// N - 1. Broken links are ignored.
     pub fn longest(&self) -> u32 {
         self.links_within(self.farthest(0))[0]
     }
 
-    /// Returns the maximum number of links that a lightpath can span from the most favourable rank,
-    /// at most N - 1. The result exceeds [`WdmRing::longest`] if ranks are not evenly spaced.
+    /// Returns the maximum number of links of a lightpath from the most favourable rank, at most
+    /// N - 1. The result exceeds [`WdmRing::longest`] only if ranks are not evenly spaced.
     pub fn longest_from_best_start(&self) -> u32 {
         self.links_within(self.farthest(0))[1]
     }
 
-    /// Returns the maximum number of links of a lightpath with a receiver at every rank it passes.
+    /// Returns the maximum number of links of a light tree that delivers data to every rank on its
+    /// way, from the least favourable rank.
     pub fn longest_tree(&self) -> u32 {
         let split = self.budget.map_or(0, |loss| loss.split_loss.millionths());
         self.links_within(self.farthest(split))[0]
@@ -433,7 +435,7 @@ impl WdmRing {
         reach_limit.min(lit)
     }
 
-    /// Returns whether no link from `source` to `destination` in `direction` is broken.
+    /// Returns whether all links from `source` to `destination` in `direction` are unbroken.
     pub fn is_whole(&self, source: u32, destination: u32, direction: Direction) -> bool {
         let first = match direction {
             Direction::Clockwise => source,
@@ -445,7 +447,7 @@ impl WdmRing {
         })
     }
 
-    /// Returns the directions in which no link is broken.
+    /// Returns the directions in which all links are unbroken.
     pub fn whole_directions(&self) -> impl Iterator<Item = Direction> + '_ {
         let is_whole =
             |direction: &Direction| self.broken.iter().all(|link| link.direction != *direction);

@@ -1,6 +1,6 @@
 //! Switch grid of the ODDL paper: tunable circuits through wavelength-selective switches.
 //!
-//! Nodes are the positions of a grid of n rows and m columns; node (r, c) has the number r m + c.
+//! Nodes are the positions of a grid of n rows and m columns; node (r, c) has the number r * m + c.
 //! Each node has two optical transceivers. One is connected to the switch of its row (port c of row
 //! switch r), the other to the switch of its column (port r of column switch c). There are n
 //! switches of m ports and m switches of n ports. Switches are set slowly, once per task. The
@@ -39,8 +39,8 @@ opticoll_base::named_enum! {
         /// Wavelength b joins port i to port i XOR 2^b. The number of wavelengths is the number of
         /// bits of a port number.
         Xor = "xor",
-        /// Wavelength d of a switch with p ports leads from port i to port (i + d + 1) mod p. The p
-        /// - 1 wavelengths join all pairs of ports.
+        /// Wavelength d of a switch with p ports leads from port i to port (i + d + 1) mod p. There
+        /// are p - 1 wavelengths, which join all pairs of ports.
         Cyclic = "cyclic",
         /// The wavelengths are the colours of an edge colouring of the task's circuits. The number
         /// of wavelengths is the maximum number of partners of a port (Koenig's theorem).
@@ -106,7 +106,7 @@ pub struct WssGrid {
     pub dead_transceivers: Vec<Transceiver>,
     /// Switch ports that are out of order, sorted.
     pub dead_ports: Vec<SwitchPort>,
-    /// Transceivers with a reduced rate, each with this rate, sorted.
+    /// Transceivers with a reduced rate, each as (transceiver, reduced rate), sorted.
     pub degraded: Vec<(Transceiver, Rate)>,
 }
 
@@ -275,7 +275,7 @@ impl WssGrid {
         self.rows + self.columns
     }
 
-    /// Returns whether neither the rank's transceiver nor its switch port in `plane` is dead.
+    /// Returns whether the rank's transceiver in `plane` and its switch port both work.
     pub fn works(&self, rank: u32, plane: Plane) -> bool {
         if self.dead_transceivers.is_empty() && self.dead_ports.is_empty() {
             return true;
@@ -346,7 +346,7 @@ impl WssGrid {
     }
 
     /// Returns whether two grids are the same machine, possibly with different tasks. They may
-    /// differ in the allocated nodes and in the wavelengths between them.
+    /// differ in the allocated nodes, the wavelength plan and the number of wavelengths.
     pub fn is_same_machine(&self, other: &WssGrid) -> bool {
         let like = WssGrid {
             nodes: self.nodes.clone(),

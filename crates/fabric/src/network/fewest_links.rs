@@ -27,9 +27,8 @@ pub(crate) enum Ties {
 pub(crate) struct FewestLinks {
     ties: Ties,
     neighbours: Arc<Neighbours>,
-    /// Index of the next link from each vertex towards each destination, indexed by destination and
-    /// vertex. The first request for a route to a destination computes the indices of this
-    /// destination.
+    /// Index of the link that follows on the route, indexed by destination and present vertex.
+    /// Computed on demand.
     next: Arc<[OnceLock<Box<[u32]>>]>,
 }
 

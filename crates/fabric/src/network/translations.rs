@@ -94,8 +94,8 @@ impl Translations {
         self.short.is_some()
     }
 
-    /// Returns the number of positions that a step also moves along a side of length `along` when
-    /// the step wraps around a side of length `around`.
+    /// Returns the number of positions that a step also moves along a side of length `along`, if
+    /// the step wraps around a side of length `around`. Returns 0 if no twist joins these sides.
     pub fn shift(&self, around: u32, along: u32) -> u32 {
         match self.short {
             Some(short) if around == short && along != short => short,
@@ -103,7 +103,8 @@ impl Translations {
         }
     }
 
-    /// Returns the rank at the sum (or, if `back`, the difference) of two ranks' coordinates.
+    /// Returns the rank at the sum of the coordinates of ranks `rank` and `by`. If `back`, returns
+    /// the rank at the coordinates of `rank` minus the coordinates of `by`.
     pub fn moved(&self, rank: u32, by: u32, back: bool) -> u32 {
         let steps = |side: u32, own: u32, by: u32| match back {
             true => side + own % side - by % side,

@@ -1,6 +1,5 @@
-//! Circuits of the switch. A message takes the startup once, and latency + bytes / rate for each
-//! circuit. On the packet network beside the switch, a message takes the latency of this network +
-//! bytes / rate.
+//! Circuits of the switch. A message takes the startup time once, and latency + bytes / rate for
+//! each circuit. On the packet network, a message takes the latency of this network + bytes / rate.
 
 use super::{CircuitSwitch, FirstConfiguration, Forwarding, LIGHT, SwitchedLight};
 use crate::fabric::Transmission;
@@ -30,7 +29,7 @@ impl Circuits for CircuitSwitch {
     }
 
     /// Returns one line per output port. Row i contains port i of every rank. If there is a packet
-    /// network beside the switch, the last row contains the ports to this network.
+    /// network, the last row contains the ports to this network.
     fn lines(&self) -> Lines {
         Lines {
             shape: [

@@ -1,11 +1,11 @@
 //! Ranks that each switch of a plane joins, and dead or degraded ports.
 //!
 //! **Switches with few ports.** If a switch joins only k of n ranks, a plane consists of several
-//! switches. The number of a rank has D digits in base k. On plane p, a switch joins the ranks that
-//! differ only in digit p modulo D. For D = 2, one plane joins rows of ranks, and the next plane
-//! joins columns. D planes connect all ranks, because a route can change one digit after another
-//! without reaching a number of n or more: the route first sets all digits to zero, from the
-//! highest digit down, and then sets the digits of the destination, from the lowest digit up.
+//! switches. A rank number has D digits in base k. On plane p, a switch joins the ranks that differ
+//! only in digit p modulo D. For D = 2, one plane joins rows of ranks, and the next plane joins
+//! columns. D planes connect all ranks, because a route can change one digit after another. The
+//! route first sets all digits to zero, from the highest digit down. Then the route sets the digits
+//! of the destination, from the lowest digit up. No rank number on this route exceeds n - 1.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,9 +22,9 @@ use opticoll_base::units::Rate;
 /// Port of a rank, written `3.0` for port 0 of rank 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RankPort {
-    /// Number of the rank.
+    /// Rank that has the port.
     pub rank: u32,
-    /// Number of the port.
+    /// Index of the port at this rank.
     pub port: u32,
 }
 
@@ -126,7 +126,8 @@ impl CircuitSwitch {
         digits
     }
 
-    /// Returns the difference between two rank numbers that differ by 1 in the digit of `plane`.
+    /// Returns the difference of two rank numbers that differ by 1 in the digit of `plane` (module
+    /// header) and agree in all other digits.
     fn digit_step(&self, plane: u32) -> u32 {
         self.ranks_of_switch().pow(plane % self.digits())
     }
@@ -160,8 +161,8 @@ impl CircuitSwitch {
         plane * self.ranks + self.lowest_on_switch(plane, rank)
     }
 
-    /// Returns the rate of each rank's port to the packet network beside the switch, in bits per
-    /// second. Returns 0 if there is no such network.
+    /// Returns the rate of each rank's port to the packet network, in bits per second. Returns 0 if
+    /// there is no such network.
     pub fn bits_beside(&self) -> u128 {
         let rate = self.packet_rate.map(|rate| rate.bits_per_second());
         rate.unwrap_or(0).into()

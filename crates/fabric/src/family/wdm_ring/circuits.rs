@@ -154,8 +154,8 @@ impl Circuits for WdmRing {
     }
 
     /// Assigns the ring resonators for the lightpath's channel at both ends. If the ring limits the
-    /// ports of a rank, assigns any port of the rank instead; each port can be tuned to any
-    /// channel.
+    /// number of ports of a rank, assigns any port of the rank instead; each port can be tuned to
+    /// any channel.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         let channels = self.fibres * self.wavelengths;
         tunings.extend(hops.iter().map(|hop| {

@@ -22,7 +22,8 @@ use opticoll_base::units::Rate;
 /// Link between two neighbours that is cut in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BrokenLink {
-    /// Lower number of the two neighbours, or N - 1 for the neighbours N - 1 and 0.
+    /// Position of the link. Position i is between ranks (or nodes) i and i + 1, modulo their
+    /// number.
     pub position: u32,
     /// Direction in which no light passes.
     pub direction: Direction,
@@ -202,8 +203,8 @@ fn links_between(
 }
 
 /// Returns the position of the links between two neighbours: the rank whose clockwise neighbour is
-/// the other rank. On a ring of two ranks, the order decides: 0 and 1 have position 0, 1 and 0 have
-/// position 1.
+/// the other rank. On a ring of two ranks, the order decides: for `first` 0 and `second` 1 the
+/// position is 0, and for `first` 1 and `second` 0 the position is 1.
 fn position(
     spec: &Spec,
     option: &str,

@@ -118,8 +118,8 @@ impl WdmRing {
         })
     }
 
-    /// Returns the number of the light's channel among the usable channels, counted from 0. Returns
-    /// `None` if the ring has no such channel.
+    /// Returns the index of the light's channel among the usable channels. Returns `None` if the
+    /// ring has no such channel.
     pub fn usable_channel(&self, light: Light) -> Option<u32> {
         let number = self.channel_number(light)?;
         let numbers = self

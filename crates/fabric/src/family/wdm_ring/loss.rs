@@ -7,7 +7,7 @@
 //! wavelengths: Dai et al., OpTree, section IV.A). A lightpath of h links is received if
 //!
 //! ```text
-//! launch - (h - 1) R through - drops split - drop >= sensitivity
+//! launch - (h - 1) * R * through - drops * split - drop >= sensitivity
 //! ```
 //!
 //! Here `drops` is the number of ranks before the destination that receive a share of the light

@@ -150,8 +150,10 @@ impl WdmRing {
         }
     }
 
-    /// Returns the number of links between ranks of a lightpath with at most `farthest` links
-    /// between nodes: the minimum and the maximum over all start ranks, both from 1 to N - 1.
+    /// Returns the number of links between ranks of the longest lightpath with at most `farthest`
+    /// links between nodes. The result is [minimum, maximum] over all start ranks, both at least 1
+    /// and below N. Lightpaths that end before a link longer than `farthest` do not count for the
+    /// minimum.
     pub(super) fn links_within(&self, farthest: u32) -> [u32; 2] {
         let others = self.ranks.saturating_sub(1).max(1);
         if self.node_of_rank.is_empty() || farthest >= self.nodes {
@@ -167,8 +169,6 @@ impl WdmRing {
                 last += 1;
             }
             let links = (last - first) as u32;
-            // No lightpath crosses a link longer than `farthest`. Lightpaths that end before such a
-            // link do not count for the minimum.
             if self.unrolled_node(last + 1) - self.unrolled_node(last) <= farthest.into() {
                 least = least.min(links);
             }
@@ -182,8 +182,8 @@ impl WdmRing {
         self.unrolled_node(u64::from(rank) + 1) - self.unrolled_node(rank.into())
     }
 
-    /// Returns the node of `rank`. Both numbers continue to increase with each turn around the
-    /// ring.
+    /// Returns the node of `rank`. Rank numbers and node numbers continue to increase after each
+    /// turn around the ring: rank N is rank 0 after one turn.
     fn unrolled_node(&self, rank: u64) -> u64 {
         let ranks = u64::from(self.ranks);
         let place = self.node_of_rank[(rank % ranks) as usize];

@@ -1,5 +1,5 @@
 //! Circuits of the switch grid. A burst takes latency + bytes / rate. If the laser must be tuned
-//! first, the burst also takes 2 control + tuning + lock. A central controller has a queue, which
+//! first, the burst also takes 2 * control + tuning + lock. A central controller has a queue, which
 //! slots cannot model, so the simulators of slots reject a grid with a controller.
 
 use super::{LIGHT, TunedLight, WssGrid};

@@ -11,7 +11,7 @@ use opticoll_base::units::Rate;
 /// Transceiver of a node, written `5.row` for node 5 and the row plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transceiver {
-    /// Number of the node; nodes are numbered row by row.
+    /// Index of the node; nodes are numbered row by row.
     pub node: u32,
     /// Plane of the switch to which the transceiver is connected.
     pub plane: Plane,
@@ -22,9 +22,10 @@ pub struct Transceiver {
 pub struct SwitchPort {
     /// Plane of the switch: row or column.
     pub plane: Plane,
-    /// Number of the switch: its row or column.
+    /// Index of the row or column to which the switch belongs.
     pub switch: u32,
-    /// Number of the port: the column of a node at a row switch, its row at a column switch.
+    /// Index of the port. At a row switch, the index is the column of a node; at a column switch,
+    /// the index is the row of a node.
     pub port: u32,
 }
 

@@ -7,13 +7,13 @@ use super::{Plane, SwitchPort};
 pub struct SwitchConfiguration {
     /// Plane of the switch: row or column.
     pub plane: Plane,
-    /// Number of the switch: its row or column.
+    /// Index of the row or column to which the switch belongs.
     pub switch: u32,
-    /// Number of the port at which light enters.
+    /// Index of the port at which the light enters.
     pub input: u32,
-    /// Number of the wavelength.
+    /// Index of the wavelength.
     pub wavelength: u32,
-    /// Number of the port at which the light leaves.
+    /// Index of the port at which the light leaves.
     pub output: u32,
 }
 

@@ -4,8 +4,8 @@ use super::{WssGrid, components};
 use crate::fabric::part;
 use opticoll_base::spec::{Spec, SpecError};
 
-/// Names of the options in a description of failures. All of them except `leaving` are also options
-/// of the fabric `wss_grid`.
+/// Options that [`WssGrid::after_failures`] accepts. A specification accepts the same options,
+/// except `leaving`.
 const KNOWN: [&str; 4] = ["dead_transceivers", "dead_ports", "degraded", "leaving"];
 
 impl WssGrid {

@@ -32,9 +32,9 @@ pub const LIGHT: LightKind = LightKind {
 /// Light of a burst: plane and wavelength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TunedLight {
-    /// Number of the plane; see [`Plane::numbered`].
+    /// Index of the plane; see [`Plane::numbered`].
     pub plane: u8,
-    /// Number of the wavelength to which the laser is tuned.
+    /// Index of the wavelength to which the laser is tuned.
     pub wavelength: u16,
 }
 
