@@ -1,26 +1,30 @@
-//! Lower bound on the time of an all_reduce in S slots: every gathered sum must be distributed.
+//! Lower bound on the time of an all_reduce in S slots. Ranks gather sums of contributions, and
+//! every sum must reach all ranks.
 //!
-//! N ranks have k ports each, q = 1 + k, and [`super::pieces`] defines the times. Let A be the
-//! least number of transfers of a byte in any all_reduce of S slots. Then T >= m A / N, because N
-//! ranks receive at the same time.
+//! N ranks have k ports each, q = 1 + k, and [`super::pieces`] defines the times T and m. Let A be
+//! the least number of transfers of a byte in any all_reduce of S slots. Then T >= m A / N, because
+//! N ranks receive at the same time.
 //!
 //! **Both halves** (theorem A1). A >= 2 (N - 1).
 //!
-//! **Passing** (theorem A7). Consider the slots up to s, and the slots after s. If a rank takes
-//! part in e transfers, let g(e) be the greatest product h r with h, r <= N. h is at most 1 plus
-//! the sum of q^(j - 1) over the transfers that the rank receives in slots j <= s. r is at most 1
-//! plus the sum of q^(S - j) over the transfers that the rank sends in slots j > s. Each rank has
-//! its number e. A / N is at least the least mean of these numbers for which the mean of g(e) is N.
-//! Two different numbers e are enough to reach this minimum. The bound is the maximum over s.
+//! **Passing** (theorem A7). A slot s divides the slots into two parts. Let e be the number of
+//! transfers that a rank receives in slots j <= s or sends in slots j > s. The rank gathers the
+//! contributions of at most h ranks up to slot s, and its sum reaches at most r ranks after slot s.
+//! h = min(N, 1 + H), where H is the sum of q^(j - 1) over the transfers that the rank receives. r
+//! = min(N, 1 + R), where R is the sum of q^(S - j) over the transfers that the rank sends. g(e) is
+//! the greatest product h r of a rank with e transfers. The mean of g(e) over all ranks must be at
+//! least N. A / N is at least the least mean of e under this condition. To find this minimum, two
+//! values of e are enough. The bound is the maximum over s.
 
 use super::VectorInSlots;
 use opticoll_base::units::{Time, UnitError};
 
-/// Maximum number of ports per rank for the bound "passing". With more ports, few slots are enough,
-/// and there are too many numbers of transfers to try.
+/// Maximum number of ports per rank for which the bound "passing" is computed. With more ports, a
+/// plan needs few slots, and the number of transfers e takes too many values.
 const MAX_PORTS: u64 = 16;
 
-/// Returns the minimum time of an all_reduce of `vector`, over all numbers of slots.
+/// Returns a lower bound on the time of an all_reduce of `vector`: the minimum over all numbers of
+/// slots. `None` if no number of slots is possible.
 pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
     let (ranks, ports) = (vector.ranks, vector.ports);
     let both_halves = 2.0 * (ranks - 1) as f64 / ranks as f64;
@@ -75,8 +79,8 @@ fn reached(ranks: u64, ports: u64, slots: u64) -> Vec<f64> {
     reached
 }
 
-/// Returns the least mean of indices e, one index per rank, for which the mean of `gains[e]` is at
-/// least `wanted`. Returns 0 if every gain is less than `wanted`.
+/// Chooses an index e for each rank such that the mean of `gains[e]` over all ranks is at least
+/// `wanted`. Returns the least possible mean of e, or 0 if every gain is less than `wanted`.
 fn least_mean(gains: &[f64], wanted: f64) -> f64 {
     let mut least = f64::INFINITY;
     for (few, low) in gains.iter().enumerate() {

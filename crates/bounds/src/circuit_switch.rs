@@ -1,22 +1,23 @@
 //! Lower bounds for circuit switches, in the cost model of the simulator `circuit`.
 //!
 //! n >= 2 ranks have d ports of rate B each. alpha is the start-up time, delta the latency, and R
-//! the reconfiguration time. A hop is a message on a circuit in a slot. A rank forwards only data
-//! that arrived in an earlier slot. If ports are dead or slower, n d B is the sum of the rates of
-//! all working ports. The rank with the least rate then bounds the bytes that each rank sends or
-//! receives.
+//! the reconfiguration time. m is the number of bytes that a rank must send, or must receive. A hop
+//! is a message on a circuit in a slot. A rank forwards only data that arrived in an earlier slot.
+//! If ports are dead or slower, n d B is the sum of the rates of all working ports. The rank with
+//! the least rate then bounds the bytes that each rank sends or receives.
 //!
 //! - **settings** (theorem C1). If the whole switch changes at once, T >= min over P of c(P) +
 //!   alpha + S(P) delta + m / (d B). P configurations need S(P) slots (`phases`). They cost c(P) =
-//!   (P - 1) R, or P R if the first configuration is charged. With cut-through forwarding, alpha +
-//!   max(S(P) delta, P delta + m / (d B)) follows c(P). In an all_to_all, m counts every hop of the
-//!   blocks (`hop_counts`), and the bound is the minimum over P and the number of slots.
-//! - **Ports, or planes, that change one by one** (theorem C2). T >= min over P of max(c(P), alpha
-//!   + D(P) delta, alpha + delta + m / (d B)). D(P) is the least h with 1 + P d + ... + (P d)^h >=
-//!   n.
+//!   (P - 1) R, or P R if the first configuration is charged. With cut-through forwarding, T >= min
+//!   over P of c(P) + alpha + max(S(P) delta, P delta + m / (d B)). In an all_to_all, m counts
+//!   every hop of the blocks (`hop_counts`), and the bound is the minimum over P and over the
+//!   number of slots.
+//! - **Ports, or planes, that change one by one** (theorem C2). P is the number of configurations
+//!   of a port. T >= min over P of max(c(P), alpha + D(P) delta, alpha + delta + m / (d B)). D(P)
+//!   is the least h with 1 + P d + ... + (P d)^h >= n.
 //! - **A demand** (theorem C4), see [`demanded`]. n is then the number of ranks that a rank
-//!   reaches, including itself. m is the bytes of all hops of a rank's blocks, where the largest
-//!   blocks make the fewest hops.
+//!   reaches, including itself. m is the sum of bytes times hops over the blocks of a rank, where
+//!   the largest blocks make the fewest hops.
 //! - **A network beside the switch** (theorem C3), of rate b and latency L. T >= min(alpha + delta,
 //!   L) + m / (d B + b), plus R if each slot is charged.
 
@@ -31,7 +32,8 @@ use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstConfiguration, Forwarding};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Returns the bound on slots: in a slot, a rank informs at most as many ranks as it has ports.
+/// Returns the bound on the number of slots: in a slot, a rank informs at most as many ranks as it
+/// has ports.
 pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
     let reached = match collective.demand() {
         Some(_) => DemandLines::of(collective, Bytes::new(0)).reached(),
@@ -137,8 +139,9 @@ struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// Returns two times for plans with `fewest` to `most` configurations: the cost of `fewest`
-    /// configurations, and a lower bound on the time of these plans.
+    /// Returns the cost of reconfigurations, and a lower bound on the whole time, of plans with
+    /// `fewest` to `most` configurations. `configurations` is `[fewest, most]`. The cost is that
+    /// of `fewest` configurations.
     fn with_configurations(
         &self,
         configurations: [u64; 2],
@@ -203,9 +206,9 @@ impl Problem<'_> {
     }
 
     /// Returns a lower bound on the number of slots of plans with `fewest` to `most`
-    /// configurations. With `most` configurations, data need some number of slots to reach the
-    /// farthest rank. If this number does not exceed `most`, the bound is `fewest`, because each
-    /// configuration has at least one slot. `None` if no number of slots is enough.
+    /// configurations. `None` if no number of slots is enough. The bound is the minimum number of
+    /// slots of plans with `most` configurations if this minimum exceeds `most`. Otherwise the
+    /// bound is `fewest`, because each configuration has at least one slot.
     fn least_slots(&self, [fewest, most]: [u64; 2]) -> Option<u64> {
         let hops = phases::least_slots(self.reached, most, |hops| within(self.ports, hops))?;
         Some(if hops > most { hops } else { fewest })
@@ -226,9 +229,10 @@ impl Problem<'_> {
         self.switch.startup.plus(far.max(near))
     }
 
-    /// Returns the minimum over all numbers of slots from `fewest` on: start-up, slots, and
-    /// transmission of the bytes. Each slot costs the latency and `charged`. Plans have at most
-    /// `configurations` configurations; `None` stands for a configuration per slot.
+    /// Returns the minimum, over all numbers of slots from `fewest` on, of the sum of start-up
+    /// time, slots, and transmission of the bytes. Each slot takes the latency and the time
+    /// `charged`. Plans have at most `configurations` configurations; `None` means one
+    /// configuration per slot.
     fn over_slot_counts(
         &self,
         fewest: u64,
@@ -330,7 +334,7 @@ impl Problem<'_> {
 struct PortRates {
     /// Sum of the rates of all ranks.
     total_rate: u128,
-    /// Least rate of the ranks other than the root, and rate of the root.
+    /// Rates of ranks: [least rate of the ranks other than the root, rate of the root].
     of_rank: [u128; 2],
 }
 
@@ -365,11 +369,11 @@ fn within(ports: u64, circuits: u64) -> u128 {
     reached
 }
 
-/// Returns the last number of the range that begins after `number`. The bound of a range combines
-/// the cost of its least number with the reach of its greatest number.
+/// Returns the last number of the range that begins with `number` + 1. All numbers of a range share
+/// one bound, which combines the cost of the least number with the reach of the greatest number.
 fn end_of_range(number: u64) -> u64 {
     number + 1 + number / MAX_SINGLE_RANGE
 }
 
-/// Numbers of configurations, and of slots, up to this number are ranges of their own.
+/// Greatest number of configurations, or of slots, that is a range of its own.
 const MAX_SINGLE_RANGE: u64 = 256;

@@ -15,23 +15,23 @@
 //! computed with whole numbers.
 //!
 //! **Routes.** A block is cut into K chunks, and each chunk has its own route. The search begins
-//! with the routes of the network. It then moves one chunk at a time to the route that increases
-//! the following sum least:
+//! with the routes of the network, or with shortest routes if these take less time. It then moves
+//! one chunk at a time to the route that least increases the *potential*:
 //!
 //! ```text
 //! sum over e of (load_e / (K T' c_e))^p
 //! ```
 //!
-//! T' is a lower bound on T. The power p is 8, then 32, then 64. For p = 64, the sum is little more
-//! than its greatest term (the exponential potentials of Garg and Koenemann, FOCS 1998, and
-//! Fleischer, SIAM Journal on Discrete Mathematics 13, 2000, for whole chunks). The search also
+//! T' is a lower bound on T. The power p is 8, then 32, then 64. For p = 64, the potential is
+//! little more than its greatest term (the exponential potentials of Garg and Koenemann, FOCS 1998,
+//! and Fleischer, SIAM Journal on Discrete Mathematics 13, 2000, for whole chunks). The search also
 //! moves a chunk to another route of equal cost. From p = 32 on, it examines only chunks on links
 //! near the greatest load. Powers are products, so that all machines compute the same numbers.
 //!
 //! **Lengths.** The search tries equal lengths, and lengths proportional to 1 / c_e. If the loads
 //! of good routes are known, it also tries lengths on the most loaded links alone, and the
-//! derivatives of the sum. These routes are the routes of the search, or divide each block evenly
-//! among all routes with the fewest links.
+//! derivatives of the potential. These routes are the routes of the search, or divide each block
+//! evenly among all routes with the fewest links.
 
 mod packing;
 mod search;
@@ -62,13 +62,15 @@ pub fn pairs(collective: &Collective) -> Option<Vec<Pair>> {
     }
 }
 
-/// Time as a number of blocks over a rate in bit/s: in seconds if each block has one bit.
+/// Time as a quotient of a number of blocks and a rate in bit/s. The quotient is the time in
+/// seconds if each block has one bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockTime {
-    /// Number of blocks. In a bound by lengths of links: the sum of the lengths of all shortest
-    /// routes.
+    /// Number of blocks that cross a link. If lengths of links prove the time: sum of the lengths
+    /// of the shortest routes of all pairs.
     pub blocks: u128,
-    /// Rate in bit/s. In a bound by lengths of links: the sum of rate times length over all links.
+    /// Rate of the link in bit/s. If lengths of links prove the time: sum of rate times length over
+    /// all links.
     pub rate: u128,
 }
 
@@ -94,8 +96,8 @@ impl BlockTime {
 pub struct ConcurrentFlow<'a> {
     network: &'a dyn Network,
     rates: Vec<u64>,
-    /// Links that lead away from each vertex, indexed by vertex: number of the link, and vertex at
-    /// the other end. A half-duplex link is in the lists of both of its ends.
+    /// Links that lead away from each vertex, indexed by vertex: (index of the link, vertex at the
+    /// other end). A half-duplex link is in the lists of both of its ends.
     away: Vec<Vec<(u32, u32)>>,
 }
 
@@ -111,12 +113,12 @@ pub struct ChunkRoutes {
     pub time: BlockTime,
 }
 
-/// Parameters of the potentials, in the order of their use: log2 of the power, maximum number of
-/// passes over all chunks, and the share of the greatest load from which on a link counts as full.
+/// Stages of the search, in order: (log2 of the power of the potential, maximum number of passes
+/// over all chunks, share of the greatest load from which on a link counts as full).
 const POTENTIALS: [(u32, u32, f64); 3] = [(3, 2, 0.0), (5, 6, 0.9), (6, 24, 1.0)];
 
-/// Number of passes over all chunks that the limit of work must permit. On large graphs, one search
-/// of shortest routes therefore serves several chunks.
+/// Minimum number of passes over all chunks that the limit of work must permit. On large graphs,
+/// one search of shortest routes serves several chunks, so that this number is possible.
 const MIN_PASSES: u64 = 8;
 
 /// Number of passes without a gain after which the next power is used.
@@ -126,8 +128,8 @@ const MAX_IDLE_PASSES: u32 = 4;
 const MAX_LENGTH: f64 = (1u64 << 32) as f64;
 
 impl<'a> ConcurrentFlow<'a> {
-    /// Returns the links of `network`. `None` if the network does not know where its links lead, or
-    /// if flows do not share a link.
+    /// Returns the links of `network`. `None` if the network does not know the ends of its links,
+    /// or if a link gives every flow the whole rate.
     pub fn of(network: &'a dyn Network) -> Option<ConcurrentFlow<'a>> {
         let mut away = vec![Vec::new(); network.ranks() as usize];
         let mut rates = Vec::new();
@@ -151,8 +153,8 @@ impl<'a> ConcurrentFlow<'a> {
         })
     }
 
-    /// Returns the lower bound on the time that `lengths` prove; `lengths` is indexed by link.
-    /// `None` if no route joins some pair, or if a number is too great to be exact.
+    /// Returns the lower bound that the lengths of the links prove; `lengths` is indexed by link.
+    /// `None` if some pair has no route, or if a number is too great to be exact.
     pub fn bound(&self, pairs: &[Pair], lengths: &[u64]) -> Option<BlockTime> {
         let longest = lengths.iter().copied().max()?;
         // Sums of lengths along routes are floating-point numbers, which are exact up to 2^53.
@@ -185,9 +187,10 @@ impl<'a> ConcurrentFlow<'a> {
         (rate > 0).then_some(BlockTime { blocks, rate })
     }
 
-    /// Tries several lengths of the links, and returns the greatest lower bound with its lengths.
-    /// `uses` has the load over rate of each link on good routes, relative to the greatest of all
-    /// links, and suggests further lengths to try. `None` if no route joins some pair.
+    /// Tries several lengths of the links. Returns the greatest lower bound, and the lengths that
+    /// prove this bound, indexed by link. `uses` has the use of each link by good routes, and
+    /// suggests further lengths to try. The use of a link is its load over its rate, divided by the
+    /// greatest such quotient of all links. `None` if some pair has no route.
     pub fn best_bound(
         &self,
         pairs: &[Pair],
@@ -226,9 +229,9 @@ impl<'a> ConcurrentFlow<'a> {
     }
 
     /// Divides the block of each pair evenly among all routes with the fewest links. Returns the
-    /// time in seconds for blocks of one bit, and the load over rate of each link, relative to the
-    /// greatest of all links. On graphs that look the same from every vertex, such as tori, often
-    /// no routes are better. `None` if no route joins some pair.
+    /// time in seconds for blocks of one bit, and the use of each link (see [`Self::best_bound`]).
+    /// On graphs that look the same from every vertex, such as tori, often no other routes are
+    /// faster. `None` if some pair has no route.
     pub fn evenly_divided(&self, pairs: &[Pair]) -> Option<(f64, Vec<f64>)> {
         let vertices = self.away.len();
         let mut loads = vec![0.0; self.rates.len()];
@@ -279,8 +282,8 @@ impl<'a> ConcurrentFlow<'a> {
     }
 
     /// Searches routes for `pairs`, with `chunks` chunks per block. The search stops when the time
-    /// reaches `least`, a known lower bound, or after about `max_work` steps over links. `None` if
-    /// no route joins some pair.
+    /// reaches `least`, a known lower bound, or after about `max_work` link visits. `None` if
+    /// some pair has no route.
     pub fn routes(
         &self,
         pairs: &[Pair],
@@ -314,7 +317,8 @@ impl<'a> ConcurrentFlow<'a> {
         Some(packing.best())
     }
 
-    /// Returns the load over rate of each link under `routes`, relative to the greatest.
+    /// Returns the use of each link under `routes`, indexed by link: its load over its rate,
+    /// divided by the greatest such quotient of all links.
     pub fn uses(&self, routes: &ChunkRoutes) -> Vec<f64> {
         let times = routes.loads.iter().zip(&self.rates);
         let times = times.map(|(&load, &rate)| BlockTime {

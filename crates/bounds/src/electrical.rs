@@ -16,7 +16,7 @@
 //! | `concurrent_flow` | all_to_all: load of all pairs on all links | E10 | `concurrent` |
 //!
 //! There is no bound if a cable of a rank gives each flow the whole rate of the cable, or if the
-//! network does not know where its links lead.
+//! network does not know the ends of its links.
 //!
 //! **Placement of ranks.** By default, rank r of the collective is rank r of the network. Only the
 //! root makes a bound depend on the placement. With another placement, [`best`] needs the
@@ -49,11 +49,10 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 pub use optimum::optimum;
 pub use ratio::{Optimum, Ratio};
 
-/// Maximum number of steps over links in the search for the tightest cut if a planner needs the
-/// bound, as one of several bounds.
+/// Maximum number of link visits in the search for the tightest cut if a planner needs the bounds.
 const MAX_SEARCH_STEPS: u64 = 1 << 24;
 
-/// Maximum number of steps over links in the search for the tightest cut for a user.
+/// Maximum number of link visits in the search for the tightest cut if a user asks for the bounds.
 pub const MAX_THOROUGH_STEPS: u64 = 1 << 28;
 
 /// Lower bound on the time with the witness that proves it.
@@ -74,7 +73,7 @@ pub struct Witness {
     /// Number of parts that these ranks form. If it exceeds 1, the bound adds the data that all
     /// parts need, and the links of all parts. 0 for lengths.
     pub parts: u32,
-    /// Numbers of the links that lead into the cut, or out of it. For lengths: numbers of the links
+    /// Indices of the links that lead into the cut, or out of it. For lengths: indices of the links
     /// with a positive length.
     pub links: Vec<u32>,
     /// Length of each link, in the order of `links`; empty for a cut.
@@ -82,8 +81,9 @@ pub struct Witness {
 }
 
 /// Returns the greatest lower bound on the time of any plan. Of equal bounds, returns the first,
-/// which has the weakest assumption. `None` if flows do not share a cable of a rank, or if the
-/// network does not know where its links lead. Fails if a time exceeds 64 bits of picoseconds.
+/// which has the weakest assumption. `None` if a cable of a rank gives every flow its whole rate,
+/// or if the network does not know the ends of its links. Fails if a time exceeds 64 bits of
+/// picoseconds.
 pub fn best(
     network: &dyn Network,
     collective: &Collective,
@@ -104,10 +104,10 @@ pub fn greatest(bounds: Vec<WitnessedBound>) -> Option<TimeBound> {
 }
 
 /// Returns all lower bounds on the time of any plan, bounds with weaker assumptions first. The list
-/// is empty if flows do not share a cable of a rank, or if the network does not know where its
-/// links lead. Each search ends after `max_steps` steps over links: the search for the tightest cut
-/// then returns the best cut so far, and the search for the tightest partition returns no bound.
-/// Fails if a time exceeds 64 bits of picoseconds.
+/// is empty if a cable of a rank gives every flow its whole rate, or if the network does not know
+/// the ends of its links. Each search ends after `max_steps` link visits: the search for the
+/// tightest cut then returns the best cut so far, and the search for the tightest partition returns
+/// no bound. Fails if a time exceeds 64 bits of picoseconds.
 pub fn bounds(
     network: &dyn Network,
     collective: &Collective,
@@ -245,7 +245,8 @@ pub fn collective_as_placed(
     collective.with_root(*place).ok()
 }
 
-/// Returns the rate in bit/s at which all ranks together send and receive, and the limiting links.
+/// Returns the rate, in bit/s, at which all ranks together can send and receive at the same time,
+/// and the links that limit this rate.
 fn exchange_rate(ranks: &[CutPart]) -> (u128, Side) {
     let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();
     let [inwards, outwards, both] = Side::all(None);
@@ -260,11 +261,11 @@ fn exchange_rate(ranks: &[CutPart]) -> (u128, Side) {
         .unwrap_or((0, both))
 }
 
-/// Links that limit the bound `rounds`; the first value is true if the root's links do not count.
+/// Links that limit the bound `rounds`: (true if the root's links are excluded, side of the links).
 type Bottleneck = (bool, Side);
 
-/// Returns the bound `rounds` (theorem E5), and the links that limit it, unless latencies alone
-/// give the bound. `latency` is the least latency of any message.
+/// Returns the bound `rounds` (theorem E5), and the links that limit this bound. The links are
+/// `None` if latencies alone give the bound. `latency` is the least latency of any message.
 fn rounds(
     ranks: &[CutPart],
     collective: &Collective,
@@ -291,7 +292,7 @@ fn rounds(
         }
         _ => return Ok((Time::ZERO, None)),
     };
-    let time = one_or_two(root_rate, total_rate.min(others), bytes, latency)?;
+    let time = one_or_two_rounds(root_rate, total_rate.min(others), bytes, latency)?;
     let bottleneck = match others <= total_rate {
         true => (true, others_side),
         false => (false, side),
@@ -302,10 +303,10 @@ fn rounds(
     ))
 }
 
-/// Returns the least time in which `bytes` bytes can reach other ranks than the root. Until two
+/// Returns the least time in which `bytes` bytes can reach ranks other than the root. Until two
 /// latencies have passed, only bytes from the root arrive, at the rate `root_rate`. From then on,
 /// bytes arrive at the rate `others_rate`. Rates are in bit/s.
-fn one_or_two(
+fn one_or_two_rounds(
     root_rate: u128,
     others_rate: u128,
     bytes: u128,

@@ -19,7 +19,7 @@ pub struct CircuitProblem<'a> {
     pub size: Bytes,
     /// Rule by which the policy charges reconfigurations.
     pub charge: circuits::ReconfigurationCharge,
-    /// Lifetime of the lightpaths of a group of slots.
+    /// Lifetime of lightpaths under the policy `setup_teardown`.
     pub paths: Paths,
 }
 

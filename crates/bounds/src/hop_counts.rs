@@ -74,9 +74,19 @@ impl Power {
         }
     }
 
-    /// Returns the coefficient of x^`degree`, by a recurrence that follows from (1 - x) (1 -
-    /// x^(k+1)) P' = a (1 - (k + 1) x^k + k x^(k+1)) P: m c_m = (m - 1 + a) c_(m-1) + (m - 1 - k -
-    /// a (k + 1)) c_(m-1-k) + (a k - m + k + 2) c_(m-2-k).
+    /// Returns the coefficient of x^`degree`. Let P be the polynomial, P' its derivative, and c_m
+    /// the coefficient of x^m. The equation
+    ///
+    /// ```text
+    /// (1 - x) (1 - x^(k+1)) P' = a (1 - (k + 1) x^k + k x^(k+1)) P
+    /// ```
+    ///
+    /// gives the recurrence
+    ///
+    /// ```text
+    /// m c_m = (m - 1 + a) c_(m-1) + (m - 1 - k - a (k + 1)) c_(m-1-k)
+    ///       + (a k - m + k + 2) c_(m-2-k)
+    /// ```
     ///
     /// Callers stop at the first coefficient that exceeds the number of ranks, so that no product
     /// exceeds 128 bits.

@@ -68,8 +68,8 @@ impl TimeBound {
 }
 
 impl From<circuits::ReconfigurationCharge> for ReconfigurationCost {
-    /// Returns the least cost of the rule `charge` of a policy. `Groups` maps to `Never`, because
-    /// `lightpath_grid::Setups` has the costs of groups.
+    /// Returns the minimum cost of reconfigurations under the rule `charge`. `Groups` maps to
+    /// `Never`, because `lightpath_grid::Setups` has the costs of groups.
     fn from(charge: circuits::ReconfigurationCharge) -> ReconfigurationCost {
         match charge {
             circuits::ReconfigurationCharge::EverySlot
@@ -100,13 +100,13 @@ pub(crate) fn transmission_time(bytes: u128, rate: u128) -> Result<Time, UnitErr
     quotient(bits_ps(bytes)?, rate)
 }
 
-/// Returns 8e12 times `bytes`, which is the number of bits times the picoseconds of a second.
+/// Returns 8e12 times `bytes`: the number of bits times the number of picoseconds per second.
 pub(crate) fn bits_ps(bytes: u128) -> Result<u128, UnitError> {
     bytes.checked_mul(8_000_000_000_000).ok_or_else(too_long)
 }
 
-/// Returns `bit_ps` / `rate` as a time in picoseconds, or 0 if `rate` is 0. `bit_ps` is a number of
-/// bits times the picoseconds of a second, and `rate` is in bit/s.
+/// Returns `bit_ps` / `rate` as a time, or 0 if `rate` is 0. `bit_ps` is a number of bits times the
+/// number of picoseconds per second, and `rate` is in bit/s.
 pub(crate) fn quotient(bit_ps: u128, rate: u128) -> Result<Time, UnitError> {
     let ps = bit_ps.checked_div(rate).unwrap_or(0);
     u64::try_from(ps).map(Time::from_ps).map_err(|_| too_long())
@@ -163,12 +163,9 @@ impl VectorInSlots {
         Time::from_ps((self.sending.ps() as f64 * factor * (1.0 - 1e-9)) as u64)
     }
 
-    /// Returns the minimum time over all numbers of slots S. In S slots the transmissions take at
-    /// least `factor(S)` times the time of the vector (`None` if S slots are too few), and at least
-    /// `at_least` in any number of slots.
-    ///
-    /// # Errors
-    /// A time beyond 64 bits.
+    /// Returns the minimum time over all numbers of slots S >= `fewest`. With S slots, the
+    /// transmissions take at least `factor(S)` times `sending`; `factor(S)` is `None` if S slots
+    /// are too few. With any number of slots, the transmissions take at least the time `at_least`.
     pub(crate) fn least(
         &self,
         at_least: Time,
@@ -231,8 +228,8 @@ pub(crate) fn max_with_slot_bounds(
 /// Number of slot counts that [`least_over_slots`] examines one by one; others share one bound.
 const MAX_SLOT_COUNTS: u64 = 1 << 12;
 
-/// Returns a number of bytes that must enter a set of `inside` ranks, or must leave the set, by the
-/// table of theorem G1. `has_root` says whether the set contains the root.
+/// Returns a number of bytes that must cross the border of a set of `inside` ranks in the same
+/// direction, by the table of theorem G1. `has_root` is true if the set contains the root.
 pub(crate) fn crossing_bytes(
     collective: &Collective,
     size: Bytes,

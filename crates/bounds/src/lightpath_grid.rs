@@ -4,7 +4,8 @@
 //! the time of its longest message; a lightpath carries one message per direction at rate B.
 //! Setting up a lightpath takes E, and tearing it down takes R, for both directions together. A
 //! rank has at most k lightpaths at a time, and several of them may lead to the same rank. A rank
-//! forwards only data that arrived in an earlier slot.
+//! forwards only data that arrived in an earlier slot. m is the number of bytes that a rank must
+//! send, or must receive.
 //!
 //! - **rounds** (theorem L1). A *phase* is the time between two instants at which lightpaths are
 //!   set up. In a phase of s slots, data of one rank reach at most n(s) ranks (Moore's bound,
@@ -21,7 +22,7 @@
 //!   | free | 0; phases of one slot |
 //!
 //! - **per_port** (theorem L2). T >= E + max(a + (S - 1) (a + \[k = 1\] (R + E)), a + m / (k B)),
-//!   where S is the least number with (1 + k)^S >= N.
+//!   where S is the least number with (1 + k)^S >= N. \[k = 1\] is 1 if k = 1, and 0 otherwise.
 //! - **hops** (theorem L3). In an all_to_all, m counts every hop of the blocks
 //!   ([`crate::hop_counts`]).
 //! - **both_halves**, **pieces** (theorem L3). With few slots, an all_reduce sends more bytes
@@ -175,8 +176,9 @@ impl Problem<'_> {
         Ok(least.unwrap_or(Time::ZERO))
     }
 
-    /// Returns the minimum time of a vector by `bound`, which counts slots. `sending` is the time
-    /// to send the vector over all ports of a rank.
+    /// Returns the minimum time of a vector, over all numbers of phases. `bound` gives the minimum
+    /// time for given costs of slots. `sending` is the time to send the vector over all ports of a
+    /// rank.
     fn over_slots(&self, sending: Time, bound: VectorBound) -> Result<Option<Time>, UnitError> {
         let (ranks, ports, latency) = (self.ranks, self.ports, self.grid.latency);
         let most = growth(ranks, ports);

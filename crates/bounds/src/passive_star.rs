@@ -15,9 +15,9 @@
 //!   one rank; ceil(N / L) slots if all ranks have data to send. Both bounds hold for any number of
 //!   chunks per light.
 //! - **bandwidth**. The amounts of `lights` in bytes, divided by h, s, L or K times the rate of a
-//!   wavelength, plus one latency, plus one tuning if the policy charges any. **rounds**: the
-//!   bytes, plus the slots of `growth` or `senders`, each with its latency, and with its tuning if
-//!   every slot is charged.
+//!   wavelength, plus one latency, plus one tuning if the policy charges any. **rounds**: the time
+//!   of the bytes, plus the slots of `growth` or `senders`. Each of these slots takes a latency,
+//!   and a tuning if every slot is charged.
 
 use crate::{Bound, ReconfigurationCost, TimeBound, growth, transmission_time};
 use opticoll_base::units::{Bytes, Time, UnitError};
@@ -55,9 +55,9 @@ impl Capacities {
         }
     }
 
-    /// Returns pairs of numbers: an amount that the star must transmit, and the number of lights
-    /// per slot that share this amount. `unit` is the amount of a block, of a pair of ranks or of
-    /// the vector, in chunks or bytes.
+    /// Returns pairs (amount that the star must transmit, number of lights per slot that share this
+    /// amount). `unit` is the amount of a block, of a pair of ranks or of the vector, in chunks or
+    /// bytes.
     fn demands(&self, kind: CollectiveKind, unit: u128) -> Vec<(u128, u128)> {
         let others = self.ranks - 1;
         match kind {

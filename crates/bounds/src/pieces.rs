@@ -8,9 +8,9 @@
 //! **Waiting** (theorem A5). Let f(h) = min(1, (q^(h + 1) - 1) / (N - 1)), and let F(i) be the sum
 //! of 1 - f(h) over h = 0, ..., G - 1 - i. Then T >= m (1 + F(i) / (S - i)) for i = 1, ..., G - 1.
 //!
-//! **Prices** (theorem A6). Choose prices p_s, r_s >= 0 with c_s p_s + r_s <= 1, where
-//! c_s = min(N - 1, q^(s - 1)). Then T >= m min over j <= S - G + 1 of (r_j + V_j). V_j is W_j(1)
-//! of the recursion
+//! **Prices** (theorem A6). Let c_s = min(N - 1, q^(s - 1)). Choose prices p_s, r_s >= 0 with
+//! c_s p_s + r_s <= 1. Then T >= m min over j <= S - G + 1 of (r_j + V_j). The sum r_j + V_j is the
+//! *payment* of a byte that leaves the root in slot j. V_j is W_j(1) of the recursion
 //!
 //! W_s(N / q^i) = min(W_(s+1)(N / q^i), p_s k N / q^i + W_(s+1)(N / q^(i-1))), W_s(N) = 0.
 //!
@@ -22,7 +22,8 @@
 use super::VectorInSlots;
 use opticoll_base::units::{Time, UnitError};
 
-/// Returns the minimum time of a broadcast or reduce of `vector`, over all numbers of slots.
+/// Returns a lower bound on the time of a broadcast or reduce of `vector`: the minimum over all
+/// numbers of slots. `None` if no number of slots is possible.
 pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
     vector.least(vector.sending, |slots| {
         least(vector.ranks, vector.ports, slots)
@@ -69,7 +70,8 @@ struct Prices {
     ports: f64,
     /// Maximum number of ranks that can send to a new rank in each slot (c_s), indexed by slot.
     senders: Vec<f64>,
-    /// Weight of the last but one of `shares` in the interpolation between the last two.
+    /// Weight of the last but one entry of `shares` in the interpolation between the last two
+    /// entries.
     upper: f64,
 }
 
@@ -104,7 +106,7 @@ impl Prices {
         greatest
     }
 
-    /// Returns whether prices exist at which every byte pays at least `wanted`.
+    /// Returns whether prices exist at which the payment of every byte is at least `wanted`.
     fn has_prices(&self, wanted: f64) -> bool {
         let growth = self.shares.len() - 1;
         let mut missing = vec![f64::INFINITY; growth + 1];
@@ -133,7 +135,8 @@ impl Prices {
         }
     }
 
-    /// Returns the greatest price of this slot at which a byte that leaves the root pays `wanted`.
+    /// Returns the greatest price of a slot at which the payment of a byte that leaves the root in
+    /// this slot is at least `wanted`. `None` if there is no such price.
     fn price(&self, missing: &[f64], senders: f64, wanted: f64) -> Option<f64> {
         let growth = self.shares.len() - 1;
         let paid = |price: f64| {

@@ -25,8 +25,8 @@ pub mod spanning;
 use flow::{Flow, UNLIMITED};
 use opticoll_base::units::gcd;
 
-/// Link from one vertex to another: (from, to, rate in bit/s). The rate is `None` if flows do not
-/// share the link, so that each flow has the whole rate.
+/// Link from one vertex to another: (from, to, rate in bit/s). The rate is `None` if the link gives
+/// every flow the whole rate.
 pub type RatedLink = (u32, u32, Option<u64>);
 
 /// Tightest cut of a collective: the set of vertices whose incoming links need the longest time.
@@ -38,7 +38,7 @@ pub struct TightestCut {
     pub rate: u128,
     /// Vertices of the cut, in ascending order.
     pub vertices: Vec<u32>,
-    /// True if no cut is tighter; false if the search reached its limit of steps.
+    /// True if no cut is tighter; false if the search reached its limit of link visits.
     pub is_tightest: bool,
 }
 
@@ -60,7 +60,7 @@ pub enum Cuts {
 }
 
 /// Returns the tightest of the cuts `cuts`; its rate is 0 if no link leads into it. Vertices below
-/// `ranks` are ranks, all other vertices are switches. After about `max_steps` steps over links,
+/// `ranks` are ranks, all other vertices are switches. After about `max_steps` link visits,
 /// the search returns the tightest cut so far. `None` for a single rank, or if a link of unlimited
 /// rate crosses every cut.
 pub fn tightest(

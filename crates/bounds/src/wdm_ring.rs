@@ -340,7 +340,8 @@ fn farthest(ring: &WdmRing, collective: &Collective) -> u64 {
     links.unwrap_or(0).into()
 }
 
-/// Returns the bound `first_slot` (theorem R4), by the deliveries possible in the first slot.
+/// Returns the bound `first_slot` (theorem R4), which counts the deliveries that are possible in
+/// the first slot.
 fn first_slot(ranks: u64, channels: u64, intake: u64) -> u64 {
     let cost = |q: u64| q * (q + 1) / 2;
     let evenly = (1..=channels).take_while(|q| cost(*q) <= channels).count() as u64;

@@ -13,10 +13,11 @@
 //!   transceivers. These are the transceivers of a rank, of a row or of a column. In an all_reduce
 //!   or an all_to_all, they are also the transceivers of all ranks.
 //! - **rounds** (theorem G2). T >= c + P(N), where P(N) is the least time after which N ranks can
-//!   be informed. A rank informs g others a time L after it was informed itself, and g more after
-//!   every further time c. In a broadcast or scatter, a rank has no circuits before it is informed,
-//!   so that it informs the first g others only after c + L. If P'(N) is the least time with this
-//!   rule, T >= P'(N) + m / (g B), because the last informed rank then receives its m bytes.
+//!   be informed. A rank informs g others when a time L has passed since it was informed itself. It
+//!   informs g more after every further time c. In a broadcast or scatter, a rank has no circuits
+//!   before it is informed, so that it informs the first g others only after c + L. If P'(N) is the
+//!   least time with this rule, T >= P'(N) + m / (g B), because the last informed rank then
+//!   receives its m bytes.
 //! - **Slot by slot** (theorem G3). If every slot is charged, or no slot is charged, the G slots of
 //!   `growth` take G (c + L), or G L, plus the greatest m / (w B). Three bounds count more bytes
 //!   for plans with few slots: **pieces** of a broadcast or reduce (`crate::pieces`),
@@ -111,7 +112,8 @@ pub fn best(
 }
 
 /// Returns the bound `rounds`: the time to inform all ranks. For a broadcast or a scatter, adds the
-/// time of the bytes of the last rank. `setup_time` is the time to set up a circuit.
+/// time in which the last informed rank receives its bytes. `setup_time` is the time to set up a
+/// circuit.
 fn rounds(
     grid: &WssGrid,
     collective: &Collective,
@@ -135,8 +137,8 @@ fn rounds(
     }
 }
 
-/// Returns the time after which `ranks` ranks can be informed. A rank informs `max_usable` other
-/// ranks after the time `first` since it was informed, and `max_usable` more after every further
+/// Returns the time after which `ranks` ranks can be informed. An informed rank informs
+/// `max_usable` other ranks after the time `first`, and `max_usable` further ranks after each later
 /// time `next`.
 fn informing_time(ranks: u64, max_usable: u64, first: Time, next: Time) -> Result<Time, UnitError> {
     if next == Time::ZERO {
@@ -159,13 +161,13 @@ fn informing_time(ranks: u64, max_usable: u64, first: Time, next: Time) -> Resul
 }
 
 struct UsableTransceivers {
-    /// Rates in bit/s of the row transceiver and the column transceiver of each rank, indexed by
-    /// rank; 0 if the transceiver is not usable.
+    /// Rates of each rank in bit/s, indexed by rank: [rate of the row transceiver, rate of the
+    /// column transceiver]. 0 if the transceiver is not usable.
     rates: Vec<[u128; 2]>,
     /// Number of ordered pairs of ranks with working transceivers on a common switch.
     direct: u128,
-    /// Number of ranks for each pair of (other ranks on the row switch, other ranks on the column
-    /// switch), counting only working transceivers.
+    /// Number of ranks, keyed by [number of other ranks on the row switch, number of other ranks on
+    /// the column switch]. The numbers count only working transceivers.
     partners: BTreeMap<[u128; 2], u128>,
 }
 
@@ -234,8 +236,8 @@ impl UsableTransceivers {
         usable.map(|own| own.count() as u64).max().unwrap_or(0)
     }
 
-    /// Returns the greatest time of bytes over the transceivers that they must cross, and the name
-    /// of this bound: `bandwidth` or `cut`.
+    /// Returns the greatest of the times that bytes need at the transceivers that they must cross.
+    /// Also returns the name of this bound: `bandwidth` or `cut`.
     fn sending(
         &self,
         grid: &WssGrid,
@@ -303,8 +305,8 @@ impl UsableTransceivers {
 }
 
 /// Returns the least total number of hops of a rank's blocks to `others` other ranks in `slots`
-/// slots. `on_switches` has the numbers of these ranks on the row switch and on the column switch
-/// of the rank.
+/// slots. `on_switches` is [number of these ranks on the row switch, number of these ranks on the
+/// column switch].
 fn fewest_hops(others: u128, on_switches: [u128; 2], slots: u64) -> u128 {
     // C(S, h) is the number of ways to choose different slots for h hops.
     let routes = |hops: u64| match hops > slots {

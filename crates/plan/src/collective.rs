@@ -165,7 +165,7 @@ impl FromStr for CollectiveKind {
     }
 }
 
-/// Maximum number of chunks, because numbers of chunks have 32 bits.
+/// Maximum number of chunks, because the index of a chunk has 32 bits.
 const MAX_CHUNKS: u128 = u32::MAX as u128;
 
 /// Ranks that have (or contribute to) a chunk before a collective, or must have it afterwards.
@@ -448,7 +448,7 @@ impl Collective {
     }
 
     /// Returns [`Collective::max_range_bytes`] for a collective with a demand, by examining each
-    /// range. Ranges that would go over the last chunk end there.
+    /// range. A range that would continue beyond the last chunk ends at the last chunk.
     fn max_demanded_bytes(
         &self,
         size: Bytes,
@@ -466,7 +466,7 @@ impl Collective {
         Ok(greatest)
     }
 
-    /// Returns the size of the data that move in a collective of size `size`: 0 in a barrier.
+    /// Returns `size`, or 0 in a barrier, which moves no data.
     pub fn payload(&self, size: Bytes) -> Bytes {
         match self.kind {
             CollectiveKind::Barrier => Bytes::new(0),
@@ -474,7 +474,8 @@ impl Collective {
         }
     }
 
-    /// Returns the number of chunks into which the bytes counted by the size are divided.
+    /// Returns the number of chunks that share the bytes of the size (see
+    /// [`CollectiveKind::size_convention`]).
     pub fn parts(&self) -> u64 {
         let pieces = u64::from(self.pieces);
         match self.kind {

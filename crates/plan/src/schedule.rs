@@ -46,7 +46,7 @@ use opticoll_base::{interrupt, memory};
 pub use columns::StepColumns;
 use columns::Stored;
 
-/// Effect of a chunk on the chunk with the same number at the destination.
+/// Effect of a chunk on the chunk with the same index at the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Action {
@@ -59,7 +59,7 @@ pub enum Action {
 /// Transmission of the chunks `chunk .. chunk + count` from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transfer {
-    /// Number of the first chunk.
+    /// Index of the first chunk.
     pub chunk: u32,
     /// Number of chunks, at least 1.
     pub count: u32,
@@ -127,7 +127,7 @@ pub struct Claims {
     pub neighbours_only: bool,
     /// Number of steps of the schedule. Checked by the verifier.
     pub schedule_steps: Option<u32>,
-    /// Number of chunks that the rank that sends most chunks sends. Checked by the verifier.
+    /// Greatest number of chunks that a rank sends. Checked by the verifier.
     pub chunks_sent_per_rank: Option<u64>,
 }
 
@@ -147,7 +147,7 @@ pub struct Schedule {
     /// Place of the stored transfers of each step, indexed by step. Empty as long as no step
     /// repeats another, because each transfer is then stored at its own index.
     places: Vec<StoredStep>,
-    /// Last steps that are stored in full, which the next step may repeat.
+    /// Indices of the latest steps that are stored in full. The next step may repeat one of them.
     patterns: Vec<usize>,
     /// Number of transfers that are not stored, because their step repeats another.
     repeated: usize,
@@ -429,9 +429,9 @@ impl Schedule {
         }
     }
 
-    /// Returns a schedule for equal blocks, adapted to the demand of `collective`: each transfer
-    /// carries the chunks that its blocks have under the demand. Omits transfers and steps without
-    /// chunks.
+    /// Adapts this schedule, which has equal blocks, to the demand of `collective`. Each transfer
+    /// of the result carries the chunks that its blocks have under the demand. Omits transfers and
+    /// steps without chunks.
     pub fn with_demand_of(&self, collective: Collective) -> Schedule {
         let mut demanded = Schedule::new(collective);
         for step in 0..self.steps() {

@@ -5,9 +5,10 @@
 //! reconfiguration time, alpha is the start-up time of a message, and delta is the latency of a
 //! circuit.
 //!
-//! **Any plan.** In the bound `configurations` ([`super`]), k + 1 replaces n, and the largest blocks make
-//! the fewest hops. A rank may send all its data to one other rank that relays them, so that the
-//! number of its partners does not bound the number of its configurations.
+//! **Any plan.** In the bound `configurations` ([`super`]), k + 1 replaces n. The bound assumes
+//! that the largest blocks make the fewest hops. A rank may send all its data to one other rank
+//! that relays them, so that the number of its partners does not bound the number of its
+//! configurations.
 //!
 //! **Plans without relays.** Each pair of a line has a circuit of its own. If ports, or planes,
 //! change one by one, T >= alpha + delta + (m / B + (k - c) R) / d. c is d if the first
@@ -28,8 +29,8 @@ pub(super) const NOTHING: TimeBound = TimeBound {
     assumption: "no rank sends anything to another",
 };
 
-/// Bytes of each pair, in falling order, by sender and by receiver. The pairs of one sender, or of
-/// one receiver, are a line of the demand.
+/// Lines of a demand: of each sender, and of each receiver. A line has the bytes of all pairs of
+/// its sender or receiver, in falling order.
 pub struct DemandLines {
     lines: [Vec<Vec<u128>>; 2],
 }
@@ -76,8 +77,8 @@ impl DemandLines {
         self.lines.iter().flat_map(|lines| (0..).zip(lines))
     }
 
-    /// Returns the least sum of bytes times hops over all blocks, if at most `routes(h)` ranks are
-    /// h hops away from a rank.
+    /// Returns the least sum, over all blocks, of bytes times hops. At most `routes(h)` ranks are h
+    /// hops away from a rank.
     pub fn hops(&self, routes: impl Fn(u64) -> u128) -> u128 {
         let together = |lines: &Vec<Vec<u128>>| -> u128 {
             lines.iter().map(|line| line_hops(line, &routes)).sum()
@@ -149,7 +150,7 @@ fn line_time(
         .plus(sending)
 }
 
-/// Returns the least sum of bytes times hops over the blocks of one rank. `line` has the bytes of
+/// Returns the least sum, over the blocks of one rank, of bytes times hops. `line` has the bytes of
 /// the blocks in falling order, and at most `routes(h)` ranks are h hops away.
 fn line_hops(line: &[u128], routes: impl Fn(u64) -> u128) -> u128 {
     let (mut remaining, mut total, mut hops) = (line, 0, 0);

@@ -4,7 +4,7 @@ use super::search::Search;
 use super::{BlockTime, ChunkRoutes, ConcurrentFlow, Pair};
 use opticoll_base::interrupt;
 
-/// Step between the tiny numbers that break ties between routes of equal cost.
+/// Difference between the tiny numbers that break ties between routes of equal cost.
 const TIE_STEP: f64 = 1e-9 / (1u64 << 24) as f64;
 
 /// Returns `number` to the power of 2^squarings.
@@ -18,13 +18,13 @@ pub(super) struct Packing<'a> {
     chunks: u32,
     squarings: u32,
     tie_seed: u64,
-    /// Load over rate of a chunk on each link, relative to the bound; indexed by link.
+    /// Time of a chunk on each link, divided by the lower bound on the time; indexed by link.
     shares: Vec<f64>,
     loads: Vec<u64>,
     /// Increase of the potential if a link carries one more chunk, indexed by link.
     costs: Vec<f64>,
     pub(super) routes: Vec<Box<[u32]>>,
-    /// Routes with the least time at the end of a pass so far.
+    /// Routes of the pass with the least time so far.
     best_so_far: Option<ChunkRoutes>,
 }
 
@@ -63,7 +63,8 @@ impl<'a> Packing<'a> {
         Some(packing)
     }
 
-    /// Assigns to every chunk the route of the network, or else a shortest route.
+    /// Assigns to all chunks of a pair the route of the network. If the network has no route for
+    /// the pair, assigns a shortest route. `None` if some pair has no route.
     fn follow_routes(&mut self) -> Option<()> {
         let mut search = Search::new(self.flow.away.len());
         let mut route = Vec::new();
@@ -144,11 +145,11 @@ impl<'a> Packing<'a> {
         self.costs[link] = more - power(load * share, self.squarings) + 1e-12;
     }
 
-    /// Adds `chunk`, which is 1 or -1, to the load of each of `links`.
-    fn add(&mut self, links: &[u32], chunk: i64) {
+    /// Adds `change`, which is 1 or -1, to the load of each of `links`.
+    fn add(&mut self, links: &[u32], change: i64) {
         for &link in links {
             let load = &mut self.loads[link as usize];
-            *load = load.saturating_add_signed(chunk);
+            *load = load.saturating_add_signed(change);
             self.update_cost(link as usize);
         }
     }
@@ -170,9 +171,9 @@ impl<'a> Packing<'a> {
     }
 
     /// Examines each chunk that crosses a full link, and moves the chunk to the cheapest route. A
-    /// link is full if its load over rate is at least the share `full` of the greatest. Each search
-    /// of shortest routes serves up to `batch` chunks of a source. Returns the number of chunks
-    /// that moved.
+    /// link is full if its load over rate is at least `full` times the greatest load over rate.
+    /// Each search of shortest routes serves up to `batch` chunks of a source. The pass ends early
+    /// after about `max_work` link visits in total. Returns the number of chunks that moved.
     pub(super) fn pass(
         &mut self,
         search: &mut Search,
@@ -246,8 +247,8 @@ impl<'a> Packing<'a> {
     }
 
     /// Returns the cost of one more chunk on `link`, with a tiny relative change that differs from
-    /// search to search. Of several routes of equal cost, each search therefore chooses another
-    /// one. The excess of a full link thus moves on until it meets a link with room.
+    /// search to search. If several routes have the same cost, different searches therefore choose
+    /// different routes. The excess of a full link thus moves on until it meets a link with room.
     fn cost(&self, link: u32) -> f64 {
         let mixed = self.tie_seed ^ (u64::from(link) + 1).wrapping_mul(0xD134_2543_DE82_EF95);
         let part = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;

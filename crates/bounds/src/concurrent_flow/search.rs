@@ -6,14 +6,17 @@ use std::collections::BinaryHeap;
 use super::{ConcurrentFlow, Pair};
 
 pub(super) struct Search {
-    /// Last round in which each vertex was reached. `distances` and `before` (last link of the
-    /// route, and the vertex at its start) are valid for vertices reached in the present round.
+    /// Value of `round` at the last search that reached each vertex, indexed by vertex. `distances`
+    /// and `before` of a vertex are valid if this value is the present `round`.
     reached: Vec<u32>,
     distances: Vec<f64>,
+    /// Last link of the shortest route to each vertex, and the vertex before this link; indexed by
+    /// vertex.
     before: Vec<(u32, u32)>,
+    /// Number of searches so far.
     round: u32,
-    /// Priority queue of the vertices to visit, keyed by the bits of their distance. Distances are
-    /// not negative, so that their bits have the same order as the distances.
+    /// Priority queue of the vertices to visit: (bits of the distance, vertex). Distances are not
+    /// negative, so that their bits have the same order as the distances.
     open: BinaryHeap<Reverse<(u64, u32)>>,
     pub(super) work: u64,
 }

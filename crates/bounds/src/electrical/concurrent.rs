@@ -16,13 +16,14 @@ use opticoll_base::units::{Bytes, UnitError};
 use opticoll_fabric::network::Network;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Maximum number of ranks times links. Larger networks have no bound.
+/// Maximum product of the number of ranks and the number of links. Larger networks have no bound.
 const MAX_SIZE: usize = 1 << 24;
 
-/// Maximum number of steps over links in the search for good routes, which show the bottleneck.
+/// Maximum number of link visits in the search for good routes, which show the bottleneck.
 const MAX_SEARCH_STEPS: u64 = 50_000_000;
 
-/// Numbers of chunks per block for which routes are searched, until their time equals the bound.
+/// Numbers of chunks per block that the search for routes tries one after the other, until the time
+/// of the routes equals the bound.
 const CHUNKS: [u32; 4] = [1, 2, 3, 4];
 
 /// Relative difference up to which a floating-point time counts as equal to an exact time.
@@ -67,7 +68,7 @@ fn cut_bound(
 }
 
 /// Searches lengths and routes until the lower and the upper bound are equal, or until all of
-/// [`CHUNKS`] are tried. `None` if no route joins some pair, or if a number exceeds 128 bits.
+/// [`CHUNKS`] are tried. `None` if some pair has no route, or if a number exceeds 128 bits.
 fn search(
     flow: &ConcurrentFlow<'_>,
     pairs: &[Pair],
@@ -176,8 +177,8 @@ pub(super) fn optimum(network: &dyn Network, collective: &Collective) -> Option<
     })
 }
 
-/// Returns the time per byte of size that `lengths`, indexed by link, prove for one block of every
-/// pair. `None` if the lengths prove nothing.
+/// Returns the lower bound on the time that `lengths` prove, divided by the size of `collective`.
+/// `lengths` is indexed by link. `None` if the lengths prove nothing.
 pub fn time_from_lengths(
     network: &dyn Network,
     collective: &Collective,

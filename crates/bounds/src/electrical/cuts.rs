@@ -2,12 +2,14 @@
 //! into the part (theorem E2). In an all_reduce, most of the data are added up before they cross
 //! and distributed afterwards (theorem E3).
 //!
-//! Any set of ranks and switches gives a bound. The search tries two kinds of partitions. The first
-//! divides the ranks into blocks of b consecutive ranks; b is 1, another divisor of N, or a power
-//! of two. The second consists of the first halves of all such blocks, and of the second halves,
-//! for each even divisor b of N. A switch belongs to the part of its nearest ranks, and to no part
-//! if its nearest ranks are of several parts. Thus the parts are the leaves and subtrees of a fat
-//! tree, the groups of a dragonfly, the slabs and halves of a torus, or a rank with its router.
+//! Any set of ranks and switches gives a bound. The search tries two kinds of partitions. A
+//! partition of the first kind has blocks of b consecutive ranks as its parts; b is any divisor of
+//! N or any power of two. A partition of the second kind has two parts, for an even divisor b of N.
+//! It divides the ranks into blocks of b ranks: the first halves of all blocks are one part, and
+//! the second halves are the other part. A switch belongs to the part of its nearest ranks, and to
+//! no part if its nearest ranks are of several parts. Thus the parts are the leaves and subtrees of
+//! a fat tree, the groups of a dragonfly, the slabs and halves of a torus, or a rank with its
+//! router.
 
 use std::borrow::Cow;
 
@@ -19,7 +21,7 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Maximum number of steps over links for all cuts together.
+/// Maximum number of link visits for all cuts together.
 const MAX_STEPS: usize = 1 << 23;
 
 /// Distance of a switch that the search has not reached.
@@ -135,8 +137,8 @@ fn partitions(ranks: u32) -> impl Iterator<Item = Vec<u32>> {
     blocks.chain(halves)
 }
 
-/// Returns the part of each vertex, given the part of each rank. Visits vertices breadth first; all
-/// vertices at the same distance are visited together.
+/// Returns the part of each vertex, indexed by vertex, given the part of each rank. Visits vertices
+/// breadth first; all vertices at the same distance are visited together.
 fn labels(links: &Links, mut parts: Vec<u32>) -> Vec<u32> {
     let mut distances = vec![0; parts.len()];
     distances.resize(links.vertices(), UNREACHED);
@@ -171,7 +173,7 @@ pub(super) struct CutPart {
     pub(super) root: bool,
     pub(super) inwards: Windows,
     pub(super) outwards: Windows,
-    /// Links in either direction, each counted once; empty if no link is half-duplex.
+    /// Links into or out of the part, each counted once; empty if no link is half-duplex.
     pub(super) both: Windows,
 }
 
@@ -354,7 +356,8 @@ pub(super) fn partition_time(
 
 /// Returns the greatest ratio of the parts of a partition, and its side. The ratio is the number of
 /// bytes that must cross for each byte of size, over the rate of the links. `Some(None)` if no
-/// bytes must cross or flows do not share the links; `None` if a number exceeds 128 bits.
+/// bytes must cross, or if the links give every flow their whole rate; `None` if a number exceeds
+/// 128 bits.
 pub(super) fn partition_ratio(
     parts: &[CutPart],
     collective: &Collective,

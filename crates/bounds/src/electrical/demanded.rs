@@ -9,7 +9,7 @@ use crate::{TimeBound, bits_ps};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::Collective;
 
-/// Returns the bytes that each rank receives and the bytes that each rank sends, indexed by rank.
+/// Returns [received bytes, sent bytes] of each rank, indexed by rank.
 fn received_and_sent(collective: &Collective, size: Bytes) -> Vec<[u128; 2]> {
     let mut received_and_sent = vec![[0; 2]; collective.ranks() as usize];
     for (source, destination, bytes) in collective.demanded(size) {

@@ -12,9 +12,9 @@
 //! the bound does not hold: a flow first waits for the latencies of its route, then its bytes move.
 //!
 //! Each rank v gives a bound. With a root, only the distances from the root, or to the root,
-//! matter. Without a root, the search examines as many ranks as the limit of work permits, at equal
-//! distances in number. This is enough on a fabric that looks the same from every rank. A message
-//! without bytes has a latency, too.
+//! matter. Without a root, the search examines as many ranks as the limit of work permits; their
+//! numbers have equal distances. This is enough on a fabric that looks the same from every rank. A
+//! message without bytes has a latency, too.
 
 use std::cmp::Reverse;
 
@@ -26,7 +26,7 @@ use crate::{bits_ps, quotient};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Maximum number of steps over links for all ranks together.
+/// Maximum number of link visits for all ranks together.
 const MAX_STEPS: usize = 1 << 21;
 
 /// Returns the greatest bound of all examined ranks; 0 s if no link has a latency. `cables` has the
@@ -90,8 +90,8 @@ pub(super) fn best(
     Ok(time)
 }
 
-/// Returns the time in which `bytes` bytes arrive from the farthest rank. `latencies` has the
-/// latency in picoseconds from each rank.
+/// Returns the time in which `bytes` bytes from the farthest rank arrive over `cables`. `latencies`
+/// has the latency in picoseconds from each rank, indexed by rank.
 fn time_from_farthest(latencies: &[u64], bytes: u128, cables: &Windows) -> Result<Time, UnitError> {
     let reached = latencies.iter().filter(|latency| **latency < u64::MAX);
     let latency = Time::from_ps(reached.max().copied().unwrap_or(0));
@@ -103,8 +103,9 @@ fn others(rank: u32, other: u32, bytes: u128) -> Option<u128> {
     (other != rank).then_some(bytes)
 }
 
-/// Returns the bound for data from several ranks. `latencies` has the latency in picoseconds from
-/// each rank, and `bytes` returns the number of bytes from a rank, or `None`.
+/// Returns the bound for data from several ranks that arrive over `cables`. `latencies` has the
+/// latency in picoseconds from each rank, indexed by rank. `bytes(u)` is the number of bytes from
+/// rank u, or `None` if no data come from rank u.
 fn time_from_all(
     latencies: &[u64],
     bytes: impl Fn(u32) -> Option<u128>,

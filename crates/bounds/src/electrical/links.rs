@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use opticoll_base::units::{Time, UnitError};
 use opticoll_fabric::network::{Network, Sharing};
 
-/// Part of a vertex that belongs to no part.
+/// Label of a vertex that belongs to no part.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Link between two vertices, which are ranks and switches.
@@ -37,17 +37,18 @@ pub(super) const UNBOUNDED: u128 = u128::MAX;
 pub(super) struct Links {
     pub(super) ranks: u32,
     pub(super) edges: Vec<Edge>,
-    /// Links that lead away from each vertex, indexed by vertex: vertex at the other end, and
-    /// latency in picoseconds. `towards` has the links that lead to each vertex.
+    /// Links that lead away from each vertex, indexed by vertex: (vertex at the other end, latency
+    /// in picoseconds). `towards` has the links that lead to each vertex.
     away: Vec<Vec<(u32, u64)>>,
     towards: Vec<Vec<(u32, u64)>>,
 }
 
-/// Nearest rank of a vertex, and nearest rank of any other part: latency in picoseconds, and part.
+/// Nearest ranks of a vertex: [nearest rank, nearest rank of any other part], each as (latency in
+/// picoseconds, part of the rank).
 pub(super) type Nearest = [Option<(u64, u32)>; 2];
 
 impl Links {
-    /// Returns the links of `network`; `None` if the network does not know where its links lead.
+    /// Returns the links of `network`; `None` if the network does not know the ends of its links.
     pub(super) fn of(network: &dyn Network) -> Option<Links> {
         let links = (0u32..).zip(network.links());
         let edges = links.map(|(number, link)| {
@@ -167,13 +168,13 @@ pub(super) fn latency_of(nearest: &Nearest, part: u32) -> Option<u64> {
     in_part.or(farther.as_ref()).map(|(latency, _)| *latency)
 }
 
-/// Returns the least latency, in picoseconds, of a vertex to a rank outside `part`.
+/// Returns the least latency, in picoseconds, between a vertex and a rank outside `part`.
 pub(super) fn latency_of_others(nearest: &Nearest, part: u32) -> Option<u64> {
     let other = nearest.iter().flatten().find(|(_, of)| *of != part);
     other.map(|(latency, _)| *latency)
 }
 
-/// Sum of the rates of all links with the same window: rates in bit/s, by windows in picoseconds.
+/// Sum of the rates of all links with the same window, in bit/s; keyed by window in picoseconds.
 #[derive(Clone, Default)]
 pub(super) struct Windows(BTreeMap<u64, u128>);
 

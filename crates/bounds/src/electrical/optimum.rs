@@ -1,4 +1,5 @@
-//! Throughput optimum of a collective: time per byte of the best plan at large sizes, a fraction.
+//! Throughput optimum of a collective: the time per byte of the best plan at large sizes. This time
+//! is a fraction.
 //!
 //! At a large size S, a collective takes S times the optimum. If data are only gathered or
 //! distributed, the tightest cut alone limits the optimum ([`throughput`](crate::throughput)).
@@ -30,12 +31,13 @@ use super::{Witness, concurrent, cuts};
 use opticoll_fabric::network::Network;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Maximum number of steps over cables in the search for the tightest partition of an all_reduce.
+/// Maximum number of cable visits in the search for the tightest partition of an all_reduce.
 const MAX_STEPS: u64 = 100_000_000;
 
 /// Returns bounds on the throughput optimum. `None` for a single rank, a barrier or a demand. Also
-/// `None` if ranks cannot reach each other, flows do not share links, the network does not know
-/// where its links lead, or a number exceeds 128 bits.
+/// `None` if ranks cannot reach each other, if no cut limits the time because links give every flow
+/// their whole rate, if the network does not know the ends of its links, or if a number exceeds 128
+/// bits.
 pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum> {
     if collective.demand().is_some() {
         return None;
@@ -84,14 +86,14 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
                 && can_fill_links_without_copies(&links, true);
             let in_turn = gathered.plus(scattered).filter(|_| is_reached);
             // The two directions of such trees need equal rates.
-            let parallel_map = partition.filter(|_| is_symmetric(&links)).map(|partition| {
+            let in_parallel = partition.filter(|_| is_symmetric(&links)).map(|partition| {
                 Ratio {
                     bytes: 2 * (partition.count - 1),
                     rate: partition.rate,
                 }
                 .reduced()
             });
-            parallel_map.or(in_turn)
+            in_parallel.or(in_turn)
         }
         [(_, reversed)] => {
             let is_reached = match collective.kind() {
@@ -125,8 +127,8 @@ fn is_greater(ratio: Ratio, best: Option<&(Ratio, Witness)>) -> Option<bool> {
     best.map_or(Some(true), |best| best.0.is_below(ratio))
 }
 
-/// Returns whether no switch has more rate out than in. If `reversed` is true, returns whether no
-/// switch has more rate in than out.
+/// Returns whether the rates into each switch add up to at least the rates out of the switch.
+/// `reversed` exchanges the two directions.
 fn can_fill_links_without_copies(links: &Links, reversed: bool) -> bool {
     let (mut inwards, mut outwards) =
         (vec![0u128; links.vertices()], vec![0u128; links.vertices()]);

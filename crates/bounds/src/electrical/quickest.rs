@@ -17,11 +17,12 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Maximum number of steps over links of all flows together.
+/// Maximum number of link visits of all flows together.
 const MAX_STEPS: u64 = 1 << 22;
 
 /// Returns the greatest bound over all examined ranks, with its witness. Ranks far from the root
-/// are examined first. `known` is the time of another bound; `None` if no rank has a greater bound.
+/// are examined first. `None` if no rank has a greater bound than `known`, the time of another
+/// bound.
 pub(super) fn best(
     links: &Links,
     collective: &Collective,

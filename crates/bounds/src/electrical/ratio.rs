@@ -4,7 +4,8 @@ use super::Witness;
 use crate::throughput::TightestCut;
 use opticoll_base::units::gcd;
 
-/// Number of bytes over a rate in bit/s: one eighth of the time in seconds for a byte of `size`.
+/// Number of bytes over a rate in bit/s. Eight times this quotient is the time in seconds for each
+/// byte of `size`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio {
     /// Number of bytes that cross the links for each byte of `size`.

@@ -24,7 +24,8 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Maximum number of steps over links, and of sums of two latencies. Larger networks have no bound.
+/// Maximum number of link visits and of sums of two latencies, together. Larger networks have no
+/// bound.
 const MAX_STEPS: usize = 1 << 21;
 
 /// Returns the greatest bound of all examined ranks. `cables` is indexed by rank.
@@ -78,7 +79,8 @@ pub(super) fn best(
     Ok(time)
 }
 
-/// Returns the step between examined ranks that keeps all their sums within [`MAX_STEPS`].
+/// Returns the stride between examined ranks. Each examined rank needs `sums` sums, and the stride
+/// keeps the number of all sums within [`MAX_STEPS`].
 fn stride(ranks: usize, sums: usize) -> usize {
     ranks.div_ceil((MAX_STEPS / sums).max(1))
 }

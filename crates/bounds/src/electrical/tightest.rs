@@ -15,8 +15,8 @@ use crate::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Returns the tightest cuts of `collective`. The second value of each is true if the links were
-/// reversed. Each search takes at most `max_steps` steps over links.
+/// Returns the tightest cuts of `collective`, each as (cut, true if the links were reversed). Each
+/// search takes at most `max_steps` link visits.
 pub(super) fn cuts_of(
     links: &Links,
     collective: &Collective,

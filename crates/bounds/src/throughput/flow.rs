@@ -22,11 +22,12 @@ pub const UNLIMITED: u128 = u128::MAX >> 1;
 /// Level of a vertex that the search has not reached.
 const UNREACHED: u32 = u32::MAX;
 
-/// Arcs from one vertex to another, merged into one and stored with the vertex to which they lead.
+/// All arcs from one vertex to another, merged into a single arc. Stored with the vertex to which
+/// the arc leads.
 #[derive(Clone, Copy)]
 struct Arc {
     from: u32,
-    /// Index of the arcs in the opposite direction.
+    /// Index of the arc in the opposite direction.
     twin: u32,
     /// Total capacity; `room` is the residual capacity.
     capacity: u128,
@@ -35,12 +36,13 @@ struct Arc {
 
 /// Graph with capacities and supplies, and a flow in it.
 pub struct Flow {
-    /// Index of the first arc that leads to each vertex, and the number of arcs at the end.
+    /// Index of the first arc that leads to each vertex, indexed by vertex. The last entry is the
+    /// number of arcs.
     first: Vec<u32>,
     arcs: Vec<Arc>,
     supply: Vec<u128>,
     remaining: Vec<u128>,
-    /// Indices of the arcs that the flow has changed, with their room before the change.
+    /// Arcs that the flow has changed: (index of the arc, room before the change).
     changed_arcs: Vec<(u32, u128)>,
     changed_supplies: Vec<u32>,
     level: Vec<u32>,
@@ -217,7 +219,8 @@ impl Flow {
         &self.reached
     }
 
-    /// Assigns levels up to the first with remaining supply, and returns whether there is one.
+    /// Assigns levels to vertices, up to the first level with remaining supply. Returns whether
+    /// there is such a level.
     fn find_levels(&mut self, sink: u32) -> bool {
         for vertex in self.reached.drain(..) {
             self.level[vertex as usize] = UNREACHED;

@@ -28,7 +28,7 @@ use rustc_hash::FxHashMap;
 
 use opticoll_base::interrupt;
 
-/// Cable between two ranks, with its rate in each direction.
+/// Cable between two ranks: (rank, other rank, rate in each direction).
 pub type Cable = (u32, u32, u128);
 
 /// Entry of `reached_by` for a rank at which a search begins.
@@ -37,7 +37,7 @@ const NO_CABLE: usize = usize::MAX;
 /// Partition of the ranks that allows the fewest trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TightestPartition {
-    /// Number of the part of each rank, counted from 0; indexed by rank.
+    /// Index of the part of each rank, indexed by rank.
     pub parts: Vec<u32>,
     /// Number of parts.
     pub count: u128,
@@ -46,7 +46,7 @@ pub struct TightestPartition {
 }
 
 /// Returns the tightest partition. `None` for a single rank, if the cables do not connect all
-/// ranks, or after `max_steps` steps over cables.
+/// ranks, or after `max_steps` cable visits.
 pub fn tightest_partition(
     ranks: u32,
     cables: &[Cable],
@@ -73,10 +73,10 @@ pub fn tightest_partition(
     None
 }
 
-/// Packs `trees` units of trees that lead away from `root`. Returns the rate that the trees use
-/// from each rank to each other rank, by (from, to). Returns `Some(None)` if the trees do not fit
-/// into the cables, and `None` after `max_steps` steps over cables. Each cable first fills places
-/// at its end that is farther from `root`, so that the trees are shallow.
+/// Packs `trees` units of spanning trees that lead away from `root`. Returns the rate that the
+/// trees use between ranks, keyed by (from, to). Returns `Some(None)` if the trees do not fit into
+/// the cables, and `None` after `max_steps` cable visits. Each cable first fills places at its end
+/// that is farther from `root`, so that the trees are shallow.
 pub fn away_from(
     root: u32,
     ranks: u32,
@@ -104,7 +104,8 @@ pub fn away_from(
 }
 
 impl TightestPartition {
-    /// Returns the partition in which two ranks are in the same part if their `numbers` are equal.
+    /// Returns the partition in which two ranks are in the same part if their entries in `numbers`
+    /// are equal.
     fn of(numbers: &[u32], cables: &[Cable]) -> TightestPartition {
         let mut from_0: FxHashMap<u32, u32> = FxHashMap::default();
         let parts = numbers.iter().map(|number| {
@@ -123,7 +124,7 @@ impl TightestPartition {
     }
 }
 
-/// State of the search: the amount used of each cable, by the end whose places it fills.
+/// State of the search: the used amounts of all cables, and the free places of all ranks.
 struct Places {
     cables: Vec<Cable>,
     /// Amount of each cable that fills places at its first and second end; indexed by cable.
@@ -136,8 +137,8 @@ struct Places {
     trees: u128,
     /// Parent of each rank in the union-find forest of full sets; itself for a representative.
     set_parents: Vec<u32>,
-    /// Number of the last search that reached each rank, and index of the cable by which the search
-    /// reached the rank; indexed by rank.
+    /// Last search that reached each rank, indexed by rank: (number of the search, index of the
+    /// cable by which the search reached the rank).
     reached_by: Vec<(u64, usize)>,
     searches: u64,
     work: u64,
@@ -198,8 +199,9 @@ impl Places {
         if rank == one { other } else { one }
     }
 
-    /// Uses as much of every cable as possible. Returns whether all places but those of one rank
-    /// are filled, so that all trees fit; `None` after `max_steps` steps over cables.
+    /// Uses as much of every cable as possible. All trees fit if the free places that remain are as
+    /// many as the places of one rank. Returns whether all trees fit; `None` after `max_steps`
+    /// cable visits.
     fn fill_places(&mut self, max_steps: u64) -> Option<bool> {
         for number in 0..self.cables.len() {
             let (one, other, whole) = self.cables[number];
@@ -254,8 +256,8 @@ impl Places {
     }
 
     /// Frees at most `max_places` places of the ranks `ends` by filling free places of another
-    /// rank. If no rank with a free place can be reached, returns all ranks that can be reached as
-    /// an error.
+    /// rank. If no rank with a free place can be reached, fails with the list of all ranks that can
+    /// be reached.
     fn try_free(&mut self, ends: &[u32], max_places: u128) -> Result<(), Vec<u32>> {
         self.searches += 1;
         let mut reached = ends.to_vec();

@@ -6,15 +6,20 @@
 //! [`super::crossings`]. T >= min over S of S (R + a + delta) + max(bandwidth, E_S M / (2 c B N)).
 //!
 //! C_S(N) + N - 1 and the closed form of [`super::crossings`] are quick to compute; the other
-//! bounds are slow. The search visits numbers of slots in the order of their best known bound on
-//! the time. It refines the bound of the first number until no refinement is left.
+//! bounds are slow. A queue has the numbers of slots in the order of their best known bounds on the
+//! time. The search takes the first number of the queue, computes its next slow bound, and puts the
+//! number back. The search ends when all bounds of the first number are computed.
 //!
-//! G_S(N) of [`super::crossings`] does not rise with S, so a bound for S also holds for fewer
-//! slots. The search therefore computes one S for several numbers: the greatest S that is probably
-//! enough to exclude them, by a guess of C_t(N) + C_(S+1-t)(N) links for the two halves of an
+//! The bound G_S(N) of [`super::crossings`] does not rise with S, so that a bound for S also holds
+//! for fewer slots. The search therefore computes the bound first for an S that serves several
+//! numbers of slots. S is the greatest number for which the bound probably excludes these numbers.
+//! A guess of the bound decides this: C_t(N) + C_(S+1-t)(N) links, for the two halves of an
 //! all_reduce along trees. Such an S is in the *sequence* 1, 2, ..., 16, 18, 20, ..., in which
-//! numbers from 8 on rise by an eighth, rounded down. After that, the S with the least times are
-//! computed for themselves alone, until [`MAX_CROSSED`] numbers in total are computed.
+//! numbers from 8 on rise by an eighth, rounded down. Later, the search computes the bound for
+//! single numbers of slots, those with the least times, until [`MAX_CROSSED`] bounds in total are
+//! computed. all_reduce along trees. Such an S is in the *sequence* 1, 2, ..., 16, 18, 20, ..., in
+//! which numbers from 8 on rise by an eighth, rounded down. After that, the S with the least times
+//! are computed for themselves alone, until [`MAX_CROSSED`] numbers in total are computed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -37,7 +42,8 @@ pub(super) struct AllReduce<'a> {
     pub priced: &'a dyn Fn(u64) -> Result<Time, UnitError>,
 }
 
-/// Number of computed bounds by crossings from which on none is computed for one S alone.
+/// Number of computed bounds by crossings from which on the search computes no bound that serves
+/// only one number of slots.
 const MAX_CROSSED: usize = 6;
 
 /// Lightpaths whose links, counted in a proof, give the greatest bound.
@@ -54,15 +60,17 @@ pub(super) enum CountedBy {
 enum Progress {
     /// Bounds that are quick to compute.
     Quick,
-    /// Also the bound by crossings for a number of slots that is computed for several numbers.
+    /// Also the bound by crossings for the next number of the header's sequence, which serves
+    /// several numbers of slots.
     Covered,
-    /// Also the bound by crossings for this number of slots, if the limit of calls permits.
+    /// Also the bound by crossings for exactly this number of slots, unless [`MAX_CROSSED`] is
+    /// reached.
     Crossed,
     /// Also the bound by prices of scarce slots.
     Priced,
 }
 
-/// Returns the least number >= `slots` in the sequence of the header.
+/// Returns the least number of the header's sequence that is at least `slots`.
 fn round_up(slots: u64) -> u64 {
     let mut number = 1;
     while number < slots {
@@ -71,12 +79,13 @@ fn round_up(slots: u64) -> u64 {
     number
 }
 
-/// Returns the successor of `number` in the sequence of the header.
+/// Returns the number that follows `number` in the header's sequence.
 fn after(number: u64) -> u64 {
     number + (number / 8).max(1)
 }
 
-/// Returns a guess of the number of links of the two halves along trees. A guess is not a bound.
+/// Returns a guess of the number of links that a byte occupies in the two halves of an all_reduce
+/// along trees. A guess is not a bound.
 fn guess_links(ranks: u32, slots: u64) -> u64 {
     let half = slots.div_ceil(2);
     cost(ranks, half) + cost(ranks, slots + 1 - half)
@@ -84,11 +93,12 @@ fn guess_links(ranks: u32, slots: u64) -> u64 {
 
 struct Search<'a> {
     problem: &'a AllReduce<'a>,
-    /// Bound on the number of links by [`crossings::links`], by number of slots.
+    /// Lower bound by [`crossings::links`] on the number of links that a byte occupies, keyed by
+    /// number of slots.
     crossed: BTreeMap<u64, u64>,
-    /// Bound on the time by prices of scarce slots, by number of slots.
+    /// Bound on the time by prices of scarce slots, keyed by number of slots.
     priced: BTreeMap<u64, Time>,
-    /// Quotient of the computed and the guessed links of the last computation, times 1024.
+    /// Quotient of the computed links and the guessed links in the latest computation, times 1024.
     ratio: u64,
 }
 
@@ -101,14 +111,16 @@ impl Search<'_> {
         self.time(slots, (self.problem.sending)(links)?)
     }
 
-    /// Returns the number of links in `slots` slots by the bounds that are quick to compute.
+    /// Returns the greatest quick lower bound on the number of links that a byte occupies in
+    /// `slots` slots.
     fn quick_links(&self, slots: u64) -> u64 {
         let ranks = self.problem.ranks;
         let along_trees = cost(ranks, slots) + u64::from(ranks - 1);
         along_trees.max(crossings::closed_form(ranks, slots))
     }
 
-    /// Returns the greatest computed lower bound on the number of links in `slots` slots.
+    /// Returns the greatest computed lower bound on the number of links that a byte occupies in
+    /// `slots` slots.
     fn computed_links(&self, slots: u64) -> u64 {
         let links_of_more = self.crossed.range(slots..).map(|(_, &links)| links);
         links_of_more
@@ -117,7 +129,8 @@ impl Search<'_> {
             .max(self.quick_links(slots))
     }
 
-    /// Returns the computed or guessed number of links in `slots` slots.
+    /// Returns the computed number of links that a byte occupies in `slots` slots. If no number is
+    /// computed, returns a guess.
     fn expected_links(&self, slots: u64) -> u64 {
         let guess = guess_links(self.problem.ranks, slots) * self.ratio / 1024;
         self.crossed
@@ -127,8 +140,10 @@ impl Search<'_> {
             .max(self.quick_links(slots))
     }
 
-    /// Returns the greatest S from `slots` to `last` in the sequence of the header for which the
-    /// bound by crossings probably proves that `slots` is not the fastest number of slots.
+    /// Chooses the number of slots for which the bound by crossings is computed next. Candidates
+    /// are the numbers of the header's sequence from `slots` to `last`. Returns the greatest
+    /// candidate at which the bound probably proves that `slots` is not the fastest number of
+    /// slots.
     fn excluding_number(&self, slots: u64, last: u64) -> Result<u64, UnitError> {
         let first = round_up(slots);
         let ranks = self.problem.ranks;
@@ -247,7 +262,8 @@ pub(super) fn least(problem: &AllReduce) -> Result<(Time, CountedBy), UnitError>
 mod tests {
     use super::*;
 
-    /// The result of the search lies between the quick bounds and all bounds.
+    /// The result of the search lies between two minimum times: by the quick bounds alone, and by
+    /// all bounds.
     #[test]
     #[cfg_attr(
         debug_assertions,

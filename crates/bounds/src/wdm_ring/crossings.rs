@@ -39,10 +39,10 @@ use super::multi_block;
 /// Maximum number of ranks times slots for which weights are searched.
 pub const MAX_WORK: u64 = 150_000;
 
-/// Cached values of [`links`], by ranks, slots and intake.
+/// Cached values of [`links`], keyed by (ranks, slots, intake).
 static CACHED_LINKS: Memo<(u32, u64, u64), u64> = Memo::new();
 
-/// Returns the bound of theorem R13 on the links that a byte occupies if there are `steps` slots.
+/// Returns the bound of theorem R13 on the number of links that a byte occupies in `steps` slots.
 pub fn closed_form(ranks: u32, steps: u64) -> u64 {
     let ranks = u64::from(ranks);
     let lightpaths = 2 * ranks.saturating_sub(1);
@@ -61,8 +61,8 @@ pub(super) fn is_searched(ranks: u32, steps: u64) -> bool {
     (2..ranks).contains(&steps) && 2 * steps + 2 < ranks && ranks * steps <= MAX_WORK
 }
 
-/// Returns the greatest known lower bound on the links that one byte of an all_reduce in `steps`
-/// slots occupies. A rank receives, and sends, at most `intake` lightpaths in a slot.
+/// Returns the greatest known lower bound on the number of links that one byte of an all_reduce
+/// occupies in `steps` slots. A rank receives, and sends, at most `intake` lightpaths in a slot.
 pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
     let closed = closed_form(ranks, steps);
     if !is_searched(ranks, steps) {
@@ -79,17 +79,15 @@ pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
     CACHED_LINKS.get((ranks, steps, intake), find)
 }
 
-/// Returns the limit k_s of the header for each slot.
+/// Returns the limit k_s of the header, indexed by slot.
 fn reached(ranks: usize, steps: usize, intake: u64) -> Vec<usize> {
     let block_limits = multi_block::block_limits(ranks as u32, intake).take(steps);
-    let block_limits: Vec<usize> = block_limits
-        .map(|block_limits| block_limits as usize)
-        .collect();
+    let block_limits: Vec<usize> = block_limits.map(|limit| limit as usize).collect();
     let pairs = block_limits.iter().zip(block_limits.iter().rev());
     pairs.map(|(&before, &after)| before.min(after)).collect()
 }
 
-/// Number of ranks, and the limit k_s of the header for each slot.
+/// Number of ranks, and the limit k_s of the header, indexed by slot.
 struct Ring {
     ranks: usize,
     reached: Vec<usize>,
@@ -127,9 +125,10 @@ impl Growth {
 /// Chains with integer weights, and their counts, for the price u = 1 of a lightpath.
 struct Proved<'a> {
     ring: &'a Ring,
-    /// Second differences, over the length, of the weighted sum of `twice_count`, for each slot of
-    /// the first half. Each chain is added together with its mirror image, which counts in the
-    /// mirrored slots.
+    /// Second differences of the weighted sum of `twice_count` over all chains, with respect to the
+    /// length of a lightpath. Indexed by slot of the first half, and then by length. Each chain is
+    /// added together with its mirror image, which has the counts of the chain in the mirrored
+    /// slot.
     second_differences: Vec<Vec<i64>>,
     weight: u64,
 }
@@ -173,7 +172,7 @@ impl<'a> Proved<'a> {
         self.weight += 2 * u64::from(weight);
     }
 
-    /// Returns the lower bound on the links that the chains prove, rounded up.
+    /// Returns the lower bound on the number of links that the chains prove, rounded up.
     fn links(&self) -> u64 {
         let ranks = self.ring.ranks as u64;
         let farthest = self.ring.ranks / 2;

@@ -18,7 +18,8 @@ use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::Collective;
 
-/// Maximum number of ranks for which all arcs are counted, not only those of one rank.
+/// Maximum number of ranks for which all arcs are examined. On larger rings, only arcs of a single
+/// rank are examined.
 const MAX_RANKS: u32 = 1024;
 
 /// Returns the greatest bound on the time of an all_to_all with a demand. Fails if a time exceeds
@@ -66,7 +67,7 @@ pub fn best(
 }
 
 /// Returns the greatest time, over all arcs, in which the bytes that leave an arc pass the channels
-/// at its ends. `sent` has the (destination, bytes) of each source.
+/// at its ends. `sent` has the (destination, bytes) of each source, indexed by source.
 fn time_over_ends(ring: &WdmRing, sent: &[Vec<(u32, u128)>]) -> Result<Time, UnitError> {
     let ranks = ring.ranks;
     let mut received = vec![0u128; ranks as usize];

@@ -31,7 +31,7 @@ pub const PART: u64 = 16;
 /// Returns, for each slot, the maximum number of ranks whose data a rank has before the slot.
 pub(super) fn block_limits(ranks: u32, intake: u64) -> impl Iterator<Item = u64> {
     let ranks = u64::from(ranks);
-    let grow = move |block_limits: &u64| Some(block_limits.saturating_mul(1 + intake).min(ranks));
+    let grow = move |limit: &u64| Some(limit.saturating_mul(1 + intake).min(ranks));
     std::iter::successors(Some(1), grow)
 }
 
@@ -45,17 +45,16 @@ pub fn least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
 
 fn find_least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
     let refuted = |steps: &u64| {
-        let supply =
-            block_limits(ranks, intake).map(|block_limits| block_limits.saturating_mul(channels));
+        let supply = block_limits(ranks, intake).map(|limit| limit.saturating_mul(channels));
         let supply: Vec<u64> = supply.take(*steps as usize).collect();
         u64::from(ranks) * steps <= MAX_WORK && certificate(ranks, &supply).is_some()
     };
     (known..).find(|steps| !refuted(steps)).unwrap_or(known)
 }
 
-/// Cached values of [`least_steps`], by its arguments.
+/// Cached values of [`least_steps`], keyed by its arguments.
 static STEPS: Memo<(u32, u64, u64, u64), u64> = Memo::new();
-/// Cached values of [`length`], by its arguments.
+/// Cached values of [`length`], keyed by its arguments.
 static LENGTHS: Memo<(u32, u64, u64, u64, Followed), Option<PricedLength>> = Memo::new();
 
 /// Data whose relay trees are counted.
@@ -63,12 +62,13 @@ static LENGTHS: Memo<(u32, u64, u64, u64, Followed), Option<PricedLength>> = Mem
 pub enum Followed {
     /// Blocks, which are never combined. Prices up to 1 are free.
     Blocks,
-    /// Contributions, which ranks combine. Prices up to N / n_s are free, where n_s is from
-    /// `block_limits`.
+    /// Contributions, which ranks combine. Prices up to N / n_s are free; `block_limits` returns
+    /// n_s.
     Contributions,
 }
 
-/// Length of relay trees at some prices: `tree` minus `paid`. Both fields are times [`PART`].
+/// Length of relay trees at some prices: the difference `tree` - `paid`. Both fields are multiplied
+/// by [`PART`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PricedLength {
     /// Least price of a relay tree.
@@ -78,9 +78,9 @@ pub struct PricedLength {
 }
 
 /// Searches for the prices at which the length of relay trees, minus the cost of prices above the
-/// free prices, is greatest. This length may replace the length of a relay tree in the bound on
-/// time of plans of `steps` slots. `None` if `ranks` times `steps` exceeds `MAX_WORK`, or if a
-/// price grows too high.
+/// free prices, is greatest. In the bound on time of plans of `steps` slots, this difference may
+/// replace C_S(N). `None` if `ranks` times `steps` exceeds `MAX_WORK`, or if a price grows too
+/// high.
 pub fn length(
     ranks: u32,
     channels: u64,
@@ -103,15 +103,15 @@ fn find_length(
     followed: Followed,
 ) -> Option<PricedLength> {
     let block_limits: Vec<u64> = block_limits(ranks, intake).take(steps as usize).collect();
-    let free = |block_limits: &u64| match followed {
+    let free = |limit: &u64| match followed {
         Followed::Blocks => PART,
-        Followed::Contributions => u64::from(ranks) * PART / block_limits,
+        Followed::Contributions => u64::from(ranks) * PART / limit,
     };
     let free: Vec<u64> = block_limits.iter().map(free).collect();
     // Only the first slots are scarce; all other slots have the free price.
     let scarce = block_limits
         .iter()
-        .filter(|&&block_limits| block_limits < u64::from(ranks))
+        .filter(|&&limit| limit < u64::from(ranks))
         .count();
     let (free, last_steps) = free.split_at(scarce);
     let last_steps = LastSteps::new(ranks, last_steps)?;
@@ -128,19 +128,19 @@ fn find_length(
         }
     }
     let dearer = prices.iter().zip(free).zip(&block_limits);
-    let paid = dearer.map(|((price, free), block_limits)| (price - free) * block_limits * channels);
+    let paid = dearer.map(|((price, free), limit)| (price - free) * limit * channels);
     Some(PricedLength {
         tree: last_steps.cheapest(&prices)?,
         paid: paid.sum(),
     })
 }
 
-/// Number of times that the price of each scarce slot is set.
+/// Number of times that the search sets the price of each scarce slot.
 const PASSES: usize = 2;
 
 /// Raises the price of slot `step` until the load of the slot in a cheapest tree falls to its
-/// `supply`. The difference of the terms in [`length`] is a concave function of each price. It
-/// rises while the load exceeds the supply.
+/// `supply`. The difference `tree` - `paid` of [`PricedLength`] is a concave function of each
+/// price, and rises while the load exceeds the supply.
 fn raise(
     last_steps: &LastSteps,
     prices: &mut [u64],

@@ -55,8 +55,8 @@ struct StepGain {
 }
 
 impl StepGain {
-    /// Replaces the first differences of V after this step by those of V from this step on. `price`
-    /// is the price of a channel in this step.
+    /// Adds this step to the steps of `later`, which has the first differences of V. `price` is the
+    /// price of a channel in this step.
     fn new(price: u64, later: &mut [u64]) -> StepGain {
         interrupt::check();
         let count = later.len();
@@ -87,8 +87,8 @@ impl StepGain {
     }
 
     /// Returns the total length, in links, of the lightpaths in this step. `uses` counts how often
-    /// a cheapest tree uses each difference of V from this step on; the function replaces these
-    /// counts by those for later steps.
+    /// a cheapest tree uses each first difference of V from this step on. The function replaces
+    /// these counts by the counts for later steps.
     fn load(&self, uses: &mut [u64]) -> u64 {
         interrupt::check();
         let count = uses.len();
@@ -150,7 +150,7 @@ const MAX_PRICE_SUM: u64 = 1 << 32;
 
 /// Last steps of trees, whose prices stay the same while the prices of the first steps change.
 pub(super) struct LastSteps {
-    /// First differences of the header's function V for the last steps.
+    /// First differences of the header's function V for the last steps, indexed by number of ranks.
     differences: Vec<u64>,
     total: u64,
 }
@@ -219,8 +219,9 @@ pub fn loads(ranks: u32, prices: &[u64]) -> Option<Vec<u64>> {
     LastSteps::new(ranks, &[])?.loads(prices)
 }
 
-/// Returns whether a relay tree costs more than all available channels together. `supply` has the
-/// number of channels of links per rank in each step, and `prices` the price of a channel.
+/// Returns whether the price of a cheapest relay tree exceeds the price of all channels per rank.
+/// `supply` has the number of channels of links per rank, and `prices` has the price of a channel;
+/// both are indexed by step.
 fn exceeds(ranks: u32, supply: &[u64], prices: &[u64]) -> bool {
     let each = supply.iter().zip(prices);
     let supply_price: u128 = each

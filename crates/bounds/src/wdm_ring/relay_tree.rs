@@ -34,7 +34,8 @@ pub struct RelayCosts {
     /// First differences of the header's function f, up to half of the ring; indexed by number of
     /// ranks.
     differences: Vec<u32>,
-    /// First differences of the header's function b, up to half of the ring.
+    /// First differences of the header's function b, up to half of the ring; indexed by number of
+    /// ranks.
     to_child: Vec<u32>,
 }
 
@@ -93,9 +94,9 @@ impl Iterator for RelayCosts {
 }
 
 /// Returns the least number of slots that theorem R5 permits for an all_gather with `pieces` chunks
-/// per block. `channels` counts both directions. If `known` slots, which are certainly needed,
-/// exceed this number, a smaller number may be returned. `None` if the number is too great to be
-/// computed.
+/// per block. `channels` counts both directions. `known` is another lower bound on the number of
+/// slots. If theorem R5 permits fewer than `known` slots, the returned number may be too small.
+/// `None` if the number is too great to be computed.
 pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, known: u64) -> Option<u64> {
     // Relay trees have at least N - 1 links. From N / 2 slots on, N - 1 links are enough.
     let least = (pieces * u64::from(ranks - 1)).div_ceil(channels);
@@ -119,8 +120,9 @@ struct StoredCosts {
 const MAX_STORED_RANKS: u64 = 1 << 22;
 
 thread_local! {
-    /// Stored lengths by number of ranks. Bounds on slots and bounds on time need the same lengths
-    /// for any number of pieces. Hierarchical plans also need the lengths of smaller rings.
+    /// Lengths of relay trees, keyed by number of ranks of the ring. Bounds on slots and bounds on
+    /// time need the same lengths for any number of pieces. Hierarchical plans also need the
+    /// lengths of smaller rings.
     static STORED: RefCell<BTreeMap<u32, StoredCosts>> = const { RefCell::new(BTreeMap::new()) };
 }
 

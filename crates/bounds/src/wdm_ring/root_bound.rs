@@ -30,12 +30,12 @@ const MAX_WORK: u64 = 20_000;
 /// Number of bisection steps.
 const ROUNDS: u32 = 9;
 
-/// Cached values of [`length`], by its arguments.
+/// Cached values of [`length`], keyed by its arguments.
 static LENGTHS: Memo<(u32, u64, u64, u64, u64), u64> = Memo::new();
 
-/// Returns the length in links, rounded down, that may replace the length `cost` of a relay tree in
-/// the bound on time of a broadcast or reduce in `steps` slots. At most `intake` lightpaths leave a
-/// rank in a slot. `channels` counts both directions.
+/// Returns a length in links, rounded down. In the bound on time of a broadcast or reduce in
+/// `steps` slots, this length may replace the length `cost` of a relay tree. At most `intake`
+/// lightpaths leave a rank in a slot. `channels` counts both directions.
 pub fn length(ranks: u32, channels: u64, intake: u64, steps: u64, cost: u64) -> u64 {
     if u64::from(ranks) * steps > MAX_WORK || intake == 0 {
         return cost;
@@ -52,7 +52,8 @@ pub fn length(ranks: u32, channels: u64, intake: u64, steps: u64, cost: u64) -> 
 struct RootBound {
     ranks: u32,
     steps: u64,
-    /// Channels of all links in a slot, divided by the lightpaths that can leave the root.
+    /// Number of channels of all links in a slot, divided by the number of lightpaths that can
+    /// leave the root in a slot.
     each: u64,
 }
 

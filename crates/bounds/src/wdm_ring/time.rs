@@ -1,6 +1,7 @@
 //! Lower bounds on time, in the cost model of the simulators. A slot takes its reconfiguration R,
 //! if charged, and the time of its longest lightpath, which is at least a + delta * hops + bytes /
-//! B. If flits are converted, a and 1 / B are a and t of [`opticoll_fabric::fabric::transmission`].
+//! B. a is the fixed latency of a message, delta the latency of a link, and B the rate. If flits
+//! are converted, [`opticoll_fabric::fabric::transmission`] defines a, and its t replaces 1 / B.
 //!
 //! | name | bound on the time T | theorem |
 //! |---|---|---|
@@ -234,7 +235,7 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
 }
 
 /// Returns the bound `relay_tree` or `crossings`, which is the minimum over all numbers of slots,
-/// and the argument that decides it. `None` for collectives without this bound.
+/// and the lightpaths whose links decide the bound. `None` for collectives without this bound.
 fn relay_tree_time(
     ring: &WdmRing,
     collective: &Collective,

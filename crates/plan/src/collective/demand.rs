@@ -4,9 +4,9 @@
 //! Chunks are numbered pair by pair, in the order of sources and then of destinations. A pair
 //! without bytes has no chunk. A range of blocks is thus a range of chunks.
 //!
-//! The amounts of a demand are bytes if the size equals m, the greatest sum of the amounts of a
-//! source. For another size S, all bytes scale in proportion: chunk c ends floor(S e(c) / m) bytes
-//! after the start, where e(c) is the sum of the amounts up to and including chunk c.
+//! Let m be the greatest sum of the amounts of a source. If the collective has the size m, the
+//! amounts are bytes. For another size S, all bytes scale in proportion: chunk c ends floor(S e(c)
+//! / m) bytes after the start, where e(c) is the sum of the amounts up to and including chunk c.
 //!
 //! Each demand is stored once, until the program ends. A [`Collective`](super::Collective) is
 //! therefore only a few words that are copied, and two stored demands are equal if they have the
@@ -61,7 +61,7 @@ pub enum DemandError {
     /// All amounts are zero.
     #[error("the demand is zero for every pair of ranks: nothing is to be sent")]
     Nothing,
-    /// The bytes exceed 64 bits, or the chunks 32 bits.
+    /// The number of bytes exceeds 64 bits, or the number of chunks exceeds 32 bits.
     #[error("the demand is too large: the limits are 2^64 bytes and 2^32 chunks in all")]
     TooLarge,
     /// The name or the options of a generator were rejected.
@@ -73,8 +73,8 @@ pub enum DemandError {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DemandMatrix {
     ranks: u32,
-    /// Block of each chunk, which is source x ranks + destination; indexed by chunk, in ascending
-    /// order.
+    /// Index of the block of each chunk, which is source x ranks + destination. Indexed by chunk,
+    /// in ascending order.
     blocks: Vec<u32>,
     /// Sum of the amounts of all chunks up to and including each chunk, indexed by chunk.
     ends: Vec<u64>,
@@ -269,12 +269,13 @@ impl DemandMatrix {
         self.amount_before(chunk + 1) - self.amount_before(chunk)
     }
 
-    /// Returns the block of `chunk`, which is source x ranks + destination.
+    /// Returns the index of the block of `chunk`, which is source x ranks + destination.
     pub(super) fn block(&self, chunk: u32) -> u32 {
         self.blocks[chunk as usize]
     }
 
-    /// Returns the chunks of the range `blocks`; a block is source x ranks + destination.
+    /// Returns the chunks of a range of blocks; the index of a block is source x ranks +
+    /// destination.
     pub fn chunks_of(&self, blocks: Range<u32>) -> Range<u32> {
         let first = |block: u32| self.blocks.partition_point(|own| *own < block) as u32;
         first(blocks.start)..first(blocks.end)
@@ -303,7 +304,7 @@ impl DemandMatrix {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredDemand(&'static DemandMatrix);
 
-/// All demands of this process, by their hash.
+/// All demands of this process, keyed by their hash.
 static STORED: LazyLock<Mutex<FxHashMap<u64, Vec<&'static DemandMatrix>>>> =
     LazyLock::new(Mutex::default);
 

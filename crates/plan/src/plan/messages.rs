@@ -6,15 +6,15 @@ use super::NamedRoutes;
 use crate::schedule::{Action, Schedule, StepColumns};
 
 /// Messages of a step. Transfers of the step with the same source, destination, action and route
-/// are one message, which has the position of the first of these transfers.
+/// are one message. A message has the position of its first transfer.
 pub struct StepMessages<'a> {
     step: StepColumns<'a>,
     routes: &'a NamedRoutes,
     /// Index of the first transfer of the step in the schedule.
     first: usize,
-    /// Number of each message, by source, destination, action and route. `None` if every transfer
-    /// is a message of its own, because no two transfers of the step have the same source and
-    /// destination.
+    /// Index of each message in the step, keyed by (source, destination, action, index of the
+    /// route). `None` if every transfer is a message of its own, because no two transfers of the
+    /// step have the same source and destination.
     numbers: Option<FxHashMap<(u32, u32, Action, u32), usize>>,
     count: usize,
 }
@@ -60,9 +60,9 @@ impl<'a> StepMessages<'a> {
         })
     }
 
-    /// Assigns a message to the transfer at position `index` of the step. Returns the number,
-    /// within the step, of an earlier message to which the transfer belongs. `None` if the transfer
-    /// begins the next message. Must be called for all transfers of the step in order.
+    /// Assigns a message to the transfer at position `index` of the step. Returns the index, within
+    /// the step, of an earlier message to which the transfer belongs. `None` if the transfer begins
+    /// the next message. Must be called for all transfers of the step in order.
     pub fn earlier(&mut self, index: usize) -> Option<usize> {
         let next = self.count;
         if let Some(numbers) = &mut self.numbers {

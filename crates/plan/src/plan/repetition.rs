@@ -83,8 +83,8 @@ impl Repetition {
 const BYTES_PER_LIGHTPATH: u64 = 25;
 
 /// Returns the number of chunks by which a rotation by one rank moves each chunk. `None` if the
-/// collective does not look the same from every rank. In an all_to_all, chunks for rank N - 1 move
-/// by N blocks less, to a block for rank 0.
+/// collective does not look the same from every rank. In an all_to_all, a chunk for rank N - 1
+/// becomes a chunk for rank 0, and therefore moves by N blocks less.
 pub fn chunks_per_rank(collective: &Collective) -> Option<u32> {
     let is_symmetric = match collective.kind() {
         CollectiveKind::AllGather | CollectiveKind::ReduceScatter => true,
@@ -150,7 +150,8 @@ impl Plan {
         self.len() as u64 * self.repetition.copies()
     }
 
-    /// Returns a copy of `row`. `beside` numbers its rotation or stripe, and `piece` its piece.
+    /// Returns a copy of `row`. `beside` is the index of the rotation or of the stripe, and `piece`
+    /// is the index of the piece.
     pub fn copy(&self, row: usize, beside: u32, piece: u32) -> Lightpath {
         let lightpath = self.lightpath(row);
         match self.repetition.is_rotation_symmetric() {
@@ -160,8 +161,8 @@ impl Plan {
         }
     }
 
-    /// Returns a lightpath from rank 0 rotated by `by` ranks, so that it leaves rank `by`. Numbers
-    /// out of range stay out of range.
+    /// Returns a lightpath from rank 0 rotated by `by` ranks, so that it leaves rank `by`. Ranks
+    /// and chunks that do not exist stay the same.
     fn rotate(&self, lightpath: Lightpath, by: u32) -> Lightpath {
         if by == 0 {
             return lightpath;
@@ -207,7 +208,7 @@ impl Plan {
         rotation.map_or(1, |rotation| rotation.span(&hop(&self.lightpath(row))))
     }
 
-    /// Returns the rows with a piece in flight in `slot`. Requires that rows are sorted by slot.
+    /// Returns the rows that have a piece in `slot`. Requires that rows are sorted by slot.
     pub fn under_way(&self, slot: u32) -> Range<usize> {
         let pieces = u64::from(self.repetition.pieces);
         let end = self.slot.partition_point(|&first| first <= slot);
@@ -280,7 +281,7 @@ impl Plan {
         Box::new(numbers.filter_map(move |number| Some((number, self.numbered(number)?))))
     }
 
-    /// Returns the plan of the first `count` rotations of every row, step by step.
+    /// Returns the plan with the first `count` rotations of every row, in the order of steps.
     pub fn rotated_rows(&self, count: u32) -> Plan {
         let mut plan = self.without_lightpaths();
         plan.reserve(self.len() * count as usize);
@@ -339,8 +340,8 @@ fn hop(lightpath: &Lightpath) -> Hop {
 }
 
 /// Returns the rotation-symmetric plan that stands for `plan`: only the rows that leave rank 0.
-/// `None` if a rotation does not map the plan to itself, or if its channels differ from those that
-/// the rotations of rows get.
+/// `None` if a rotation does not map `plan` to itself. Also `None` if `plan` uses other channels
+/// than the rotations of the rows.
 ///
 /// Each lightpath is rotated back to rank 0, and gets the channel that its row would have. The plan
 /// is symmetric if and only if all ranks then send the same lightpaths in every step.
@@ -406,7 +407,7 @@ fn rotated_back(
     })
 }
 
-/// Returns (`number` + `by`) mod `modulus`. A number out of range stays the same.
+/// Returns (`number` + `by`) mod `modulus`. A `number` of at least `modulus` stays the same.
 fn add_modulo(number: u32, by: u64, modulus: u32) -> u32 {
     if number >= modulus {
         return number;

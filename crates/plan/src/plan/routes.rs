@@ -4,18 +4,19 @@ use rustc_hash::FxHashMap;
 
 use opticoll_fabric::network::{Network, Wiring};
 
-/// Route number that stands for the fabric's route.
+/// Index that stands for the fabric's route.
 pub const FABRIC_ROUTE: u32 = u32::MAX;
 
 /// Routes that a plan names; each is an ordered list of links. Empty, and without memory, if all
 /// transfers use the fabric's routes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedRoutes {
-    /// Links of all routes, one route after another. `ends` has the end of each route in `links`.
+    /// Links of all routes, one route after another. `ends` has the index in `links` at which each
+    /// route ends.
     links: Vec<u32>,
     ends: Vec<u32>,
-    /// Number of the route of each transfer, indexed by transfer. The list may be shorter than the
-    /// number of transfers, which then have [`FABRIC_ROUTE`].
+    /// Index of the named route of each transfer, indexed by transfer. Transfers after the end of
+    /// the list have [`FABRIC_ROUTE`].
     route_numbers: Vec<u32>,
     numbers: FxHashMap<Box<[u32]>, u32>,
 }
@@ -40,7 +41,7 @@ impl NamedRoutes {
         &self.links[start..end(route as usize)]
     }
 
-    /// Returns the number of the route of `transfer`; [`FABRIC_ROUTE`] for the fabric's route.
+    /// Returns the index of the named route of `transfer`; [`FABRIC_ROUTE`] for the fabric's route.
     pub fn number(&self, transfer: usize) -> u32 {
         self.route_numbers
             .get(transfer)

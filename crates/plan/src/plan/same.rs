@@ -9,7 +9,8 @@ use super::{Lightpath, Plan};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Light;
 
-/// Lightpath, then rank, light and slot of each relay, then the links of a named route.
+/// Lightpath with its relays and its route: (lightpath, (rank, light, slot) of each relay, links of
+/// the named route).
 type Routed<'a> = (Lightpath, Vec<(u32, Light, u32)>, Option<&'a [u32]>);
 
 impl Plan {

@@ -158,7 +158,7 @@ fn write_rows(plan: &Plan, text: &mut String) {
     }
 }
 
-/// Returns each slot that has lightpaths, with the indices of these lightpaths.
+/// Returns (slot, indices of its lightpaths) for each slot that has lightpaths.
 fn slots_with_lightpaths(plan: &Plan) -> impl Iterator<Item = (u32, Vec<usize>)> + '_ {
     let mut indices: Vec<u32> = (0..plan.len() as u32).collect();
     indices.sort_by_key(|&index| plan.slot[index as usize]);

@@ -113,7 +113,7 @@ impl Stored {
     }
 }
 
-/// Addition of `by` to numbers of chunks, modulo the number of chunks. If `by` is 0, numbers of
+/// Addition of `by` to indices of chunks, modulo the number of chunks. If `by` is 0, indices of
 /// chunks that do not exist stay unchanged.
 #[derive(Debug, Clone, Copy)]
 struct ChunkShift {

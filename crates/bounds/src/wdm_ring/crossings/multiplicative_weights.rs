@@ -8,10 +8,11 @@
 //!
 //! **Multiplicative weights** (Arora, Hazan and Kale, Theory of Computing 2012) play the game.
 //! Player one has a weight for each (s, l); at first all weights are equal. In each pass, player
-//! two answers with the chain that is cheapest at these weights. Each weight then rises by the win
-//! of its (s, l). The steps shrink from pass to pass, and later chains count more. The weights
-//! count the last win twice (optimistic steps). The game is symmetric under s -> S + 1 - s with p
-//! -> N - p, so that half of the slots are enough.
+//! two answers with the chain that is cheapest at these weights. The weight of each (s, l) then
+//! rises exponentially with the win against this chain. The rises shrink from pass to pass, and
+//! later chains get greater weights w_j. The weights count the last win twice (optimistic steps).
+//! The game is symmetric under s -> S + 1 - s with p -> N - p, so that half of the slots are
+//! enough.
 //!
 //! **Cheapest chain.** For a slot s, let H(t) be the sum over l > t of (weight of (s, l)) (l - t) /
 //! (l - 1). A growth with g and g' costs (H(g) - H(g + m) + H(g') - H(g' + m)) / 2 in slot s. H is
@@ -34,33 +35,35 @@ use opticoll_base::interrupt;
 /// Price of a growth in which one end of the neighbourhood does not move.
 const NEVER: f64 = 1e300;
 
-/// Number of prices that all passes together compute, about 40 ms of work. Rings with
+/// Maximum number of prices that all passes together compute, about 40 ms of work. Rings with
 /// [`HALF_BUDGET_RANKS`] or more ranks get half of this number, because other parts of their search
 /// are slow, too.
 const PRICE_BUDGET: usize = 10_000_000;
 const HALF_BUDGET_RANKS: usize = 2048;
 
-/// Number of slots from which on the full number of passes and the fine sizes and lengths are used.
+/// Number of slots from which on the search makes all passes, and takes small steps between sizes
+/// and between lengths.
 const MANY_SLOTS: usize = 6;
 
 const MIN_PASSES: usize = 40;
 const MAX_PASSES: usize = 2000;
 
-/// Exponent by which a win as great as the price of the cheapest chain raises a weight at first.
+/// Initial exponent by which a weight rises if the win equals the price of the cheapest chain.
 const STEP: f64 = 0.3;
-/// Share of the passes after which this exponent is half as large.
+/// Share of all passes after which the exponent [`STEP`] is halved.
 const HALF_STEP_SHARE: f64 = 0.1;
 
-/// Maximum exponent by which a weight rises at a win of 1.
+/// Maximum exponent by which a win of 1 raises a weight.
 const MAX_STEP: f64 = 8.0;
 
-/// Smallest weight relative to the greatest weight.
+/// Minimum quotient of a weight and the greatest weight.
 const MIN_WEIGHT: f64 = 1e-30;
 
 /// Maximum number of prices per pass. Rings that need more prices are not searched.
 const MAX_PRICES_PER_PASS: usize = 120_000;
 
-/// Returns the sizes of neighbourhoods to try, ascending: with every size p also N - p.
+/// Returns the sizes of neighbourhoods to try, in ascending order. If the list has a size p, it
+/// also has the size N - p.
 fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
     let longest = (ranks / (6 * steps)).max(1);
     // With many slots, chains grow little in most slots, so that sizes lie closer together.
@@ -84,7 +87,8 @@ fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
     all_sizes
 }
 
-/// Returns the lengths to count, in links, from 2 to `farthest`.
+/// Returns the lengths of lightpaths for which player one has weights, in links, from 2 to
+/// `farthest`.
 fn lengths(farthest: usize, steps: usize) -> Vec<usize> {
     let growth = if steps < MANY_SLOTS { 27 } else { 26 };
     let longer = |length: &usize| {
@@ -101,7 +105,8 @@ fn weight_factor(exponent: f64) -> f64 {
     half * half
 }
 
-/// Returns the chains of player two. `None` if a pass takes too long, or no chain always grows.
+/// Returns the chains of player two. `None` if a pass takes too long, or if no chain grows in every
+/// slot.
 pub(super) fn chains(ring: &Ring) -> Option<Proved<'_>> {
     let mut game = Game::new(ring);
     let in_pass = game.prices_in_a_pass();
@@ -135,16 +140,16 @@ struct Game<'a> {
     ring: &'a Ring,
     sizes: Vec<usize>,
     lengths: Vec<usize>,
-    /// Factor 1 / (length - 1) for each length.
+    /// Factor 1 / (length - 1), indexed by index of the length.
     shares: Vec<f64>,
-    /// Weights by row and by index of the length.
+    /// Weights, indexed by row and then by index of the length.
     weights: Vec<Vec<f64>>,
-    /// Wins against the last chain, by row and by index of the length.
+    /// Wins against the last chain, indexed by row and then by index of the length.
     wins: Vec<Vec<f64>>,
     /// Values of the function H of the header for one slot, indexed by its argument.
     tail: Vec<f64>,
-    /// Least price at which a chain reaches each size after each row. `before` has the index of the
-    /// previous size of this chain.
+    /// Least price of a chain up to a size, indexed by number of rows before and then by index of
+    /// the size. `before` has the index of the previous size of this chain.
     costs: Vec<Vec<f64>>,
     before: Vec<Vec<usize>>,
 }
@@ -185,6 +190,7 @@ impl Game<'_> {
     }
 
     /// Returns the cheapest chain, as indices of sizes, and its price; `None` if there is no chain.
+    /// `step` is the exponent by which a win of 1 raises a weight.
     fn cheapest(&mut self, step: f64) -> Option<(Vec<usize>, f64)> {
         let (steps, count) = (self.steps(), self.sizes.len());
         let (half, rows) = (steps / 2, self.weights.len());
@@ -254,7 +260,7 @@ impl Game<'_> {
     }
 
     /// Computes the least price of every size after slot `row` from the least prices before the
-    /// slot. Uses that the best previous size rises with the size.
+    /// slot. The best previous size rises with the size, which reduces the number of prices.
     fn update_costs(&mut self, row: usize) {
         let count = self.sizes.len();
         let mut costs = std::mem::take(&mut self.costs[row + 1]);

@@ -114,7 +114,8 @@ fn neighbourhoods_that_grow_by_two_meet_a_plan() {
     assert_eq!((closed_form(2, 3), closed_form(3, 1)), (2, 4));
 }
 
-/// Returns the ranks of the neighbourhood U_p(0), with its two ends exchanged if `is_mirrored`.
+/// Returns whether each rank belongs to the neighbourhood of rank 0 with `size` ranks, indexed by
+/// rank. `is_mirrored` exchanges the two ends of the neighbourhood.
 fn neighbourhood(ranks: usize, size: usize, is_mirrored: bool) -> Vec<bool> {
     let mut is_inside = vec![false; ranks];
     for at in 0..size {

@@ -108,8 +108,8 @@ fn random(spec: &Spec) -> Result<Pcg64, SpecError> {
     Ok(Pcg64::new(seed.into(), 0))
 }
 
-/// Returns the amounts of all pairs of ranks, a row for each source. `amount` returns the amount of
-/// two different ranks; ranks have 0 for themselves.
+/// Returns the amounts of all pairs of ranks, a row for each source. `amount(u, v)` returns the
+/// amount from rank u to another rank v. The amount of a rank for itself is 0.
 fn off_diagonal(ranks: u32, mut amount: impl FnMut(u32, u32) -> u64) -> Vec<u64> {
     let mut amounts = Vec::with_capacity(squared(ranks));
     for source in 0..ranks {

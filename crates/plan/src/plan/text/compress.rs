@@ -17,7 +17,7 @@ pub(super) struct Modulus {
     ranks: u32,
     chunks: u32,
     kind: Option<&'static LightKind>,
-    /// Mask of the bits of light that are written in words before the last word.
+    /// Mask of the bits of light that are written before the last word of the light.
     leading: u32,
     /// Mask of the bits of light that all copies of a repetition share.
     alike: u32,
@@ -44,7 +44,8 @@ pub(super) struct CopyShift {
     pub(super) destination: u32,
     /// Shift in slots between copies of a pipelined plan; 0 in other plans.
     pub(super) slot: u32,
-    /// Rotation in ranks, together with their blocks, between copies in an all_to_all.
+    /// Number of ranks by which a copy is rotated in an all_to_all. The rotation moves ranks and
+    /// blocks.
     pub(super) turn: u32,
     /// Shift of each field of light, indexed by field.
     pub(super) light: [u32; MAX_FIELDS],
@@ -72,8 +73,8 @@ impl RepeatedLightpath {
     }
 }
 
-/// Minimum length of a sequence in the first and in the second pass. With 2, any two statements
-/// would form a sequence, which would break up longer sequences.
+/// Minimum length of a sequence in the first and in the second pass. If the minimum were 2, any two
+/// blocks would form a sequence, which would break up longer sequences.
 const MIN_SEQUENCE_LENGTHS: [usize; 2] = [8, 3];
 
 /// Sort order in which sequences are searched.

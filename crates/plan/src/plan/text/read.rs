@@ -218,7 +218,8 @@ fn read_slots(
     Ok(true)
 }
 
-/// Memory of a lightpath while its file is read, in bytes: 29 in columns that double as they grow.
+/// Memory of a lightpath while its file is read, in bytes. A lightpath has 29 bytes in columns,
+/// which may reserve twice the memory that they use.
 const BYTES_PER_LIGHTPATH: u64 = 58;
 
 /// Maximum number of lightpaths of a plan file; they need about 7 GB of memory.
@@ -227,7 +228,7 @@ const MAX_LIGHTPATHS: u64 = 1 << 27;
 /// Maximum number of slots of a plan, because simulations store columns of slots.
 const MAX_SLOTS: u32 = 1 << 24;
 
-/// Returns the number of lightpaths that the `end` line states. It is read first, so that
+/// Returns the number of lightpaths that the `end` line states. This line is read first, so that
 /// repetitions with more lightpaths are rejected before they fill the memory.
 fn declared_lightpaths(
     text: &str,

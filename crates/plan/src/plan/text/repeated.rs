@@ -125,8 +125,8 @@ fn pieces(plan: &Plan, row: usize) -> RepeatedLightpath {
     RepeatedLightpath { base, repetitions }
 }
 
-/// Returns the fields of light over which the stripes extend, the innermost first, each with its
-/// number of values. Stripes fill a fibre before they use the next one.
+/// Returns (index of a field, number of its values) for each field of light over which the stripes
+/// extend, the innermost field first. Stripes fill a fibre before they use the next fibre.
 fn stripes_by_field(plan: &Plan, light: Light) -> Vec<(usize, u32)> {
     let Some(kind) = plan.fabric.light() else {
         return Vec::new();
@@ -177,8 +177,8 @@ impl RowReader {
         Some(RowReader::new(head.with_all_rotations()))
     }
 
-    /// Returns a reader of rows with stripes and pieces; the first statement defines their numbers.
-    /// `None` if the fabric has no adjacent channels.
+    /// Returns a reader of rows with stripes and pieces. The first statement defines the numbers of
+    /// stripes and pieces. `None` if the fabric has no adjacent channels.
     pub(super) fn for_pieces(head: Plan) -> Option<RowReader> {
         head.fabric.numbered_channels()?;
         Some(RowReader::new(head))

@@ -159,7 +159,7 @@ fn read_route(words: &mut Words<'_>) -> Result<Option<Vec<u32>>, PlanTextError> 
 }
 
 /// Reads light in the form that `kind` defines, followed by `@SLOT` if `relayed` is true. Returns
-/// the light, the slot and the last word.
+/// the light, the slot (0 without `@SLOT`) and the last word.
 fn read_light<'a>(
     kind: &'static LightKind,
     words: &mut Words<'a>,
@@ -204,7 +204,7 @@ fn read_light<'a>(
 struct ExpectedLight {
     form: &'static str,
     example: &'static str,
-    /// Names of the values of the first field in this word.
+    /// Names that stand for values of the first field of the expected word.
     names: &'static [&'static str],
     /// True if `@SLOT` must follow.
     slot: bool,
@@ -248,7 +248,8 @@ fn read_field(
     Ok(Some(value))
 }
 
-/// Reads the repetitions of a statement in slot `slot`.
+/// Reads the repetitions of a statement in slot `slot`. The statement may represent at most `room`
+/// lightpaths; `limit` is the number that the `end` line states.
 fn read_repetitions(
     plan: &Plan,
     slot: u32,
@@ -375,7 +376,8 @@ fn add_modulo(number: u32, copies: u32, by: u32, modulus: u32) -> u32 {
     ((u64::from(number) + u64::from(copies) * u64::from(by)) % u64::from(modulus)) as u32
 }
 
-/// Rejects ranks and chunks that do not exist: shifts modulo their numbers have no meaning.
+/// Rejects ranks and chunks that do not exist, because shifts are modulo the numbers of ranks and
+/// chunks.
 fn check_range(
     base: &Lightpath,
     collective: Collective,

@@ -5,7 +5,8 @@ use std::fmt;
 use super::PlanTextError;
 use opticoll_base::names::terminal_text;
 
-/// Line without comment and trailing blanks, and its number in the file. Empty lines are skipped.
+/// Line of a plan file without comment and trailing blanks, and its line number. Empty lines are
+/// skipped.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     pub(super) number: usize,
