@@ -1,8 +1,9 @@
 //! Binomial trees: the number of ranks that have the data doubles in each step.
 //!
-//! The distance v of rank r from the root is (r - root) mod N. Let D be the lowest set bit of v.
-//! The rank at distance v receives from the rank at distance v - D, and its subtree consists of the
-//! ranks at distances v, ..., v + D - 1. A scatter therefore forwards contiguous ranges of blocks.
+//! The distance v of rank r from the root is (r - root) mod N. Let D be the largest power of two
+//! that divides v. The rank at distance v receives from the rank at distance v - D, and its subtree
+//! consists of the ranks at distances v, ..., v + D - 1. A scatter therefore forwards contiguous
+//! ranges of blocks.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, MPICH, Request, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
@@ -38,8 +39,8 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// Returns the edges of the tree on `ranks` ranks, step by step, as (sender, receiver, subtree of
-/// the receiver). Ranks are given by their distances from the root.
+/// Returns the edges that each step uses; indexed by step. An edge is (sender, receiver, range of
+/// the ranks in the receiver's subtree). Ranks are counted from the root.
 pub(super) fn edges(ranks: u32) -> Vec<Vec<(u32, u32, std::ops::Range<u32>)>> {
     let depth = ranks.next_power_of_two().ilog2();
     (0..depth)
@@ -58,8 +59,8 @@ pub(super) fn edges(ranks: u32) -> Vec<Vec<(u32, u32, std::ops::Range<u32>)>> {
         .collect()
 }
 
-/// Builds the broadcast along the tree, which is also the second half of the binary-tree
-/// all_reduce.
+/// Builds the broadcast along the tree. The second half of the binary-tree all_reduce is also this
+/// broadcast.
 pub(super) fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let (ranks, root) = (request.ranks(), request.collective.root());
     let mut schedule = Schedule::new(request.collective);
@@ -96,8 +97,8 @@ pub(super) fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError>
     Ok(schedule)
 }
 
-/// Returns the claims of a tree. `sent` is the number of vectors or blocks that the root sends,
-/// which is the maximum over all ranks.
+/// Returns the claimed numbers of steps and of sent chunks. `sent` is the number of chunks that the
+/// root sends; no other rank sends more chunks.
 fn claims(ranks: u32, sent: u64) -> Claims {
     Claims {
         chunks_sent_per_rank: Some(sent),

@@ -3,9 +3,9 @@
 //!
 //! The s = ceil(log2 N) steps have the distances ceil(N / 2), ceil(N / 4), ..., 1. In a step with
 //! distance d, rank r sends to rank r + d all blocks that it has, except blocks that rank r + d
-//! already has. Long distances have small messages and short distances have large messages. If data
-//! travel from neighbour to neighbour, a message at distance 2^i crosses 2^i links of a ring, each
-//! of which carries N / 2^(i + 1) blocks per message.
+//! already has. Long distances have small messages and short distances have large messages. Let N
+//! be a power of two. If data travel from neighbour to neighbour, a message at distance 2^i crosses
+//! 2^i links of a ring, and contains N / 2^(i + 1) blocks.
 //!
 //! Every distance is at most the sum of the later distances plus 1, so the sums of subsets of the
 //! distances are all numbers 0, ..., N - 1. Hence every rank ends with the blocks of all ranks.
@@ -57,8 +57,8 @@ enum Direction {
 }
 
 impl Direction {
-    /// Returns the rank `places` positions after `rank` in this direction, on a cycle of `ranks`
-    /// ranks.
+    /// Returns the rank that is `places` positions after `rank` on a cycle of `ranks` ranks,
+    /// counted in this direction.
     fn advance(self, rank: u32, places: u32, ranks: u32) -> u32 {
         match self {
             Direction::Forward => (rank + places) % ranks,
@@ -80,8 +80,8 @@ fn gathering(collective: Collective, direction: Direction) -> Result<Schedule, A
     let steps = ranks.next_power_of_two().ilog2();
     let mut schedule = Schedule::new(collective);
     make_room(&mut schedule, ranks)?;
-    // Offsets of the blocks that every rank has, as a list and as a table: offset o of rank r is
-    // the block of the rank o positions before r.
+    // Offsets of the blocks that every rank has, as a list and as a table. Offset o at rank r
+    // stands for the block of the rank that is o positions before r.
     let mut offsets = vec![0];
     let mut is_held = vec![false; ranks as usize];
     is_held[0] = true;
@@ -113,8 +113,8 @@ fn gathering(collective: Collective, direction: Direction) -> Result<Schedule, A
     Ok(schedule)
 }
 
-/// Builds the all_reduce. The reversed first half also sends in the forward direction, so both
-/// halves use the same circuits.
+/// Builds the all_reduce. The first half is the time reversal of a backward all_gather, so both
+/// halves send in the forward direction and use the same circuits.
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let blocks = Collective::new(CollectiveKind::AllGather, ranks)?;

@@ -16,9 +16,9 @@
 //! any all_reduce for large N.
 //!
 //! In k **channels**, as in NCCL, the vector is cut into k parts, each with two trees of its own.
-//! The trees of channel c connect rank number c of every group (such as a server) with each other;
-//! a chain continues from this rank through the rest of its group. So data leave a group at k
-//! ranks, through k network interfaces.
+//! The trees of channel c connect the ranks with index c of all groups (such as servers). From such
+//! a rank, a chain visits the other ranks of its group. So data leave a group at k ranks, through k
+//! network interfaces.
 
 mod trees;
 
@@ -66,11 +66,11 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// The trees of a request, with the number of pieces. Within a channel, piece 2 i + t is the i-th
-/// piece of tree t.
+/// The pipelines of a schedule: two trees for each channel. A channel is a separate part of the
+/// vector (option `channels`). Within a channel, piece 2 i + t is the i-th piece of tree t.
 struct Pipelines {
-    /// Edges of all channels, as (channel, edge). The ranks of an edge are counted from the
-    /// collective's root.
+    /// Edges of all channels: (index of the channel, edge). The ranks of an edge are counted from
+    /// the collective's root.
     edges: Vec<(u32, DoubleTreeEdge)>,
     ranks: u32,
     root: u32,
@@ -99,7 +99,8 @@ impl Pipelines {
         })
     }
 
-    /// Returns the number of pieces of a channel that travel along tree number `tree` (0 or 1).
+    /// Returns the number of pieces per channel that travel along the tree with index `tree` (0 or
+    /// 1).
     fn tree_pieces(&self, tree: usize) -> u32 {
         (self.pieces + 1 - tree as u32) / 2
     }
@@ -109,8 +110,9 @@ impl Pipelines {
         edges.filter(|edge| self.tree_pieces(edge.tree) > 0)
     }
 
-    /// Returns the step in which the last edge is used for the first time.
-    fn fill_step(&self) -> u32 {
+    /// Returns the maximum, over all edges, of the step in which the edge is used for the first
+    /// time.
+    fn max_first_step(&self) -> u32 {
         self.used_edges().map(|edge| edge.step).max().unwrap_or(0)
     }
 
@@ -120,8 +122,8 @@ impl Pipelines {
         self.used_edges().map(last).max().unwrap_or(0)
     }
 
-    /// Returns the maximum number of pieces that a rank sends. Every rank sends to its children; if
-    /// `goes_up`, every rank also sends to its parents.
+    /// Returns the maximum number of pieces that a rank sends. Every rank sends pieces to its
+    /// children. If `goes_up`, every rank also sends pieces to its parents.
     fn max_sent(&self, goes_up: bool) -> u64 {
         let mut sent = vec![0u64; self.ranks as usize];
         for edge in self.used_edges() {
@@ -132,7 +134,7 @@ impl Pipelines {
         sent.into_iter().max().unwrap_or(0)
     }
 
-    /// Returns the transfers down the trees as (step, transfer), edge by edge.
+    /// Returns the transfers from parents to children as (step, transfer), edge by edge.
     fn down(&self) -> impl Iterator<Item = (u32, Transfer)> + '_ {
         self.edges.iter().flat_map(move |(channel, edge)| {
             let rank = |from_root| (self.root + from_root) % self.ranks;
@@ -144,9 +146,10 @@ impl Pipelines {
         })
     }
 
-    /// Returns the transfers up the trees as (step, transfer): the reversed transfers of `down`.
+    /// Returns the transfers from children to parents as (step, transfer): the transfers of `down`,
+    /// reversed.
     fn up(&self) -> impl Iterator<Item = (u32, Transfer)> + '_ {
-        let fill_step = self.fill_step();
+        let max_first_step = self.max_first_step();
         self.down().map(move |(step, copy)| {
             // In both directions, a tree's i-th piece starts two steps after the tree's previous
             // piece.
@@ -157,7 +160,7 @@ impl Pipelines {
                 action: Action::Reduce,
                 ..copy
             };
-            (fill_step - (step - delay) + delay, transfer)
+            (max_first_step - (step - delay) + delay, transfer)
         })
     }
 
@@ -184,8 +187,8 @@ impl Pipelines {
         Ok(schedule)
     }
 
-    /// Fails if the schedule would be too large. `times` is the number of transfers per edge and
-    /// piece.
+    /// Fails if the schedule would be too large. `times` is the number of transfers of each piece
+    /// over each edge.
     fn check_size(&self, request: &Request<'_>, times: u64) -> Result<(), AlgorithmError> {
         let pieces = u64::from(self.pieces) * u64::from(self.channels);
         let transfers = times * u64::from(self.ranks - 1) * pieces;
@@ -210,7 +213,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     // At the latest after this step, the first piece of each tree is complete at the root.
     let turn = match pipelines.ranks {
         1 => 0,
-        _ => pipelines.fill_step() + 1,
+        _ => pipelines.max_first_step() + 1,
     };
     let mut timed: Vec<(u32, Transfer)> = pipelines.up().collect();
     timed.extend(pipelines.down().map(|(step, copy)| (turn + step, copy)));

@@ -2,11 +2,12 @@
 //!
 //! An exchange of halving and doubling on a grid uses one of a rank's two transceivers, while the
 //! other transceiver is idle. Dual-plane halving and doubling splits the vector of M bytes into two
-//! parts. The part of x M bytes exchanges along the rows first and then along the columns; the part
-//! of (1 - x) M bytes exchanges along the columns first. With 2^j columns, 2^i rows and bandwidth B
-//! (bytes per second), the two phases of halving take the following time, in units of M / B:
+//! parts. The part of x M bytes is exchanged first along the rows and then along the columns. The
+//! part of (1 - x) M bytes is exchanged first along the columns and then along the rows. With 2^j
+//! columns, 2^i rows and bandwidth B (bytes per second), the two phases of halving take the
+//! following time, in units of M / B:
 //!
-//! max(x (1 - 2^-j), (1 - x)(1 - 2^-i)) + max(x 2^-j (1 - 2^-i), (1 - x) 2^-i (1 - 2^-j)),
+//! max(x (1 - 2^-j), (1 - x)(1 - 2^-i)) + max(x 2^-j (1 - 2^-i), (1 - x) 2^-i (1 - 2^-j)).
 //!
 //! The two phases of doubling take the same time. For i = j the optimal x is 1/2. The bandwidth
 //! term is then (1 - 1/N) M / B in total, half of the term of a single plane. Otherwise x is the
@@ -32,7 +33,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     )
 }];
 
-/// Maximum denominator of the fraction x, the share of the part that exchanges along rows first.
+/// Maximum denominator of x, the fraction of the vector that is exchanged first along the rows.
 const MAX_DENOMINATOR: u32 = 16;
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
@@ -61,7 +62,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// Builds halving and doubling of the whole vector on a grid, with one plane at a time. If
+/// Builds halving and doubling of the whole vector on a grid; only one plane is used at a time. If
 /// `nearest_first`, the exchanges start along the rows, with distance 1. Otherwise they start along
 /// the columns, with the largest distance.
 pub(super) fn single(
@@ -86,7 +87,7 @@ pub(super) fn single(
     Ok(schedule)
 }
 
-/// Appends the steps of all parts, phase by phase. The parts run concurrently.
+/// Appends the steps of all parts, phase by phase. A step contains the transfers of all parts.
 fn append(schedule: &mut Schedule, parts: &[GridPhases]) {
     for phase in 0..8 {
         let steps = parts.iter().map(|part| part[phase].len()).max();
@@ -104,8 +105,9 @@ fn append(schedule: &mut Schedule, parts: &[GridPhases]) {
     };
 }
 
-/// Returns the integer shares (rows first, columns first) of the two parts with the shortest time.
-/// On a tie, the shares with the smaller sum win.
+/// Returns the shares a and b of the two parts with the shortest time. The part with share a is
+/// exchanged first along the rows and has a / (a + b) of the vector. On a tie, the shares with the
+/// smallest sum win.
 fn shares(rows: u64, columns: u64) -> (u32, u32) {
     // Time of the two phases of halving, multiplied by rows * columns * (sum of the shares).
     let time = |rows_first: u64, columns_first: u64| {

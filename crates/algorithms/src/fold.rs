@@ -36,8 +36,8 @@ impl Fold {
         }
     }
 
-    /// Returns the ranks that the indices `index .. index + count` represent, including waiting
-    /// ranks.
+    /// Returns the ranks for which the ranks with the indices `index .. index + count` exchange:
+    /// these ranks themselves, and the waiting ranks that they represent.
     pub(super) fn covered(&self, index: u32, count: u32) -> Range<u32> {
         let start = |index: u32| {
             if index < self.waiting {
@@ -49,12 +49,12 @@ impl Fold {
         start(index)..start(index + count).min(self.ranks)
     }
 
-    /// Returns pairs of a waiting rank and the rank that represents it.
+    /// Returns the pairs (waiting rank, rank that represents it).
     pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..self.waiting).map(|pair| (2 * pair, 2 * pair + 1))
     }
 
-    /// Returns the distances 1, 2, 4, ..., P / 2 between indices.
+    /// Returns the distances 1, 2, 4, ..., P / 2 between the indices of partners.
     pub(super) fn distances(&self) -> impl DoubleEndedIterator<Item = u32> {
         (0..self.core.ilog2()).map(|bit| 1 << bit)
     }

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-/// Values of the variables of a formula, by the letter of the variable.
+/// Values of the variables of a formula; indexed by the letter of the variable.
 pub type Variables = BTreeMap<char, f64>;
 
 /// Evaluates a formula. Returns `None` if the text does not parse or if a variable has no value.

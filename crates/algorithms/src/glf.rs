@@ -9,8 +9,8 @@
 //! With G groups of A routers of T ranks, the algorithm takes ceil(log2 G) + ceil(log2 A) +
 //! ceil(log2 T) steps, and the root sends in each of them. A rank receives once. In a scatter, the
 //! leader at distance v in its tree gets the blocks of at most L groups, routers or ranks, where L
-//! is the lowest set bit of v. If B is the largest power of two below G, a leader of a group gets
-//! the blocks of at most max(G - B, B / 2) groups (v = B or v = B / 2).
+//! is the largest power of two that divides v. If B is the largest power of two below G, a leader
+//! of a group gets the blocks of at most max(G - B, B / 2) groups (v = B or v = B / 2).
 //!
 //! The source (Cherièvre and Dorier) describes the scatter. Where the source does not state leaders
 //! or the order of lists, opticoll chooses them.

@@ -9,8 +9,8 @@ pub(super) struct RankGrid {
     pub(super) columns: u32,
     /// Rank at each position, or `None`; indexed by row times `columns` plus column.
     rank: Vec<Option<u32>>,
-    /// True if the rank can send and receive, in the row plane and the column plane; indexed like
-    /// `rank`.
+    /// Two flags for each position: the rank can send and receive in the row plane, and in the
+    /// column plane; indexed like `rank`.
     works: Vec<[bool; 2]>,
 }
 

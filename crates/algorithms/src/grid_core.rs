@@ -5,10 +5,10 @@
 //! removed until no gap remains. A position in the core has indices p < 2^i and q < 2^j.
 //!
 //! In an exchange, ranks whose p (within a column) or q (within a row) differs in one bit are
-//! partners, so every exchange needs one hop. A rank reduces 1/2, 1/4, ... of its part along one
-//! dimension and then along the other, and finally has the sum of 1/(2^i 2^j) of the part. The same
-//! partners in reverse order collect the results, so the last exchange of the first half and the
-//! first exchange of the second half use the same circuits.
+//! partners, so every exchange needs one hop. In its exchanges a rank adds up 1/2, 1/4, ... of its
+//! part, first along one dimension and then along the other. Finally it has the sum of 1/(2^i 2^j)
+//! of the part. The same partners in reverse order collect the results, so the last exchange of the
+//! first half and the first exchange of the second half use the same circuits.
 //!
 //! Ranks outside the core first send their part to a rank of the core, and receive the result at
 //! the end. Ranks in removed columns send to a core column of their row. Then ranks in removed rows
@@ -21,7 +21,8 @@ use super::grid::RankGrid;
 use opticoll_fabric::fabric::Plane;
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// The rows and columns whose ranks exchange.
+/// Core of a grid: the rows and columns whose ranks exchange. The other ranks hand their data over
+/// to ranks of the core.
 pub(super) struct GridCore {
     pub(super) rows: Vec<u32>,
     pub(super) columns: Vec<u32>,
@@ -35,13 +36,12 @@ pub(super) struct VectorPart {
     pub(super) per_rank: u32,
 }
 
-/// Steps of one part of the vector in eight phases: two phases in which ranks send their data to
-/// the core, two phases of halving, two phases of doubling, and two phases in which the core sends
-/// the results back. Of two such phases, one phase uses the row plane and the other phase uses the
-/// column plane. The data of a rank without a direct hop to the core may use both planes.
+/// Steps of one part of the vector; indexed by phase and then by step. Phases 0 and 1 send data
+/// into the core, phases 2 and 3 halve, phases 4 and 5 double, and phases 6 and 7 send results out
+/// of the core. A phase uses one plane, except transfers of ranks without a direct hop to the core.
 pub(super) type GridPhases = [Vec<Vec<Transfer>>; 8];
 
-/// Pairs of a rank outside the core and the rank to which it sends its data.
+/// Pairs of ranks: (rank outside the core, rank to which it sends its data).
 type Handovers = Vec<(u32, u32)>;
 
 impl GridCore {
@@ -122,9 +122,9 @@ impl GridCore {
         }
     }
 
-    /// Returns the phases of the all_reduce of `part`, which exchanges along the rows first. If
-    /// `nearest_first`, the partners at distance 1 exchange first, otherwise the most distant
-    /// partners.
+    /// Returns the phases of an all_reduce of `part`, with halving along the rows before halving
+    /// along the columns. If `nearest_first`, partners at distance 1 exchange first, otherwise the
+    /// most distant partners.
     pub(super) fn all_reduce(
         &self,
         grid: &RankGrid,
@@ -168,7 +168,7 @@ impl GridCore {
         ]
     }
 
-    /// Returns the transfers into the core along rows and along columns.
+    /// Returns the handovers along rows, and the handovers along columns.
     fn hand_over(&self, grid: &RankGrid) -> (Handovers, Handovers) {
         let outside = |lines: &[u32], count: u32| -> Vec<u32> {
             (0..count).filter(|line| !lines.contains(line)).collect()
@@ -212,8 +212,8 @@ impl GridCore {
     }
 }
 
-/// Returns the line (a row or column) with the largest value of `measure`, the first such line on a
-/// tie.
+/// Returns the line (a row or a column) with the largest `measure`. On a tie, returns the first
+/// such line.
 fn first_maximum(lines: &[u32], measure: impl Fn(u32) -> usize) -> u32 {
     let first = lines.iter().rev().max_by_key(|&&line| measure(line));
     first.copied().unwrap_or(0)
@@ -229,7 +229,7 @@ fn bits(size: usize, ascending: bool) -> Vec<usize> {
 }
 
 struct Exchange {
-    /// Ranks of the core, row by row; the position in this list is the index of a rank.
+    /// Ranks of the core, row by row. The *index* of a rank is its position in this list.
     ranks: Vec<u32>,
     first: Vec<u32>,
     kept: u32,
@@ -248,9 +248,9 @@ impl Exchange {
         }
     }
 
-    /// Returns the transfers of a step in which indices at XOR distance `distance` are partners.
-    /// With `Action::Reduce` an index sends the chunks for which its partner keeps the sum; with
-    /// `Action::Copy` it sends the results that it has.
+    /// Returns the transfers of a step in which the ranks with indices i and i XOR `distance` are
+    /// partners. With `Action::Reduce`, a rank sends the chunks for which its partner keeps the
+    /// sum. With `Action::Copy`, a rank sends its results.
     fn step(&self, distance: usize, action: Action) -> Vec<Transfer> {
         let indices = 0..self.ranks.len();
         let transfers = indices.map(|index| Transfer {
@@ -267,7 +267,7 @@ impl Exchange {
     }
 
     /// Returns the steps of halving along one dimension: partners send each other half of their
-    /// current chunks. Distances count `unit` indices.
+    /// current chunks. Neighbours along this dimension have indices that differ by `unit`.
     fn halve(&mut self, distances: Vec<usize>, unit: usize) -> Vec<Vec<Transfer>> {
         let mut steps = Vec::new();
         for distance in distances.into_iter().map(|distance| distance * unit) {
@@ -281,7 +281,7 @@ impl Exchange {
     }
 
     /// Returns the steps of doubling along one dimension: partners send each other all their
-    /// results. Distances count `unit` indices.
+    /// results. Neighbours along this dimension have indices that differ by `unit`.
     fn double(&mut self, distances: Vec<usize>, unit: usize) -> Vec<Vec<Transfer>> {
         let mut steps = Vec::new();
         for distance in distances.into_iter().map(|distance| distance * unit) {

@@ -4,14 +4,14 @@
 //! The vector is cut into P pieces, where P is the largest power of two that is at most N. The
 //! other N - P ranks fold (see `fold.rs`). In the k-th of log2 P exchanges a rank keeps half of its
 //! current part and sends its partner the other half, M / 2^k bytes of a vector of M bytes. Then
-//! the same partners exchange the results in reverse order. `near` exchanges at distances 1, 2, 4,
-//! ..., as MPI libraries do, so large messages travel short distances. `far` starts at distance
-//! P/2. On a grid of tunable circuits every exchange stays in a row or a column (see
-//! [`super::dual_plane`]).
+//! the same partners exchange the results in reverse order. With `order=near`, the distances of the
+//! exchanges are 1, 2, 4, ..., as in MPI libraries, so large messages travel short distances. With
+//! `order=far`, the first distance is P/2. On a grid of tunable circuits every exchange stays in a
+//! row or a column (see [`super::dual_plane`]).
 //!
 //! With `halvings` = h < log2 P, ranks halve the vector only in the first h exchanges. Along the
-//! other distances they exchange the whole remaining part, as in recursive doubling. The log2 P + h
-//! exchanges send 2 (1 - 2^-h) M + (log2 P - h) 2^-h M bytes per rank one after another.
+//! other distances they exchange the whole remaining part, as in recursive doubling. In the log2 P
+//! + h exchanges together, a rank sends 2 (1 - 2^-h) M + (log2 P - h) 2^-h M bytes.
 
 use super::fold::Fold;
 use super::{
@@ -87,8 +87,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     if !near_first {
         distances.reverse();
     }
-    // After an exchange, each index has the sums of `kept` pieces, starting at piece
-    // `first[index]`.
+    // After an exchange, the rank with index i has the sums of `kept` pieces, starting at piece
+    // `first[i]`.
     let mut first = vec![0; fold.core as usize];
     let mut kept = pieces;
     let (halved, whole_left) = distances.split_at(halvings as usize);
@@ -124,9 +124,10 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// Appends a step in which indices at XOR distance `distance` are partners. Index i is responsible
-/// for `count` pieces, starting at piece `first[i]`. With `Action::Reduce`, an index sends the
-/// pieces for which its partner is responsible; with `Action::Copy`, it sends its own pieces.
+/// Appends a step in which the ranks with indices i and i XOR `distance` are partners. The rank
+/// with index i keeps the sums of `count` pieces, starting at piece `first[i]`. With
+/// `Action::Reduce`, a rank sends the pieces that its partner keeps. With `Action::Copy`, a rank
+/// sends the pieces that it keeps.
 fn exchange(
     schedule: &mut Schedule,
     fold: &Fold,

@@ -113,16 +113,16 @@ impl Request<'_> {
 
 /// Theoretical costs of an algorithm on at least two ranks, as formulas: the number of steps, and
 /// the maximum amounts that a rank sends and receives. The unit of the amounts is a block or, if
-/// all ranks share one vector, the vector. `None` marks a cost that depends on other variables than
-/// these:
+/// all ranks share one vector, the vector. A formula may contain these variables; a cost that
+/// depends on anything else is `None`:
 /// - N: number of ranks; F: 0 if N is a power of two, otherwise 1;
 /// - P, H: largest powers of two with P <= N and H < N;
 /// - K: default of the option `segments`;
 /// - G, A, T: a dragonfly has G groups of A routers with T ranks each;
 /// - B: largest power of two below G.
 ///
-/// Formulas use `+ - /`, parentheses, products without a sign, `log2`, `floor`, `ceil`, `min` and
-/// `max`. A formula that starts with `<=` is an upper bound.
+/// Formulas use `+ - /`, parentheses, `log2`, `floor`, `ceil`, `min` and `max`. A product has no
+/// operator, as in `2 N`. A formula that starts with `<=` is an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostFormulas {
     /// Number of steps of the schedule.
@@ -134,7 +134,7 @@ pub struct CostFormulas {
 }
 
 impl CostFormulas {
-    /// Costs that no formula describes, because they depend on options or on the fabric.
+    /// Costs without formulas, because they depend on options or on the fabric.
     pub const VARIOUS: CostFormulas = CostFormulas {
         steps: None,
         sent: None,
@@ -176,13 +176,14 @@ pub struct LinkLoadBound {
     pub busiest_link: u64,
     /// Load of the busiest link in the step that loads it most, in chunks.
     pub max_step_load: u64,
-    /// Number of pairs of ranks whose circuits use a link, as a mean over all links; 0 if unknown.
+    /// Mean, over all links, of the number of pairs of ranks whose circuits use the link; 0 if
+    /// unknown.
     pub pairs: u64,
 }
 
 impl LinkLoadBound {
-    /// Returns the bound for `steps` equal steps, in each of which `chunks` chunks cross every
-    /// link, which has `channels` channels.
+    /// Returns the bound for `steps` equal steps. In each step, `chunks` chunks cross every link.
+    /// Every link has `channels` channels.
     pub(crate) fn uniform(steps: u64, chunks: u64, channels: u32) -> LinkLoadBound {
         LinkLoadBound {
             slots: steps * chunks.div_ceil(channels.into()),
@@ -193,9 +194,9 @@ impl LinkLoadBound {
         }
     }
 
-    /// Returns the bound for steps given as (distance, chunks): in each step every rank sends
-    /// `chunks` chunks to the rank `distance` positions ahead. Loads are means over all links of
-    /// the ring.
+    /// Returns the bound for `steps`, a list of pairs (distance, chunks). In each step, every rank
+    /// sends `chunks` chunks to the rank `distance` positions after it. Loads are means over all
+    /// links of the ring.
     pub(crate) fn from_distances(
         steps: impl Iterator<Item = (u32, u64)>,
         ring: RingShape,
@@ -238,7 +239,8 @@ pub struct Algorithm {
     pub options: &'static [OptionRecord],
     /// Fabric families that the algorithm requires; empty if it accepts any family.
     pub families: &'static [&'static str],
-    /// Theoretical numbers of steps and amounts if all options have their defaults.
+    /// Formulas for the numbers of steps and the amounts of data if all options have their
+    /// defaults.
     pub costs: CostFormulas,
     /// Returns a lower bound on the link loads on a fault-free ring, or `None` if the bound of
     /// another algorithm is at least as tight. Fails if an option does not fit the ring.
@@ -249,7 +251,8 @@ pub struct Algorithm {
     pub short_messages: &'static [CollectiveKind],
     /// Checks whether the algorithm supports a number of ranks. The error states the reason.
     pub accepts: fn(u32) -> Result<(), String>,
-    /// Builds the schedule before any reversal (see `reversed_from`).
+    /// Builds the schedule. If `reversed_from` is `Some`, the caller then reverses the schedule in
+    /// time.
     pub build: fn(&Request<'_>) -> Result<Schedule, AlgorithmError>,
     /// Collective of the schedule that `build` returns, if this schedule must be reversed in time.
     /// `None` if `build` returns the schedule of `collective` itself.
@@ -294,8 +297,8 @@ impl Algorithm {
         names.any(|known| same_name(known, name))
     }
 
-    /// Returns the specifications that the planner tries on a fabric: the name without options
-    /// first, then every combination of the option values that the records list in `tries`.
+    /// Returns the specifications that `auto` tries on a fabric: first the name without options,
+    /// then every combination of the values that the records of the options list in `tries`.
     pub fn variants(&self, fabric: &Fabric) -> Vec<Spec> {
         let mut specs = vec![Spec::new(self.name)];
         for option in self.options {
@@ -322,9 +325,9 @@ impl Algorithm {
     }
 }
 
-/// Returns whether the planner tries `value` for an option on a fabric. It tries numbers of
-/// channels if each rank leaves its group by links of its own. It tries numbers of halvings below
-/// log2 N if circuits connect all pairs of ranks equally.
+/// Returns whether `auto` tries `value` for `option` on a fabric. Values of `channels` are tried if
+/// each rank has its own links out of its group. Values of `halvings` below log2 N are tried if
+/// circuits connect all pairs of ranks alike.
 fn is_tried(option: &OptionRecord, value: &str, fabric: &Fabric) -> bool {
     match option.role {
         Role::Channels => ranks_leave_groups_by_own_links(fabric),
@@ -387,7 +390,7 @@ pub(crate) fn make_room_for(schedule: &mut Schedule, transfers: u64) -> Result<(
     Ok(())
 }
 
-/// Reserves memory for N (N - 1) transfers, the number in which every rank receives N - 1 blocks.
+/// Reserves memory for N (N - 1) transfers: each of N ranks receives N - 1 blocks.
 pub(crate) fn make_room(schedule: &mut Schedule, ranks: u32) -> Result<(), AlgorithmError> {
     make_room_for(
         schedule,
@@ -395,8 +398,8 @@ pub(crate) fn make_room(schedule: &mut Schedule, ranks: u32) -> Result<(), Algor
     )
 }
 
-/// Returns the meaning of the value of option `key`. `meanings` lists (value, meaning) for all
-/// valid values; the first value is the default.
+/// Returns the meaning of the value that `spec` gives to the option `key`. `meanings` lists (value,
+/// meaning) for all valid values; the first value is the default.
 pub fn choice<T: Copy>(spec: &Spec, key: &str, meanings: &[(&str, T)]) -> Result<T, SpecError> {
     let value = spec.option(key).unwrap_or(meanings[0].0);
     let entry = meanings.iter().find(|(name, _)| *name == value);
@@ -470,8 +473,8 @@ pub(crate) fn group_size(fabric: &Fabric) -> u32 {
         .unwrap_or(1)
 }
 
-/// Returns whether the ranks form several groups and have several links each: links within the
-/// group, and links by which data of different ranks leave the group separately.
+/// Returns whether each rank has its own links out of its group, besides its links within the
+/// group. This is assumed if there are several groups and rank 0 has several links.
 fn ranks_leave_groups_by_own_links(fabric: &Fabric) -> bool {
     let Some(network) = fabric.network() else {
         return false;
@@ -481,8 +484,9 @@ fn ranks_leave_groups_by_own_links(fabric: &Fabric) -> bool {
     (2..fabric.ranks()).contains(&group_size(fabric)) && leaving > 1
 }
 
-/// Appends the transfers that copy `count` chunks, from chunk `first` on, from `source` to
-/// `destination`. After the last chunk the range continues at chunk 0, in a second transfer.
+/// Appends the transfers that copy `count` chunks, starting at chunk `first`, from `source` to
+/// `destination`. If the chunks continue at chunk 0 after the last chunk, a second transfer copies
+/// them.
 pub(crate) fn push_cyclic(
     schedule: &mut Schedule,
     (first, count): (u32, u32),
@@ -502,7 +506,7 @@ pub(crate) fn push_cyclic(
     }
 }
 
-/// Records as declared in the modules. [`RECORDS`] also contains the records of the time reversals.
+/// Records that the modules declare. [`RECORDS`] also contains the records of the time reversals.
 const WRITTEN: &[&[Algorithm]] = &[
     one_stage::RECORDS,
     ring::RECORDS,
@@ -577,7 +581,8 @@ pub fn records_for(fabric: &Fabric) -> impl Iterator<Item = &'static Algorithm> 
     records().iter().filter(suits)
 }
 
-/// Returns the record of the algorithm of a collective with this name or alias, for any fabric.
+/// Returns the record of the algorithm that has this name or alias and carries out the collective.
+/// The algorithm may require a certain fabric.
 pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Algorithm, AlgorithmError> {
     let candidates = || {
         records()

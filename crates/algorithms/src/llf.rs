@@ -110,8 +110,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(phases.schedule(request.collective, claims(&shape, is_flat, request)))
 }
 
-/// Returns the leader and the blocks of every group to which the router of `leader`, a rank of the
-/// root's group, has a cable.
+/// Returns a member for each group to which the router of `leader` has a cable. `leader` is a rank
+/// of the root's group.
 fn cabled_groups(
     machine: &dyn Groups,
     shape: &DragonflyShape,

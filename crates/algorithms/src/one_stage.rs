@@ -14,15 +14,15 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     ..Algorithm::new("one_stage", "One-stage", CollectiveKind::AllGather, build)
 }];
 
-/// Returns the number of wavelengths of a one-stage all-to-all on a line of n = `ranks` ranks. The
-/// exact number is floor(n^2 / 4), the load of the middle link (Lemma 1 of the OpTree paper).
+/// Returns the minimum number of wavelengths of a one-stage all-to-all on a line of n = `ranks`
+/// ranks. The minimum is floor(n^2 / 4), the load of the middle link (Lemma 1 of the OpTree paper).
 pub fn line_wavelengths(ranks: u32) -> u64 {
     let ranks = u64::from(ranks);
     ranks * ranks / 4
 }
 
-/// Returns the number of wavelengths per direction of a one-stage all-to-all on a ring of n =
-/// `ranks` ranks. The exact number is ceil(floor(n^2 / 4) / 2) (Opatrny 2003).
+/// Returns the minimum number of wavelengths per direction of a one-stage all-to-all on a ring of n
+/// = `ranks` ranks. The minimum is ceil(floor(n^2 / 4) / 2) (Opatrny 2003).
 pub fn ring_wavelengths(ranks: u32) -> u64 {
     line_wavelengths(ranks).div_ceil(2)
 }
@@ -34,8 +34,8 @@ pub fn paper_ring_wavelengths(ranks: u32) -> u64 {
     (ranks * ranks).div_ceil(8)
 }
 
-/// Returns the bound for `steps` consecutive all-to-alls, or `None` if the maximum length of a
-/// lightpath is less than half the ring.
+/// Returns the bound on link loads for `steps` one-stage all-to-alls one after another. Returns
+/// `None` if a lightpath cannot reach half-way around the ring.
 pub(super) fn link_load_bound(ring: RingShape, steps: u64) -> Option<LinkLoadBound> {
     let chunks = ring_wavelengths(ring.ranks);
     let loads = LinkLoadBound {

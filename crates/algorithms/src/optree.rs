@@ -60,8 +60,8 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
 /// Returns the number of steps of Theorem 1 for N ranks, depth k and w channels: ceil((2k - 1)
 /// N^(1 + 1/k) / (8w)), or the one-stage value ceil(N^2 / (8w)) if k = 1.
 ///
-/// The formula is continuous in m = N^(1/k) and bounds no particular tree. A value that exceeds a
-/// whole number by less than 1 part in 10^13, a rounding error, counts as this number.
+/// The formula uses m = N^(1/k) even if this is no whole number, so it is not the exact number of
+/// steps of any tree. A rounding error of at most 1 part in 10^13 above a whole number is ignored.
 pub fn paper_steps(ranks: u32, channels: u32, depth: u32) -> u64 {
     if depth <= 1 {
         return one_stage::paper_ring_wavelengths(ranks).div_ceil(u64::from(channels));
@@ -82,8 +82,8 @@ pub fn paper_depth(ranks: u32) -> Option<u32> {
     Some(depth.ceil() as u32)
 }
 
-/// Returns the radices of the requested tree, and the depth for which to evaluate the paper's
-/// formula. The depth is `None` on a fabric without a ring.
+/// Returns the radices of the requested tree, and the depth k at which the paper's formula is
+/// evaluated. The depth is `None` on a fabric without a ring.
 fn choose_tree(
     spec: &Spec,
     ranks: u32,
@@ -145,9 +145,9 @@ fn choose_tree(
 /// For more pairs, counting takes longer than the bound saves.
 const MAX_COUNTED_PAIRS: u64 = 1 << 25;
 
-/// Returns the bound of the requested tree. `None` if the tree has too many pairs of ranks to
-/// count, or if the default tree needs at least as many slots as `one_stage`, whose bound is then
-/// as tight.
+/// Returns the bound on link loads of the requested tree. Returns `None` if the tree has more than
+/// [`MAX_COUNTED_PAIRS`] pairs of ranks. Also returns `None` if `one_stage` has no bound, or if the
+/// default tree is requested, but `one_stage` needs no more slots than this tree.
 fn link_load_bound(spec: &Spec, ring: RingShape) -> Result<Option<LinkLoadBound>, AlgorithmError> {
     let channels = ring.channels;
     let (radices, _) = choose_tree(spec, ring.ranks, Some(ring))?;

@@ -1,8 +1,8 @@
 //! Rails: collectives of two levels, within groups of ranks and along rails across the groups.
 //!
-//! The ranks form b groups of g ranks, such as servers of GPUs. A rail consists of the ranks with
-//! the same number in all groups. Data between groups travel along rails, so each rank uses its own
-//! network interface, and each block is sent once to every group.
+//! The ranks form b groups of g ranks, such as servers of GPUs. A rail consists of the ranks that
+//! have the same index in their groups. Data between groups travel along rails, so each rank uses
+//! its own network interface, and each block is sent once to every group.
 //!
 //! * all_gather, in two steps: a rank sends its block along its rail and to its group; then it
 //!   forwards to its group the blocks that it received along the rail.
@@ -109,7 +109,8 @@ impl Rails {
         })
     }
 
-    /// Returns the other ranks of the rail of `rank`.
+    /// Returns the other ranks of the rail of `rank`: the ranks with the same index in the other
+    /// groups.
     fn rail(self, rank: u32) -> impl Iterator<Item = u32> {
         let number = rank % self.size;
         let ranks = (0..self.groups).map(move |group| group * self.size + number);
@@ -158,8 +159,8 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 #[derive(Clone, Copy)]
 enum Phase {
     SumGroup,
-    /// Sum along a rail: each rank sums up one part of the rail's share of the segment, or the
-    /// whole share.
+    /// Sum along a rail. Let the share be the part of the segment that the ranks of a rail sum up.
+    /// Each of these ranks sums up one part of the share, or the whole share.
     SumRail,
     DistributeInRail,
     DistributeInGroup,

@@ -8,10 +8,10 @@
 //! i + 1. In step s of an all_gather, it sends the block of the rank at position i - s.
 //!
 //! In k **channels**, as in NCCL, each block is cut into k parts, and each part travels around a
-//! ring of its own. Let the ranks of each group (such as a server) have numbers within their group.
-//! The ring of channel c enters the even groups at number c and leaves them at number c - 1. It
-//! enters an odd group at the number at which it left the previous group, so it stays on one rail.
-//! So data leave a group at k ranks, through k network interfaces.
+//! ring of its own. Let each rank have an index within its group (such as a server). The ring of
+//! channel c enters the even groups at index c and leaves them at index c - 1. It enters an odd
+//! group at the index at which it left the previous group, so it stays on one rail. So data leave a
+//! group at k ranks, through k network interfaces.
 
 use super::grid::RankGrid;
 use super::{
@@ -70,7 +70,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     all_reduce_along(request, &orders(request)?)
 }
 
-/// Returns the order of the ranks along the ring of each channel.
+/// Returns the ranks in the order of the ring; indexed by channel and then by position.
 fn orders(request: &Request<'_>) -> Result<Vec<Vec<u32>>, SpecError> {
     let order = order(request)?;
     let channels = channels(request)?;
@@ -85,9 +85,9 @@ fn orders(request: &Request<'_>) -> Result<Vec<Vec<u32>>, SpecError> {
     Ok((0..channels).map(channel_order).collect())
 }
 
-/// Returns the ring of channel `channel` through groups of `size` ranks. The ring enters each group
-/// at the rank number at which it left the previous group. If the number of groups is odd, the ring
-/// enters the last group at a third number.
+/// Returns the ring of the channel with index `channel`, through groups of `size` ranks. The ring
+/// enters each group at the index (within the group) at which it left the previous group. If the
+/// number of groups is odd, the ring enters the last group at a third index.
 fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<u32> {
     let groups = ranks / size;
     let entry = |group: u32| match group % groups {
@@ -99,7 +99,7 @@ fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<u32> {
     for group in 0..groups {
         let first = entry(group);
         // If there is only one group, or if groups have fewer than three ranks, the ring leaves a
-        // group at the number before its entry.
+        // group at the index before its entry.
         let last = match entry(group + 1) {
             next if next == first => (first + size - 1) % size,
             next => next,
@@ -209,8 +209,8 @@ fn pass_around(collective: Collective, orders: &[Vec<u32>]) -> Result<Schedule, 
 }
 
 /// Calls `hop(chunk, rank, next)` for every rank of each ring. `next` is the rank after `rank` on
-/// the ring, and `chunk` is the ring's part of the block of the rank `before` positions before
-/// `rank`.
+/// the ring. Let o be the rank that is `before` positions before `rank`. `chunk` is the part of the
+/// block of o that travels around this ring.
 fn for_each_hop(orders: &[Vec<u32>], before: u32, mut hop: impl FnMut(u32, u32, u32)) {
     for (channel, order) in (0..).zip(orders) {
         let ranks = order.len();

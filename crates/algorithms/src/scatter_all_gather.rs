@@ -4,7 +4,7 @@
 //!
 //! Ranks that relayed parts in the scatter keep them, and the all_gather leaves out parts that a
 //! rank already has. By default, the rank at distance v from the root has the parts v, ..., min(v +
-//! D, N) - 1, where D is the lowest set bit of v. The root has all parts.
+//! D, N) - 1, where D is the largest power of two that divides v. The root has all parts.
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, OptionRecord, Request, all_pairs,
@@ -47,12 +47,13 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     )
 }];
 
-/// Returns the bound of the all_gather alone, without the parts that ranks have from the scatter:
-/// at most N / 2 ceil(log2 N) parts at all ranks together, and N parts at the root. Around a ring,
-/// some rank has no such part. Otherwise all parts together cross at least N^2 / 4 links on their
-/// way to one rank, hence N^3 / 4 links in total. Each part that is left out saves at most N / 2
-/// links. There are 2 N links with c channels each. Over distances 1, 2, 4, ... the parts cross
-/// more links, at least if N is a power of two.
+/// Returns the bound on link loads of the all_gather alone. The all_gather leaves out parts that
+/// ranks have from the scatter. There are at most (N / 2) ceil(log2 N) such parts at the ranks
+/// other than the root, and N parts at the root. If the all_gather follows a ring, some rank has
+/// none of these parts, so no step is shorter. Otherwise all parts together cross at least N^2 / 4
+/// links on their way to one rank, hence N^3 / 4 links in total. Each part that is left out saves
+/// at most N / 2 links. There are 2 N links, counting both directions. Over distances 1, 2, 4, ...
+/// the parts cross more links, at least if N is a power of two.
 fn link_load_bound(spec: &Spec, ring: RingShape) -> Result<Option<LinkLoadBound>, AlgorithmError> {
     let ranks = u64::from(ring.ranks);
     let ring_steps = ranks.saturating_sub(1);

@@ -1,16 +1,17 @@
 //! Common code of scatters and broadcasts along trees of leaders.
 //!
-//! In each phase some ranks forward data along binomial trees that run concurrently. Let D be the
-//! lowest set bit of v. Member v of a list of members receives the data of the members v, ..., v +
-//! D - 1 from member v - D. Senders send to their most distant receiver first. The data are blocks
-//! in a scatter and the vector in a broadcast.
+//! In each phase some ranks forward data along binomial trees that run concurrently. Member v of a
+//! list of members receives the data of the members v, ..., v + D - 1 from member v - D. Here D is
+//! the largest power of two that divides v. Senders send to their most distant receiver first. The
+//! data are blocks in a scatter and the vector in a broadcast.
 
 use opticoll_fabric::fabric::Groups;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// Leader of a group, a router or a rank, which receives in a phase; and the blocks that it
-/// receives for itself and for the ranks to which it forwards.
+/// Member of a tree. `leader` is the rank that receives for a group, for a router or only for
+/// itself. `blocks` are the blocks that the leader receives for itself and for the ranks to which
+/// it forwards.
 pub(super) struct Member {
     pub(super) leader: u32,
     pub(super) blocks: Vec<u32>,
@@ -99,7 +100,7 @@ impl TreePhases {
     }
 }
 
-/// Numbers of groups, of routers per group, and of ranks per router of a dragonfly.
+/// Number of groups of a dragonfly, number of routers per group, and number of ranks per router.
 pub(super) struct DragonflyShape {
     pub(super) groups: u32,
     pub(super) routers: u32,
@@ -123,7 +124,7 @@ impl DragonflyShape {
         rank / self.terminals / self.routers
     }
 
-    /// Returns the first rank of a router, given the router's number within its group.
+    /// Returns the first rank of the router with index `router` in the group `group`.
     pub(super) fn first_of(&self, group: u32, router: u32) -> u32 {
         (group * self.routers + router) * self.terminals
     }

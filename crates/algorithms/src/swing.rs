@@ -74,8 +74,8 @@ impl Swing {
         }
     }
 
-    /// Returns the rank `rank` + d(`step`) if `sign` is 1, or `rank` - d(`step`) if `sign` is -1,
-    /// modulo N.
+    /// Returns the rank r + d(s) if `sign` is 1, or r - d(s) if `sign` is -1, for r = `rank` and s
+    /// = `step`.
     fn moved(self, rank: u32, step: u32, sign: i64) -> u32 {
         let distance = (1 - (-2i64).pow(step + 1)) / 3;
         (i64::from(rank) + sign * distance).rem_euclid(self.ranks.into()) as u32
@@ -86,8 +86,8 @@ impl Swing {
         self.moved(rank, step, if rank % 2 == 0 { 1 } else { -1 })
     }
 
-    /// Returns the position of `rank` in the order by e(r) with reversed bits. In this order, the
-    /// ranks that a rank reaches after any given step have consecutive positions.
+    /// Returns the position of `rank` if all ranks are sorted by e(r) with reversed bits. In this
+    /// order, the ranks that a rank reaches in the steps after any step are consecutive.
     fn place(self, rank: u32) -> u32 {
         if self.steps == 0 {
             return 0;
@@ -102,7 +102,7 @@ impl Swing {
     }
 
     /// Returns the ranks that `rank` reaches in the steps after `step`, including `rank`, as a
-    /// range of positions: first position and number of positions.
+    /// range of positions (see `place`): (first position, number of positions).
     fn reached(self, rank: u32, step: u32) -> (u32, u32) {
         let count = self.ranks >> (step + 1);
         (self.place(rank) & !(count - 1), count)

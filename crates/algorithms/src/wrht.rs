@@ -101,7 +101,7 @@ pub fn paper_all_gather_steps(ranks: u32, channels: u32) -> u64 {
 }
 
 struct Hierarchy {
-    /// Groups of each level, as (representative, other members).
+    /// Groups of each level, as (representative, other members); indexed by level.
     levels: Vec<Vec<(u32, Vec<u32>)>>,
     /// Representatives that exchange after the last level; a single rank if there is nothing to
     /// exchange.

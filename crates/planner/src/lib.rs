@@ -404,7 +404,7 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
     Ok(planned)
 }
 
-/// Criterion for which candidates a search tries.
+/// Rule that selects the candidates that a search tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effort {
     /// Candidates that could save enough time for their number of transfers.

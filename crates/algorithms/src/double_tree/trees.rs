@@ -1,12 +1,13 @@
 //! The two trees of [`super`], and the steps in which their edges are used.
 //!
-//! **Trees.** The n = N - 1 ranks other than the root occupy the positions 1..n of a binary tree in
-//! in-order. Let L be the lowest set bit of position x. If L > 1, x has the children x - L/2 and
-//! x + L/2; if x + L/2 exceeds n, the second child is x + L/4, and so on. The top is the largest
-//! power of two that is at most n. Odd positions are leaves. In the first tree, rank v (counted
-//! from the root) occupies position v. In the second tree, rank v occupies position v + 1, and rank
-//! n position 1. A rank at an even position of the first tree is therefore a leaf of the second
-//! tree, so every rank has children in at most one tree. The root sends to the tops of both trees.
+//! **Trees.** The n = N - 1 ranks other than the root occupy the positions 1 to n of a binary tree,
+//! numbered in in-order. Let L be the largest power of two that divides position x. If L > 1, x has
+//! the children x - L/2 and x + L/2; if x + L/2 exceeds n, the second child is x + L/4, and so on.
+//! The top of the tree is the largest power of two that is at most n. Odd positions are leaves. In
+//! the first tree, rank v (counted from the root) occupies position v. In the second tree, rank v <
+//! n occupies position v + 1, and rank n occupies position 1. A rank at an even position of the
+//! first tree is therefore a leaf of the second tree, so every rank has children in at most one
+//! tree. The root sends to the tops of both trees.
 //!
 //! **Colours.** Every rank sends along at most two edges and receives along at most two edges. The
 //! bipartite graph of senders and receivers therefore has degree at most two. Such a graph consists
@@ -21,7 +22,7 @@
 
 use std::array;
 
-/// Edge of a tree. Ranks are counted from the collective's root, which is 0.
+/// Edge of a tree. Ranks are counted from the collective's root, which has number 0 here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DoubleTreeEdge {
     /// Index of the tree: 0 or 1.
@@ -33,13 +34,13 @@ pub(super) struct DoubleTreeEdge {
     pub(super) step: u32,
 }
 
-/// Returns the edges of both trees on `ranks` ranks, parents before children. Each edge's step is
-/// the first step of the edge's colour after the step in which its parent received the piece.
+/// Returns the edges of both trees on `ranks` ranks, parents before children. An edge is first used
+/// after its parent received the first piece, in the next step of the edge's colour.
 pub(super) fn edges(ranks: u32) -> Vec<DoubleTreeEdge> {
     let mut edges: Vec<DoubleTreeEdge> = (0..2).flat_map(|tree| tree_edges(ranks, tree)).collect();
     let colours = colours(ranks, &edges);
-    // Step in which each tree's first piece reaches a rank, by tree and rank. `None` for the root,
-    // which has all pieces from the start.
+    // Step in which the first piece of a tree reaches a rank; indexed by tree and then by rank.
+    // `None` for the root, which has all pieces from the start.
     let mut reached: [Vec<Option<u32>>; 2] = array::from_fn(|_| vec![None; ranks as usize]);
     for (edge, colour) in edges.iter_mut().zip(colours) {
         let ready = reached[edge.tree][edge.parent as usize].map_or(0, |step| step + 1);
@@ -49,8 +50,9 @@ pub(super) fn edges(ranks: u32) -> Vec<DoubleTreeEdge> {
     edges
 }
 
-/// Returns the edges of channel `channel` on `ranks` ranks in groups of `size` ranks: two trees
-/// that connect rank number `channel` of every group, and chains from this rank through each group.
+/// Returns the edges of the channel with index `channel`, on `ranks` ranks in groups of `size`
+/// ranks. Two trees connect the rank with index `channel` of every group. From this rank, a chain
+/// visits the other ranks of the group.
 pub(super) fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<DoubleTreeEdge> {
     let rank = |group: u32, place: u32| group * size + (channel + place) % size;
     let between = edges(ranks / size);
@@ -105,7 +107,8 @@ fn tree_edges(ranks: u32, tree: usize) -> Vec<DoubleTreeEdge> {
     edges
 }
 
-/// Returns the children, at most two, of position `place` in a tree of `places` positions.
+/// Returns the positions of the children of position `place` (at most two) in a tree of `places`
+/// positions.
 fn children(place: u32, places: u32) -> impl Iterator<Item = u32> {
     let lowest = 1 << place.trailing_zeros();
     let left = (lowest > 1).then(|| place - lowest / 2);

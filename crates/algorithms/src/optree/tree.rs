@@ -83,9 +83,9 @@ pub fn deepest(ranks: u32) -> u32 {
     ranks.next_power_of_two().ilog2()
 }
 
-/// Returns the radices of the paper's tree of depth k: k times the smallest radix m with m^k >= N.
-/// If fewer than k stages of radix m suffice, some radices are reduced so that all k stages are
-/// used.
+/// Returns the radices of the paper's tree of depth k. All k radices equal the smallest m with m^k
+/// >= N. If fewer than k stages of radix m suffice, some radices are reduced so that all k stages
+/// are used.
 pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
     let leaves = |radices: &[u32]| {
         radices
@@ -109,10 +109,10 @@ pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
     radices
 }
 
-/// Returns the load of the busiest link in each stage, in lightpaths of one block. The load is a
-/// lower bound on the number of wavelengths per direction that the stage needs. Pairs of opposite
-/// ranks choose their direction by parity here, so a load may differ by one from the load of a
-/// finished plan.
+/// Returns the load of the busiest link in each stage: a number of lightpaths, each with one block.
+/// The load is a lower bound on the number of wavelengths per direction that the stage needs. The
+/// parity of a rank determines the direction between opposite ranks here, so a load may differ by
+/// one from the load of a finished plan.
 pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
     let mut groups = vec![Group {
         start: 0,
@@ -125,7 +125,8 @@ pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
             break;
         }
         let mut received = held.clone();
-        // Difference between the loads of consecutive links, clockwise and counter-clockwise.
+        // Load of each link minus the load of the previous link; indexed by direction and then by
+        // link.
         let mut change = [
             vec![0i64; ranks as usize + 1],
             vec![0i64; ranks as usize + 1],
@@ -153,9 +154,9 @@ pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
     loads
 }
 
-/// Adds `load` along the shorter route from `source` to `destination` to the load differences
-/// `change` of that direction. Pairs of opposite ranks use the direction that the parity of their
-/// lower rank determines.
+/// Adds `load` to the links of the shorter route from `source` to `destination`. `change` has the
+/// load of each link minus the load of the previous link; indexed by direction and then by link.
+/// Between opposite ranks, the parity of the lower rank determines the direction.
 fn add_arc(change: &mut [Vec<i64>; 2], ranks: u32, source: u32, destination: u32, load: i64) {
     let clockwise = (destination + ranks - source) % ranks;
     let is_clockwise = match (2 * clockwise).cmp(&ranks) {
@@ -171,7 +172,8 @@ fn add_arc(change: &mut [Vec<i64>; 2], ranks: u32, source: u32, destination: u32
     add_links(&mut change[direction], from, to, load);
 }
 
-/// Adds `load` to the links from `from` to `to - 1`, given as differences of consecutive links.
+/// Adds `load` to the links from `from` to `to - 1`. `change` has the load of each link minus the
+/// load of the previous link; indexed by link.
 fn add_links(change: &mut [i64], from: u32, to: u32, load: i64) {
     change[from as usize] += load;
     change[to as usize] -= load;
@@ -208,20 +210,21 @@ pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     search.best.1
 }
 
-/// Maximum work of a search: the number of ranks in the groups that the search cuts, plus an
-/// estimate of the steps of first-fit. No known search for up to 65,536 ranks with at most one
-/// wavelength per rank reaches this limit.
+/// Maximum work of a search: the number of visited ranks of groups and, in [`Search::first_fit`],
+/// of visited links. The limit was not reached in any known search for up to 65,536 ranks with at
+/// most one wavelength per rank.
 const MAX_WORK: u64 = 1 << 27;
 
-/// Number of slots, sum of the stages' loads in blocks, number of stages, and sum of radices. Costs
-/// are compared in this order.
+/// Cost of a tree: number of slots, sum of the stages' loads in blocks, number of stages, and sum
+/// of the radices. Costs are compared in this order.
 type Cost = [u64; 4];
 
-/// Size of the smallest group of a level, and whether some groups of the level have one more rank.
+/// Number of ranks of the smallest group of a level, and whether some groups of the level have one
+/// more rank.
 type Sizes = (u32, bool);
 
-/// Number of blocks that the first i ranks of a group have together, for i from 0 to the number of
-/// ranks.
+/// Number of blocks that the first i ranks of a group have together; indexed by i, which runs from
+/// 0 to the number of ranks.
 type Holdings = Vec<u32>;
 
 /// Depth-first search over all lists of radices, in ascending order of their lower bounds.
@@ -247,7 +250,7 @@ type Holdings = Vec<u32>;
 struct Search {
     ranks: u64,
     channels: u64,
-    /// Lower bound on the cost of all later stages, by the sizes of the current groups.
+    /// Lower bound on the cost of all later stages; indexed by the sizes of the current groups.
     bounds: FxHashMap<Sizes, Cost>,
     /// Radices of the stages chosen so far.
     radices: Vec<u32>,
@@ -260,8 +263,8 @@ impl Search {
         [load.div_ceil(self.channels), load, 1, radix.into()]
     }
 
-    /// Returns a lower bound on the cost of a stage after stage 1, which cuts groups of these sizes
-    /// into `radix` children.
+    /// Returns a lower bound on the cost of a stage that cuts groups of these sizes into `radix`
+    /// children. The stage is not stage 1.
     fn stage_bound(&self, (size, uneven): Sizes, radix: u32) -> Cost {
         let load = |size: u32| {
             let (size, radix) = (u64::from(size), u64::from(radix.min(size)));
@@ -272,8 +275,8 @@ impl Search {
         self.cost(load(size.max(1)).max(load(size + u32::from(uneven))), radix)
     }
 
-    /// Returns a lower bound on the cost of all remaining stages after stage 1, for these group
-    /// sizes.
+    /// Returns a lower bound on the cost of all remaining stages, given the group sizes after stage
+    /// 1 or a later stage.
     fn bound(&mut self, sizes: Sizes) -> Cost {
         if let Some(&bound) = self.bounds.get(&sizes) {
             return bound;
@@ -359,9 +362,9 @@ impl Search {
         }
     }
 
-    /// Returns the number of wavelengths that [`first_fit`] assigns in stage 1, the maximum of both
-    /// directions. If this number exceeds `max_wavelengths`, the result is some number above
-    /// `max_wavelengths`. If the search exceeds `MAX_WORK`, the result is the lower bound.
+    /// Returns the number of wavelengths that [`first_fit`] assigns in stage 1, in the direction
+    /// with more wavelengths. If this number exceeds `max_wavelengths`, the result is some number
+    /// above `max_wavelengths`. If the search exceeds `MAX_WORK`, the result is [`first_bound`].
     fn first_fit(&mut self, radix: u32, max_wavelengths: u64) -> u64 {
         self.work += 2 * self.ranks * u64::from(radix).pow(2);
         if self.work > MAX_WORK {
@@ -401,10 +404,9 @@ fn first_bound(ranks: u64, radix: u64) -> u64 {
     (first * (radix - half) + (ranks - first) * half).div_ceil(4)
 }
 
-/// Cuts a group into `radix` children, and returns the load of the busiest link between ranks of
-/// the group, as in [`stage_loads`]. `group` contains the holdings of the group before the stage.
-/// Appends the holdings of the children after the stage to `children`. Children of equal size have
-/// equal holdings, which are appended once.
+/// Cuts a group into `radix` children. Appends the holdings of one child of each size to
+/// `children`, because children of equal size have equal holdings. Returns the load of the busiest
+/// link between ranks of the group, as in [`stage_loads`].
 fn cut(group: &[u32], radix: u32, children: &mut Vec<Holdings>) -> u64 {
     let size = group.len() - 1;
     let parts = size.min(radix as usize);
@@ -468,8 +470,8 @@ fn cut(group: &[u32], radix: u32, children: &mut Vec<Holdings>) -> u64 {
     load
 }
 
-/// Returns the lightpaths of stage 1 in each direction, as (number of links, index of the first
-/// link).
+/// Returns the lightpaths of stage 1, as (number of links, index of the first link); indexed by
+/// direction.
 fn shorter_arcs(ranks: u32, radix: u32) -> [Vec<(u32, u32)>; 2] {
     let (mut directions, mut opposite) = ([Vec::new(), Vec::new()], Vec::new());
     let ring = Group {
@@ -497,9 +499,9 @@ fn shorter_arcs(ranks: u32, radix: u32) -> [Vec<(u32, u32)>; 2] {
     directions
 }
 
-/// Returns the number of wavelengths that first-fit assigns to `lightpaths` in one direction, in
-/// descending order of their lengths. If the number exceeds `max_wavelengths`, returns
-/// `max_wavelengths + 1`.
+/// Returns the number of wavelengths that first-fit assigns to `lightpaths`, which all have the
+/// same direction. The longest lightpaths are assigned first. If the number exceeds
+/// `max_wavelengths`, returns `max_wavelengths + 1`.
 fn first_fit(ranks: u32, mut lightpaths: Vec<(u32, u32)>, max_wavelengths: u64) -> u64 {
     lightpaths.sort_unstable_by_key(|&(links, first)| (Reverse(links), first));
     // Wavelengths of the lightpaths that start at each link and that end at each link; indexed by

@@ -2,10 +2,10 @@
 //! smaller rings that are embedded in some of the ranks.
 //!
 //! The ranks r_0 < r_1 < ... < r_(n-1) of a ring form a smaller ring of n ranks. Link i of the
-//! smaller ring consists of the links from r_i to r_(i+1), and these stretches share no link. If
-//! lightpaths do not collide on the smaller ring, they therefore do not collide on the large ring
-//! if the lightpath from a to b runs from r_a to r_b in the same direction. Several such plans can
-//! run at the same time on disjoint channels.
+//! smaller ring consists of the links from r_i to r_(i+1), and these stretches share no link. On
+//! the large ring, the lightpath from a to b of a smaller ring runs from r_a to r_b in the same
+//! direction. So lightpaths that do not collide on the smaller ring do not collide on the large
+//! ring. Several such plans can run at the same time on disjoint channels.
 
 use std::ops::Range;
 
@@ -74,7 +74,7 @@ impl SharedMove {
     }
 }
 
-/// A lightpath with its wavelength and direction, and its slot.
+/// A placed lightpath: (lightpath, its wavelength and direction, its slot).
 pub(crate) type Placed<'a> = (&'a SharedMove, Light, u32);
 
 /// Returns the number of slots up to the last slot that `placed` uses.
@@ -82,8 +82,8 @@ fn slots(placed: &[Placed<'_>]) -> u32 {
     placed.iter().map(|(.., slot)| slot + 1).max().unwrap_or(0)
 }
 
-/// Returns the maximum number of lightpaths that a rank sends, or receives, in a slot. `moves` are
-/// pairs of a lightpath and its slot.
+/// Returns the maximum number of lightpaths that a rank sends in a slot or receives in a slot.
+/// `moves` are pairs (lightpath, slot).
 pub(crate) fn max_lightpaths_of_rank<'a>(
     moves: impl Iterator<Item = (&'a SharedMove, u32)>,
 ) -> u32 {
@@ -152,11 +152,12 @@ impl Assembly {
     }
 
     /// Appends a step of lightpaths along the line from rank 0 to the last rank. If some rank has
-    /// more lightpaths than ports, two assignments are tried, and the assignment with fewer slots
-    /// is appended. The second assignment divides the lightpaths into groups that use the ports one
-    /// group after another. Lightpaths with equal sums of their ranks, modulo the number of groups,
-    /// form a group, so every rank and every link has nearly the same number of lightpaths in each
-    /// group.
+    /// more lightpaths than ports, two assignments of slots are tried, and the assignment with
+    /// fewer slots is appended. The first assigns slots to all lightpaths together. The second
+    /// divides the lightpaths into groups, and the slots of a group follow the slots of the
+    /// previous group. A group consists of the lightpaths with the same value of (source +
+    /// destination) modulo the number of groups. So every rank and every link has nearly the same
+    /// number of lightpaths in each group.
     pub(crate) fn add_line(&mut self, moves: &[SharedMove]) -> Result<(), PlannerError> {
         let towards = |moved: &SharedMove| match moved.destination > moved.source {
             true => Direction::Clockwise,

@@ -1,14 +1,14 @@
 //! Plans whose chunks are divided into stripes, which are sent on several wavelengths at the same
 //! time.
 //!
-//! Let a plan use the channels 0..u of each direction, and let each direction have c usable
+//! Let a plan use the channels 0 to u - 1 of each direction, and let each direction have c usable
 //! channels. Divide each chunk into k <= c / u stripes. A chunk that travels on channel x becomes
-//! stripes 0..k, of which stripe i travels on channel x + i u, on the same route. All stripes with
-//! the same i form a copy of the plan on channels of its own, so lightpaths of different copies do
-//! not collide. The number of slots is unchanged, and each slot needs a k-th of the transmission
-//! time. Cuts, limits of reach and light trees affect every copy in the same way. If ranks have p
-//! ports and send or receive at most s lightpaths per slot, k <= p / s. On a ring with converters,
-//! the plan is first placed on fixed wavelengths if this needs no more slots.
+//! stripes 0 to k - 1. Stripe i travels on channel x + i u, on the same route. All stripes with the
+//! same i form a copy of the plan on channels of its own, so lightpaths of different copies do not
+//! collide. The number of slots is unchanged, and each slot needs a k-th of the transmission time.
+//! Cuts, limits of reach and light trees affect every copy in the same way. If ranks have p ports
+//! and send or receive at most s lightpaths per slot, k <= p / s. On a ring with converters, the
+//! plan is first placed on fixed wavelengths if this needs no more slots.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -33,8 +33,8 @@ pub(crate) const STRIPES: OptionRecord = OptionRecord::new(
 /// lightpath, they need 3.4 GB.
 const MAX_LIGHTPATHS: u64 = 1 << 27;
 
-/// Returns the number u of channels 0..u that a plan uses in each direction. `None` if the plan
-/// cannot be striped.
+/// Returns the number u if a plan uses the channels 0 to u - 1 in each direction. `None` if the
+/// plan cannot be striped.
 fn used_channels(plan: &Plan) -> Option<u32> {
     let ring = ring_of(&plan.fabric)?;
     if !plan.schedule.has_single_chunks() {
@@ -47,7 +47,7 @@ fn used_channels(plan: &Plan) -> Option<u32> {
     (!plan.is_empty()).then_some(used_channels + 1)
 }
 
-/// Returns the maximum number of lightpaths that a rank sends, or receives, in a slot.
+/// Returns the maximum number of lightpaths that a rank sends in a slot or receives in a slot.
 fn max_lightpaths_of_rank(plan: &Plan) -> u32 {
     let mut lightpaths = FxHashSet::default();
     let mut ends: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
@@ -104,7 +104,7 @@ pub(crate) fn max_by_transfers(lightpaths: u64, problem: &PlanningProblem<'_>) -
 }
 
 pub(crate) struct Striping {
-    /// The plan of undivided chunks.
+    /// The plan before its chunks are divided into stripes.
     pub(crate) whole: Plan,
     /// Representatives of the plan, all with source 0, if the plan is rotation-symmetric.
     representatives: Option<Plan>,
@@ -112,10 +112,10 @@ pub(crate) struct Striping {
 }
 
 impl Striping {
-    /// Chooses the maximum number of stripes for a plan. Returns the plan as the error if it has no
-    /// free channels for two stripes, if the striped plan would have too many transfers, or if
-    /// ports are limited. With limited ports, stripes share the ports, so the time of one stripe is
-    /// not the time of the striped plan.
+    /// Chooses the maximum number of stripes for a plan. Fails if there are no free channels for
+    /// two stripes, if the striped plan would have too many transfers, or if ports are limited; the
+    /// error is the unchanged plan. With limited ports, stripes share the ports, so the time of one
+    /// stripe is not the time of the striped plan.
     pub(crate) fn widest(
         whole: Plan,
         problem: &PlanningProblem<'_>,
@@ -149,8 +149,9 @@ impl Striping {
         self.whole.slots()
     }
 
-    /// Returns two sizes whose times with the plan of undivided chunks are a lower and an upper
-    /// bound on the time of the striped plan with size `size`.
+    /// Returns a smaller and a larger size. With the smaller size, the plan of undivided chunks
+    /// takes at most as long as the striped plan with size `size`; with the larger size, at least
+    /// as long.
     ///
     /// The two sizes are equal in three cases: all stripes have equal bytes; slots last as long as
     /// their longest stripe; or one stripe contains the longest part of every chunk.

@@ -79,7 +79,7 @@ fn appended(mut first: Plan, second: &Plan, whole: Collective) -> Plan {
 }
 
 /// Returns the collective whose time reversal is `kind`: all_gather for reduce_scatter, broadcast
-/// for reduce, scatter for gather. Other collectives are returned unchanged.
+/// for reduce, scatter for gather. Returns other collectives unchanged.
 pub(crate) fn copying(kind: CollectiveKind) -> CollectiveKind {
     match kind {
         CollectiveKind::ReduceScatter => CollectiveKind::AllGather,
@@ -89,8 +89,9 @@ pub(crate) fn copying(kind: CollectiveKind) -> CollectiveKind {
     }
 }
 
-/// Returns a plan of `collective`, given a plan of the collective of which it is the time reversal
-/// (see [`copying`]). If `collective` is no time reversal, returns the plan unchanged.
+/// Returns a plan of `collective`. If `collective` is the time reversal of another collective (see
+/// [`copying`]), `copying` is a plan of that other collective, and is reversed. Otherwise returns
+/// `copying` unchanged.
 pub(crate) fn reversed_for(copying: Plan, collective: Collective) -> Result<Plan, PlannerError> {
     if copying.schedule.collective.kind() == collective.kind() {
         return Ok(copying);
@@ -133,8 +134,8 @@ pub(crate) fn backwards(forward: &Plan, reversed: Collective) -> Plan {
     }
 }
 
-/// Rotates all representatives so that each has source 0. A rotation moves a lightpath by its own
-/// length, so each representative keeps its channel.
+/// Rotates all representatives so that each has source 0. Each representative is rotated by its own
+/// length, so it keeps its channel.
 fn rotate_to_rank_0(representatives: &mut Plan) {
     let collective = representatives.schedule.collective;
     let (ranks, pieces) = (collective.ranks(), collective.pieces());

@@ -53,7 +53,8 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "barrier_from_plan";
 
-/// Collectives whose plans may be used for a barrier. (A broadcast follows a reduce.)
+/// Collectives whose plans may be used for a barrier. (The plan of a broadcast is used after the
+/// plan of a reduce.)
 const CARRIERS: [CollectiveKind; 3] = [
     CollectiveKind::Broadcast,
     CollectiveKind::AllReduce,
@@ -68,8 +69,9 @@ const MAX_TRANSFERS: u64 = 1 << 21;
 /// this limit and [`MAX_TRANSFERS`] applies.
 const MAX_TRANSFERS_PER_RANK: u64 = 1 << 6;
 
-/// Returns the barriers along the fastest plans of an all_reduce, an all_gather and a broadcast as
-/// candidates for `auto`. `auto` builds them after small algorithms.
+/// Returns three candidates for `auto`: barriers along the fastest plans of an all_reduce, an
+/// all_gather and a broadcast. `auto` builds these candidates just before the algorithms that it
+/// tries last.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let ranks = u64::from(problem.fabric.ranks());
     if ranks < 2 {
@@ -124,14 +126,15 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
             .into());
     };
     if kind != CollectiveKind::Broadcast && spec.option("first").is_some() {
-        let rule = "applies to of=broadcast only";
+        let rule = "applies to collective=broadcast only";
         return Err(spec.refuse("first", rule).into());
     }
     barrier_along(spec, kind, problem).map(Planned::from)
 }
 
-/// Builds the barrier along the plan of `kind`. The options of `spec` name the plan, and the plan
-/// of a reduce before a broadcast. Without an option, uses the fastest plan.
+/// Builds the barrier along a plan of `kind`; before a broadcast, also along a plan of a reduce.
+/// The options `plan` and `first` of `spec` name the two plans. A plan that is not named is the
+/// fastest plan.
 fn barrier_along(
     spec: &Spec,
     kind: CollectiveKind,
@@ -161,8 +164,8 @@ fn barrier_along(
             return Err(AlgorithmError::Refused {
                 name: NAME,
                 ranks,
-                reason: "of=broadcast joins two plans, but the switches of a wss_grid have one \
-                         configuration for all slots"
+                reason: "collective=broadcast joins two plans, but the switches of a wss_grid \
+                         have one configuration for all slots"
                     .into(),
             }
             .into());
@@ -175,8 +178,7 @@ fn barrier_along(
     build_barrier(problem, &carriers, named.to_string())
 }
 
-/// Builds the barrier along the lightpaths of the plans in `carriers`, which run one after the
-/// other.
+/// Builds the barrier along the lightpaths of the plans `carriers`, one plan after the other.
 fn build_barrier(
     problem: &PlanningProblem<'_>,
     carriers: &[Plan],
@@ -245,7 +247,8 @@ fn add_step(barrier: &mut Plan, plan: &Plan, informed: &[usize]) {
         .push(start..start + used_slots.len() as u32);
 }
 
-/// Returns the index of the first transfer of a step for each pair of source and destination.
+/// Returns one transfer of a step for each pair (source, destination): the index of the first
+/// transfer of this pair.
 fn first_signals(plan: &Plan, step: usize) -> Vec<usize> {
     let mut pairs = FxHashSet::default();
     let mut signals: Vec<usize> = plan.schedule.step(step).collect();

@@ -115,7 +115,7 @@ const NAME: &str = "shifts";
 
 const MAX_CYCLES: u32 = 1024;
 
-/// Fabric that supports plans of shifts.
+/// Fabric that supports plans of shifts, in which all ranks send to ranks at the same distances.
 #[derive(Clone, Copy)]
 enum ShiftMachine<'a> {
     Switch(&'a CircuitSwitch),
@@ -340,8 +340,8 @@ impl Default for Rotor {
 
 impl Rotor {
     /// Returns the legs of each piece of a block. The destination of the block is `offset` ranks
-    /// after `source`. A leg is the index of a cycle, and the number of ranks by which the piece
-    /// advances in this cycle.
+    /// after `source`. A leg is (index of a cycle of configurations, number of ranks by which the
+    /// piece advances in this cycle).
     fn legs(self, ranks: u32, source: u32, offset: u32) -> Vec<Vec<(u32, u32)>> {
         if !self.is_relayed {
             return (0..self.cycles)

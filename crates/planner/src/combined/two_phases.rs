@@ -3,7 +3,7 @@
 //! is a reduce_scatter and a gather (van de Geijn 1994).
 //!
 //! The options `first` and `second` name the plan of a phase as `NAME/OPTION=VALUE/OPTION=VALUE`.
-//! Without the option, the planner uses the fastest plan of the phase.
+//! If a phase has no option, the planner uses the fastest plan of the phase.
 
 use crate::building::assembly::Assembly;
 use crate::building::claim_steps;
@@ -88,9 +88,9 @@ fn phase_problem<'a>(
     })
 }
 
-/// Returns the plan of the two fastest phases as a candidate for `auto`, usually the last. (On
-/// rings, the candidate precedes algorithms with many transfers. On grids, the candidates are in
-/// the order of their estimated times.)
+/// Returns the plan of the two fastest phases as a candidate. `auto` usually tries this candidate
+/// last. (On rings, `auto` tries it before algorithms with many transfers. On grids, its turn
+/// depends on its estimated time.)
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let Some((first, second)) = phases(problem.collective.kind()) else {
         return Ok(Vec::new());
@@ -161,7 +161,8 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
 const BOUND_EXCESS_DIVISOR: u64 = 32;
 
 /// Maximum number of transfers of a plan that `auto` always builds. (Joining, timing and verifying
-/// 4,194,304 transfers takes about 4 s.) A larger plan must save a tenth of the time.
+/// 4,194,304 transfers takes about 4 s.) A larger plan is built only if it is faster than the time
+/// limit by a tenth.
 const QUICK_TRANSFERS: u64 = 1 << 22;
 
 /// Maximum number of transfers over links if chunks have unequal sizes. (The simulator then handles
@@ -175,7 +176,7 @@ pub(crate) struct JoinedLimit {
     limit: Time,
     other_time: Time,
     /// True if the plan is not rotation-symmetric. If such a plan has more than half of
-    /// [`QUICK_TRANSFERS`] transfers, it must save a twentieth of the time.
+    /// [`QUICK_TRANSFERS`] transfers, it must be faster than the limit by a twentieth.
     is_written_out: bool,
 }
 
@@ -389,8 +390,8 @@ fn join(problem: &PlanningProblem<'_>, first: Plan, second: Plan) -> Result<Plan
     Ok(plan)
 }
 
-/// Returns the collective with the least common multiple of both plans' numbers of chunks, and the
-/// factors by which the numbers of chunks of the first and second plan are multiplied.
+/// Returns the collective whose number of chunks is the least common multiple of the numbers of
+/// chunks of both plans. Also returns the factors by which these two numbers are multiplied.
 fn common_pieces(
     collective: Collective,
     first: &Schedule,

@@ -1,5 +1,5 @@
-//! Plans of an all_to_all, scatter or gather on any graph, with a link load near the maximum
-//! concurrent flow.
+//! Plans of an all_to_all, scatter or gather on any graph. The time of the busiest link is close to
+//! the lower bound of the maximum concurrent flow.
 //!
 //! Each block is divided into chunks. Each chunk travels without relays along a route of its own,
 //! which the plan names ([`concurrent_flow`](opticoll_bounds::concurrent_flow), theorem E10). All
@@ -61,15 +61,15 @@ const CHUNK_NUMBERS: [u32; 5] = [1, 2, 3, 4, 8];
 /// dividing blocks saves little.
 const MAX_DIVIDED_TRANSFERS: u64 = 1 << 13;
 
-/// Work of building and simulating one link of a route, in transfers. The simulator computes the
-/// rates of flows link by link, many times.
+/// Work of building and simulating one link of a route, as a number of transfers with equal work.
+/// The simulator computes the rates of flows link by link, many times.
 const WORK_PER_LINK: u64 = 16;
 
-/// Maximum work of the search for a candidate's routes, in steps over links. When it is reached,
-/// the search returns the best routes found so far.
+/// Maximum work of the search for a candidate's routes, in visited links. When it is reached, the
+/// search returns the best routes found so far.
 const MAX_SEARCH: u64 = 50_000_000;
 
-/// Maximum work of the search for the routes of a plan requested by name, in steps over links.
+/// Maximum work of the search for the routes of a plan requested by name, in visited links.
 const MAX_SEARCH_NAMED: u64 = 1_000_000_000;
 
 /// Maximum number of ranks times number of links for which the planner has candidates. The search
@@ -80,7 +80,7 @@ const MAX_SHORTEST_PATHS: u64 = 1 << 26;
 struct Demands<'a> {
     flow: ConcurrentFlow<'a>,
     pairs: Vec<Pair>,
-    /// Lower bound on the time per block, for any routes.
+    /// Lower bound on the time per block, whatever the routes.
     bound: BlockTime,
     /// Total number of links on shortest routes of all pairs.
     hops: u64,

@@ -35,12 +35,13 @@ pub(crate) struct LogicalLinks {
     /// True if the fabric has a switch.
     pub(crate) has_switches: bool,
     pub(crate) all: Vec<LogicalLink>,
-    /// Index in `all` of the first logical link into each rank, then the length of `all`.
+    /// Index in `all` of the first logical link into each rank; indexed by rank. The last entry is
+    /// the length of `all`.
     starts: Vec<u32>,
     routes: Vec<u32>,
     /// Rate of each physical link, in bits per second.
     pub(crate) rates: Vec<u64>,
-    /// Translations of the fabric, if they map every logical link to a logical link.
+    /// Translations of a grid or torus, if they map every logical link to a logical link.
     pub(crate) translations: Option<Translations>,
 }
 
@@ -165,7 +166,7 @@ impl LogicalLinks {
 
     /// Returns the rate of each physical link as a multiple of the slowest logical link's rate,
     /// rounded down.
-    pub(crate) fn shares(&self) -> Vec<u64> {
+    pub(crate) fn rate_multiples(&self) -> Vec<u64> {
         let slowest = self.slowest_rate();
         self.rates.iter().map(|rate| rate / slowest).collect()
     }

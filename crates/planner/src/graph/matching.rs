@@ -97,10 +97,10 @@ const MAX_CHUNKS: u32 = 4096;
 /// Numbers of chunks per block to try if the option `chunks` is not set.
 const CHUNK_NUMBERS: [u32; 16] = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024];
 
-/// Minimum fraction of the estimated time that a larger number of chunks must save.
+/// Minimum fraction of the estimated time that a larger number of chunks per block must save.
 const MIN_RELATIVE_GAIN: f64 = 0.03;
 
-/// Maximum number of candidates with different numbers of chunks.
+/// Maximum number of candidates with different numbers of chunks per block.
 const MAX_CHUNK_NUMBERS: usize = 3;
 
 /// Maximum work of a search if no option is set: number of deliveries, times number of logical
@@ -112,8 +112,8 @@ const SEARCHES_WORK: u64 = 1 << 20;
 /// Maximum number of searches with different seeds for one plan.
 const MAX_SEARCHES: u64 = 24;
 
-/// Factors on the number of chunks per link and step if the number of steps is given, relative to
-/// the number that is needed on average. The search uses the first factor with which all ranks
+/// Factors to try if the number of steps is given. A link may carry this factor times the number of
+/// chunks per step that is needed on average. The search uses the first factor with which all ranks
 /// receive all chunks.
 const LOAD_FACTORS: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 1e9];
 
@@ -137,15 +137,16 @@ impl Variant {
     }
 }
 
-/// A spread of data from rank to rank: one half of an all_reduce, or the whole of another
-/// collective. If `backwards`, the spread is found on reversed links and then reversed in time.
+/// Part of a collective in which blocks spread to all ranks: one half of an all_reduce, or the
+/// whole of another collective. If `backwards`, the spread is found on reversed links and then
+/// reversed in time.
 struct Part {
     logical_links: LogicalLinks,
     distances: Vec<u16>,
     backwards: bool,
 }
 
-/// Returns the spreads of a collective, in the order of their execution. Fails if a rank is
+/// Returns the parts of a collective, in the order of their execution. Fails if a rank is
 /// unreachable, or if flows do not share links.
 fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerError> {
     let directions: &[bool] = match kind {
@@ -175,9 +176,8 @@ fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerErro
     directions.iter().map(part).collect()
 }
 
-/// Divides the data of a collective into chunks: `chunks` chunks per block or vector or, in an
-/// all_reduce, per N-th of the vector. Returns the data that each [`Part`] of the collective must
-/// deliver, and the collective with these chunks.
+/// Divides each block of a collective into `chunks` chunks. Returns the spread, which is the same
+/// in every [`Part`], and the collective with these chunks.
 fn divide(collective: Collective, chunks: u32) -> Result<(Spread, Collective), PlannerError> {
     let (root, blocks) = match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Reduce => (Some(collective.root()), 1),
@@ -192,8 +192,7 @@ fn divide(collective: Collective, chunks: u32) -> Result<(Spread, Collective), P
     Ok((spread, collective.with_pieces(pieces)?))
 }
 
-/// Builds the plan from the deliveries of each part, which `matchings` lists in the order of
-/// `parts`.
+/// Builds the plan. `matchings` has the deliveries of each part, in the order of `parts`.
 fn assemble(
     fabric: &Fabric,
     collective: Collective,
@@ -261,11 +260,11 @@ fn write_schedule(
     schedule
 }
 
-/// Returns a lower bound on the number of steps of a part, from the chunks that each rank must
-/// receive and the hops between the most distant ranks.
+/// Returns a lower bound on the number of steps of a part. The bound follows from the number of
+/// chunks that each rank must receive, and from the number of hops between the most distant ranks.
 fn least_steps(part: &Part, spread: &Spread) -> u64 {
     let logical_links = &part.logical_links;
-    let shares = logical_links.shares();
+    let shares = logical_links.rate_multiples();
     let ranks = match translations(logical_links, spread) {
         Some(_) => 0..1,
         None => 0..logical_links.ranks,
@@ -299,7 +298,7 @@ fn work(part: &Part, spread: &Spread) -> u64 {
 
 /// Returns whether a search takes too long. The time to assign chunks to a rank's logical links
 /// grows with the square of their number.
-fn is_large(part: &Part, spread: &Spread) -> bool {
+fn takes_too_long(part: &Part, spread: &Spread) -> bool {
     let into = part.logical_links.all.len() as u64 / u64::from(part.logical_links.ranks);
     work(part, spread).saturating_mul(into) > MAX_WORK
 }
@@ -396,7 +395,7 @@ fn build(
 }
 
 /// Returns the maximum number of hops that a chunk travels.
-fn hops_apart(problem: &PlanningProblem<'_>, parts: &[Part]) -> u32 {
+fn max_hops(problem: &PlanningProblem<'_>, parts: &[Part]) -> u32 {
     let root = divide(problem.collective, 1)
         .ok()
         .and_then(|(spread, _)| spread.root);
@@ -423,7 +422,8 @@ fn transfers(problem: &PlanningProblem<'_>, chunks: u32) -> u64 {
         .saturating_mul(chunks.into())
 }
 
-/// Returns the numbers of chunks to try with their estimated times, in ascending order of time.
+/// Returns the pairs (number of chunks per block to try, estimated time), in ascending order of
+/// time.
 fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
     let mut numbers = Vec::new();
     for chunks in CHUNK_NUMBERS {
@@ -435,7 +435,7 @@ fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Tim
         };
         let too_small = chunks > 1 && collective.min_chunk_bytes(problem.size).get() == 0;
         let too_many = transfers(problem, chunks) > problem.max_transfers;
-        let too_long = parts.iter().any(|part| is_large(part, &spread));
+        let too_long = parts.iter().any(|part| takes_too_long(part, &spread));
         if too_small || too_many || too_long {
             continue;
         }
@@ -467,8 +467,8 @@ fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Tim
     numbers
 }
 
-/// Returns candidates with several numbers of chunks. On fabrics without switches, where data need
-/// several hops, there are also candidates with several numbers of steps.
+/// Returns candidates with several numbers of chunks per block. On fabrics without switches, where
+/// data need several hops, there are also candidates with several numbers of steps.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     if problem.fabric.ranks() < 2 {
         return Ok(Vec::new());
@@ -490,9 +490,10 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         })
         .collect();
     let (spread, _) = divide(problem.collective, 1)?;
-    let has_steps = |part: &Part| !part.logical_links.has_switches && !is_large(part, &spread);
+    let has_steps =
+        |part: &Part| !part.logical_links.has_switches && !takes_too_long(part, &spread);
     if parts.iter().all(has_steps) && transfers(problem, 1) <= problem.max_transfers {
-        let farthest = hops_apart(problem, &parts);
+        let farthest = max_hops(problem, &parts);
         let busy = parts.iter().map(|part| least_steps(part, &spread)).max();
         let mut numbers = vec![
             farthest,
@@ -544,7 +545,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     }
     let parts = parts(problem.fabric, problem.collective.kind())?;
     let steps = match spec.option("steps") {
-        Some("fewest") => Some(hops_apart(problem, &parts)),
+        Some("fewest") => Some(max_hops(problem, &parts)),
         _ => spec.count("steps", 1, u32::MAX)?,
     };
     let chosen = match steps {

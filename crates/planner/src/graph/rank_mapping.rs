@@ -50,7 +50,7 @@ use opticoll_base::units::{Bytes, UnitError};
 use opticoll_plan::schedule::Schedule;
 use opticoll_simulate::burst::BurstNetwork;
 
-/// Maximum number of ranks that are placed exactly. On 10 sites there are 10! = 3,628,800
+/// Maximum number of ranks for which the search is exact. On 10 sites there are 10! = 3,628,800
 /// placements.
 pub const MAX_EXACT_RANKS: usize = 10;
 
@@ -88,7 +88,7 @@ pub enum SiteError {
     Unit(#[from] UnitError),
 }
 
-/// Bytes between pairs of ranks, and hops between pairs of sites.
+/// Bytes between pairs of ranks, and hops between pairs of sites (hosts).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     ranks: usize,
@@ -225,7 +225,7 @@ impl Problem {
     }
 
     /// Returns the total bytes that a rank sends and receives.
-    fn weight(&self, rank: usize) -> u128 {
+    fn traffic(&self, rank: usize) -> u128 {
         let others = 0..self.ranks;
         others
             .map(|other| self.bytes(rank, other) + self.bytes(other, rank))
@@ -233,9 +233,9 @@ impl Problem {
     }
 }
 
-/// Maps ranks to sites, of which there must be at least as many. `starts` are mappings of all ranks
-/// to different sites, from which the search begins in addition to its own start. The result costs
-/// no more than any start.
+/// Maps ranks to sites. There must be at least as many sites as ranks. `starts` are mappings of all
+/// ranks to different sites. The search begins at each of these starts, and at a start of its own.
+/// The result costs no more than any start.
 pub fn place(problem: &Problem, starts: &[Vec<u32>]) -> Placement {
     let mut placement = judge(problem, &heuristic(problem, starts));
     if !placement.is_best && problem.ranks <= MAX_EXACT_RANKS {
@@ -258,8 +258,8 @@ pub fn judge(problem: &Problem, sites: &[u32]) -> Placement {
     }
 }
 
-/// Returns the mapping with the lowest cost of the given starts and the greedy start, after
-/// improvement by exchanges and moves. On a tie the first start wins.
+/// Improves each of `starts` and the greedy start by exchanges and moves, and returns the mapping
+/// with the lowest cost. On a tie the first start wins.
 pub fn heuristic(problem: &Problem, starts: &[Vec<u32>]) -> Vec<u32> {
     let starts = starts.iter().cloned().chain([greedy(problem)]);
     let improved = starts.map(|start| improve(problem, start));
@@ -287,7 +287,7 @@ fn greedy(problem: &Problem) -> Vec<u32> {
             let bytes_to_placed: u128 = placed.iter().map(bytes).sum();
             (
                 bytes_to_placed,
-                problem.weight(rank),
+                problem.traffic(rank),
                 std::cmp::Reverse(rank),
             )
         };

@@ -128,8 +128,8 @@ const ONE_PIPELINE_TRANSFERS: u64 = 1 << 21;
 /// Minimum gain of a larger number of chunks: it must save 1 / `MIN_GAIN_DIVISOR` of the time.
 const MIN_GAIN_DIVISOR: u64 = 100;
 
-/// Number of chunks per tree that the count of transfers assumes if the number is not yet
-/// determined.
+/// Number of chunks per tree that is assumed when transfers are counted before the number of chunks
+/// is determined.
 const ASSUMED_CHUNKS: u32 = 64;
 
 /// Maximum number of transfers of plans with more than 8 chunks per tree, and of pipelines that are
@@ -141,13 +141,13 @@ const MAX_FINE_TRANSFERS: u64 = 1 << 19;
 /// of the bound.
 const BOUND_GAP_DIVISOR: u64 = 1000;
 
-/// Maximum work of the search for the tightest cut for candidates of `auto`, in steps over links.
+/// Maximum work of the search for the tightest cut for candidates of `auto`, in visited links.
 const MAX_SEARCH: u64 = 50_000_000;
 
-/// Maximum work of packing trees of every root for candidates of `auto`, in steps over links.
+/// Maximum work of packing trees of every root for candidates of `auto`, in visited links.
 const MAX_PACKING_WORK: u64 = 20_000_000;
 
-/// Maximum work of packing trees of one root for candidates of `auto`, in steps over links.
+/// Maximum work of packing trees of one root for candidates of `auto`, in visited links.
 const MAX_PACKING_WORK_OF_ONE_ROOT: u64 = 200_000_000;
 
 /// Graphs in which forests are packed for the parts of a collective: the reversed graph, the
@@ -158,10 +158,10 @@ struct PackingGraphs<'a> {
     roots: Roots,
     /// True if messages may use routes that differ from the default routes of the fabric.
     may_name_routes: bool,
-    /// Forests of all parts, by the number of trees per root.
+    /// Forests of all parts; indexed by the number of trees per root.
     forests_by_count: RefCell<BTreeMap<u32, ForestsOrError<'a>>>,
-    /// Lower bounds on the times of built plans, by the numbers of trees per root and of chunks per
-    /// tree.
+    /// Lower bounds on the times of built plans; indexed by (number of trees per root, number of
+    /// chunks per tree).
     least: RefCell<BTreeMap<(u32, u32), Time>>,
 }
 
@@ -227,9 +227,8 @@ impl<'a> PackingGraphs<'a> {
         trees
     }
 
-    /// Returns the numbers of trees in the forests of [`scatter_trees`], in which each tree has its
-    /// own relay, if these forests nearly reach the optimum. Empty if the collective has several
-    /// parts.
+    /// Returns the number of trees in each forest of [`PackingGraph::relay_trees`]. The list is
+    /// empty if the collective has several parts.
     fn relay_counts(&self) -> Vec<u32> {
         let first_part = self
             .parts
@@ -267,8 +266,8 @@ impl<'a> PackingGraphs<'a> {
         forests.clone()
     }
 
-    /// Returns whether `count` trees per root with one chunk each take at least as long as the
-    /// `exact` trees of the optimum with about equally many pieces.
+    /// Returns whether `count` trees per root with one chunk per tree take at least as long as
+    /// `exact` trees per root with about `count / exact` chunks per tree.
     fn more_trees_save_nothing(&self, exact: u32, count: u32) -> bool {
         let least = self.least.borrow();
         let times = (

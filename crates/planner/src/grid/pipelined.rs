@@ -2,13 +2,14 @@
 //! time reversal of a broadcast.
 //!
 //! On a grid of n rows and m columns whose transceivers all work, the vector is divided into two
-//! parts of K pieces. Let the root be in row 0 and column 0. Pieces of the first part travel along
-//! row 0 (module `line`) and, D_m slots later, along all columns except column 0. Pieces of the
-//! second part travel along column 0 and, D_n slots later, along all rows except row 0. So far,
-//! column 0 lacks pieces of the first part, and row 0 lacks pieces of the second part. However, in
-//! each slot one rank of a row is free to send to the rank in column 0 (the spare rank of module
-//! `line`). This rank sends a piece of the first part that started D_m + D_n slots earlier and has
-//! reached the rest of the row. Columns do the same. So every rank receives one piece from each
+//! parts of K pieces. Let D_p be the number of slots that a piece needs along a line of p ranks.
+//! Let the root be in row 0 and column 0. Pieces of the first part travel along row 0 (module
+//! `line`) and, D_m slots later, along all columns except column 0. Pieces of the second part
+//! travel along column 0 and, D_n slots later, along all rows except row 0. So far, column 0 lacks
+//! pieces of the first part, and row 0 lacks pieces of the second part. However, in each slot one
+//! rank of a row is free to send to the rank in column 0 (the spare rank of module `line`). This
+//! rank sends a piece of the first part that has reached the rest of the row. The piece left the
+//! root D_m + D_n slots before. Columns do the same. So every rank receives one piece from each
 //! plane in every slot, and K + D_m + D_n slots suffice.
 //!
 //! On a grid of lightpaths with k ports, the vector is divided into k parts, at most one per
@@ -49,8 +50,8 @@ const NO_HYPERCUBE: &str = "shape=hypercube needs a power of two ranks in a row 
 /// Maximum number of pieces per part, as in the option's range.
 const MAX_PIECES: u32 = 1 << 20;
 
-/// Maximum number of transfers of a plan if the option `pieces` is not set. This maximum limits the
-/// number of pieces.
+/// Maximum number of transfers of a plan. In a plan with this many transfers, the last piece takes
+/// a small fraction of the total time, so shorter pieces would save little.
 const MAX_TRANSFERS: u64 = 1 << 18;
 /// Maximum number of transfers as in [`MAX_TRANSFERS`], for plans in which more than a 64th of the
 /// slots pass before the last rank has its first piece.
@@ -133,8 +134,8 @@ impl Routes {
         }
     }
 
-    /// Calls `send(part, piece, sender, receiver)` for every hop of slot number `slot`. Some pieces
-    /// do not exist (negative or too large numbers); callers must skip them.
+    /// Calls `send(part, piece, sender, receiver)` for every hop in slot `slot`. Some pieces do not
+    /// exist (negative or too large numbers); callers must skip them.
     fn slot(self, slot: u32, send: &mut impl FnMut(u32, i64, u32, u32)) {
         let at = i64::from(slot);
         match self {
@@ -158,8 +159,7 @@ impl Routes {
     }
 }
 
-/// Calls `send(part, piece, sender, receiver)` for every hop of slot number `slot` on a grid of
-/// switches.
+/// Calls `send(part, piece, sender, receiver)` for every hop in slot `slot` on a grid of switches.
 fn planes(row: Line, column: Line, slot: u32, send: &mut impl FnMut(u32, i64, u32, u32)) {
     let at = i64::from(slot);
     let full_depth = i64::from(row.depth() + column.depth());
@@ -338,7 +338,7 @@ fn best_pieces(
     Ok((pieces, time(pieces)))
 }
 
-/// Costs of slots in addition to the transmission time, in picoseconds: per slot, and once per
+/// Times in addition to the transmission time, in picoseconds: for each slot, and once for the
 /// plan.
 #[derive(Debug, Clone, Copy, Default)]
 struct SlotCost {

@@ -1,6 +1,6 @@
 //! The planner `auto`: the fastest plan among all algorithms and planners.
 //!
-//! The candidates are the algorithms, with every option value that their records list for trial,
+//! The candidates are the algorithms, with every option value that their records list in `tries`,
 //! and the candidates of all other planners. On WDM rings, algorithms use the maximum number of
 //! stripes. [`crate::selection::evaluation`] selects the fastest candidate. The bounds of
 //! [`crate::selection::candidate_bound`] exclude slow algorithms early: before the schedule is
@@ -130,9 +130,8 @@ fn candidates<'a>(
 /// about one second at 1,000,000 transfers per second.
 const QUICK_SCHEDULE_TRANSFERS: u64 = 1 << 20;
 
-/// Maximum number of transfers of an algorithm on a ring that is tried in the order of estimates.
-/// Algorithms with more transfers are tried last.
-const MAX_EARLY_TRANSFERS: u64 = 1 << 12;
+/// Number of transfers above which an algorithm on a ring is tried last.
+const LATE_TRANSFERS: u64 = 1 << 12;
 
 /// Estimate for algorithms that are tried last: the second largest time.
 pub(crate) const LATE_ESTIMATE: Time = Time::from_ps(u64::MAX - 1);
@@ -190,8 +189,8 @@ impl PieceBounds {
 }
 
 /// Returns the candidate of an algorithm with the option values of `spec`, or `None` if there is no
-/// plan to try. Writes the largest known lower bound on the time to `lower_bound`, even if the
-/// function fails.
+/// plan to try. Writes the largest lower bound on the time to `lower_bound`, even if the function
+/// fails.
 fn named_candidate<'a>(
     record: &'static Algorithm,
     spec: &Spec,
@@ -294,9 +293,8 @@ fn left_out(
     })
 }
 
-/// Builds the plan of an algorithm. On a WDM ring, the plan has the maximum number of stripes that
-/// [`Striping::widest`] allows. If a lower bound on the plan's time reaches `limit`, returns the
-/// lower bound instead.
+/// Builds the plan of an algorithm. A plan on a WDM ring has the maximum number of stripes. If a
+/// lower bound on the plan's time reaches `limit`, returns this bound instead of the plan.
 fn build_named(
     record: &Algorithm,
     spec: &Spec,

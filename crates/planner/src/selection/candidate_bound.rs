@@ -5,7 +5,7 @@
 //! ([`opticoll_fabric::fabric::transmission`]). Let delta be the propagation delay and R the
 //! reconfiguration time. In a step, let L chunks of b bytes each cross some link, which has c
 //! channels. The step needs at least ceil(L / c) slots. With or without stripes, L b bytes cross
-//! the link over c channels. If slots follow one another and each slot is charged R,
+//! the link over c channels. If slots do not overlap and each slot is charged R,
 //!
 //! ```text
 //! T >= sum over steps of ceil(L / c) (R + a + delta) + L b / (c B)
@@ -20,17 +20,19 @@
 //! channel is idle.
 //!
 //! On a ring, algorithms send single chunks. Consider an all_gather or reduce_scatter of whole
-//! blocks in k stripes. It needs S slots with C_S(N) <= 2 floor(c / k) S ([`relay_tree`], theorem
-//! R5), and sends a k-th of a block in each slot. Hence T >= S (R + a + delta + d / (k B)) for
-//! blocks of d bytes and the k that minimizes this expression. In an all_to_all, the blocks of a
-//! rank cross floor(N^2 / 4) links (theorem R3) instead of C_S(N), whatever ranks relay them.
+//! blocks in k stripes. Let C_S(N) be the minimum total length, in links, of a tree that carries a
+//! block to all ranks in S slots. The plan needs S slots with C_S(N) <= 2 floor(c / k) S
+//! ([`relay_tree`], theorem R5), and sends a k-th of a block in each slot. Hence T >= S (R + a +
+//! delta + d / (k B)) for blocks of d bytes and the k that minimizes this expression. In an
+//! all_to_all, the blocks of a rank cross floor(N^2 / 4) links (theorem R3) instead of C_S(N),
+//! whatever ranks relay them.
 //!
 //! **On electrical fabrics.** See [`fluid::schedule_lower_bound`].
 //!
 //! **From the formulas of a record.** A schedule of S steps needs at least S slots. The V bytes
 //! that a rank receives arrive over its 2 c channels or over its cables. On a circuit switch with d
-//! ports whose slots follow one another, T >= S (alpha + delta) + V / (d B). The module [`grids`]
-//! has similar bounds for grids.
+//! ports whose slots do not overlap, T >= S (alpha + delta) + V / (d B). The module [`grids`] has
+//! similar bounds for grids.
 
 mod grids;
 mod loads;
@@ -227,8 +229,9 @@ pub(crate) fn record_bound(
     Ok(by_links.max(by_slots))
 }
 
-/// Returns lower bounds on the time and the number of slots of any plan on a ring that sends whole
-/// blocks as single chunks, in any number of stripes. The bounds are zero if none is known.
+/// Returns lower bounds on the time and on the number of slots of any plan on a ring in which each
+/// block is a single chunk. The chunks may be divided into any number of stripes. The bounds are
+/// zero if none is known.
 fn single_chunk_bound(problem: &PlanningProblem<'_>) -> Result<(Time, u64), PlannerError> {
     let unknown = (Time::ZERO, 0);
     let (kind, policy) = (problem.collective.kind(), problem.policy());
@@ -300,7 +303,7 @@ fn formula_unit_bytes(kind: CollectiveKind, size: Bytes, ranks: u32) -> u64 {
     }
 }
 
-/// Returns whether the fabric is a grid whose slots follow one another, so that the formulas of
+/// Returns whether the fabric is a grid and slots do not overlap. In this case the formulas of
 /// records bound the time.
 pub(crate) fn has_grid_slots(problem: &PlanningProblem<'_>) -> Result<bool, PlannerError> {
     Ok(grids::GridSlot::of(problem)?.is_some())
@@ -335,7 +338,7 @@ pub(crate) fn spec_bound(
     })
 }
 
-/// Returns the grid of a problem in which every change of a circuit is charged, or `None`.
+/// Returns the grid of a problem if every change of a circuit is charged, otherwise `None`.
 fn tuned_grid<'a>(problem: &PlanningProblem<'a>) -> Option<&'a WssGrid> {
     let is_tuned = problem.policy() == Policy::TwoTier && problem.collective.demand().is_none();
     match problem.fabric.circuit_machine() {
@@ -400,9 +403,9 @@ fn routed_bound(
         .map_err(|error| SimulationError::from(error).into())
 }
 
-/// Returns a lower bound on the time of a schedule's plan on a switch with d ports. If slots follow
-/// one another, a step in which a rank has p partners needs at least p / d slots, and the bytes of
-/// a rank are sent over d ports. Returns zero if slots overlap.
+/// Returns a lower bound on the time of a schedule's plan on a switch with d ports. A step in which
+/// a rank has p partners needs at least p / d slots, and the bytes of a rank are sent over d ports.
+/// Returns zero if slots may overlap.
 fn port_bound(
     schedule: &Schedule,
     switch: &CircuitSwitch,
@@ -464,8 +467,8 @@ pub(crate) fn collective_bound(
 #[cfg(test)]
 mod tests;
 
-/// Estimates the time of `steps` steps in sequence as the minimum latency of a link per step plus
-/// the time of `bits` bits at `rate` bits per second. Plans whose steps overlap may be faster.
+/// Estimates the time of `steps` steps: for each step the minimum latency of a link, plus the time
+/// of `bits` bits at `rate` bits per second. Plans whose steps overlap may be faster.
 pub(crate) fn estimate_transmission(
     network: &dyn Network,
     steps: u128,
@@ -477,8 +480,9 @@ pub(crate) fn estimate_transmission(
     Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }
 
-/// Estimates the time of a problem from `steps` latencies and from the bits that all ranks receive,
-/// at the sum of the rates of their links. Returns zero on a fabric without links.
+/// Estimates the time of a problem: `steps` latencies, plus the number of bits that all ranks
+/// receive, divided by the total rate of the links into ranks. Returns zero on a fabric without
+/// links.
 pub(crate) fn estimate_steps(problem: &PlanningProblem<'_>, steps: u128) -> Time {
     let Some(network) = problem.fabric.network() else {
         return Time::ZERO;

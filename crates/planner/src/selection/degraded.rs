@@ -20,8 +20,8 @@ use opticoll_plan::plan::{NamedRoutes, Plan};
 
 use opticoll_base::spec::Spec;
 
-/// Returns the fastest plan of a specification. One plan is made for each machine without degraded
-/// parts ([`opticoll_fabric::fabric::Machine::planning_alternatives`]) and simulated on the actual
+/// Returns the fastest plan of a specification. A plan is made for each of `planning_alternatives`
+/// (see [`opticoll_fabric::fabric::Machine::planning_alternatives`]), and simulated on the actual
 /// machine.
 pub(crate) fn plan(
     problem: &PlanningProblem<'_>,
@@ -86,7 +86,7 @@ pub(crate) fn plan(
     })
 }
 
-/// Returns the routes of a plan, made for the whole machine, in terms of the links of the fabric
+/// Converts the routes of a plan for the whole machine to routes over the links of the fabric
 /// `part`. A route is named if it differs from the default route of `part`. Returns `None` on
 /// fabrics without links, and if `part` lacks a link that a route uses.
 fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {

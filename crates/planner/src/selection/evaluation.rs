@@ -168,17 +168,17 @@ pub(crate) struct EvaluationOutcome {
 /// 1,000,000 transfers per second.
 pub(crate) const QUICK_TRANSFERS: u64 = 1 << 16;
 
-/// Minimum number of transfers for which a plan must save at least 1 % of the time to be built,
-/// unless full effort is requested: 4,096, or 4 ms at 1,000,000 transfers per second. Measured:
-/// this condition and the next reduce the time to plan an all_reduce of 1 MB on a crossbar of 64
-/// ranks from 19.5 s to 0.6 s.
+/// Minimum number of transfers of plans that are built only if they may save at least 1 % of the
+/// time, unless full effort is requested: 4,096, or 4 ms at 1,000,000 transfers per second.
+/// Measured: this condition and the condition of [`TRANSFERS_FOR_5_PERCENT`] reduce the time to
+/// plan an all_reduce of 1 MB on a crossbar of 64 ranks from 19.5 s to 0.6 s.
 const TRANSFERS_FOR_1_PERCENT: u64 = 1 << 12;
-/// Minimum number of transfers for which a plan must save at least 5 % of the time to be built:
-/// 1,048,576, or about one second at 1,000,000 transfers per second.
+/// Minimum number of transfers of plans that are built only if they may save at least 5 % of the
+/// time: 1,048,576, or about one second at 1,000,000 transfers per second.
 const TRANSFERS_FOR_5_PERCENT: u64 = 1 << 20;
 
-/// Minimum ratio of the limit to the expected time at which a simulation ignores the limit, because
-/// checking the limit would cost more than it saves.
+/// Ratio of the limit to the expected time of a plan. From this ratio on, a simulation ignores the
+/// limit, because checking the limit would cost more than it saves.
 const UNLIMITED_RATIO: u64 = 4;
 
 impl<'a> Evaluation<'a> {
@@ -201,8 +201,8 @@ impl<'a> Evaluation<'a> {
         slowest.into_iter().chain(self.problem.limit).min()
     }
 
-    /// Returns whether a candidate whose time is at least `lower_bound` could save too little time,
-    /// compared to `limit`, for its number of transfers.
+    /// Returns whether a candidate would save too little time for its number of transfers, compared
+    /// to `limit`, even if its time were equal to `lower_bound`.
     fn gains_little(&self, lower_bound: Time, transfers: u64, limit: Time) -> bool {
         // A rotation-symmetric plan has the same lightpaths at every rank.
         let ranks = u64::from(self.problem.fabric.ranks());
@@ -492,8 +492,9 @@ impl<'a> Evaluation<'a> {
         Ok(Some(built))
     }
 
-    /// Returns whether plans are timed on circuits, slot by slot or flow by flow. Every such
-    /// simulation of a plan has the same outcome.
+    /// Returns whether plans are timed by a simulation of circuits. The outcome of such a
+    /// simulation is returned with the selected plan, because another simulation would have the
+    /// same outcome.
     fn has_circuits(&self) -> bool {
         let fabric = self.problem.fabric;
         self.is_timed_by_circuits() || (fabric.has_light() && fabric.network().is_none())
@@ -505,7 +506,7 @@ impl<'a> Evaluation<'a> {
         fabric.has_light() && Simulator::selected(fabric, method).bounded_by_loads
     }
 
-    /// Returns whether all ranks wait for each other between two slots.
+    /// Returns whether each slot starts only after the end of the previous slot.
     fn has_barriers(&self) -> bool {
         !matches!(self.problem.policy(), Policy::PerPort | Policy::Planes)
     }

@@ -13,9 +13,9 @@ use opticoll_plan::plan::Plan;
 /// Returns the all_gather algorithm with the fewest slots according to the link loads in its
 /// record, with a lower bound on its number of slots.
 ///
-/// No record without link loads has the fewest slots. In Bruck's algorithm and in recursive
-/// doubling, lightpaths are at least as long as in `one_stage`. WRHT's all_gather sends every block
-/// to half of a group over single channels.
+/// The algorithms whose records have no link loads need at least as many slots as the result. In
+/// Bruck's algorithm and in recursive doubling, lightpaths are at least as long as in `one_stage`.
+/// WRHT's all_gather sends every block to half of a group over single channels.
 pub(crate) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
     let gathering = opticoll_algorithms::records()
         .iter()

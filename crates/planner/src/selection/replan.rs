@@ -19,8 +19,8 @@ fn has_root(kind: CollectiveKind) -> bool {
 
 /// Result of planning a collective again after a failure.
 pub struct Replanned {
-    /// The plan, with all candidates if `auto` selected it. The fabric of the plan names the
-    /// wavelength plan in use.
+    /// The plan, with all candidates if `auto` selected it. On a grid of tunable circuits, the
+    /// fabric in the plan states which wavelength plan is in use.
     pub planned: Planned,
     /// Findings of the verifier for the new plan; empty for a correct plan.
     pub violations: Vec<Violation>,

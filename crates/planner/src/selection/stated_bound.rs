@@ -61,11 +61,9 @@ pub fn time_bound(
     }
 }
 
-/// Returns known lower bounds on the time of a collective. On a fabric with links, the list
-/// contains every bound on the time of any plan, with its witness if the bound has a witness. On a
-/// fabric with circuits, the list contains only the greatest bound on the time of any plan, without
-/// a witness. For an all_to_all with a demand on a circuit switch, the list also contains the bound
-/// on the time of plans without relays.
+/// Returns every known lower bound on the time of any plan of a collective, with a witness that
+/// proves it. For an all_to_all with a demand on a fabric of circuits, the list also contains the
+/// bound on plans without relays.
 ///
 /// # Errors
 /// Fails if a time exceeds 64 bits.

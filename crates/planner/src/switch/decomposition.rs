@@ -1,11 +1,12 @@
 //! All_to_alls with blocks of different sizes over a circuit switch without relays. The demand is
-//! decomposed into configurations of the switch with durations.
+//! decomposed into configurations of the switch, each with a duration.
 //!
 //! A *matching* is a set of pairs of ranks in which each rank is the source of at most one pair and
-//! the destination of at most one pair. The ports with one number connect the pairs of one
-//! matching. If all ports change at the same time, the largest chunk of a matching determines its
-//! duration. [`matchings`] builds as few matchings as the busiest rank has chunks, and combines
-//! chunks of similar size. Large blocks are divided into chunks of limited size, which adds
+//! the destination of at most one pair. The ports with the same index at all ranks connect the
+//! pairs of one matching. If all ports change at the same time, the largest chunk of a matching
+//! determines its duration. [`matchings`] distributes the chunks over matchings. The number of
+//! matchings is the maximum number of chunks that a rank sends or receives. Chunks of similar size
+//! share a matching. Large blocks are divided into chunks of limited size, which adds
 //! configurations and reduces idle time. The planner tries several maximum chunk sizes and returns
 //! the fastest plan.
 //!
@@ -90,7 +91,8 @@ struct PlacedChunk {
 /// Ports of a switch, and times that the policy charges.
 #[derive(Debug, Clone)]
 struct SwitchCosts {
-    /// Ports that work at all ranks, by lane. The ports of a lane change at the same time.
+    /// Ports that work at all ranks; indexed by lane. A lane consists of ports that change at the
+    /// same time.
     lanes: Vec<Vec<u8>>,
     /// Transmission time per unit of the demand, in picoseconds.
     per_amount: f64,
@@ -412,7 +414,7 @@ impl Amounts {
     }
 
     /// Assigns slots and ports to chunks of at most `longest` units of the demand. `work` is the
-    /// remaining work limit of exchanges between matchings.
+    /// work that exchanges between matchings may still take.
     fn decompose(&self, costs: &SwitchCosts, longest: u64, work: &mut u64) -> Decomposition {
         let chunks = self.chunks(longest);
         let matchings = matchings::similar_sizes(self.ranks, &chunks, work);
@@ -528,8 +530,8 @@ fn schedule(
     Ok(schedule)
 }
 
-/// Returns the demand divided into the given chunks, sorted by source and then by destination. The
-/// block that a rank keeps is a single chunk.
+/// Divides the demand into `chunks`, which are sorted by source and then by destination. The block
+/// that a rank keeps is a single chunk.
 fn cut(demand: &DemandMatrix, chunks: &[(u32, u32, u64)]) -> Result<DemandMatrix, PlannerError> {
     let ranks = demand.ranks();
     let matrix = demand.matrix();

@@ -286,7 +286,7 @@ fn over_circuits(
     Ok(plan)
 }
 
-/// Returns the ports of each circuit, by the two ranks of the circuit.
+/// Returns the ports of each circuit; indexed by [source, destination] of the circuit.
 fn lights(switch: &CircuitSwitch, graph: &Graph) -> BTreeMap<[u32; 2], Light> {
     let ends: Vec<(u32, [u32; 2])> = graph.circuits().map(|ends| (0, ends)).collect();
     let lights = PortStates::new(switch).enter(0, &ends);

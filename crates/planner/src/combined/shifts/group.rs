@@ -63,7 +63,7 @@ impl Group {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PortShifts {
     pub(super) unit: u32,
-    /// Largest multiple of the unit; 0 if the port allows no shift.
+    /// Maximum shift as a multiple of `unit`; 0 if the port allows no shift.
     pub(super) max_units: u32,
 }
 
@@ -73,8 +73,8 @@ pub(super) struct PortShifts {
 pub(super) struct Sequence(pub(super) Vec<Vec<u32>>);
 
 impl Sequence {
-    /// Formats the sequence as the value of the option `shifts`, such as `1+63x12+52`. Shifts are
-    /// multiples of the unit of the port.
+    /// Formats the sequence as the value of the option `shifts`, such as `1+63x12+52`. The text
+    /// states each shift as a multiple of the port's unit.
     pub(super) fn text(&self, ports: &[PortShifts]) -> String {
         let configuration_text = |shifts: &Vec<u32>| {
             let shifts = shifts.iter().zip(ports);
@@ -123,8 +123,9 @@ impl HopCounts {
         HopCounts { hops, group }
     }
 
-    /// Computes the numbers of hops if blocks may also use the shifts of a further configuration in
-    /// up to `max_slots` slots, into `scratch[0]`. Returns the number of slots that saved hops.
+    /// Computes the numbers of hops if blocks may also make up to `max_slots` hops by the shifts
+    /// `shifts` of a further configuration. Writes the result to `scratch[0]`. Returns the number
+    /// of slots that reduced some number of hops.
     pub(super) fn after(
         &self,
         shifts: &[u32],

@@ -111,7 +111,7 @@ impl ShiftModel {
     }
 
     /// Returns the number of ports that allow at least one shift.
-    pub(super) fn lanes(&self) -> u64 {
+    pub(super) fn usable_ports(&self) -> u64 {
         self.ports.iter().filter(|port| port.max_units > 0).count() as u64
     }
 
@@ -122,9 +122,13 @@ impl ShiftModel {
     }
 
     /// Estimates the time of a plan in picoseconds, assuming that all ports have equal loads.
-    /// `hops` is the number of hops of all blocks of a rank.
+    /// `hops` is the total number of hops of all blocks that a rank sends.
     pub(super) fn estimate(&self, configurations: u64, slots: u64, hops: u64) -> u64 {
-        self.time(configurations, slots, hops.div_ceil(self.lanes().max(1)))
+        self.time(
+            configurations,
+            slots,
+            hops.div_ceil(self.usable_ports().max(1)),
+        )
     }
 
     /// Returns the time of a plan in picoseconds. `blocks` is the sum, over all slots, of the

@@ -15,7 +15,7 @@ use opticoll_base::interrupt;
 /// Numbers of slots of a sequence of configurations.
 pub(super) struct Slots {
     pub(super) counts: Vec<u32>,
-    /// Number of hops of all blocks of a rank.
+    /// Total number of hops of all blocks that a rank sends.
     pub(super) hops: u64,
 }
 
@@ -77,7 +77,8 @@ pub(super) struct ShiftHop {
 
 /// Routes of the blocks of an all_to_all. A route is the same from every source.
 pub(super) struct Routes {
-    /// Hops of a route, indexed by the offset from the source to the destination.
+    /// Hops of each route; indexed by the offset from the source to the destination, and then by
+    /// hop.
     pub(super) hops: Vec<Vec<ShiftHop>>,
     pub(super) slots: u32,
     configurations: u64,
@@ -154,9 +155,9 @@ impl Routes {
 /// one second.)
 const MAX_BALANCING: u64 = 1 << 29;
 
-/// Prices of a hop in each pass: over a port with the highest load of its slot, and over another
-/// port. The prices have no unit. The ratio 5 / 4 of the first pass keeps routes short. The ratio
-/// 64 of later passes makes hops over other ports nearly free.
+/// Prices of a hop: [price over a port with the highest load of its slot, price over another port];
+/// indexed by pass. The prices have no unit. The ratio 5 / 4 of the first pass keeps routes short.
+/// The ratio 64 of later passes makes hops over other ports nearly free.
 const PRICES: [[u32; 2]; 4] = [[5, 4], [64, 1], [64, 1], [64, 1]];
 
 const UNREACHABLE: u32 = u32::MAX / 2;
@@ -204,7 +205,7 @@ impl<'a> RouteSearch<'a> {
         let has_choice = ports > self.slots.len();
         let work = u64::from(ranks).pow(2) * ports as u64;
         let balances = has_choice && work <= MAX_BALANCING;
-        self.fill([1, 1]);
+        self.compute_prices([1, 1]);
         let mut routes: Vec<Vec<RouteHop>> = vec![Vec::new(); ranks as usize];
         for prices in if balances { &PRICES[..] } else { &[[1, 1]] } {
             for rank in (1..ranks).rev() {
@@ -212,7 +213,7 @@ impl<'a> RouteSearch<'a> {
                     self.loads[slot][usize::from(port)] -= 1;
                 }
                 if balances {
-                    self.fill(*prices);
+                    self.compute_prices(*prices);
                 }
                 routes[rank as usize] = self.route(rank)?;
             }
@@ -222,7 +223,7 @@ impl<'a> RouteSearch<'a> {
 
     /// Computes the prices of all hops and the minimum prices of all routes. `busy` is the price of
     /// a hop over the ports with the highest load of a slot; `other` is the price over other ports.
-    fn fill(&mut self, [busy, other]: [u32; 2]) {
+    fn compute_prices(&mut self, [busy, other]: [u32; 2]) {
         for (prices, loads) in self.prices.iter_mut().zip(&self.loads) {
             let max_load = loads.iter().copied().max();
             for (price, load) in prices.iter_mut().zip(loads) {

@@ -31,7 +31,8 @@ use opticoll_bounds::growth;
 /// Maximum number of additions and comparisons of a search, which takes about one second.
 const MAX_WORK: u64 = 1 << 31;
 
-/// Maximum number of additions and comparisons in the search for a [`ShiftTree`] of S slots.
+/// Maximum number of additions and comparisons in the search for the fastest [`ShiftTree`], for
+/// each number of slots.
 const MAX_TREE_WORK: u64 = MAX_WORK / 32;
 
 /// Maximum number of random sequences for one number of configurations.
@@ -48,7 +49,7 @@ struct Shape {
     min_time: u64,
     configurations: u64,
     slots: u64,
-    /// Lower bound on the number of hops of all blocks of a rank.
+    /// Lower bound on the total number of hops of all blocks that a rank sends.
     hops: u64,
 }
 
@@ -128,8 +129,8 @@ impl<'a> Search<'a> {
         best.map(|(_, sequence, routes)| (sequence, routes))
     }
 
-    /// Returns the shifts of one configuration, ascending, with the fewest hops. The number of
-    /// slots is not limited.
+    /// Returns the configuration with the fewest hops, if a plan uses this configuration only: its
+    /// shifts in ascending order. The number of slots is not limited.
     pub(super) fn best_single_configuration(mut self) -> Option<Vec<u32>> {
         let (ranks, ports) = (self.ranks, self.ports as u64);
         let shape = Shape {
@@ -165,7 +166,7 @@ impl<'a> Search<'a> {
 
     /// Returns the sequence with the fastest tree for an all_gather, and the time in picoseconds.
     pub(super) fn fastest_tree(mut self) -> Option<(Sequence, u64)> {
-        let lanes = self.model.lanes();
+        let lanes = self.model.usable_ports();
         let min_load = (self.ranks - 1).div_ceil(lanes);
         let mut best: Option<(u64, Sequence)> = None;
         for slots in growth(self.ranks, lanes)..=self.partners() {
@@ -229,7 +230,7 @@ impl<'a> Search<'a> {
             true => self.partners().min(u64::from(longest.unwrap_or(0)) + 2),
             false => others.div_ceil(self.ports as u64),
         };
-        let lanes = self.model.lanes().min(self.ports as u64);
+        let lanes = self.model.usable_ports().min(self.ports as u64);
         let max_time = self
             .model
             .estimate(max_configurations, max_configurations, min_hops);
@@ -416,8 +417,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the part of `range` from the first number on for which `is_true` returns true. `is_true`
-/// must return true for all later numbers, too.
+/// Returns the numbers in `range` for which `is_true` returns true. If `is_true` returns true for a
+/// number, it must return true for all larger numbers.
 fn from_first(range: Range<u64>, is_true: impl Fn(u64) -> bool) -> Range<u64> {
     let Range { mut start, end } = range;
     let mut until = end;

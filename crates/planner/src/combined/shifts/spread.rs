@@ -56,8 +56,8 @@ impl ShiftTree {
     ///
     /// Without this change, the last three slots reach 3, 2 and 1 ranks, and the last slot uses one
     /// plane only. After this change, each slot reaches one rank over each plane. The table lists
-    /// the ranks by (shifts along the row, shifts along the column), on a grid of n rows and m
-    /// columns:
+    /// these ranks as (number of shifts along the row, number of shifts along the column), on a
+    /// grid of n rows and m columns:
     ///
     /// | slot | along a row | along a column |
     /// |---|---|---|
@@ -90,8 +90,8 @@ impl ShiftTree {
 /// Ranks that have the block of rank 0.
 struct ReachedRanks {
     reached: Vec<u32>,
-    /// Mark of each rank: [`REACHED`] if the rank has the block. Otherwise, the sum of 1 if the
-    /// rank can receive the block along its row in the current slot, and 2 along its column.
+    /// Mark of each rank: [`REACHED`] if the rank has the block. Otherwise bit 0 is set if the rank
+    /// can receive the block along its row in the current slot, and bit 1 if along its column.
     marks: Vec<u8>,
 }
 

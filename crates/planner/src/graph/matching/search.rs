@@ -37,8 +37,9 @@ pub(super) enum Timing {
     /// chunks, and a link that is n times as fast carries at most n m chunks. m is 1, unless a
     /// limited number of steps requires more.
     Steps {
-        /// Maximum number of steps, and factor by which m exceeds the number that the remaining
-        /// chunks and steps require on average.
+        /// Maximum number of steps, and factor f. With f = 1, m is just large enough to deliver the
+        /// remaining chunks in the remaining steps on average; in general, m is f times this
+        /// number.
         limit: Option<(u32, f64)>,
     },
     /// Logical links follow a clock. A logical link starts when its links are idle, and occupies
@@ -67,8 +68,9 @@ pub(super) struct Matching {
     /// Deliveries, sorted by step.
     pub(super) deliveries: Vec<Delivery>,
     pub(super) steps: u32,
-    /// Cost of the matching: in steps, the number of chunks that the slowest links carry in total;
-    /// on the clock, the time in picoseconds.
+    /// Cost of the matching. With `Timing::Steps`, the total length of all steps, in transmission
+    /// times of a chunk over the slowest logical link. With `Timing::Clock`, the time in
+    /// picoseconds.
     pub(super) cost: u64,
 }
 
@@ -81,27 +83,29 @@ struct Search<'a> {
     spread: Spread,
     first: ChunkOrder,
     random: Pcg64Mcg,
-    /// Number of ranks in the tables: 1 if the spread is symmetric, otherwise all ranks.
+    /// Number of ranks in the tables below: 1 if the spread is symmetric, otherwise the number of
+    /// all ranks.
     rows: u32,
     words: usize,
-    /// A bit per rank and chunk: the rank has the chunk (`present`); the rank has it or will
-    /// receive it (`coming`).
+    /// Bit sets of chunks, `words` words per rank. In `present` are the chunks that the rank has;
+    /// in `coming`, also the chunks that it will receive.
     present: Vec<u64>,
     coming: Vec<u64>,
-    /// Chunks that each rank has (`held`), and chunks that each rank may lack (`missing`).
+    /// Chunks that each rank has (`held`), and chunks that each rank lacks (`missing`); both are
+    /// indexed by rank. Chunks that have arrived are removed from `missing` later.
     held: Vec<Vec<u32>>,
     missing: Vec<Vec<u32>>,
     lacking: Vec<u32>,
     copies: Vec<u32>,
-    /// `source_blocks` maps the number of a block at rank 0 to its number at the source of a
-    /// logical link; `own_blocks` is the inverse map. Both are indexed by logical link and then by
-    /// block, and empty if the spread is not symmetric.
+    /// Translations of blocks; both are indexed by logical link and then by block. Let u be the
+    /// source of the logical link. `source_blocks` maps block b to block b - u, which rank 0 has if
+    /// u has b. `own_blocks` is the inverse map. Both are empty if the spread is not symmetric.
     source_blocks: Vec<Vec<u32>>,
     own_blocks: Vec<Vec<u32>>,
-    /// (logical link, chunk) that were assigned to the current rank at the current time.
+    /// Assignments into the current rank at the current time, as (logical link, chunk).
     assigned: Vec<(u32, u32)>,
-    /// Number of the last augmentation in which each logical link was visited, and number of
-    /// augmentations.
+    /// `tried` is the index of the last augmentation that visited each logical link; `changes` is
+    /// the number of augmentations so far.
     tried: Vec<u64>,
     changes: u64,
 }
@@ -206,7 +210,8 @@ impl<'a> Search<'a> {
         self.held[rank as usize].push(chunk);
     }
 
-    /// Returns the rank that represents the source of a logical link.
+    /// Returns the rank whose table entries represent the source of a logical link: rank 0 if the
+    /// spread is symmetric, otherwise the source.
     fn source(&self, logical_link: u32) -> u32 {
         match self.source_blocks.is_empty() {
             true => self.logical_links.all[logical_link as usize].from,
@@ -228,7 +233,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the priority of a chunk for rank `to`. Chunks with smaller numbers go first.
-    fn key(&self, to: u32, chunk: u32) -> u32 {
+    fn priority(&self, to: u32, chunk: u32) -> u32 {
         match self.first {
             ChunkOrder::Rarest => self.copies[chunk as usize],
             ChunkOrder::Farthest => {
@@ -262,7 +267,7 @@ impl<'a> Search<'a> {
                 let chunk = self.held[source][(start + at) % held];
                 let chunk = self.translated(&self.own_blocks, logical_link, chunk);
                 if !is_set(&self.coming, self.words, to, chunk) {
-                    take(&mut selected, self.key(to, chunk), chunk);
+                    take(&mut selected, self.priority(to, chunk), chunk);
                     samples += 1;
                     if samples == SAMPLES {
                         break;
@@ -289,7 +294,7 @@ impl<'a> Search<'a> {
                 }
                 at += 1;
                 if self.source_has(logical_link, chunk) {
-                    take(&mut selected, self.key(to, chunk), chunk);
+                    take(&mut selected, self.priority(to, chunk), chunk);
                     samples += 1;
                     if samples == SAMPLES {
                         break;
@@ -351,7 +356,7 @@ impl<'a> Search<'a> {
 
     fn match_in_steps(&mut self, limit: Option<(u32, f64)>) -> Option<Matching> {
         let logical_links = self.logical_links;
-        let shares = logical_links.shares();
+        let shares = logical_links.rate_multiples();
         let slots_into: Vec<u64> = (0..self.rows)
             .map(|rank| slots_into(logical_links, &shares, rank))
             .collect();

@@ -9,7 +9,8 @@ const MAX_WORK: u64 = 20_000_000;
 struct ExactSearch<'a> {
     problem: &'a Problem,
     order: Vec<usize>,
-    /// Equivalent site with the lowest number, indexed by site (see [`equivalent_sites`]).
+    /// Lowest of the sites that are equivalent to each site (see [`equivalent_sites`]); indexed by
+    /// site.
     equivalent_sites: Vec<u32>,
     sites: Vec<u32>,
     free: Vec<u32>,
@@ -22,7 +23,7 @@ struct ExactSearch<'a> {
 /// Improves `best` to a mapping with minimum cost. Returns false if the search was stopped.
 pub(super) fn search(problem: &Problem, best: &mut Placement) -> bool {
     let mut order: Vec<usize> = (0..problem.ranks).collect();
-    order.sort_by_key(|&rank| std::cmp::Reverse(problem.weight(rank)));
+    order.sort_by_key(|&rank| std::cmp::Reverse(problem.traffic(rank)));
     let mut search = ExactSearch {
         problem,
         order,

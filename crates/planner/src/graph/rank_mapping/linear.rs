@@ -64,8 +64,8 @@ pub(super) fn least_sum(rows: usize, columns: usize, costs: &[i128]) -> i128 {
         .sum()
 }
 
-/// Returns a lower bound on the cost of mapping `ranks` to `sites`: the cost of the traffic among
-/// these ranks, plus `linear_cost(rank, site)` for each rank at its site.
+/// Returns a lower bound on the cost of mapping `ranks` to `sites`. The cost is the cost of the
+/// traffic among these ranks, plus `linear_cost(rank, site)` for each rank and its site.
 pub(super) fn bound(
     problem: &Problem,
     ranks: &[usize],

@@ -8,10 +8,10 @@
 //! **Balanced loads.** Among trees of equal height, lower loads on the links before and after the
 //! busiest link are better: then chunks of unequal sizes ([`chunks`](super::chunks)) shorten the
 //! first and the last steps. An edge to a rank is replaced by an edge from another rank under three
-//! conditions. The busiest link that the old edge uses must have been busier than every link that
-//! only the new edge uses will be. No tree may become higher than the highest tree. The latency of
-//! the message must not increase. Each replacement evens out the loads of links, so the search
-//! ends.
+//! conditions. Of the links that only the old edge uses, let the busiest be a. After the
+//! replacement, every link that only the new edge uses must be less busy than a was before. No tree
+//! may become higher than the highest tree. The latency of the message must not increase. Each
+//! replacement evens out the loads of links, so the search ends.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ const MAX_ROUNDS: usize = 20;
 const MAX_BALANCED_EDGES: usize = 1 << 24;
 
 /// Returns `count` shallow trees of a root. `None` if the graph has no room for them, or if packing
-/// needs more than `max_work` steps over links.
+/// visits more than `max_work` links.
 pub(super) fn shallow_trees(
     capacities: &[(u32, u32, u128)],
     (ranks, root, count): (u32, u32, u32),
@@ -168,15 +168,17 @@ pub(super) fn balance_loads(
 
 struct TreeTables {
     root: u32,
-    /// Parent of each rank; number of edges from the root to the rank (`depth`); number of edges on
-    /// the longest path below the rank (`below`). All are indexed by tree and then by rank.
+    /// Three tables, indexed by tree and then by rank. `parent` is the parent of the rank; `depth`
+    /// is the number of edges from the root to the rank; `below` is the number of edges on the
+    /// longest path below the rank.
     parent: Vec<Vec<u32>>,
     depth: Vec<Vec<u32>>,
     below: Vec<Vec<u32>>,
 }
 
-/// Makes trees shallower by exchanges: of the edges of two trees into the same rank, or of an edge
-/// of a tree and an unused edge in `free`.
+/// Makes trees shallower. Either two trees exchange their edges into the same rank, or a tree
+/// exchanges an edge for an unused edge in `free`. `free` lists the sources of unused edges;
+/// indexed by destination.
 fn make_shallow(trees: &mut [Tree], free: &mut [Vec<u32>]) {
     let Some(root) = trees.first().map(|tree| tree.root) else {
         return;
@@ -248,7 +250,7 @@ impl TreeTables {
     }
 
     /// Exchanges the edges of trees `one` and `other` into a rank if this shortens the longest
-    /// paths. Returns whether it exchanged them.
+    /// paths. Returns whether the edges were exchanged.
     fn exchange(&mut self, one: usize, other: usize, rank: u32) -> bool {
         let (first, second) = (
             self.parent[one][rank as usize],

@@ -23,21 +23,22 @@ use rustc_hash::FxHashMap;
 use opticoll_base::interrupt;
 use opticoll_bounds::throughput::flow::Flow;
 
-/// Capacity of the link between each pair of vertices, in whole units.
+/// Capacity of the link from one vertex to another, in whole units; indexed by the pair of
+/// vertices.
 pub(super) type Capacities = FxHashMap<(u32, u32), u128>;
 
-/// Paths between each pair of vertices, as (switches on the path, capacity).
+/// Paths from one vertex to another, as (switches on the path, capacity); indexed by the pair of
+/// vertices.
 pub(super) type Paths = FxHashMap<(u32, u32), Vec<(Vec<u32>, u128)>>;
 
-/// Work of splitting off the units from one vertex over a switch to another vertex, in steps over
-/// links.
+/// Work of splitting off the units of one pair (u, t) at a switch, in visited links.
 const WORK_PER_PAIR: u64 = 256;
 
-/// Returns the capacities between ranks after removal of all switches, and the paths that these
-/// links replace. `None` if capacity is lost because the capacities into and out of a switch
-/// differ, or if the flows need more than `work` steps over links. `supply` is the number of trees
-/// per root, indexed by rank. `is_route(from, switch, to)` returns whether messages between two
-/// ranks may use a switch.
+/// Removes all switches. Returns the capacities of the links between ranks, and the paths over
+/// switches that these links replace. `None` if capacity is lost because the capacities into and
+/// out of a switch differ, or if the flows visit more than `work` links. `supply` is the number of
+/// trees per root, indexed by rank. `is_route(from, switch, to)` returns whether messages between
+/// two ranks may use a switch.
 pub(super) fn without_switches(
     vertices: u32,
     rates: &Capacities,
@@ -130,7 +131,8 @@ impl Distances {
     }
 }
 
-/// Removes `amount` units from the paths between two vertices, and returns the removed paths.
+/// Removes `amount` units of capacity from the paths between two vertices, and returns the removed
+/// paths.
 fn remove_units(paths: &mut Paths, ends: (u32, u32), mut amount: u128) -> Vec<(Vec<u32>, u128)> {
     let mut removed = Vec::new();
     let Some(between) = paths.get_mut(&ends) else {
@@ -179,8 +181,8 @@ fn join(
     joined
 }
 
-/// Returns whether the capacities have room for `supply[r]` trees of each root r. `None` if more
-/// than `work` steps over links would be needed.
+/// Returns whether the capacities have room for `supply[r]` trees of each root r. `None` if the
+/// flows would visit more than `work` links.
 pub(super) fn has_room(
     vertices: u32,
     capacities: &Capacities,
@@ -203,10 +205,11 @@ pub(super) fn has_room(
     (!flow.gave_up()).then_some(!is_lacking)
 }
 
-/// Splits off all units over a switch, and returns the links that replace paths over the switch.
-/// Three attempts are made until there is room for all trees. The first attempt removes units that
-/// direct paths do not need. The second attempt keeps them. The third attempt also checks every
-/// pair.
+/// Removes a switch: splits off all units of capacity at the switch. Returns the links that replace
+/// paths over the switch. At most three attempts are made, until there is room for all trees. The
+/// first attempt drops units from a vertex over the switch back to this vertex. The second attempt
+/// keeps these units. The third attempt also keeps them, and checks after each replacement that no
+/// capacity is missing.
 fn remove(
     switch: u32,
     vertices: u32,
@@ -288,7 +291,7 @@ impl SwitchLinks {
     ) -> Vec<(u32, u32, u128)> {
         let mut replaced = Vec::new();
         let (switch, targets) = (self.switch, &self.targets);
-        let spread = spread(targets.len());
+        let spread = van_der_corput_order(targets.len());
         let direct = self.sources.iter().map(|from| {
             let ends = targets.iter().filter(|to| from != *to);
             (
@@ -353,9 +356,9 @@ fn change(flow: &mut Flow, (from, switch, to): (u32, u32, u32), amount: i128) {
     flow.change(from, to, amount);
 }
 
-/// Returns the numbers below `count` in van der Corput's order, by reversed binary digits: the
-/// first elements are far apart.
-fn spread(count: usize) -> Vec<usize> {
+/// Returns the numbers 0 to `count - 1` in van der Corput's order. The numbers are sorted by their
+/// reversed binary digits, so the first elements are far apart.
+fn van_der_corput_order(count: usize) -> Vec<usize> {
     let bits = count.next_power_of_two().trailing_zeros();
     let reversed = (0..count.next_power_of_two()).map(|number| match bits {
         0 => 0,

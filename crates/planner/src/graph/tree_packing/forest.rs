@@ -28,8 +28,8 @@ const MAX_NAMED_RANKS: usize = 16;
 /// Maximum number of ranks to try as the root of an all_reduce.
 const MAX_ROOTS: u32 = 1024;
 
-/// Number of steps of the search for U between 0 and the smallest U that may have room for one
-/// tree.
+/// Resolution of the search for the scale U of the capacities (U, k, p and q are defined in the
+/// header of [`super`]). Step s of the search tries U = (k + s / `SEARCH_STEPS`) p / q.
 const SEARCH_STEPS: u128 = 1024;
 
 /// Links of a fabric. Each direction of a half-duplex cable has half of the cable's rate.
@@ -383,7 +383,7 @@ impl<'a> PackingGraph<'a> {
     }
 
     /// Returns a forest with `count` trees per root. `None` if the capacities into and out of a
-    /// switch differ, or if packing needs more than `max_work` steps over links.
+    /// switch differ, or if packing visits more than `max_work` links.
     pub(super) fn forest(
         &self,
         count: u32,
@@ -486,8 +486,8 @@ impl<'a> PackingGraph<'a> {
         }))
     }
 
-    /// Returns the number of trees for which a link with rate `rate` has room at step `step` of the
-    /// search for U.
+    /// Returns the capacity floor(U b) of a link with rate b = `rate`, for the U of step `step` of
+    /// the search (see [`SEARCH_STEPS`]).
     fn scaled(&self, rate: u128, trees: u32, step: u128) -> Option<u128> {
         let (p, q) = self.ratio;
         let scaled = rate.checked_mul(p)?;
@@ -531,7 +531,7 @@ impl<'a> PackingGraph<'a> {
     }
 }
 
-/// Returns the smallest step with room for the trees, found by bisection.
+/// Returns the first step of the search for U with room for the trees. The search is a bisection.
 fn least_step(mut has_room: impl FnMut(u128) -> Option<bool>) -> Option<u128> {
     let (mut least, mut most) = (0, SEARCH_STEPS);
     if has_room(0)? {

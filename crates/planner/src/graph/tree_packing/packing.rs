@@ -99,8 +99,8 @@ impl Packing {
     }
 
     /// Returns the trees: one tree of every root, then the next tree of every root, and so on.
-    /// `None` if the graph has no room for the trees, or if the flows need more than `max_work`
-    /// steps over links.
+    /// `None` if the graph has no room for the trees, or if the flows visit more than `max_work`
+    /// links.
     pub(super) fn pack(mut self, max_work: u64) -> Option<Vec<Tree>> {
         let mut roots = Vec::new();
         let turns = self.wanted.iter().copied().max().unwrap_or(0);

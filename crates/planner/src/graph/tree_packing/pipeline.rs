@@ -18,7 +18,8 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_plan::collective::Collective;
 use opticoll_plan::schedule::Schedule;
 
-/// Maximum number of chunks of equal size. Without latencies the formula would have no maximum.
+/// Maximum number of chunks of equal size. Without latencies, the formula of [`Steps::equal`] would
+/// give an unlimited number.
 const MAX_EQUAL_CHUNKS: u32 = 256;
 
 const MAX_UNEQUAL_CHUNKS: usize = 24;
@@ -88,8 +89,8 @@ impl Timetable<'_> {
         height * if self.up.is_some() { 2 } else { 1 }
     }
 
-    /// Returns when a chunk crosses an edge at depth `depth`, in trees of height `height`, as (is
-    /// upwards, number of steps after the chunk's first step, routes).
+    /// Returns the times at which a chunk crosses an edge at depth `depth` in trees of height
+    /// `height`, as (true if upwards, number of steps after the chunk's first step, routes).
     fn passes(
         &self,
         height: usize,
@@ -106,7 +107,7 @@ impl Timetable<'_> {
 /// step.
 struct Steps {
     /// Seconds that each link needs for the whole vector in each stage; indexed by link and then by
-    /// stage. Links that are dominated in all stages by another link are left out.
+    /// stage. A link is left out if another link needs at least as long in every stage.
     loads: Vec<Vec<f64>>,
     /// Maximum latency of a message in each stage, in seconds.
     latency: Vec<f64>,
@@ -245,9 +246,10 @@ impl Steps {
     }
 }
 
-/// Returns the chunks that are expected to be fastest along trees of one root: equal chunks in the
-/// optimal number and in half and twice this number, and unequal chunks. If `too_many` rejects the
-/// optimal number, equal chunks are only returned in two thirds of this number.
+/// Returns several divisions into chunks that are expected to be fast along trees of one root. Let
+/// n be the optimal number of equal chunks. The divisions are n / 2, n and 2 n equal chunks, and a
+/// division into unequal chunks. If `too_many(n)` is true, 2 n / 3 replaces the three numbers of
+/// equal chunks.
 pub(super) fn fastest(
     timetable: &Timetable<'_>,
     size: Bytes,

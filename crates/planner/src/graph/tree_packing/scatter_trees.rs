@@ -20,7 +20,7 @@ use super::packing::Tree;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 
-/// Maximum relative excess of a link's load over the optimum: 1 / `SLACK_DIVISOR`.
+/// Maximum relative excess of the busiest link's time over the optimum time: 1 / `SLACK_DIVISOR`.
 const SLACK_DIVISOR: u128 = 100;
 
 /// Maximum number of ranks for which every rank is a relay. More ranks would send too many
@@ -34,12 +34,13 @@ const GROUPS: usize = 8;
 /// Maximum numbers of child groups per group to try, for shallow trees first.
 const CHILD_GROUPS: [usize; 2] = [GROUPS - 1, 2];
 
-/// Maximum relative excess of a link's load over the optimum with groups: 1 /
-/// `GROUP_SLACK_DIVISOR`.
+/// Maximum relative excess of the busiest link's time over the optimum time, for trees of groups: 1
+/// / `GROUP_SLACK_DIVISOR`.
 const GROUP_SLACK_DIVISOR: u128 = 12;
 
-/// Returns the forests whose link loads exceed the optimum time `blocks` / `rate` by at most 1 /
-/// 100, or by at most 1 / 12 with groups. If `reversed`, messages travel towards the root.
+/// Returns the forests that nearly reach the optimum time `blocks` / `rate`. The busiest link may
+/// need longer by 1 / `SLACK_DIVISOR` or, with groups, by 1 / `GROUP_SLACK_DIVISOR`. If `reversed`,
+/// messages travel towards the root.
 pub(super) fn trees(
     network: &dyn Network,
     root: u32,
@@ -156,8 +157,8 @@ pub(super) fn trees(
     forests
 }
 
-/// Returns one tree per relay, the other ranks of the root's group, with at most `below` child
-/// groups per group. `None` if groups differ in size.
+/// Returns one tree for each relay. The relays are the other ranks of the root's group. In a tree,
+/// a group has at most `below` child groups. `None` if groups differ in size.
 fn group_trees(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>> {
     let root_group = groups.iter().position(|group| group.contains(&root))?;
     let count = groups.len();

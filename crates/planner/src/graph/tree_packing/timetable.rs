@@ -69,9 +69,10 @@ struct Links {
 }
 
 struct TreeIndex {
-    /// (child, index of the route to the child), sorted by parent.
+    /// Edges as (child, index of the route to the child), sorted by parent.
     next: Vec<(u32, u32)>,
-    /// Index in `next` of the first child of each rank, then the length of `next`.
+    /// Index in `next` of the first child of each rank; indexed by rank. The last entry is the
+    /// length of `next`.
     first: Vec<u32>,
     /// Number of edges on the longest path below each rank.
     height: Vec<u32>,
@@ -282,8 +283,8 @@ fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
         .copied()
         .max_by(|one, other| (one.0 * other.1).cmp(&(other.0 * one.1)));
     let (busiest_pieces, rate) = busiest.unwrap_or((1, 1));
-    // Minimum over all links of the number of pieces in a step of m pieces, in thousandths of the
-    // number wanted.
+    // Number of pieces that a link carries in a step, divided by the number that it should carry;
+    // for the link with the smallest quotient, in thousandths.
     let carried = |m: u128| {
         let shares = loads.iter().map(|&(pieces, own)| {
             let wanted = pieces * rate * m;

@@ -72,7 +72,8 @@ impl Line {
         }
     }
 
-    /// Returns the position on the line of a rank, given its number relative to the root.
+    /// Returns the position on the line of the rank with number `number`. Here the root has number
+    /// 0.
     fn position(self, number: u32) -> u32 {
         match self.shape {
             Shape::Ring => (number + self.root) % self.ranks,
@@ -80,7 +81,7 @@ impl Line {
         }
     }
 
-    /// Returns the hops of slot number `slot`, one hop to every rank except the root.
+    /// Returns the hops in slot `slot`, one hop to every rank except the root.
     pub(super) fn hops(self, slot: u32) -> impl Iterator<Item = PieceHop> {
         (1..self.ranks).map(move |to| {
             let (from, lag) = self.sender(slot, to);
@@ -92,7 +93,8 @@ impl Line {
         })
     }
 
-    /// Returns the number of the rank that sends to rank `to` in a slot, and the lag of the piece.
+    /// Returns the rank that sends to rank `to` in a slot, and the lag of the piece. Ranks have
+    /// numbers as in `position`, so the root has number 0.
     fn sender(self, slot: u32, to: u32) -> (u32, u32) {
         if self.shape == Shape::Ring {
             return (to - 1, to - 1);

@@ -1,6 +1,5 @@
-//! Lower bounds on grids whose slots follow one another. Each slot takes a latency plus the time
-//! that the policy charges per slot. The bytes that a rank sends or receives pass through its
-//! ports.
+//! Lower bounds on grids whose slots do not overlap. Each slot takes a latency plus the time that
+//! the policy charges per slot. The bytes that a rank sends or receives pass through its ports.
 //!
 //! A step needs at least as many slots as a rank has partners per port. On a grid of lightpaths,
 //! one path serves both directions. On a grid of switches, a transceiver sends to one rank of its
@@ -35,7 +34,7 @@ pub(super) struct GridSlot<'a> {
 }
 
 impl<'a> GridSlot<'a> {
-    /// Returns the slot of a problem's grid, or `None` if the fabric is not a grid or if slots
+    /// Returns the slot of a problem's grid, or `None` if the fabric is not a grid or if slots may
     /// overlap.
     pub(super) fn of(problem: &PlanningProblem<'a>) -> Result<Option<GridSlot<'a>>, PlannerError> {
         let fabric = problem.fabric;
@@ -105,8 +104,9 @@ pub(super) fn slots_bound(
     let mut pairs = FxHashSet::default();
     for step in 0..schedule.steps() {
         pairs.clear();
-        // Number of chunks that each rank sends and receives; number of partners of each rank, on a
-        // grid of switches by plane.
+        // `chunks` is [number of chunks that the rank sends, number of chunks that it receives].
+        // `partners` is the number of partners of the rank; on a grid of switches, in each plane.
+        // Both are indexed by rank.
         let mut chunks = vec![[0u64; 2]; ranks as usize];
         let mut partners = vec![[0u32; 2]; ranks as usize];
         for transfer in transfers(schedule, step, ranks) {
@@ -213,7 +213,8 @@ pub(super) fn tuning_bound(
     }
     let smallest = schedule.collective.min_chunk_bytes(size).get();
     let ranks = grid.ranks() as usize;
-    // Traffic to ranks of the same switch, by rank and plane; relayed traffic of a whole plane.
+    // `sent` is the traffic to ranks of the same switch; indexed by rank and then by plane.
+    // `relayed` is the relayed traffic of a whole plane.
     let mut sent = vec![[Sent::default(); 2]; ranks];
     let mut relayed = Sent::default();
     let mut last = vec![[u32::MAX; 2]; ranks];

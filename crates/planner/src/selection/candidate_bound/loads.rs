@@ -27,8 +27,8 @@ use opticoll_simulate::{Policy, Simulator};
 /// which [`super`] searches the number of slots.
 pub(super) const MAX_RANKS: u32 = 1 << 13;
 
-/// Returns a lower bound on the time of the plan of a schedule of single chunks; zero if no bound
-/// is known. The lightpaths of the plan follow the shortest routes.
+/// Returns a lower bound on the time of a schedule's plan; zero if no bound is known. Each transfer
+/// of the schedule has a single chunk, and the lightpaths of the plan follow the shortest routes.
 pub(super) fn load_bound(
     schedule: &Schedule,
     ring: &WdmRing,
@@ -68,8 +68,8 @@ pub(super) fn load_bound(
     Ok(by_chunks.max(by_bytes.transpose()?.unwrap_or_default()))
 }
 
-/// Returns a lower bound on the time of the plan of a schedule of ranges after its division into
-/// single chunks; zero if no bound is known.
+/// Returns a lower bound on the time of a schedule's plan; zero if no bound is known. The transfers
+/// of `ranges` have ranges of chunks, which are divided into single chunks for the plan.
 pub(crate) fn ranges_bound(
     ranges: &Schedule,
     problem: &PlanningProblem<'_>,
@@ -88,7 +88,7 @@ pub(crate) fn ranges_bound(
         let columns = ranges.columns(step);
         let sets = all_to_all::groups(columns, ring.ranks);
         if sets.is_some_and(|sets| sets.len() == 1) {
-            loads.add(mean_distances(columns, ring));
+            loads.add(mean_link_load(columns, ring));
             continue;
         }
         for transfer in columns.transfers() {
@@ -111,7 +111,7 @@ pub(crate) fn ranges_bound(
 
 /// Returns the mean number of chunks per link and direction in a step, rounded up, if every chunk
 /// travels in the direction with fewer hops.
-fn mean_distances(step: StepColumns<'_>, ring: &WdmRing) -> u64 {
+fn mean_link_load(step: StepColumns<'_>, ring: &WdmRing) -> u64 {
     let distances = step.transfers().map(|transfer| {
         let hops = ring.hops(transfer.source, transfer.destination, Direction::Clockwise);
         u64::from(transfer.count) * u64::from(hops.min(ring.ranks - hops))
@@ -139,7 +139,7 @@ struct StepLoads {
     changes: Vec<i64>,
     /// Load of each link, summed over all previous steps; indexed by direction and then by link.
     carried: Vec<u64>,
-    /// Minimum number of slots of all previous steps.
+    /// Minimum number of slots of all previous steps together.
     slots: u64,
     /// Load of the busiest link of each step, summed over all previous steps.
     chunks: u64,
@@ -206,9 +206,9 @@ impl StepLoads {
         slots_time(ring, policy, self.slots, bytes, self.channels)
     }
 
-    /// Returns a lower bound on the time of all slots if slots follow one another. There are
-    /// `lightpaths` lightpaths, each with a single chunk of `bytes` bytes that may be divided into
-    /// stripes.
+    /// Returns a lower bound on the time of all slots if slots do not overlap. There are
+    /// `lightpaths` lightpaths. Each carries a single chunk of `bytes` bytes, which may be divided
+    /// into stripes.
     fn single_chunks_time(
         &self,
         ring: &WdmRing,
@@ -290,9 +290,9 @@ impl<'a> ByteLoads<'a> {
     }
 }
 
-/// Returns a lower bound on the time of `slots` slots in sequence, with at least `lightpaths`
-/// lightpaths of `bytes` bytes each. Each lightpath is divided into as many stripes as `room` and
-/// the maximum number of transfers allow.
+/// Returns a lower bound on the time of `slots` slots that do not overlap, with at least
+/// `lightpaths` lightpaths of `bytes` bytes each. Each lightpath is divided into at most `room`
+/// stripes, or fewer if the maximum number of transfers requires it.
 pub(super) fn striped_slots_time(
     ring: &WdmRing,
     problem: &PlanningProblem<'_>,
@@ -385,8 +385,9 @@ impl NewPairs {
         is_new
     }
 
-    /// Returns the maximum over all links of the lower bound on the link's time. `carried` is the
-    /// number of chunks on each link, and `chunk` is the minimum number of bytes of a chunk.
+    /// Computes a lower bound on the time of each link, and returns the largest of these bounds.
+    /// `carried` is the number of chunks on each link, and `chunk` is the minimum number of bytes
+    /// of a chunk.
     fn busiest(&self, carried: &[u64], chunk: u64, ring: &WdmRing) -> Time {
         let times = self
             .loads()
@@ -395,7 +396,8 @@ impl NewPairs {
         times.max().unwrap_or_default()
     }
 
-    /// Returns the number of pairs whose first circuit uses each link, by direction and link.
+    /// Returns the number of pairs whose first circuit uses each link; indexed by direction and
+    /// then by link.
     fn loads(&self) -> impl Iterator<Item = u64> {
         self.changes.chunks(self.ranks).flat_map(|link_changes| {
             link_changes.iter().scan(0, |load, change| {

@@ -16,9 +16,10 @@ fn time(plan: &Plan, size: Bytes, method: &TimingModel) -> Time {
 /// Maximum number of pieces. Pipelines with more pieces are similar, but slow to test.
 const MAX_PIECES: u64 = 4;
 
-/// Checks the bounds of every algorithm on a ring. Returns the numbers of nonzero bounds from
-/// formulas and from ranges. If `expanded` is given, plans are stored as all transfers, at most
-/// `expanded`.
+/// Checks the bounds of every algorithm on a ring. Returns the number of nonzero bounds from
+/// formulas, and the number of nonzero bounds from ranges. If `expanded` is given, all transfers of
+/// a plan are stored, and a plan has at most `expanded` transfers. Otherwise plans may be stored as
+/// representatives.
 fn check(ring: &str, policy: Policy, size: Bytes, expanded: Option<u64>) -> [usize; 2] {
     check_some(ring, policy, size, expanded, |_| true)
 }

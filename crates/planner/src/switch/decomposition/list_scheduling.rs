@@ -1,9 +1,9 @@
 //! List scheduling of chunks over ports that change one by one. A chunk starts when a port of its
-//! source and the port with the same number of its destination are idle.
+//! source, and the port of its destination with the same index, are idle.
 //!
-//! Outgoing ports connect only to incoming ports with the same number. When two such ports are
-//! idle, the pair of ranks with the most remaining work starts. The chunks of a port have
-//! consecutive slots.
+//! Outgoing ports connect only to incoming ports with the same index. When two such ports are idle,
+//! the pair of ranks with the most remaining work starts. The chunks of a port have consecutive
+//! slots.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use opticoll_base::interrupt;
 struct RankWork {
     /// Time of all remaining chunks in picoseconds, with one change of the configuration per chunk.
     time: f64,
-    /// Time in picoseconds at which each port is idle, and the slot after the port's last slot;
+    /// Each port as (time in picoseconds at which the port is idle, slot after its last slot);
     /// indexed by port.
     ports: Vec<(f64, u32)>,
 }

@@ -7,6 +7,7 @@
 //! chunks of a and b that begins at the destination, and exchange a and b along this path. Then
 //! both ranks are free in a. The path does not reach the source, because it reaches sources by
 //! chunks of a only.
+//!
 //! **Similar sizes.** A matching takes the time of its largest chunk. The chunks of two matchings
 //! form paths and cycles, and the chunks of one path or cycle that belong to different matchings
 //! may be exchanged. First, of each path and cycle, the chunks whose third powers have the larger
@@ -29,7 +30,7 @@ pub(super) const MAX_WORK: u64 = 1 << 26;
 /// destination of at most one pair.
 #[derive(Debug, Clone)]
 pub(super) struct Matching {
-    /// Destination and amount of each source; indexed by source.
+    /// Each pair as (destination, amount); indexed by source.
     to: Vec<(u32, u64)>,
     /// Source of each destination; indexed by destination.
     from: Vec<u32>,
@@ -110,8 +111,8 @@ pub(super) fn similar_sizes(
     matchings
 }
 
-/// Applies `exchange` to all pairs of matchings, in descending order of `order`, until nothing
-/// changes or the work limit is reached.
+/// Sorts the matchings by `order`, the largest value first, and applies `exchange` to all pairs of
+/// matchings. Repeats this until nothing changes or the work limit is reached.
 fn exchange_until_stable(
     matchings: &mut [Matching],
     ranks: u32,
@@ -151,8 +152,8 @@ fn gather_large(large: &mut Matching, small: &mut Matching) -> bool {
     !exchanged.is_empty()
 }
 
-/// Exchanges chunks between two matchings so that the shorter one becomes as short as possible.
-/// Returns whether the total time of both matchings decreased.
+/// Exchanges chunks between two matchings so that the matching with the shorter duration becomes as
+/// short as possible. Returns whether the total time of both matchings decreased.
 fn shorten(one: &mut Matching, other: &mut Matching) -> bool {
     let (long, short) = match one.longest() >= other.longest() {
         true => (one, other),
@@ -260,8 +261,9 @@ fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
     matchings
 }
 
-/// Exchanges two matchings along the path that starts at `destination`, which has a chunk in the
-/// first matching and none in the second.
+/// Exchanges the chunks of the matchings `one` and `other` along the path that starts at
+/// `destination`. Before, `destination` has a chunk in `one` and none in `other`; afterwards, it is
+/// free in `one`.
 fn free_destination(matchings: &mut [Matching], [one, other]: [usize; 2], destination: u32) {
     let mut path = Vec::new();
     let (mut at, mut current) = (destination, one);

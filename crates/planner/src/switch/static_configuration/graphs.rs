@@ -225,8 +225,8 @@ impl Graph {
 }
 
 /// Maximum work of exchanging destinations, in hops times circuits. Measured: an all_to_all of 1
-/// MiB with Zipf demand 1.2 on 16 ranks with 4 ports takes 64.1 us (bound: 59.2 us), and 214 us if
-/// the circuits do not depend on the demand.
+/// MiB with a Zipf demand of exponent 1.2 on 16 ranks with 4 ports takes 64.1 us (bound: 59.2 us),
+/// and 214 us if the circuits do not depend on the demand.
 const MAX_SWAPPING_WORK: u64 = 1 << 28;
 
 fn kautz(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
@@ -304,8 +304,8 @@ fn for_demand(mut next: Vec<Vec<u32>>, demand: &DemandMatrix, ports: u32) -> Vec
     graph.next
 }
 
-/// Returns the destinations of the circuits of every rank. `rule(u)` lists the destinations of rank
-/// u, modulo the number of ranks.
+/// Returns the destinations of the circuits of every rank; indexed by source. `rule(u)` lists the
+/// destinations of rank u, which are then reduced modulo the number of ranks.
 fn circuits_of_rule(ranks: u32, rule: impl Fn(u64) -> Vec<u64>) -> Vec<Vec<u32>> {
     let destinations = |rank: u32| {
         let to = rule(rank.into()).into_iter();

@@ -117,8 +117,9 @@ struct Crossing {
     circuit: usize,
 }
 
-/// Returns the circuits on the route of each block, indexed by source and then by destination.
-/// `hops` is the number of hops from each source to each rank.
+/// Returns the circuits on the route of each block; indexed by block. The blocks of `sources[i]`
+/// have the indices i N to i N + N - 1, ordered by destination. `hops[i]` is the number of hops
+/// from `sources[i]` to each rank.
 fn balance_routes(
     graph: &Graph,
     (sources, hops): (&[u32], &[Vec<u32>]),

@@ -42,8 +42,9 @@ impl Configuration {
     }
 }
 
-/// Returns a configuration of cycles and, from each step on, the configuration with the circuits of
-/// as many consecutive steps as the ports permit.
+/// Returns the configurations to try. The first consists of cycles. For each step i, another
+/// configuration has the circuits of the steps i, i + 1, ..., as far as the ports permit. A
+/// configuration is left out if an earlier configuration contains all of its circuits.
 pub(super) fn configurations(switch: &CircuitSwitch, steps: &[Step]) -> Vec<Configuration> {
     let ends = |step: &Step| -> BTreeSet<[u32; 2]> {
         let messages = step.messages.iter();
@@ -77,7 +78,8 @@ pub(super) fn configurations(switch: &CircuitSwitch, steps: &[Step]) -> Vec<Conf
         .collect()
 }
 
-/// Numbers of free outgoing and incoming ports of each rank.
+/// Number of free outgoing ports of each rank, and number of free incoming ports of each rank; both
+/// are indexed by rank.
 struct FreePorts([Vec<u32>; 2]);
 
 impl FreePorts {
@@ -88,7 +90,8 @@ impl FreePorts {
         FreePorts([alive.clone(), alive])
     }
 
-    /// Occupies the ports of a circuit if both ranks have a free port. Returns whether they had.
+    /// Occupies the ports of a circuit if both ranks have a free port. Returns whether both had a
+    /// free port.
     fn take(&mut self, ends: [u32; 2]) -> bool {
         let [out, into] = &mut self.0;
         let (out, into) = (&mut out[ends[0] as usize], &mut into[ends[1] as usize]);

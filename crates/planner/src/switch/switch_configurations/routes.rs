@@ -20,7 +20,7 @@ use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::circuits::Circuits;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
-/// Maximum number of hops of all messages of a step with relays.
+/// Maximum total number of hops of all messages of a step with relays.
 const MAX_HOPS: u64 = 1 << 22;
 
 /// Maximum number of ranks for which shortest routes are searched. The search visits all circuits
@@ -32,7 +32,7 @@ pub(super) struct Route {
     pub(super) hops: Vec<RouteHop>,
 }
 
-/// A circuit in a slot. The first slot of the step has number 0.
+/// A circuit in a slot. The first slot of the step is slot 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RouteHop {
     pub(super) slot: u32,
