@@ -71,8 +71,8 @@ pub(crate) struct AggregatedTrees {
     pieces: u32,
     /// Maximum number of pieces on a lightpath in the slot in which the roots of an all_reduce
     /// exchange their sums. `None` if the roots send their sums to the owners of the blocks.
-    meeting: Option<u32>,
-    /// Maximum number of pieces on a lightpath in each slot after the first slot.
+    exchange: Option<u32>,
+    /// Maximum number of pieces on a lightpath, indexed by slot, without the first slot.
     volumes: Vec<u32>,
     /// Tree from the recipe search. `None` if the user specified the recipe by options.
     tree: Option<BundleTree>,
@@ -115,13 +115,13 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-/// Tree of lightpaths for the ranks of `grouping`.
+/// Tree of lightpaths, and the grouping of the ranks for which the tree was searched.
 struct Tree {
     grouping: Grouping,
     tree: BundleTree,
-    /// True if the roots exchange sums in the first slot, instead of receiving blocks from the
-    /// owners.
-    is_meeting: bool,
+    /// True if the roots of all groups exchange their sums in the first slot. False if the ranks
+    /// send their blocks to the roots in the first slot.
+    roots_exchange_sums: bool,
 }
 
 /// Largest accepted value of the option `group` (in ranks) and of the options `exchange` and
@@ -134,12 +134,12 @@ const MAX_PIECES: u32 = 64;
 /// Maximum number of slots that the option `per_lightpath` may list.
 const MAX_SLOTS: usize = 64;
 
-/// Maximum number of ranks of a ring on which the planner always searches. (On a ring of 1,024
-/// ranks, an unsuccessful search took 8 s of the 15 s of `auto`, with 1 KiB and `on_change`.)
+/// Maximum number of ranks of a ring on which the planner always searches for a tree. (With 1,024
+/// ranks, 1 KiB and `on_change`, an unsuccessful search took 8 s of the 15 s of `auto`.)
 const MAX_RANKS_OF_UNCONDITIONAL_SEARCH: u32 = 64;
 
-/// Factor f: the planner searches on a large ring only if the estimated times of similar planners
-/// are at least f times this planner's lower estimate.
+/// Factor f: on a large ring, the planner searches for a tree only if f times its own lower
+/// estimate of the time is less than the estimated time of similar planners.
 const MIN_TIME_RATIO: f64 = 1.03;
 
 impl Recipe for AggregatedTrees {
@@ -155,8 +155,8 @@ impl Recipe for AggregatedTrees {
             1 => spec,
             pieces => spec.with("pieces", pieces),
         };
-        let spec = match self.meeting {
-            Some(meeting) => spec.with("exchange", meeting),
+        let spec = match self.exchange {
+            Some(exchange) => spec.with("exchange", exchange),
             None => spec,
         };
         spec.with(
@@ -190,7 +190,7 @@ impl Recipe for AggregatedTrees {
             assembly.finish(self.spec().to_string())
         };
         match collective.kind() {
-            CollectiveKind::AllReduce if self.meeting.is_some() => {
+            CollectiveKind::AllReduce if self.exchange.is_some() => {
                 let (reduced, spread) = interrupt::join(
                     || time_reversal::reduce_scatter(&slots_from(0)),
                     || slots_from(1),
@@ -217,8 +217,8 @@ impl Recipe for AggregatedTrees {
         if spec.options().next().is_none() {
             return Ok(None);
         }
-        let meeting = spec.count("exchange", 1, MAX_VOLUME)?;
-        if meeting.is_some() && collective.kind() != CollectiveKind::AllReduce {
+        let exchange = spec.count("exchange", 1, MAX_VOLUME)?;
+        if exchange.is_some() && collective.kind() != CollectiveKind::AllReduce {
             let error = "applies to all_reduce only";
             return Err(spec.refuse("exchange", error).into());
         }
@@ -239,7 +239,7 @@ impl Recipe for AggregatedTrees {
         Ok(Some(AggregatedTrees {
             group,
             pieces,
-            meeting,
+            exchange,
             volumes,
             tree: None,
         }))
@@ -254,7 +254,8 @@ impl Recipe for AggregatedTrees {
         let fastest = recipes::fastest(ring, &model);
         let estimate = fastest.map(|(time, recipe)| Estimate {
             time,
-            slots: (recipe.volumes.len() as u64 + 1) * passes - u64::from(recipe.meeting.is_some()),
+            slots: (recipe.volumes.len() as u64 + 1) * passes
+                - u64::from(recipe.exchange.is_some()),
             recipe,
         });
         estimate.into_iter().collect()
@@ -298,8 +299,8 @@ fn candidates<'a>(
     )])
 }
 
-/// Returns whether the planner should search on a large ring: slots are charged a reconfiguration,
-/// and the estimated times of similar planners satisfy [`MIN_TIME_RATIO`].
+/// Returns whether the planner should search for a tree on a large ring. The policy must charge
+/// reconfigurations, and the estimated times of similar planners must satisfy [`MIN_TIME_RATIO`].
 fn is_promising(ring: &WdmRing, problem: &PlanningProblem<'_>) -> bool {
     let is_charged = problem.policy() != Policy::Free && ring.reconfiguration > Time::ZERO;
     let others = match problem.collective.kind() {
@@ -315,7 +316,8 @@ fn min_time<R>(estimates: Vec<Estimate<R>>) -> u64 {
     times.min().unwrap_or(u64::MAX)
 }
 
-/// Builds the plan with the options in `spec`. Without options, searches for the fastest plan.
+/// Builds the plan with the options in `spec`. If `spec` has no options, searches for the fastest
+/// plan.
 fn named(
     spec: &Spec,
     problem: &PlanningProblem<'_>,
@@ -350,13 +352,13 @@ fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
 }
 
 impl Tree {
-    /// Adds the slots with index `first_slot` and higher to the plan.
+    /// Adds the slots of the tree to the plan, from index `first_slot` on.
     fn assemble(&self, ring: &WdmRing, first_slot: usize, assembly: &mut Assembly) {
         for (index, slot) in self.tree.slots.iter().enumerate().skip(first_slot) {
             let mut moves = Vec::new();
             for edge_class in &slot.edge_classes {
                 interrupt::check();
-                match index == 0 && !self.is_meeting {
+                match index == 0 && !self.roots_exchange_sums {
                     true => self.gather(ring, edge_class, &mut moves),
                     false => self.spread(ring, edge_class, &mut moves),
                 }
@@ -366,8 +368,8 @@ impl Tree {
         }
     }
 
-    /// Returns the source rank, the destination rank and the channels of the lightpaths of
-    /// `edge_class`, rotated by `turn` groups.
+    /// Rotates the lightpaths of `edge_class` by `turn` groups. Returns their source rank, their
+    /// destination rank, and the channel of each lightpath.
     fn ends(&self, ring: &WdmRing, edge_class: &EdgeClass, turn: u32) -> (u32, u32, Vec<Light>) {
         let Grouping { ranks, group, .. } = self.grouping;
         let source = (edge_class.senders[0] + turn * group) % ranks;
@@ -389,8 +391,8 @@ impl Tree {
         blocks.start * pieces..blocks.end * pieces
     }
 
-    /// Adds the transfers of the first slot to `moves`: each rank sends its own block to the roots
-    /// of its group.
+    /// Adds the transfers of `edge_class` in the first slot to `moves`: each rank sends its own
+    /// block to the roots of its group.
     fn gather(&self, ring: &WdmRing, edge_class: &EdgeClass, moves: &mut Vec<(SharedMove, Light)>) {
         for turn in 0..self.grouping.ranks / self.grouping.group {
             let (source, destination, light) = self.ends(ring, edge_class, turn);
@@ -403,15 +405,15 @@ impl Tree {
         }
     }
 
-    /// Adds the transfers of a slot after the first slot to `moves`. The senders send all blocks of
-    /// a group. A destination receives its own block only if the roots exchanged sums.
+    /// Adds the transfers of `edge_class` to `moves`. The senders send all blocks of a group. They
+    /// leave out the destination's own block, unless the roots exchanged sums in the first slot.
     fn spread(&self, ring: &WdmRing, edge_class: &EdgeClass, moves: &mut Vec<(SharedMove, Light)>) {
         let Grouping { ranks, group, .. } = self.grouping;
         for turn in 0..ranks / group {
             let (source, destination, light) = self.ends(ring, edge_class, turn);
             let bundles = edge_class.senders.iter().map(|sender| {
                 let owners = (source + ranks - sender) % ranks;
-                let destination_block = match self.is_meeting {
+                let destination_block = match self.roots_exchange_sums {
                     true => 0..0,
                     false => destination..destination + 1,
                 };

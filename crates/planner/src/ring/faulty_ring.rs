@@ -1,12 +1,13 @@
-//! Plans for rings with cut cables or a limited reach. The planner plans the collective on the
-//! *fault-free ring* (without cuts, limits of reach and light trees) and adapts this plan: it
-//! reroutes lightpaths around cuts and splits lightpaths at relay ranks.
+//! Plans for rings with cut cables or a limited reach. The planner first plans the collective on
+//! the *fault-free ring*: the ring without cuts, without a limited reach and without light trees.
+//! Then the planner adapts this plan: it reroutes lightpaths around cuts and splits lightpaths at
+//! relay ranks.
 //!
 //! **Cuts.** A lightpath whose route is cut uses the opposite direction instead. Let the fault-free
 //! ring have c' channels per direction. In each slot, at most c' lightpaths of each direction cross
-//! the position of the cut. Rerouted to the opposite direction, they increase the load of every
-//! link by at most c'. With one cut, the planner uses c' = floor(c / 2), so that c channels
-//! suffice.
+//! the position of the cut. If these lightpaths use the opposite direction, they increase the load
+//! of every link by at most c'. With one cut, the planner uses c' = floor(c / 2), so that c
+//! channels suffice.
 //!
 //! **Relays.** A lightpath that exceeds the reach is split into several lightpaths in successive
 //! slots. Relay ranks store the chunks, and later lightpaths do not send these chunks to the relays
@@ -81,7 +82,8 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "faulty_ring";
 
-/// Maximum number of plans of the fault-free ring that the planner adapts.
+/// Maximum number of plans of the fault-free ring that the planner adapts, in addition to the plan
+/// of `direct`.
 const MAX_PLANS: usize = 4;
 
 /// Maximum number of transfers of a plan that the planner adapts. (List scheduling of this number
@@ -94,8 +96,8 @@ fn max_transfers(ring: &WdmRing) -> u64 {
     MAX_PLACED_TRANSFERS.max(u64::from(ring.ranks) * u64::from(ring.ranks))
 }
 
-/// Returns `name`, the specification of a plan. Reduces the option `pieces` in the specification if
-/// one transfer per piece, channel and rank would exceed [`max_transfers`].
+/// Returns `name`, the specification of a plan, with a smaller option `pieces` if needed. With one
+/// transfer per piece, channel and rank, the plan then has at most [`max_transfers`] transfers.
 fn with_fewer_pieces(name: String, ring: &WdmRing) -> String {
     let transfers_per_piece = u64::from(ring.ranks) * u64::from(ring.channels()).max(1);
     let max_pieces = (max_transfers(ring) / transfers_per_piece).max(1);
@@ -116,8 +118,9 @@ fn needs_detour(ring: &WdmRing) -> bool {
     ring.ranks > 1 && (!ring.broken.is_empty() || ring.longest() < ring.ranks - 1)
 }
 
-/// Returns two rings: the faulty ring for which the plan is adapted, and the fault-free ring. If
-/// `kind` adds data, the plan will be reversed in time, and the faulty ring has reversed cuts.
+/// Returns the faulty ring for which the plan is adapted, and the fault-free ring. If `kind` adds
+/// data, the adapted plan will be reversed in time. The faulty ring then has its cuts in the
+/// opposite direction.
 fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, WdmRing) {
     let faulty = match copying(kind) == kind {
         true => ring.clone(),
@@ -150,7 +153,7 @@ fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, WdmRing) {
 }
 
 /// Returns the planning problem on the fault-free ring `whole`. If the collective adds data, the
-/// problem is the collective's time reversal, which only copies.
+/// problem is to plan the time reversal of the collective, which only copies.
 fn fault_free_problem<'a>(
     problem: &PlanningProblem<'a>,
     whole: &'a Fabric,
@@ -245,8 +248,8 @@ fn plan(
     Ok(fastest?.0.into())
 }
 
-/// Adapts the plan that the option `plan` of `spec` names to the faulty ring. Without the option,
-/// adapts the fastest plan of the fault-free ring.
+/// Adapts a plan to the faulty ring: the plan that the option `plan` of `spec` names. Without this
+/// option, adapts the fastest plan of the fault-free ring.
 fn adapt(spec: &Spec, problem: &PlanningProblem<'_>, ring: &WdmRing) -> Result<Plan, PlannerError> {
     let kind = problem.collective.kind();
     let (faulty, whole) = rings(ring, kind);
@@ -280,8 +283,8 @@ fn broken(index: usize, transfer: &Transfer) -> PlannerError {
     ))
 }
 
-/// Returns a direction in which the route of `transfer` is not cut: `direction`, or else the
-/// opposite direction. Returns `None` if both directions are cut.
+/// Returns `direction` if the route of `transfer` in this direction is not cut, otherwise the
+/// opposite direction. Returns `None` if the routes in both directions are cut.
 fn intact_direction(
     ring: &WdmRing,
     transfer: &Transfer,
@@ -293,7 +296,8 @@ fn intact_direction(
     directions.into_iter().find(is_whole)
 }
 
-/// Reroutes the lightpaths of a plan around cuts, step by step.
+/// Reroutes the lightpaths of a plan around cuts. Lightpaths of different steps remain in different
+/// slots.
 fn reroute(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
     let mut assembly = Assembly::new(ring, planned.schedule.collective);
     // Ranks send the data that they had at the beginning of the step, so steps are not merged.
@@ -361,7 +365,8 @@ fn relay(
     }
     let hops = useful_hops(ring, collective, relay.hops);
     // Compare two placements: in the earliest possible slots, and not before the slots of the
-    // original plan. (Earlier slots save slots, but may combine short and long transfers.)
+    // original plan. (The first placement saves slots, but a slot may then have short and long
+    // transfers.)
     let choices = [0, u32::MAX].map(|max_earliest| place(ring, &hops, max_earliest));
     let time = |placed: &Vec<PlacedRequest>| time(problem, ring, collective, &hops, placed);
     let fastest = choices.into_iter().min_by_key(time).unwrap_or_default();
@@ -375,11 +380,12 @@ fn relay(
     ))
 }
 
-/// Lightpath that does not exceed the reach, with all chunks that it transmits.
+/// Lightpath that does not exceed the reach, and all chunks that the lightpath transmits.
 struct RelayHop {
-    /// Route of the lightpath, and the slot in the original plan.
+    /// Route of the lightpath, and the slot of the lightpath in the original plan.
     request: LightpathRequest,
-    /// Runs of consecutive chunks: the first chunk and the number of chunks of each run.
+    /// Runs of consecutive chunks. Each entry is the index of the first chunk and the number of
+    /// chunks.
     runs: Vec<(u32, u32)>,
 }
 
@@ -400,8 +406,8 @@ impl RelayHop {
     }
 }
 
-/// Removes unnecessary chunks from the lightpaths, and lightpaths without chunks. A chunk is
-/// necessary if the receiving rank must have the chunk at the end or forwards the chunk.
+/// Removes unnecessary chunks from the lightpaths, and removes lightpaths that are then empty. A
+/// chunk is necessary if the receiving rank forwards the chunk or must have the chunk at the end.
 fn useful_hops(ring: &WdmRing, collective: Collective, hops: Vec<RelayHop>) -> Vec<RelayHop> {
     let mut sent: FxHashSet<(u32, u32)> = FxHashSet::default();
     let mut useful = Vec::with_capacity(hops.len());
@@ -429,8 +435,8 @@ fn useful_hops(ring: &WdmRing, collective: Collective, hops: Vec<RelayHop>) -> V
     useful
 }
 
-/// Returns the sum of the slot times of a placement, in picoseconds. `placed` is indexed like
-/// `hops`.
+/// Returns the sum of the slot times in picoseconds, without propagation. `placed[i]` is the slot
+/// and the channel of `hops[i]`.
 fn time(
     problem: &PlanningProblem<'_>,
     ring: &WdmRing,
@@ -451,9 +457,9 @@ fn time(
     times.sum()
 }
 
-/// Assigns each lightpath to the first slot in which its source has the chunks and a channel and
-/// ports are free. The first allowed slot is the lightpath's slot in the original plan or
-/// `max_earliest`, whichever is less.
+/// Assigns each lightpath to the first slot in which its source has the chunks and in which a
+/// channel and ports are free. No lightpath is assigned to a slot before its slot in the original
+/// plan or before `max_earliest`, whichever is less.
 fn place(ring: &WdmRing, hops: &[RelayHop], max_earliest: u32) -> Vec<PlacedRequest> {
     let mut occupancy = Occupancy::new(ring);
     let mut ready: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -472,8 +478,8 @@ fn place(ring: &WdmRing, hops: &[RelayHop], max_earliest: u32) -> Vec<PlacedRequ
     hops.iter().map(place_hop).collect()
 }
 
-/// Returns runs of consecutive chunks for which `is_selected` is true: the first chunk and the
-/// number of chunks of each run. Tests `count` chunks from `first` on.
+/// Tests `count` chunks from `first` on. Returns the runs of consecutive chunks for which
+/// `is_selected` is true. Each entry is the index of the first chunk and the number of chunks.
 fn runs(first: u32, count: u32, is_selected: impl Fn(u32) -> bool) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for chunk in (first..first + count).filter(|&chunk| is_selected(chunk)) {
@@ -492,14 +498,14 @@ struct RelayState<'a> {
     /// Pairs of a rank and a chunk that the rank has received.
     received: FxHashSet<(u32, u32)>,
     hops: Vec<RelayHop>,
-    /// Number of transfers: runs of consecutive chunks of all lightpaths.
+    /// Number of transfers of all lightpaths. (Each run of consecutive chunks is a transfer.)
     transfers: u64,
 }
 
 impl RelayState<'_> {
-    /// Returns the sort key of the order in which lightpaths are placed. On a ring with a cut, the
-    /// order is by distance from the cut, because this order of intervals needs the fewest
-    /// channels. On a ring without a cut, the order is by descending length.
+    /// Returns the sort key for the order in which lightpaths are assigned to channels. If links of
+    /// `direction` are cut, the key is the distance of the lightpath from the cut: this order needs
+    /// the fewest channels. Otherwise, longer lightpaths come first.
     fn order(&self, transfer: &Transfer, direction: Direction) -> (Direction, u32, u32) {
         let ranks = self.ring.ranks;
         let hops = self
@@ -528,9 +534,9 @@ impl RelayState<'_> {
             || self.received.contains(&(rank, chunk))
     }
 
-    /// Adds the lightpaths of `transfer`, several if the route exceeds the reach. Each entry of
-    /// `chunks` is a first chunk and a number of consecutive chunks. `slot` is the slot in the
-    /// original plan.
+    /// Adds the lightpaths of `transfer`. If the route exceeds the reach, adds several successive
+    /// lightpaths. Each entry of `chunks` is the index of a first chunk and a number of chunks.
+    /// `slot` is the index of the slot in the original plan.
     fn send(
         &mut self,
         transfer: &Transfer,

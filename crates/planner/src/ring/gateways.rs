@@ -11,8 +11,8 @@
 //! - **Out**: the receiving gateways send each member of their group its data.
 //!
 //! Blocks between two ranks of the same group also use a gateway of this group. In an all_gather,
-//! every block reaches every rank exactly once, so the time reversal is a reduce_scatter. Several
-//! ranges of chunks from one rank to another rank share a lightpath, one after the other.
+//! every block reaches every rank exactly once, so the time reversal is a reduce_scatter. If one
+//! rank sends several ranges of chunks to another rank, these ranges share a lightpath.
 //!
 //! **Channels.** The loads within a group are the same as in [`crate::ring::hierarchical`]. In the
 //! step across, the groups form a ring of G ranks in which every rank sends to all other ranks.
@@ -51,7 +51,7 @@ pub(crate) struct Gateways {
     /// Maximum number of ranks in a group.
     group: u32,
     gateways: u32,
-    /// Number of stripes (pieces on separate channels) of a transfer, for each of the three steps.
+    /// Number of stripes (pieces on separate channels) of a transfer, indexed by step.
     stripes: [u32; 3],
 }
 
@@ -152,18 +152,19 @@ impl Recipe for Gateways {
     }
 }
 
-/// Division into groups, with the gateways of each group.
+/// Division of the ranks into groups, and the gateways of each group.
 struct Roles {
     grouping: Grouping,
     /// Ranks of the gateways of each group, indexed by group.
     gateways: Vec<Vec<u32>>,
 }
 
-/// Gateway with the remote groups that it serves.
+/// Gateway, and the groups that the gateway serves.
 struct Gateway {
     rank: u32,
     group: u32,
-    /// Indices of the groups to which the gateway sends, or from which it receives.
+    /// Indices of the groups to which the gateway sends, or of the groups from which the gateway
+    /// receives. May contain the gateway's own group.
     served_groups: BTreeSet<u32>,
 }
 
@@ -196,8 +197,9 @@ impl Roles {
         Roles { grouping, gateways }
     }
 
-    /// Returns the index, within its group, of the gateway that sends (or receives, if `sends` is
-    /// false) the lightpaths over a distance of `distance` groups in `direction`.
+    /// Returns the index of a gateway within its group. If `sends`, the gateway sends the
+    /// lightpaths in `direction` to the group that is `distance` groups away. Otherwise, the
+    /// gateway receives the lightpaths from the group that is `distance` groups away.
     fn index(&self, direction: Direction, sends: bool, distance: u32) -> usize {
         let gateways = self.gateways[0].len();
         let turn = distance as usize - 1;
@@ -213,8 +215,8 @@ impl Roles {
         }
     }
 
-    /// Returns the number of groups from the sending to the receiving group, in the direction of
-    /// the lightpath.
+    /// Returns the distance of the receiving group from the sending group, in groups, in the
+    /// direction of the lightpath.
     fn distance(&self, crossing: &Crossing) -> u32 {
         let count = self.grouping.count;
         match crossing.direction {
@@ -255,8 +257,8 @@ impl Roles {
     }
 }
 
-/// Returns the lightpaths between all pairs of groups, `stripes` lightpaths per pair. Lightpaths
-/// are combined to closed circles around the ring, and every circle uses one channel.
+/// Returns `stripes` lightpaths for each ordered pair of the `groups` groups. Lightpaths are
+/// combined to closed circles around the ring. Each circle uses one channel in one slot.
 fn crossings(ring: &WdmRing, groups: u32, stripes: u32) -> Vec<Crossing> {
     let half = groups / 2;
     let other_circles = half * half.saturating_sub(1) / 2;
@@ -333,7 +335,8 @@ impl TransferBuilder<'_> {
         self.kind == CollectiveKind::AllGather
     }
 
-    /// Returns the ranges of chunks that the ranks in `from` send to the ranks in `to`.
+    /// Returns the ranges of the chunks that belong to senders in `from` and receivers in `to`. (In
+    /// an all_gather, a chunk belongs to all receivers.)
     fn chunks_between(&self, from: Range<u32>, to: Range<u32>) -> Vec<Range<u32>> {
         if self.is_all_gather() {
             return std::iter::once(from).collect();
@@ -361,8 +364,8 @@ impl TransferBuilder<'_> {
         })
     }
 
-    /// Returns the transfers of the second step, between gateways. Each entry is a transfer, its
-    /// channel and the index of its slot within the step.
+    /// Returns the transfers of the second step, between gateways. Each entry is a transfer, the
+    /// channel of the transfer, and the index of the slot within the step.
     fn across(&self, crossings: &[Crossing]) -> Vec<(SharedMove, Light, u32)> {
         let range = |group| self.roles.grouping.range(group);
         let pair = |crossing: &Crossing| (crossing.from, crossing.to);
@@ -398,9 +401,9 @@ impl TransferBuilder<'_> {
         })
     }
 
-    /// Returns the transfers within the groups. `transfers` returns the transfers between a gateway
-    /// and another member of its group. Each entry of `served` is the rank of a gateway and the
-    /// index of a group that the gateway serves.
+    /// Returns the transfers within the groups. The function `transfers` returns the transfers
+    /// between a gateway and another member of its group. Each entry of `served` is the rank of a
+    /// gateway and the index of a group that the gateway serves.
     fn within_groups(
         &self,
         served: impl Iterator<Item = (u32, u32)>,
@@ -436,8 +439,9 @@ fn joined(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
     joined
 }
 
-/// Returns the recipe with the shortest estimated time over all group sizes, numbers of gateways
-/// and numbers of stripes. `size` is the size of the collective in bytes.
+/// Tries group sizes, numbers of gateways and numbers of stripes. Returns the recipe with the
+/// shortest estimated time, or nothing if no division into groups is possible. `size` is the size
+/// of the collective in bytes.
 fn estimates(
     ring: &WdmRing,
     cost: SlotCost,
@@ -460,15 +464,15 @@ fn estimates(
     fastest.into_iter().collect()
 }
 
-/// Maximum of k m / c that the search tries, where a group has m ranks and k gateways, and a
+/// Maximum value of k m / c that the search tries. A group has m ranks and k gateways, and a
 /// direction has c channels. (A link of a group has at most about k m / 4 lightpaths per stripe.)
 const MAX_LOAD_FACTOR: u32 = 16;
 
-/// Maximum number of slots of a step that the search tries.
+/// Maximum number of slots per step that the search tries.
 const MAX_SLOTS_OF_STEP: u64 = 4;
 
-/// Chooses the numbers of stripes with the shortest estimated time for groups of up to `group`
-/// ranks with `gateways` gateways.
+/// Returns the recipe for groups of up to `group` ranks with `gateways` gateways. Chooses the
+/// number of stripes of each step that gives the shortest estimated time.
 fn estimate(
     ring: &WdmRing,
     cost: SlotCost,

@@ -44,7 +44,7 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
 use search::layouts;
 
-/// Level of the hierarchy: parameters of the division of ranks into groups.
+/// Parameters of a level of the hierarchy, which divides the ranks into groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupLevel {
     /// Maximum number of ranks in a group.
@@ -58,8 +58,8 @@ pub(crate) struct GroupLevel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HierarchicalLayout {
     pub(crate) levels: Vec<GroupLevel>,
-    /// Number of stripes (pieces on separate channels) of a vector in the exchange among the
-    /// gateways of the last level.
+    /// Number of stripes (pieces on separate channels) into which each gateway of the last level
+    /// cuts its vector in the exchange.
     pub(crate) stripes: u32,
 }
 
@@ -178,8 +178,9 @@ impl Recipe for HierarchicalLayout {
 }
 
 impl HierarchicalLayout {
-    /// Returns whether the layout is possible on a ring of `ranks` ranks and `channels` channels:
-    /// every group has at least one rank per gateway, and every gateway has a channel.
+    /// Returns whether the layout is possible on a ring of `ranks` ranks and `channels` channels
+    /// per direction. Every group needs at least as many ranks as gateways, and every gateway needs
+    /// a channel.
     pub(crate) fn fits(&self, ranks: u32, channels: u32) -> bool {
         let (mut ranks, mut channels) = (ranks, channels);
         for level in &self.levels {
@@ -196,8 +197,9 @@ impl HierarchicalLayout {
     }
 }
 
-/// Returns the number of groups of at most `group` ranks. Returns `None` if `group` exceeds the
-/// number of ranks, or if a group would have fewer ranks than gateways.
+/// Returns the number of groups of at most `group` ranks on a ring of `ranks` ranks. Returns `None`
+/// if `group` is less than 2 or exceeds `ranks`, or if a group would have fewer ranks than
+/// gateways.
 pub(crate) fn groups(ranks: u32, group: u32, gateways: u32) -> Option<u32> {
     if group < 2 || group > ranks || gateways == 0 {
         return None;
@@ -206,8 +208,9 @@ pub(crate) fn groups(ranks: u32, group: u32, gateways: u32) -> Option<u32> {
     (ranks / groups >= gateways).then_some(groups)
 }
 
-/// Returns the maximum number of lightpaths on a link within a group, in one direction, if every
-/// member sends one stripe to every gateway. The group has `size` ranks.
+/// Returns the maximum load within a group: the number of lightpaths on the busiest link, in one
+/// direction. Every member of the group sends one stripe to every gateway. The group has `size`
+/// ranks.
 pub(crate) fn load(size: u32, gateways: u32) -> u32 {
     let gateway = |index: u32| gateway_position(size, gateways, index);
     let clockwise = (0..gateways).map(|index| gateway(index) * (gateways - index));
@@ -215,12 +218,13 @@ pub(crate) fn load(size: u32, gateways: u32) -> u32 {
     clockwise.chain(counter).max().unwrap_or(0)
 }
 
-/// Returns the position of gateway number `index` in a group of `size` ranks.
+/// Returns the position (from 0) of the gateway with index `index` in a group of `size` ranks.
 fn gateway_position(size: u32, gateways: u32, index: u32) -> u32 {
     ((2 * u64::from(index) + 1) * u64::from(size) / (2 * u64::from(gateways))) as u32
 }
 
-/// Builds the all_reduce. The exchange after the last level uses `stripes` stripes.
+/// Builds the plan of an all_reduce on `levels`. In the exchange after the last level, each vector
+/// has `stripes` stripes.
 fn all_reduce(ring: &WdmRing, levels: &[GroupLevel], stripes: u32) -> Result<Plan, PlannerError> {
     let Some((level, deeper)) = levels.split_first() else {
         return exchange(ring, stripes);
@@ -261,8 +265,8 @@ fn all_reduce(ring: &WdmRing, levels: &[GroupLevel], stripes: u32) -> Result<Pla
     Ok(assembly.finish(String::new()))
 }
 
-/// Returns the smallest factor by which `chunks` chunks must be multiplied so that they can be
-/// divided evenly into `stripes` stripes (see [`recipe::is_evenly_divisible`]).
+/// Returns the smallest factor such that `chunks` times the factor can be divided evenly into
+/// `stripes` stripes (see [`recipe::is_evenly_divisible`]).
 fn refinement(chunks: u64, stripes: u32) -> u32 {
     let is_even = |factor: &u32| {
         recipe::is_evenly_divisible(u128::from(chunks) * u128::from(*factor), stripes)
@@ -270,8 +274,8 @@ fn refinement(chunks: u64, stripes: u32) -> u32 {
     (1..=stripes.max(1)).find(is_even).unwrap_or(1)
 }
 
-/// Builds the all_reduce in one step: every rank sends its whole vector, in `stripes` stripes, to
-/// all other ranks.
+/// Builds the plan of an all_reduce of one step. Every rank sends its whole vector to all other
+/// ranks, in `stripes` stripes.
 fn exchange(ring: &WdmRing, stripes: u32) -> Result<Plan, PlannerError> {
     if ring.ranks == 1 {
         let trivial = Collective::new(CollectiveKind::AllReduce, 1)?;
@@ -338,7 +342,7 @@ impl Grouping {
         edge(group)..edge(group + 1)
     }
 
-    /// Returns the rank of gateway number `index` of group number `group`.
+    /// Returns the rank of the gateway with index `index` in the group with index `group`.
     pub(crate) fn gateway(&self, group: u32, index: u32) -> u32 {
         let range = self.range(group);
         range.start + gateway_position(range.end - range.start, self.gateways, index)
@@ -350,8 +354,8 @@ impl Grouping {
             .collect()
     }
 
-    /// Returns, for each gateway of each group, the ranks of the group, the rank of the gateway,
-    /// and the index of the gateway in the group.
+    /// Returns an entry for each gateway of each group: the ranks of the group, the rank of the
+    /// gateway, and the index of the gateway in the group.
     fn all_gateways(&self) -> impl Iterator<Item = (Range<u32>, u32, u32)> + '_ {
         (0..self.count).flat_map(move |group| {
             (0..self.gateways)

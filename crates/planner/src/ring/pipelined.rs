@@ -53,24 +53,25 @@ use opticoll_plan::schedule::{Action, Transfer};
 /// Largest accepted number of pieces. (More pieces save no time on any ring that fits into memory.)
 const MAX_PIECES: u32 = 1 << 16;
 
-/// Parameters and size of a pipelined plan on a ring.
+/// Parameters of a pipelined plan on a ring, and the numbers of slots and transfers of the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RingPipeline {
-    /// Number of pieces of the data of a channel (of a block, in a scatter).
+    /// Number of pieces of a block in a scatter. In other collectives, number of pieces of the data
+    /// that a channel carries.
     pieces: u32,
     /// Number of transfers that the plan stores.
     transfers: u64,
-    /// Number of channels of a direction if the plan stores only the first piece of the first
-    /// channel. `None` if the plan stores all transfers.
+    /// Number of channels of each direction if the plan stores only the transfers of the first
+    /// piece on the first channel. `None` if the plan stores all transfers.
     stripes: Option<u32>,
     slots: u64,
-    /// Maximum number of links of a lightpath.
+    /// Number of links of the longest lightpath.
     longest: u32,
 }
 
 impl RingPipeline {
-    /// Computes the size of the plan with `pieces` pieces. Returns `None` if no channels are
-    /// available because of cuts or too few ports.
+    /// Computes the numbers of slots and transfers of the plan with `pieces` pieces. Returns `None`
+    /// if cuts or too few ports leave no channels.
     fn new(ring: &WdmRing, collective: Collective, pieces: u32) -> Option<RingPipeline> {
         let ranks = u64::from(ring.ranks);
         let forward = copying(collective.kind());
@@ -233,7 +234,8 @@ fn no_line(ring: &WdmRing) -> PlannerError {
     })
 }
 
-/// Builds a broadcast that sends only the first `sent` pieces of each channel's `pieces` pieces.
+/// Builds a broadcast in which each channel carries `pieces` pieces. The plan contains only the
+/// transfers of the first `sent` pieces of each channel.
 fn broadcast(
     ring: &WdmRing,
     collective: Collective,
@@ -264,7 +266,7 @@ fn broadcast(
     plan
 }
 
-/// Builds the all_reduce along a line of ranks: partial sums are sent in one direction, and results
+/// Builds an all_reduce along a line of ranks. Partial sums are sent in one direction, and results
 /// return in the other direction.
 fn all_reduce(ring: &WdmRing, collective: Collective, root_sides: &RootSides, pieces: u32) -> Plan {
     let hops = ring.ranks - 1;

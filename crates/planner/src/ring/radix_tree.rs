@@ -11,8 +11,8 @@ use std::ops::Range;
 use crate::building::assembly::cut;
 use opticoll_base::interrupt;
 
-/// Transfer from the head of a segment to the head of a part of the segment. The head of a segment
-/// is the rank that receives the data first.
+/// Transfer from the head of a segment to the head of a part of this segment. (A head is the rank
+/// that receives the data first.)
 pub(crate) struct Handover {
     /// Position of the segment's head on the line.
     pub(crate) from: u32,
@@ -22,13 +22,13 @@ pub(crate) struct Handover {
     pub(crate) part: Range<u32>,
 }
 
-/// Returns whether levels with these radices cut a line of `ranks` ranks into single ranks.
+/// Returns whether levels with the radices `radices` cut a line of `ranks` ranks into single ranks.
 pub(crate) fn are_sufficient(ranks: u32, radices: impl Iterator<Item = u32>) -> bool {
     radices.fold(ranks, |length, radix| length.div_ceil(radix.max(1))) <= 1
 }
 
 /// Returns the position of the head of a segment: the rank that receives the data first. `radices`
-/// are the radices of the levels that cut the segment.
+/// lists the radix of each level that cuts the segment.
 pub(crate) fn head(segment: Range<u32>, radices: &[u32]) -> u32 {
     let mut range = segment;
     for &radix in radices {
@@ -40,7 +40,7 @@ pub(crate) fn head(segment: Range<u32>, radices: &[u32]) -> u32 {
     range.start + (range.end - range.start) / 2
 }
 
-/// Returns the transfers of each level on a line of `ranks` ranks. The root of the tree is the
+/// Returns the transfers on a line of `ranks` ranks, indexed by level. The root of the tree is the
 /// [`head`] of the whole line.
 pub(crate) fn handovers_by_level(ranks: u32, radices: &[u32]) -> Vec<Vec<Handover>> {
     let mut segments = vec![(0..ranks, head(0..ranks, radices))];

@@ -1,6 +1,6 @@
 //! Recipes: parameters of plans of few slots on WDM rings. A planner estimates the time of each
-//! recipe and builds plans only for the recipes with the shortest estimates. If the user specifies
-//! the parameters by options, the planner builds this plan.
+//! recipe, and builds plans only for the recipes with the shortest estimated times. If the user
+//! specifies a recipe by options, the planner builds the plan of this recipe.
 
 use crate::selection::evaluation::{Built, Candidate, QUICK_TRANSFERS};
 use crate::{FamilyFunctions, Planned, PlannerError, PlanningProblem, Scope};
@@ -15,17 +15,17 @@ use opticoll_simulate::Policy;
 /// Maximum number of plans that one planner builds for the comparison of all planners.
 const MAX_BUILT: usize = 3;
 
-/// Minimum number of transfers of a large plan. If a planner has a large plan, it builds only the
-/// plan with the shortest estimated time.
+/// Number of transfers from which a plan counts as large. If one plan of a planner is large, the
+/// planner builds only the plan with the shortest estimated time.
 const MIN_TRANSFERS_OF_SINGLE_PLAN: u64 = 1 << 20;
 
 const MAX_STRIPES: u32 = 4096;
 
-/// Divisor d: durations that differ by at most 1/d of the shorter duration count as nearly equal.
+/// Divisor d: two times count as nearly equal if they differ by at most 1/d of the shorter time.
 const GAIN_DIVISOR: u64 = 300;
 
-/// Divisor d: if a planner has only a lower bound on the time of a plan, the time is estimated as
-/// the bound plus 1/d of the bound. (Half of 80 plans took 5 % longer than their bounds.)
+/// Divisor d: if only a lower bound b on the time of a plan is known, the estimated time is b + b /
+/// d. (In the median of 80 plans, the excess over the bound was 5 %.)
 const USUAL_EXCESS_DIVISOR: u64 = 33;
 
 /// Parameters of a plan of few slots on a WDM ring.
@@ -36,7 +36,8 @@ pub(crate) trait Recipe: Sized + 'static {
     /// True if the planner supports rings with broken links.
     const SUPPORTS_CUTS: bool = false;
 
-    /// Returns the maximum number of links of the plan's lightpaths.
+    /// Returns the number of links of the plan's longest lightpath, or an upper bound on this
+    /// number.
     fn longest(&self, ring: &WdmRing) -> u32 {
         ring.ranks.saturating_sub(1)
     }
@@ -44,8 +45,7 @@ pub(crate) trait Recipe: Sized + 'static {
     /// Returns the specification of the planner with all options of the recipe.
     fn spec(&self) -> Spec;
 
-    /// Returns an upper bound on the number of transfers and on the number of chunks that the plan
-    /// stores.
+    /// Returns an upper bound on two numbers: the transfers that the plan stores, and the chunks.
     fn transfers(&self, ranks: u64) -> u64;
 
     /// Builds the plan. `ring` has neither light trees nor converters.
@@ -58,13 +58,13 @@ pub(crate) trait Recipe: Sized + 'static {
         collective: Collective,
     ) -> Result<Option<Self>, PlannerError>;
 
-    /// Returns the recipes with the shortest estimated times. The ring has at least two ranks, and
-    /// has broken links only if [`Recipe::SUPPORTS_CUTS`] is true. The caller removes recipes whose
-    /// lightpaths exceed the reach.
+    /// Returns the recipes with the shortest estimated times. The ring must have at least two
+    /// ranks. The ring may have broken links only if [`Recipe::SUPPORTS_CUTS`] is true. Lightpaths
+    /// may exceed the reach, because the caller removes such recipes.
     fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<Self>>;
 }
 
-/// Recipe with the estimated time and the number of slots of the plan.
+/// Recipe, with the estimated time and the number of slots of its plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Estimate<R> {
     /// Estimated time of the plan in picoseconds.
@@ -122,8 +122,8 @@ pub(crate) fn candidates<'a, R: Recipe>(
         .collect())
 }
 
-/// Returns a candidate that searches for its recipe only when `auto` requests the plan. The plan is
-/// expected to take at least `min_time` picoseconds.
+/// Returns a candidate that searches for its recipe only when `auto` requests the plan. The
+/// expected sum of the plan's slot times is at least `min_time` picoseconds.
 pub(crate) fn deferred_candidate<'a, R: Recipe>(
     problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
@@ -151,7 +151,7 @@ pub(crate) fn deferred_candidate<'a, R: Recipe>(
     }
 }
 
-/// Builds the plan of a recipe. Does not build a large plan that is expected to take longer than
+/// Builds the plan of a recipe. A large plan is not built if it is expected to take longer than
 /// `limit`.
 fn build_within<R: Recipe>(
     problem: &PlanningProblem<'_>,
@@ -173,8 +173,9 @@ fn build_within<R: Recipe>(
 /// Printed reason for a plan that is not built because its expected time exceeds the limit.
 const LONGER: &str = "it is expected to take longer";
 
-/// Returns a lower estimate of a plan's time, given the sum of the slot times, both in picoseconds.
-/// (Under most policies, ports do not wait for each other, so a plan may be faster than the sum.)
+/// Returns a lower estimate of a plan's time in picoseconds. `time` is the sum of the slot times in
+/// picoseconds. (Under most policies, the plan may take less than this sum, because ports do not
+/// wait for each other.)
 fn min_expected_time(time: u64, policy: Policy) -> u64 {
     match policy {
         Policy::EveryStep => time - time / GAIN_DIVISOR,
@@ -195,8 +196,9 @@ fn feasible_estimates<R: Recipe>(
     estimates
 }
 
-/// Returns the fastest recipe, and the recipe with the fewest transfers among all recipes that are
-/// nearly as fast. Each entry of `estimates` is a number of transfers and the estimate of a recipe.
+/// Returns the fastest recipe. If other recipes are nearly as fast and have fewer transfers, also
+/// returns the recipe with the fewest transfers. Each entry of `estimates` is the number of
+/// transfers of a plan, and the estimate for the plan's recipe.
 pub(crate) fn fastest_and_smallest<R: Clone>(
     estimates: Vec<(u64, Estimate<R>)>,
 ) -> Vec<Estimate<R>> {
@@ -214,8 +216,8 @@ pub(crate) fn fastest_and_smallest<R: Clone>(
     chosen.map(|(_, estimate)| estimate.clone()).collect()
 }
 
-/// Builds the plan of a recipe. The recipe may ignore light trees and converters, because a plan
-/// without them is also valid on a ring that has them.
+/// Builds the plan of a recipe for a ring without light trees and converters. (This plan is also
+/// valid on a ring with light trees or converters.)
 fn build<R: Recipe>(
     problem: &PlanningProblem<'_>,
     ring: &WdmRing,
@@ -240,8 +242,8 @@ fn refuse<R: Recipe>(ring: &WdmRing, reason: String) -> PlannerError {
     })
 }
 
-/// Builds the plan of the recipe in the options of `spec`. Without options, builds the plan with
-/// the shortest estimated time.
+/// Builds the plan of the recipe in the options of `spec`. If `spec` has no options, builds the
+/// plan with the shortest estimated time.
 pub(crate) fn plan<R: Recipe>(
     spec: &Spec,
     problem: &PlanningProblem<'_>,
@@ -313,8 +315,8 @@ pub(crate) fn numbers(
     Ok(Some(parsed.ok_or_else(|| spec.refuse(key, error()))?))
 }
 
-/// Reads the value of option `key`: `count` positive numbers joined by `x`. Without the option, all
-/// numbers are 1.
+/// Reads the value of option `key`: `count` positive numbers joined by `x`. If `spec` does not have
+/// the option, returns `count` ones.
 pub(crate) fn numbers_for(
     spec: &Spec,
     key: &'static str,
@@ -338,8 +340,9 @@ pub(crate) fn stripes(spec: &Spec, count: usize) -> Result<Vec<u32>, PlannerErro
     Ok(stripes)
 }
 
-/// Reads the options `radices` and `stripes` of a radix tree over `ranks` ranks. Returns the radix
-/// and the number of stripes of each level, or `None` if `spec` does not have the option `radices`.
+/// Reads the options `radices` and `stripes` of a radix tree over `ranks` ranks. Each entry of the
+/// result is the radix and the number of stripes of a level. Returns `None` if `spec` does not have
+/// the option `radices`.
 pub(crate) fn radices(spec: &Spec, ranks: u32) -> Result<Option<Vec<(u32, u32)>>, PlannerError> {
     let Some(radices) = numbers(spec, "radices", "9x9")? else {
         return Ok(None);

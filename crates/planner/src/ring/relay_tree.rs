@@ -74,17 +74,17 @@ fn candidates<'a>(
         .collect()
 }
 
-/// Planning problem whose plan is built from an all_gather.
+/// Planning problem of a collective whose plan is built from the plan of an all_gather.
 struct Gathering<'a> {
     problem: PlanningProblem<'a>,
     ring: &'a WdmRing,
-    /// Ring for which the all_gather is planned: `ring` for an all_gather, the
-    /// [reversed](irregular_ring::reversed) ring for other collectives.
+    /// Ring for which the all_gather is planned. For an all_gather, this is `ring`. For other
+    /// collectives, this is the [reversed](irregular_ring::reversed) ring.
     gather_ring: WdmRing,
     /// Number of bytes of a block of the all_gather.
     block: u64,
-    /// Number of times that the plan repeats the slots of the all_gather: 2 for an all_reduce on a
-    /// ring without light trees, otherwise 1.
+    /// Number of slots of the plan per slot of the all_gather: 2 for an all_reduce on a ring
+    /// without light trees, otherwise 1.
     times: u64,
 }
 
@@ -117,9 +117,10 @@ impl<'a> Gathering<'a> {
         })
     }
 
-    /// Returns the all_gathers that the planner tries, with different numbers of pieces per block.
-    /// Each entry also has the maximum number of transfers of the plan (of stored transfers, if the
-    /// plan is rotation-symmetric). The limit never excludes whole blocks.
+    /// Returns the all_gathers that the planner tries, which differ in the number of pieces per
+    /// block. Each entry is an all_gather and the maximum number of transfers of the plan. (If the
+    /// plan is rotation-symmetric, only stored transfers count.) For whole blocks, the maximum is
+    /// [`MAX_TRANSFERS`].
     fn variants(&self) -> impl Iterator<Item = (Collective, u64)> + '_ {
         let ranks = self.ring.ranks;
         let variant = move |pieces: u32| {
@@ -144,8 +145,9 @@ impl<'a> Gathering<'a> {
         self.block / u64::from(gather.pieces())
     }
 
-    /// Creates the candidate for `auto` that is built from the all_gather `gather`. The plan has at
-    /// most `max_transfers` transfers (stored transfers, if it is rotation-symmetric).
+    /// Creates the candidate for `auto` whose plan is built from the all_gather `gather`. The plan
+    /// has at most `max_transfers` transfers. (If the plan is rotation-symmetric, only stored
+    /// transfers count.)
     fn candidate(
         &self,
         gather: Collective,
@@ -228,9 +230,10 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Returns the numbers of pieces per block that the planner tries, ascending, at most `channels`.
-/// These are powers of two, the numbers halfway between them, and four further numbers. With these
-/// four numbers, the pieces fill all channels if circuits have up to 1, 2, 3 or 4 links.
+/// Returns the numbers of pieces per block that the planner tries, ascending. These are powers of
+/// two, the numbers halfway between them, and four further numbers. With these four numbers, the
+/// pieces fill all channels if circuits have up to 1, 2, 3 or 4 links. All numbers are at most
+/// `channels`.
 fn pieces_to_try(channels: u32) -> Vec<u32> {
     let powers = (0..31).map(|bit| 1u32 << bit);
     let halfway = (0..30).map(|bit| 3u32 << bit);
@@ -242,9 +245,9 @@ fn pieces_to_try(channels: u32) -> Vec<u32> {
     pieces
 }
 
-/// Builds the plan of a collective from the all_gather that `make` plans on a ring. A
-/// reduce_scatter is the time reversal of the all_gather. An all_reduce is the time reversal
-/// followed by an all_gather.
+/// Builds the plan of a collective on `ring`. The function `make` plans an all_gather on a given
+/// ring. A reduce_scatter is the time reversal of the all_gather. An all_reduce is the time
+/// reversal followed by an all_gather.
 fn from_all_gather(
     ring: &WdmRing,
     kind: CollectiveKind,

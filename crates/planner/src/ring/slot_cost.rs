@@ -1,8 +1,8 @@
 //! Estimated time of slots.
 //!
 //! The time of a slot is the sum of three terms: the reconfiguration (if the policy charges one),
-//! the propagation over the links of the slot's longest lightpath, and the transmission, including
-//! conversion, of the largest number of bytes on a channel.
+//! the propagation over the longest lightpath of the slot, and the transmission (including
+//! conversion) of the bytes on the busiest channel.
 
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::{Circuits, Transmission};
@@ -14,14 +14,13 @@ use opticoll_simulate::Policy;
 pub(crate) struct SlotCost {
     /// Reconfiguration time of a slot, in picoseconds.
     per_slot: u64,
-    /// Propagation time over a link, in picoseconds.
+    /// Propagation time of one link, in picoseconds.
     per_hop: u64,
     transmission: Transmission,
 }
 
 impl SlotCost {
-    /// Creates the time model of slots in which every circuit differs from the circuits of the
-    /// previous slot.
+    /// Creates the time model of slots that share no circuit with the previous slot.
     pub(crate) fn new(ring: &WdmRing, policy: Policy) -> SlotCost {
         let reconfiguration = match policy {
             Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
@@ -45,8 +44,8 @@ impl SlotCost {
         }
     }
 
-    /// Returns the time of `slots` slots in picoseconds. In each slot, the longest lightpath has
-    /// `hops` links and a lightpath carries up to `bytes` bytes.
+    /// Returns the total time of `slots` slots in picoseconds. In each slot, the longest lightpath
+    /// has `hops` links, and each lightpath carries up to `bytes` bytes.
     pub(crate) fn slots(&self, slots: u64, bytes: Bytes, hops: u64) -> u64 {
         let sending = self.transmission.ps(bytes);
         let slot = sending

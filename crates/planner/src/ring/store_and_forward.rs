@@ -1,26 +1,26 @@
-//! Plans of all_to_alls over static circuits: relays store blocks and forward them.
+//! Plans of all_to_all over static circuits: relays store blocks and forward them.
 //!
-//! Each rank has two kinds of circuits. *Far* circuits have m links (the *stride*): n parallel far
-//! circuits start at every rank in each direction. *Near* circuits lead to every rank that is at
-//! most m / 2 links away. Consider a block whose destination is x links away, and write x = a m + e
-//! with -(m - 1) / 2 <= e <= m / 2. The block first makes a far hops and then one near hop of e
-//! links.
+//! Each rank has two kinds of circuits. *Far* circuits have m links, and m is called the *stride*.
+//! At every rank, n parallel far circuits start in each direction. *Near* circuits lead to every
+//! rank that is at most m / 2 links away. Consider a block whose destination is x links away, and
+//! write x = a m + e with -(m - 1) / 2 <= e <= m / 2. The block first makes a far hops and then one
+//! near hop of e links.
 //!
 //! If m divides N, the far circuits occupy m n channels of a direction. The near circuits of length
 //! l occupy l + (N mod l) channels. All circuits are up at the same time, so a reconfiguration is
 //! charged only once.
 //!
-//! A plan is rotation-symmetric if all circuit lengths divide N and blocks for the opposite rank
-//! always travel clockwise, which needs no additional slot. Large plans have this form, and store
-//! only the transfers of rank 0, chunk by chunk.
+//! A plan is rotation-symmetric if all circuit lengths divide N and if blocks for the opposite rank
+//! always travel clockwise. (This rule for opposite ranks needs no additional slot.) Large plans
+//! have this form, and store only the transfers of rank 0, chunk by chunk.
 //!
-//! Step t = 1, 2, ... of the far steps forwards the blocks after t - 1 far hops. In this step, each
-//! rank forwards blocks of one source for consecutive destinations, divided into n equal ranges,
-//! one range per far circuit. With m = 1, every block makes one hop per link and all channels carry
-//! equal numbers of bytes. The transmission time then equals the cut bound plus rounding: less than
-//! a piece in each of the N / 2 steps. Larger strides save transfers, but reserve some channels for
-//! the near step. In the near step, a rank forwards one block of each source to each rank that its
-//! near circuits reach.
+//! Far step t = 1, 2, ... forwards the blocks that have made t - 1 far hops. In this step and in
+//! each direction, a rank forwards blocks of one source for consecutive destinations. These blocks
+//! are divided into n equal ranges, one range per far circuit. With m = 1, every block makes one
+//! hop per link and all channels carry equal numbers of bytes. The transmission time then exceeds
+//! the bound `cut` only by rounding: by less than a piece in each of the N / 2 steps. Larger
+//! strides save transfers, but reserve some channels for the near step. In the near step, a rank
+//! forwards one block of each source to each rank that its near circuits reach.
 
 use crate::building::assembly::SharedMove;
 use crate::ring::recipe::{self, Estimate, Recipe};
@@ -66,11 +66,11 @@ pub(crate) const PLANNER: Planner = Planner {
 /// circuits.)
 const MAX_STRIDE: u32 = 64;
 
-/// Maximum number of chunks of a collective whose blocks are cut into pieces. (The verifier tracks
+/// Maximum number of chunks of a collective, if blocks are cut into pieces. (The verifier tracks
 /// every chunk separately.)
 const MAX_CHUNKS: u64 = 1 << 20;
 
-/// Maximum number of transfers of a plan, if the user does not specify the plan by options.
+/// Maximum number of transfers of a plan that the user does not specify by options.
 const MAX_TRANSFERS: u64 = 1 << 23;
 
 /// Parameters of a store-and-forward plan. Blocks are first sent over *far* circuits of `stride`
@@ -215,7 +215,7 @@ impl Recipe for Relays {
 /// Maximum number of transfers of rank 0 of a rotation-symmetric plan.
 const MAX_REPRESENTATIVES: u64 = 1 << 20;
 
-/// Maximum number of ranks of a ring whose plans always store the transfers of all ranks.
+/// Maximum number of ranks for which plans always store the transfers of all ranks.
 const MAX_RANKS_WRITTEN_OUT: u32 = 64;
 
 /// Returns whether plans with far circuits of `stride` links store only the transfers of rank 0.
@@ -226,14 +226,15 @@ fn is_rotation_symmetric(ring: &WdmRing, stride: u32) -> bool {
 }
 
 /// Returns the number of channels of one direction that are needed if a circuit of `length` links
-/// starts at every rank. Rank i uses channel i mod `length`. Each of the last `ranks` mod `length`
-/// ranks uses an additional channel.
+/// starts at every rank. The circuit of rank i uses channel i mod `length`, except for the last
+/// `ranks` mod `length` ranks. The circuits of these ranks use one additional channel each.
 fn channels(ranks: u32, length: u32) -> u32 {
     length + ranks % length
 }
 
-/// Returns the maximum number of parallel far circuits of `stride` links from each rank in each
-/// direction, in addition to the near circuits. Returns 0 if `stride` does not divide N.
+/// Returns the maximum number of parallel far circuits from each rank in each direction. The far
+/// circuits have `stride` links, and the near circuits also need channels and ports. Returns 0 if
+/// `stride` does not divide N.
 fn max_lanes(ring: &WdmRing, stride: u32) -> u32 {
     if ring.ranks % stride != 0 {
         return 0;
@@ -246,14 +247,14 @@ fn max_lanes(ring: &WdmRing, stride: u32) -> u32 {
 }
 
 impl Relays {
-    /// Returns the maximum number of links of a near circuit in the direction opposite to the
-    /// preceding far circuits.
+    /// Returns the maximum number of links of a near hop whose direction is opposite to the
+    /// preceding far hops.
     fn max_links_back(&self) -> u32 {
         (self.stride - 1) / 2
     }
 
-    /// Returns the number of blocks that a rank forwards over far circuits in each direction in
-    /// step number `step` (from 1 on). Returns `None` after the last step over far circuits.
+    /// Returns the number of blocks that a rank forwards in each direction in far step `step` (1,
+    /// 2, ...). Returns `None` after the last far step.
     fn far_blocks(&self, ranks: u64, step: u64) -> Option<u64> {
         let nearest = step * u64::from(self.stride) - u64::from(self.max_links_back());
         (ranks / 2 + 1)
@@ -289,7 +290,7 @@ struct StaticCircuits<'a> {
 
 impl StaticCircuits<'_> {
     /// Returns the channel of a far circuit that starts at `rank`. `lane` is the index of the
-    /// circuit among the parallel far circuits.
+    /// circuit among the parallel far circuits of this rank.
     fn far(&self, rank: u32, direction: Direction, lane: u32) -> Light {
         self.light(
             rank,
@@ -306,8 +307,8 @@ impl StaticCircuits<'_> {
         self.light(rank, direction, length, far + shorter.sum::<u32>())
     }
 
-    /// Returns the channel of the circuit of `length` links that starts at `rank`. Circuits of this
-    /// length use channel `first` and the following channels.
+    /// Returns the channel of the circuit of `length` links that starts at `rank`. `first` is the
+    /// index of the first channel for circuits of this length.
     fn light(&self, rank: u32, direction: Direction, length: u32, first: u32) -> Light {
         let (ring, ranks) = (self.ring, self.ring.ranks);
         let start = match direction {
@@ -359,9 +360,10 @@ impl PlanBuilder<'_> {
         plan
     }
 
-    /// Returns the maximum distance, in links, of the destinations to which `source` sends in
-    /// `direction`. Blocks for the opposite rank travel clockwise from all ranks if the plan is
-    /// rotation-symmetric, otherwise from every second rank.
+    /// Returns the distance, in links, of the farthest destination to which `source` sends in
+    /// `direction`. In a rotation-symmetric plan, all ranks send clockwise to the opposite rank. In
+    /// other plans, even ranks send clockwise and odd ranks send counter-clockwise to the opposite
+    /// rank.
     fn farthest(&self, source: u32, direction: Direction) -> u32 {
         let half = self.ring.ranks / 2;
         let parity = if self.recipe.is_rotation_symmetric {
@@ -373,7 +375,7 @@ impl PlanBuilder<'_> {
         half - u32::from(excludes_opposite)
     }
 
-    /// Adds the lightpaths of `rank` over far circuits in step number `step`. The first step is 1.
+    /// Adds the lightpaths over which `rank` sends in `direction` in far step `step` (1, 2, ...).
     fn far(&self, step: u32, rank: u32, direction: Direction, lightpaths: &mut Vec<Lightpath>) {
         let (ring, recipe) = (self.ring, self.recipe);
         let source = ring.rank_after(rank, direction.opposite(), (step - 1) * recipe.stride);
@@ -403,8 +405,8 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// Adds a lightpath for `transfer` on channel `light` in slot number `slot` of the step. A
-    /// rotation-symmetric plan has one lightpath for each chunk of the transfer.
+    /// Adds a lightpath for `transfer` on channel `light`. `slot` is the index of the slot within
+    /// the step. In a rotation-symmetric plan, adds one lightpath for each chunk of the transfer.
     fn add(&self, slot: u32, light: Light, transfer: Transfer, lightpaths: &mut Vec<Lightpath>) {
         let chunks = transfer.chunk..transfer.chunk + transfer.count;
         let count = if self.recipe.is_rotation_symmetric {
@@ -423,8 +425,8 @@ impl PlanBuilder<'_> {
         }));
     }
 
-    /// Adds the lightpaths of `rank` over near circuits. In each slot, a near circuit transmits one
-    /// block.
+    /// Adds the lightpaths over which `rank` sends in the near step. In each slot, a near circuit
+    /// transmits one block.
     fn near(&self, rank: u32, lightpaths: &mut Vec<Lightpath>) {
         let (ring, recipe) = (self.ring, self.recipe);
         let (max_links_back, ahead) =
@@ -468,8 +470,7 @@ impl PlanBuilder<'_> {
     }
 }
 
-/// Appends a step to the plan. The slot numbers of `lightpaths` are relative to the first slot of
-/// the step.
+/// Appends a step to the plan. In `lightpaths`, the slots of the step are numbered from 0.
 fn append(plan: &mut Plan, mut lightpaths: Vec<Lightpath>) {
     let before = plan.slots();
     let ends = lightpaths.iter().map(|lightpath| lightpath.slot + 1);

@@ -1,15 +1,15 @@
 //! Plans of broadcast, scatter, reduce and gather along radix trees.
 //!
-//! The ring is cut open opposite the root. Each level of radix q cuts every segment into q parts,
-//! and the head of the segment sends data to the heads of the other parts
-//! ([`crate::ring::radix_tree`]). With radices q_1, ..., q_r, all parts are single ranks if
-//! ceil(... ceil(N / q_1) ... / q_r) = 1. At most floor(q / 2) lightpaths start at a head in each
-//! direction, and different segments share no link. The load of a level is therefore floor(q / 2).
-//! Lightpaths on a line can be assigned to as many channels as the maximum load.
+//! The ring is cut open opposite the root, which gives a line of ranks. Each level of radix q cuts
+//! every segment of the line into q parts, and the head of the segment sends data to the heads of
+//! the other parts ([`crate::ring::radix_tree`]). With radices q_1, ..., q_r, all parts are single
+//! ranks if ceil(... ceil(N / q_1) ... / q_r) = 1. At most floor(q / 2) lightpaths start at a head
+//! in each direction, and different segments share no link. The load of a level is therefore
+//! floor(q / 2). Lightpaths on a line can be assigned to as many channels as the maximum load.
 //!
 //! A *broadcast* sends the whole vector of M bytes. If the vector is cut into s stripes on separate
 //! channels, a level needs ceil(s floor(q / 2) / c) slots of M / s bytes. With q = 2c + 1 and s = 1
-//! on every level, the plan has ceil(log_(2c+1) N) slots, which is the growth bound.
+//! on every level, the plan has ceil(log_(2c+1) N) slots, which is the bound `growth`.
 //!
 //! A *scatter* sends each head the blocks of its part. The ranks of a part are consecutive, so a
 //! transfer needs one lightpath per stripe (or two, if the part contains both ranks N - 1 and 0).
@@ -22,9 +22,9 @@
 //! share of the light. A broadcast therefore needs one slot if the number of pieces is at most the
 //! number of channels of both directions ([`crate::ring::relay_tree::light_trees`]).
 //!
-//! **Large vectors.** A broadcast can consist of a scatter and an all_gather of N blocks, in which
-//! ranks do not receive chunks that they already have. A reduce can consist of a reduce_scatter and
-//! a gather. Each phase occupies the root's links for at least M / (2 c B).
+//! **Large vectors.** A broadcast can consist of a scatter and an all_gather of N blocks. The
+//! all_gather leaves out chunks that the receiver already has. A reduce can consist of a
+//! reduce_scatter and a gather. Each phase occupies the root's links for at least M / (2 c B).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -54,8 +54,8 @@ pub(crate) struct TreeLevel {
     pub(crate) stripes: u32,
 }
 
-/// Tree in which the root sends first to a rank of each large segment of the ring, and these ranks
-/// send to smaller segments.
+/// Radix tree: the root sends to one rank of each large segment of the ring, and these ranks send
+/// to smaller segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tree {
     /// Levels in descending order of segment size. In the first level, only the root sends.
@@ -160,9 +160,9 @@ fn plan(
     with_light_trees(problem, ring, pieces).map(Planned::from)
 }
 
-/// Returns the fastest radix trees as candidates for `auto`. On a ring with multicast, also returns
-/// broadcasts along light trees: of the whole vector, of one piece per channel of a direction, and
-/// of one piece per channel of both directions.
+/// Returns the fastest radix trees as candidates for `auto`. For a broadcast on a ring with
+/// multicast, also returns up to three plans along light trees. These plans send the whole vector,
+/// one piece per channel of one direction, or one piece per channel of both directions.
 fn candidates<'a>(
     problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
@@ -189,7 +189,7 @@ fn candidates<'a>(
     Ok(candidates)
 }
 
-/// Returns whether a plan along light trees exists: the collective is a broadcast, and the ring has
+/// Returns whether the planner has plans along light trees: for a broadcast on a ring with
 /// multicast.
 fn allows_light_trees(problem: &PlanningProblem<'_>, ring: &WdmRing) -> bool {
     ring.multicast && problem.collective.kind() == CollectiveKind::Broadcast
@@ -209,7 +209,7 @@ fn with_light_trees(
     plan.ok_or(PlannerError::CutOff)
 }
 
-/// Builds the broadcast, scatter, reduce or gather along a radix tree.
+/// Builds the plan of a broadcast, scatter, reduce or gather along a radix tree.
 fn with_radices(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
     let forward = copying(collective.kind());
     let pieces = if forward == CollectiveKind::Broadcast {
@@ -270,8 +270,9 @@ fn outward(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, 
     Ok(assembly.finish(tree.spec().to_string()))
 }
 
-/// Returns the ranges of chunks, one per stripe, that are sent to the ranks at the positions
-/// `part`: the whole vector in a broadcast, their blocks in a scatter. `first` is the first rank.
+/// Returns the chunks that are sent to the ranks at the positions `part`: the whole vector in a
+/// broadcast, the blocks of these ranks in a scatter. Each entry is the range of chunks of a
+/// stripe. `first` is the rank at the first position of `part`.
 fn chunks_for_part(
     collective: Collective,
     first: u32,
@@ -293,8 +294,8 @@ fn chunks_for_part(
         .collect()
 }
 
-/// Returns the fastest tree for each number of levels, in ascending order of time. `size` is the
-/// size of a block (if `is_scatter` is true) or of the broadcast vector, in bytes.
+/// Returns the fastest tree for each number of levels. The trees are in ascending order of time. If
+/// `is_scatter` is true, `size` is the size of a block, otherwise the size of the broadcast vector.
 fn trees(ring: &WdmRing, cost: SlotCost, is_scatter: bool, size: Bytes) -> Vec<Estimate<Tree>> {
     let search = RadixSearch {
         ring,
@@ -311,16 +312,17 @@ struct RadixSearch<'a> {
     ring: &'a WdmRing,
     cost: SlotCost,
     is_scatter: bool,
-    /// Number of bytes of a block (scatter) or of the vector (broadcast).
+    /// Size of a block (if `is_scatter` is true) or of the broadcast vector.
     size: Bytes,
 }
 
-/// Fastest tree for a segment: the time in picoseconds, the number of slots, and the first level.
+/// Fastest tree for a segment: the time of the tree in picoseconds, the number of slots, and the
+/// first level. `None` if no tree exists.
 type FastestTree = Option<(u64, u64, TreeLevel)>;
 
 impl RadixSearch<'_> {
-    /// Returns the fastest tree for each number of levels. The search is a dynamic program:
-    /// `best[r][&n]` is the fastest tree of r + 1 levels for a segment of n ranks.
+    /// Returns the fastest tree for each number of levels. The search is a dynamic program with a
+    /// table `best`: `best[r][&n]` is the fastest tree of r + 1 levels for a segment of n ranks.
     fn trees(&self) -> Vec<Estimate<Tree>> {
         let ranks = self.ring.ranks;
         if ranks < 2 {
@@ -397,8 +399,9 @@ impl RadixSearch<'_> {
         radices
     }
 
-    /// Returns the time of a level in picoseconds, the number of slots, and the number of stripes
-    /// that gives the shortest time. The level cuts a segment of `length` ranks into `radix` parts.
+    /// Chooses the number of stripes of a level that gives the shortest time. Returns the time of
+    /// the level in picoseconds, the number of slots, and the number of stripes. The level cuts a
+    /// segment of `length` ranks into `radix` parts.
     fn level(&self, length: u32, radix: u32) -> (u64, u64, u32) {
         let parts = u64::from(radix.min(length));
         let channels = u64::from(self.ring.channels());
@@ -431,9 +434,9 @@ impl RadixSearch<'_> {
     }
 }
 
-/// Builds a broadcast from a scatter and an all_gather of the blocks (`gather`). Transfers of the
-/// all_gather leave out chunks that the receiver already has. Returns `None` if the remaining
-/// chunks of a transfer are not consecutive.
+/// Builds a broadcast: the plan `scatter` of a scatter, followed by the plan `gather` of an
+/// all_gather. Transfers of the all_gather leave out chunks that the receiver already has. Returns
+/// `None` if the remaining chunks of a transfer are not consecutive.
 pub(crate) fn scatter_all_gather(
     ring: &WdmRing,
     collective: Collective,
@@ -457,8 +460,9 @@ pub(crate) fn scatter_all_gather(
     Ok(has_single_ranges.then(|| assembly.finish(String::new())))
 }
 
-/// Returns two factors and the least common multiple of the numbers of chunks of two plans. Each
-/// plan's number of chunks times its factor is the multiple.
+/// Returns the factor of each of two plans, and a number of chunks. If each chunk of a plan is
+/// divided into as many chunks as the plan's factor, both plans have this number of chunks. (The
+/// number is a least common multiple.)
 fn common_refinement(one: &Plan, other: &Plan) -> (u32, u32, u32) {
     let [one, other] = [one, other].map(|plan| plan.schedule.collective.chunks());
     let chunks = least_common_multiple(one, other);
@@ -475,8 +479,8 @@ pub(crate) fn least_common_multiple(one: u32, other: u32) -> u32 {
     (one / divisor.max(1)).saturating_mul(other)
 }
 
-/// Divides each chunk of a transfer into `factor` chunks and returns the chunks that the
-/// destination does not have yet. `received` is the ranges of chunks of each rank.
+/// Divides each chunk of a transfer into `factor` chunks. Returns the chunks that the destination
+/// does not have yet. `received` is the ranges of chunks that each rank has, indexed by rank.
 fn missing_part(transfer: Transfer, factor: u32, received: &[Vec<Range<u32>>]) -> PartOf {
     let end = transfer.chunk + transfer.count;
     let mut chunks = transfer.chunk * factor..end * factor;
@@ -499,7 +503,7 @@ fn missing_part(transfer: Transfer, factor: u32, received: &[Vec<Range<u32>>]) -
     })
 }
 
-/// Builds a reduce from a reduce_scatter and a gather of the blocks.
+/// Builds a reduce: the plan of a reduce_scatter, followed by the plan of a gather.
 pub(crate) fn reduce_scatter_gather(
     ring: &WdmRing,
     collective: Collective,

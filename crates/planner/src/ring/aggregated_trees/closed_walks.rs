@@ -12,10 +12,10 @@
 //!
 //! A closed walk of D = g t links needs t channels if t divides N / g. On each channel, the
 //! lightpaths follow one another without a gap, and after D links the sequence repeats. Consider a
-//! lightpath that begins o links after the start of the walk. The rotation that starts at rank r
-//! uses channel (r - o) / g mod t. Rotations on the same channel start D links apart.
+//! lightpath whose first link is o links after residue 0 of the walk. The rotation that starts at
+//! rank r uses channel (r - o) / g mod t. Rotations on the same channel start D links apart.
 
-/// Position of a lightpath on a closed walk, and the channels of the walk. Together they determine
+/// Position of a lightpath on a closed walk, and the channels of the walk. The position determines
 /// the channel of each rotated copy of the lightpath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WalkPosition {
@@ -23,12 +23,14 @@ pub(super) struct WalkPosition {
     first: u32,
     /// Number of channels of the walk.
     channels: u32,
-    /// Position of the lightpath on its closed walk (see the module), in links from residue 0.
+    /// Number of links from residue 0 to the lightpath's first link along the walk: o in the
+    /// formula of the module.
     offset: u32,
 }
 
 impl WalkPosition {
-    /// Returns the channel of the lightpath's rotation that starts at `rank`.
+    /// Returns the index of the channel of the rotated copy that starts at `rank`. The ring has
+    /// `ranks` ranks, and a group has `group` ranks.
     pub(super) fn channel(self, ranks: u32, group: u32, rank: u32) -> u32 {
         let rotations = (rank + ranks - self.offset % ranks) % ranks / group;
         self.first + rotations % self.channels
@@ -43,8 +45,8 @@ struct Step {
     length: u32,
 }
 
-/// Assigns channels to lightpaths and to all their rotations by multiples of `group` ranks, on a
-/// ring of `groups` groups. Each entry of `lightpaths` is the start rank modulo `group` and the
+/// Assigns channels to lightpaths and to all their rotations by multiples of `group` ranks. The
+/// ring has `groups` groups. Each entry of `lightpaths` is the start rank modulo `group` and the
 /// number of links. Returns `None` if the assignment with `channels` channels fails.
 pub(super) fn walk_positions(
     group: u32,
@@ -99,9 +101,9 @@ fn length(walk: &[Step]) -> u32 {
     walk.iter().map(|step| step.length).sum()
 }
 
-/// Divides the closed walk `whole`, which begins at `residue`, into closed walks of l links such
-/// that l / `group` divides `groups`. Returns the residue at which each walk begins, and the walk.
-/// Returns `None` if no such division is found.
+/// Divides the closed walk `whole`, which begins at `residue`, into shorter closed walks. Each of
+/// these walks has l links such that l / `group` divides `groups`. Each entry of the result is the
+/// residue at which a walk begins, and the walk. Returns `None` if no such division is found.
 fn closed_parts(
     group: u32,
     groups: u32,

@@ -31,10 +31,11 @@ impl OpenGap {
         }
     }
 
-    /// Returns the cost that another lightpath of `length` links from the near or far end saves in
-    /// later slots, or `None` if the lightpath is impossible or saves nothing. `later_costs` is the
-    /// cost of reaching n consecutive ranks in later slots, indexed by n.
-    pub(super) fn saved(&self, near: bool, length: u32, later_costs: &[f32]) -> Option<f32> {
+    /// Returns the amount by which another lightpath of `length` links lowers the price of later
+    /// slots. The lightpath leaves the near end (if `near`) or the far end of the gap. Returns
+    /// `None` if the gap has no place for the lightpath, or if the price stays equal.
+    /// `later_prices` is the price of reaching n consecutive ranks in later slots, indexed by n.
+    pub(super) fn saved(&self, near: bool, length: u32, later_prices: &[f32]) -> Option<f32> {
         let (same_end, other_end) = match near {
             true => (&self.near, &self.far),
             false => (&self.far, &self.near),
@@ -49,8 +50,9 @@ impl OpenGap {
         }
         let below = if at == 0 { 0 } else { same_end[at - 1] };
         let above = same_end.get(at).copied().unwrap_or(self.size + 1 - reached);
-        let cost = |size: u32| later_costs[size as usize];
-        let saved = cost(above - below - 1) - cost(length - below - 1) - cost(above - length - 1);
+        let price = |size: u32| later_prices[size as usize];
+        let saved =
+            price(above - below - 1) - price(length - below - 1) - price(above - length - 1);
         Some(saved).filter(|saved| *saved > 0.0)
     }
 
@@ -67,8 +69,8 @@ impl OpenGap {
     }
 }
 
-/// Returns the gaps of unreached ranks on a ring of `ranks` ranks. `reached` is the ranks that have
-/// the blocks, ascending.
+/// Returns the gaps on a ring of `ranks` ranks. `reached` lists the ranks that have the blocks,
+/// ascending.
 pub(super) fn gaps_between(ranks: u32, reached: &[u32]) -> Vec<OpenGap> {
     let next = reached.iter().skip(1).copied();
     let around = reached.first().map(|first| first + ranks);

@@ -9,8 +9,8 @@ pub(super) struct Grouping {
     /// Number of ranks of a group; a divisor of `ranks`.
     pub(super) group: u32,
     pub(super) pieces: u32,
-    /// Division of the channels of a direction into parts: the number of channels of each part.
-    /// Each of these numbers divides the number of groups ([`super::closed_walks`] requires this).
+    /// Number of channels of each part, if the channels of a direction are divided into parts. Each
+    /// of these numbers divides the number of groups ([`super::closed_walks`] requires this).
     pub(super) parts: Vec<u32>,
     /// Maximum number of links of a lightpath.
     pub(super) longest: u32,
@@ -54,8 +54,8 @@ impl Grouping {
     }
 
     /// Returns the maximum total length, in links, of the tree edges of a slot with up to `volume`
-    /// pieces on a lightpath. Some channels stay dark if the number of parallel lightpaths of a
-    /// tree edge does not divide the number of channels.
+    /// pieces on a lightpath. If a tree edge needs n parallel lightpaths, the capacity ignores the
+    /// last c mod n of c channels.
     pub(super) fn capacity(&self, volume: u32) -> f32 {
         let bundle = self.pieces_of_group();
         let lightpaths = if bundle % volume == 0 {

@@ -6,59 +6,67 @@
 
 use super::grouping::Grouping;
 
-/// Maximum ratio of the minimum price of a tree to the total price of the links of all slots, at
-/// which a tree may exist. The excess over 1 allows for rounding errors.
+/// Ratio of the minimum price of a tree to the total price of the links of all slots. Above this
+/// ratio, no tree exists. (The ratio exceeds 1 because of rounding errors.)
 pub(super) const PRICE_TOLERANCE: f32 = 1.001;
 
 /// Results of earlier tree searches. These results exclude searches that cannot succeed.
 #[derive(Clone, Default)]
 pub(super) struct PriceLimits {
-    /// Prices of a link, indexed by slot, and the minimum price of a tree at these prices.
-    min_costs: Vec<(Vec<f32>, f32)>,
-    /// Capacity of each slot in links, for each unsuccessful search.
-    failed: Vec<Vec<f32>>,
+    /// Results of price adjustments. Each entry is the price of a link, indexed by slot, and the
+    /// minimum price of a tree at these link prices.
+    min_prices: Vec<(Vec<f32>, f32)>,
+    /// Capacities, in links, of the slots of each unsuccessful search, indexed by search and slot.
+    failed_capacities: Vec<Vec<f32>>,
 }
 
 impl PriceLimits {
-    /// Returns whether a search may succeed, given the results of earlier searches. The tree must
-    /// leave the share `min_free_share` of all links free. `volumes` is the maximum number of
-    /// pieces on a lightpath, indexed by slot.
+    /// Returns whether a tree search may succeed, given the results of earlier searches. The tree
+    /// must leave at least the share `min_free_share` of all links free. `volumes` is the maximum
+    /// number of pieces on a lightpath, indexed by slot.
     pub(super) fn allow(&self, grouping: &Grouping, volumes: &[u32], min_free_share: f32) -> bool {
         let capacities = capacities(grouping, volumes);
-        let is_no_larger = |failed: &Vec<f32>| capacities.iter().zip(failed).all(|(a, b)| a <= b);
-        if self.failed.iter().any(is_no_larger) {
+        let is_no_larger = |failed_capacities: &Vec<f32>| {
+            capacities
+                .iter()
+                .zip(failed_capacities)
+                .all(|(a, b)| a <= b)
+        };
+        if self.failed_capacities.iter().any(is_no_larger) {
             return false;
         }
-        let mut min_costs = self.min_costs.iter();
-        min_costs.all(|(prices, cost)| {
-            *cost <= (1.0 - min_free_share) * PRICE_TOLERANCE * total_price(prices, &capacities)
+        let mut min_prices = self.min_prices.iter();
+        min_prices.all(|(prices, min_price)| {
+            *min_price
+                <= (1.0 - min_free_share) * PRICE_TOLERANCE * total_price(prices, &capacities)
         })
     }
 
     pub(super) fn latest(&self) -> Option<&[f32]> {
-        self.min_costs.last().map(|(prices, _)| &prices[..])
+        self.min_prices.last().map(|(prices, _)| &prices[..])
     }
 
-    /// Records that every tree costs at least `cost` at the link prices `prices`, which are indexed
-    /// by slot.
-    pub(super) fn add_min_cost(&mut self, prices: &[f32], cost: f32) {
-        self.min_costs.push((prices.to_vec(), cost));
+    /// Records that every tree has at least the price `min_price` if a link of slot i has the price
+    /// `prices[i]`.
+    pub(super) fn add_min_price(&mut self, prices: &[f32], min_price: f32) {
+        self.min_prices.push((prices.to_vec(), min_price));
     }
 
-    /// Records an unsuccessful search. `capacities` is the capacity of each slot in links.
+    /// Records an unsuccessful tree search. `capacities` is the capacity in links, indexed by slot.
     pub(super) fn add_failed(&mut self, capacities: Vec<f32>) {
-        self.failed.push(capacities);
+        self.failed_capacities.push(capacities);
     }
 }
 
-/// Returns the capacity of each slot: the maximum total length of the tree edges, in links.
-/// `volumes` is the maximum number of pieces on a lightpath, indexed by slot.
+/// Returns the capacities, indexed by slot: the maximum total length of the slot's tree edges, in
+/// links. `volumes` is the maximum number of pieces on a lightpath, indexed by slot.
 pub(super) fn capacities(grouping: &Grouping, volumes: &[u32]) -> Vec<f32> {
     let capacities = volumes.iter().map(|volume| grouping.capacity(*volume));
     capacities.collect()
 }
 
-/// Returns the sum, over all slots, of the price of a link times the capacity in links.
+/// Returns the total price of the links of all slots. `prices` (of a link) and `capacities` (in
+/// links) are indexed by slot.
 pub(super) fn total_price(prices: &[f32], capacities: &[f32]) -> f32 {
     let slots = prices.iter().zip(capacities);
     slots.map(|(price, capacity)| price * capacity).sum()
@@ -77,7 +85,7 @@ mod tests {
         let mut limits = PriceLimits::default();
         assert!(limits.allow(&grouping, &[1, 1], 0.0));
         // A slot of v blocks per lightpath has a capacity of 10 v links: 10 + 2 * 20 = 50.
-        limits.add_min_cost(&[1.0, 2.0], 50.0);
+        limits.add_min_price(&[1.0, 2.0], 50.0);
         assert!(limits.allow(&grouping, &[1, 2], 0.0));
         assert!(!limits.allow(&grouping, &[1, 2], 0.1));
         assert!(!limits.allow(&grouping, &[2, 1], 0.0));

@@ -1,5 +1,5 @@
-//! Search for the fastest recipe that has a tree. Recipes are tried in ascending order of time, so
-//! the first recipe with a tree is the fastest.
+//! Search for the fastest recipe (parameters of a plan) for which a tree is found. The search tries
+//! recipes in ascending order of time.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,22 +13,22 @@ use super::time_model::Volumes;
 use super::tree::{BundleTree, TreeSearch};
 use opticoll_base::interrupt;
 
-/// Minimum share (0 to 1) of all links that a tree must leave free, for each round of the search.
+/// Minimum share (0 to 1) of all links that a tree must leave free, indexed by round of the search.
 /// (With only the last round, 12 of 49 plans took up to 19 % longer.)
 const MIN_FREE_SHARES: [f32; 8] = [0.5, 0.3, 0.15, 0.06, 0.03, 0.015, 0.007, 0.0];
 
-/// Maximum number of tree searches in a round that starts after a recipe with a tree was found.
+/// Maximum number of tree searches in a round, if a recipe with a tree was known before the round.
 const MAX_SEARCHES_PER_ROUND: usize = 24;
 
 /// Maximum total work of all tree searches. The work of one search is the number of ranks times the
 /// number of slots times the number of lightpath lengths.
 const MAX_WORK: usize = 15_000_000;
 
-/// Divisor d: the work of a tree search is multiplied by ceil(ranks of a group / d).
+/// Divisor d: the work of a tree search is multiplied by ceil(g / d), for groups of g ranks.
 const RANKS_PER_WORK_UNIT: u32 = 8;
 
 /// Recipes (parameters of plans) with the same group size, the same number of slots and the same
-/// first slots.
+/// alternatives for the first slot.
 pub(super) struct RecipeClass {
     pub(super) index: usize,
     pub(super) slots: usize,
@@ -37,14 +37,14 @@ pub(super) struct RecipeClass {
     pub(super) lengths: Vec<u32>,
     /// Number of blocks on a lightpath in the slot in which roots exchange sums. `None` if the
     /// roots do not exchange sums.
-    pub(super) meeting: Option<u32>,
+    pub(super) exchange: Option<u32>,
     pub(super) first_slots: Vec<FirstSlot>,
-    /// Lower bound on the sum, over the slots after the first slot, of the number of blocks on a
-    /// lightpath.
+    /// Lower bound on the sum of the volumes of all slots after the first slot. (This volume is the
+    /// maximum number of blocks, instead of pieces, on a lightpath.)
     pub(super) min_volume_sum: f32,
 }
 
-/// Recipe (parameters of a plan) for which it is not known yet whether a tree exists.
+/// Recipe (parameters of a plan) for which no tree is known yet.
 pub(super) struct RecipeCandidate<'a> {
     /// Time of the plan in picoseconds.
     pub(super) time: u64,
@@ -54,8 +54,8 @@ pub(super) struct RecipeCandidate<'a> {
 }
 
 impl RecipeCandidate<'_> {
-    /// Returns the sort key of recipes: time, number of slots, group size, and the evenness and the
-    /// sizes of the volumes (numbers of pieces on a lightpath).
+    /// Returns the sort key: the time, the number of slots, the group size, the range of the
+    /// volumes in blocks, and the volumes in pieces.
     pub(super) fn order(&self) -> impl Ord + use<> {
         let RecipeClass {
             slots, grouping, ..
@@ -94,7 +94,7 @@ struct PendingSearch<'a> {
     candidate: &'a RecipeCandidate<'a>,
     grouping: Grouping,
     first_slots: Vec<FirstSlot>,
-    /// Number of pieces on a lightpath, indexed by slot, without the first slot.
+    /// Maximum number of pieces on a lightpath, indexed by slot, without the first slot.
     volumes: Vec<u32>,
     min_free_share: f32,
 }
@@ -112,11 +112,11 @@ impl PendingSearch<'_> {
 
     fn timed_recipe(self, tree: BundleTree) -> TimedRecipe {
         let candidate = self.candidate;
-        let meeting = candidate.class.meeting;
+        let exchange = candidate.class.exchange;
         let recipe = AggregatedTrees {
             group: self.grouping.group,
             pieces: candidate.pieces,
-            meeting: meeting.map(|volume| volume * candidate.pieces),
+            exchange: exchange.map(|volume| volume * candidate.pieces),
             volumes: self.volumes,
             tree: Some(tree),
         };
@@ -126,17 +126,18 @@ impl PendingSearch<'_> {
 
 pub(super) struct RecipeSearch<'a> {
     candidates: &'a [RecipeCandidate<'a>],
-    /// Time limit in picoseconds: only faster recipes are tried.
+    /// Time limit in picoseconds. The search tries only recipes of faster plans.
     time_limit: u64,
-    /// Conditions that exclude recipes, for each class index and number of pieces of a block.
+    /// Conditions that exclude recipes, indexed by the class index and the number of pieces of a
+    /// block.
     limits: BTreeMap<(usize, u32), PriceLimits>,
     work: usize,
     searches: usize,
 }
 
 impl<'a> RecipeSearch<'a> {
-    /// Creates a search among `candidates`, which are in ascending order of time. Only recipes that
-    /// take less than `time_limit` picoseconds are tried.
+    /// Creates a search among `candidates`, which are in ascending order of time. The search tries
+    /// only recipes whose plans take less than `time_limit` picoseconds.
     pub(super) fn new(candidates: &'a [RecipeCandidate<'a>], time_limit: u64) -> RecipeSearch<'a> {
         RecipeSearch {
             candidates,
@@ -160,8 +161,8 @@ impl<'a> RecipeSearch<'a> {
         fastest
     }
 
-    /// Returns the first recipe that has a tree which leaves the share `min_free_share` of all
-    /// links free.
+    /// Returns the first recipe for which a tree is found. The tree leaves at least the share
+    /// `min_free_share` of all links free.
     fn first(&mut self, min_free_share: f32) -> Option<TimedRecipe> {
         let mut start = 0;
         while let Some(pending) = self.next(start, min_free_share) {
@@ -182,7 +183,7 @@ impl<'a> RecipeSearch<'a> {
     }
 
     /// Returns the next recipe, from index `start` on, for which a tree may exist. Returns `None`
-    /// at the end of the candidates, and at the limits of time, searches and work.
+    /// after the last candidate, and if the limit on time, searches or work is reached.
     fn next(&mut self, start: usize, min_free_share: f32) -> Option<PendingSearch<'a>> {
         for (index, candidate) in self.candidates.iter().enumerate().skip(start) {
             interrupt::check();

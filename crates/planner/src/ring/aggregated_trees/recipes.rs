@@ -3,11 +3,11 @@
 //!
 //! The minimum length of a tree of S slots ([`super::root_choice`]) implies a lower bound on the
 //! sum of the volumes of all slots. The first volumes are small, because few ranks have the blocks
-//! and lightpaths are long. Later volumes are larger. S - 2 slots have one or two volumes without
-//! wasted capacity ([`Share`]): the blocks of a group fill a whole number of lightpaths, or a
-//! lightpath carries all blocks of one or more groups. The volume of the last slot is a multiple of
-//! an eighth of a group's blocks. Recipes are tried in ascending order of time. The first recipe
-//! with a tree is the fastest.
+//! and lightpaths are long. Later volumes are larger. The S - 2 slots between the first and the
+//! last slot have at most two different volumes. These volumes waste no capacity ([`Share`]): the
+//! blocks of a group fill a whole number of lightpaths, or a lightpath carries all blocks of one or
+//! more groups. The volume of the last slot is a multiple of an eighth of a group's blocks. The
+//! search tries recipes in ascending order of time ([`super::recipe_search`]).
 
 use std::collections::BTreeSet;
 
@@ -24,11 +24,12 @@ use opticoll_fabric::family::wdm_ring::WdmRing;
 /// Maximum number of ranks in a group. (For larger groups, the first slot had too few channels.)
 const MAX_GROUP: u32 = 32;
 
-/// Numbers of pieces on a lightpath that the search tries for the slot in which roots exchange
-/// sums. The unit is a quarter of the pieces of a group.
+/// Volumes that the search tries for the slot in which roots exchange sums. The unit is a quarter
+/// of the blocks of a group.
 const EXCHANGE_QUARTERS: [u32; 10] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64];
 
-/// Maximum number of recipe classes per number of slots, for all_reduces whose roots exchange sums.
+/// Maximum number of recipe classes with the same group size and the same number of slots, for
+/// all_reduces whose roots exchange sums.
 const MAX_EXCHANGE_CLASSES: usize = 2;
 
 /// Maximum number of slots of a tree. (With more slots, lightpaths do not become shorter.)
@@ -42,8 +43,8 @@ const MAX_CLASS_RATIO: f64 = 1.15;
 /// time of the searched classes. (The maximum factor of 80 plans was 1.17.)
 const MAX_RECIPE_RATIO: f64 = 1.3;
 
-/// Maximum ratio of the numbers of pieces on a lightpath of two slots, and of such a number and the
-/// mean number.
+/// Maximum ratio of two volumes (numbers of pieces on a lightpath) of a plan. Also the maximum
+/// ratio of a volume to the mean volume, and of the mean volume to a volume.
 const MAX_VOLUME_RATIO: f32 = 4.0;
 
 /// Maximum number of pieces of a block. (Without pieces, 4 of 49 plans took up to 6 % longer.)
@@ -67,7 +68,7 @@ pub(super) fn tree(ring: &WdmRing, recipe: &AggregatedTrees) -> Option<Tree> {
     Some(Tree {
         grouping,
         tree,
-        is_meeting: recipe.meeting.is_some(),
+        roots_exchange_sums: recipe.exchange.is_some(),
     })
 }
 
@@ -77,7 +78,7 @@ fn search_tree(grouping: &Grouping, recipe: &AggregatedTrees) -> Option<BundleTr
     let lengths = lengths(grouping);
     let tree_lengths = TreeLengths::new(grouping, &lengths, slots);
     let later_lengths = tree_lengths.for_gaps(slots);
-    let first_slots = match recipe.meeting {
+    let first_slots = match recipe.exchange {
         None => RootSets::new(grouping).first_slots(later_lengths, MAX_FIRST_SLOTS),
         Some(volume) => {
             let even = EvenRoots::all(grouping, later_lengths);
@@ -94,8 +95,8 @@ fn search_tree(grouping: &Grouping, recipe: &AggregatedTrees) -> Option<BundleTr
     search.tree()
 }
 
-/// Maximum number of first slots from which the search grows trees. (With a maximum of 1, 13 of 49
-/// plans took up to 6 % longer.)
+/// Maximum number of alternatives for the first slot from which the search grows trees. (With a
+/// maximum of 1, 13 of 49 plans took up to 6 % longer.)
 const MAX_FIRST_SLOTS: usize = 3;
 
 /// Returns a lower estimate of the time of this planner's fastest plan, in picoseconds.
@@ -158,9 +159,9 @@ fn search(ring: &WdmRing, model: &TimeModel) -> Option<TimedRecipe> {
     }
 }
 
-/// Returns the fastest recipe of all classes whose lower bound on time is at most `max_ratio` times
-/// the smallest lower bound. Returns `None` if the search finds no recipe that has a tree and is
-/// faster than `incumbent`.
+/// Searches the classes whose lower bound on time is at most `max_ratio` times the smallest lower
+/// bound. Returns the fastest recipe that has a tree and is faster than `incumbent`. Returns `None`
+/// if the search finds no such recipe.
 fn fastest_within(
     ring: &WdmRing,
     model: &TimeModel,
@@ -182,7 +183,7 @@ fn fastest_within(
 
 impl TimeModel {
     fn min_time_of(&self, class: &RecipeClass) -> f64 {
-        self.min_time_of_class(class.slots, class.meeting, class.min_volume_sum)
+        self.min_time_of_class(class.slots, class.exchange, class.min_volume_sum)
     }
 
     /// Returns the recipe classes whose lower bound on time is at most `max_time` picoseconds and
@@ -216,8 +217,9 @@ impl TimeModel {
         classes
     }
 
-    /// Returns the recipe class in which the ranks of a group send their blocks to the roots in the
-    /// first slot. Returns no class if the lower bound on time exceeds `time_limit` picoseconds.
+    /// Returns the recipe class (or none) in which the ranks of a group send their blocks to the
+    /// roots in the first slot. The lower bound on the time of the class is at most `time_limit`
+    /// picoseconds.
     fn gathering_classes(
         &self,
         sets: &RootSets<'_>,
@@ -240,15 +242,14 @@ impl TimeModel {
             slots,
             grouping: grouping.clone(),
             lengths: lengths.to_vec(),
-            meeting: None,
+            exchange: None,
             min_volume_sum: best_first_slot.remaining_cost / grouping.capacity_per_block(),
             first_slots,
         }]
     }
 
-    /// Returns the recipe classes in which the roots exchange sums in the first slot, by ascending
-    /// lower bound on time. Classes whose lower bound exceeds `time_limit` picoseconds are left
-    /// out.
+    /// Returns the recipe classes in which the roots exchange sums in the first slot, in ascending
+    /// order of the lower bound on time. The lower bounds are at most `time_limit` picoseconds.
     fn exchange_classes(
         &self,
         grouping: &Grouping,
@@ -281,7 +282,7 @@ impl TimeModel {
                 slots,
                 grouping: grouping.clone(),
                 lengths: lengths.to_vec(),
-                meeting: Some(volume),
+                exchange: Some(volume),
                 first_slots,
                 min_volume_sum: remaining_cost / grouping.capacity_per_block(),
             })
@@ -290,8 +291,8 @@ impl TimeModel {
     }
 }
 
-/// Load of a lightpath as a fraction: the blocks of `aggregated_trees` groups are divided equally over
-/// `lightpaths` lightpaths. At least one of the two numbers is 1.
+/// Load of a lightpath: the blocks of `bundles` groups are divided equally among `lightpaths`
+/// lightpaths. `bundles` or `lightpaths` is 1.
 #[derive(Debug, Clone, Copy)]
 struct Share {
     bundles: u32,
@@ -312,12 +313,12 @@ impl Share {
         parts.chain(more)
     }
 
-    /// Returns the number of blocks on a lightpath if a group has `group` ranks.
+    /// Returns the number of blocks on a lightpath, for groups of `group` ranks.
     fn blocks(self, group: u32) -> f32 {
         (self.bundles * group) as f32 / self.lightpaths as f32
     }
 
-    /// Returns the number of pieces on a lightpath if a group has `group` ranks and a block has
+    /// Returns the number of pieces on a lightpath, for groups of `group` ranks and blocks of
     /// `pieces` pieces. Returns `None` if the number is not an integer.
     fn volume(self, group: u32, pieces: u32) -> Option<u32> {
         let total = self.bundles * group * pieces;
@@ -368,7 +369,7 @@ fn candidates<'a>(
                         last,
                     };
                     RecipeCandidate {
-                        time: model.time(pieces, class.meeting, &volumes),
+                        time: model.time(pieces, class.exchange, &volumes),
                         class,
                         pieces,
                         volumes,

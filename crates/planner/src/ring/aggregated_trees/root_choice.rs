@@ -30,8 +30,8 @@ pub(super) struct FirstSlot {
 }
 
 impl FirstSlot {
-    /// Returns the slot for blocks of `pieces` pieces: a lightpath carries `pieces` times as many
-    /// pieces.
+    /// Divides each block of the slot into `pieces` pieces. The volume of the slot grows by the
+    /// same factor.
     pub(super) fn with_pieces(&self, pieces: u32) -> FirstSlot {
         let mut first = self.clone();
         first.slot.volume *= pieces;
@@ -42,13 +42,15 @@ impl FirstSlot {
 /// Sets of roots to which the ranks of a group can send their blocks in the first slot.
 pub(super) struct RootSets<'a> {
     pub(super) grouping: &'a Grouping,
-    /// Ranks of the roots, and the numbers of ranks in the gaps between neighbouring roots.
+    /// Each entry is the ranks of the roots, and the number of ranks in each gap between
+    /// neighbouring roots.
     sets: Vec<(Vec<u32>, Vec<u32>)>,
 }
 
 impl<'a> RootSets<'a> {
-    /// Creates the sets of roots. A set contains all ranks of the group, its two middle ranks or
-    /// none of its ranks, and up to two pairs of ranks outside the group.
+    /// Creates the sets of roots for group 0. A set contains all ranks of the group, only its two
+    /// middle ranks, or none of its ranks. The set also contains up to two pairs of ranks outside
+    /// the group.
     pub(super) fn new(grouping: &'a Grouping) -> RootSets<'a> {
         let (ranks, group) = (grouping.ranks, grouping.group);
         // Pairs of ranks at equal distances from the middle of the group.
@@ -97,9 +99,9 @@ impl<'a> RootSets<'a> {
         RootSets { grouping, sets }
     }
 
-    /// Returns the first slots of up to `count` sets of roots, by ascending cost of later slots.
-    /// `later_costs` is the minimum total length in links of the tree edges that reach n
-    /// consecutive ranks in later slots, indexed by n.
+    /// Returns the first slots of up to `count` sets of roots, in ascending order of
+    /// `remaining_cost`. `later_costs` is the minimum total length, in links, of the tree edges
+    /// that reach n consecutive ranks in later slots, indexed by n.
     pub(super) fn first_slots(&self, later_costs: &[f32], count: usize) -> Vec<FirstSlot> {
         let cost = |gaps: &[u32]| gaps.iter().map(|gap| later_costs[*gap as usize]).sum();
         let sets = self.sets.iter();
@@ -136,8 +138,9 @@ fn gathering_slot(grouping: &Grouping, roots: &[u32]) -> Option<BundleSlot> {
     slot_of_classes(grouping, grouping.pieces, counted)
 }
 
-/// Returns the slots in which evenly spaced roots exchange their sums, for up to `count` entries of
-/// `even`, in the same order. A lightpath carries up to `volume` pieces.
+/// Returns up to `count` slots in which evenly spaced roots exchange their sums. The slots are in
+/// the order of `even`. Entries of `even` without a channel assignment are left out. A lightpath
+/// carries up to `volume` pieces.
 pub(super) fn root_exchanges(
     grouping: &Grouping,
     even: &[EvenRoots],
@@ -176,9 +179,9 @@ pub(super) struct EvenRoots {
 }
 
 impl EvenRoots {
-    /// Returns all sets of evenly spaced roots, by ascending `remaining_cost`. `later_costs` is the
-    /// minimum total length in links of the tree edges that reach n consecutive ranks in later
-    /// slots, indexed by n.
+    /// Returns all sets of evenly spaced roots, in ascending order of `remaining_cost`.
+    /// `later_costs` is the minimum total length, in links, of the tree edges that reach n
+    /// consecutive ranks in later slots, indexed by n.
     pub(super) fn all(grouping: &Grouping, later_costs: &[f32]) -> Vec<EvenRoots> {
         let ranks = grouping.ranks;
         let farthest = (ranks / 2).min(grouping.longest);

@@ -3,12 +3,12 @@
 //! A *gap* is a run of consecutive ranks that do not have the blocks yet. Reaching the ranks of a
 //! gap in later slots has a price. The algorithm has two parts:
 //!
-//! 1. At a price of a link of this slot, each gap has a cheapest tree. The algorithm adds the
-//!    lightpaths of these trees to the slot, at the minimum price of a link at which the lightpaths
-//!    fit into a given share of the slot's capacity. (Without this part, the saving is at least
-//!    about 0.5 % lower.)
-//! 2. The algorithm adds lightpaths one by one. Each time, it adds the lightpath that saves the
-//!    most per link. Tree edges that fit on existing lightpaths come first.
+//! 1. The price of a link of this slot determines the cheapest tree of each gap. The algorithm
+//! searches for the lowest price at which the lightpaths of all cheapest trees fit into a given
+//! share of the slot's capacity. It adds these lightpaths to the slot. (Without this part, the
+//! saving in later slots is at least about 0.5 % lower.) 2. The algorithm adds lightpaths one by
+//! one: each time the lightpath that saves the most per link in later slots. Before that, it adds
+//! the tree edges that fit on existing lightpaths.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -19,8 +19,8 @@ use super::grouping::Grouping;
 use crate::ring::relay_tree::prices::PricedSlot;
 use opticoll_base::interrupt;
 
-/// Factor of the penalty for loaded links: the value of a lightpath is reduced by this factor times
-/// the relative load of the most loaded link on its route.
+/// Factor f of the penalty for loaded links: the value of a lightpath is multiplied by 1 - f x,
+/// where x is the relative load (0 to 1) of the most loaded link on the route.
 const LOSS_AT_FULL_LINK: f32 = 0.2;
 
 /// Weights that decide which lightpaths are added to a slot.
@@ -29,7 +29,8 @@ pub(super) struct ChoiceWeights {
     /// Bonus b for long lightpaths: the value of a lightpath of l links is multiplied by
     /// 1 + b ln(l).
     pub(super) length_bonus: f32,
-    /// Share of the slot's capacity that the lightpaths of cheapest trees may occupy.
+    /// Share (0 to 1) of the slot's capacity that the lightpaths of the gaps' cheapest trees may
+    /// occupy.
     pub(super) planned_share: f32,
 }
 
@@ -42,8 +43,8 @@ pub(super) struct EdgeClass {
     pub(super) length: u32,
     /// Ranks that send over the edges, in the tree of group 0.
     pub(super) senders: Vec<u32>,
-    /// Lightpaths that the edges share. The channel of a lightpath's rotation is the first number
-    /// plus the channel according to the [`WalkPosition`].
+    /// Lightpaths that the edges share. Each entry is the index of the first channel of a part of
+    /// the channels, and the lightpath's position on a closed walk in this part.
     pub(super) lightpaths: Vec<(u32, WalkPosition)>,
 }
 
@@ -66,15 +67,15 @@ pub(super) struct BundleSlot {
     pub(super) edge_classes: Vec<EdgeClass>,
 }
 
-/// Numbers of lightpaths on the links, for each part of the channels of each direction. Links whose
-/// start ranks are congruent modulo the number of ranks of a group have equal loads.
+/// Number of lightpaths (load) on each link, in each part of the channels of each direction. Links
+/// have equal loads if their start ranks are congruent modulo the number of ranks of a group.
 #[derive(Clone)]
 struct Loads {
     group: u32,
-    /// Maximum number of lightpaths on a link, indexed by direction and part.
+    /// Maximum number of lightpaths on a link, indexed by direction and part of the channels.
     limits: [Vec<u32>; 2],
-    /// Number of lightpaths on a link, indexed by direction, part and the link's start rank modulo
-    /// `group`.
+    /// Number of lightpaths on a link, indexed by direction, part of the channels, and the link's
+    /// start rank modulo `group`.
     loads: [Vec<Vec<u32>>; 2],
 }
 
@@ -88,9 +89,9 @@ impl Loads {
         }
     }
 
-    /// Returns the first part of the channels that has capacity for another lightpath, and the
-    /// relative load (0 to 1) of the most loaded link on the lightpath's route. `residue` is the
-    /// lightpath's start rank modulo `group`; `length` is a number of links.
+    /// Returns the index of the first part of the channels that has capacity for another lightpath.
+    /// Also returns the relative load (0 to 1) of the most loaded link on the lightpath's route.
+    /// `residue` is the lightpath's start rank modulo `group`. `length` is its number of links.
     fn first_fit(&self, direction: usize, residue: u32, length: u32) -> Option<(usize, f32)> {
         let parts = self.loads[direction].iter().zip(&self.limits[direction]);
         parts.enumerate().find_map(|(part, (loads, &limit))| {
@@ -112,9 +113,9 @@ impl Loads {
         }
     }
 
-    /// Adds `count` equal lightpaths and returns the index of the part of the channels to which
-    /// each lightpath was added. If the capacity does not suffice, returns `None` and changes
-    /// nothing.
+    /// Adds `count` equal lightpaths. Returns, for each lightpath, the index of the part of the
+    /// channels that carries the lightpath. If the capacity does not suffice, returns `None` and
+    /// changes nothing.
     fn try_add(
         &mut self,
         direction: usize,
@@ -147,17 +148,19 @@ impl Loads {
 #[derive(Debug, Clone, Default)]
 struct OpenClass {
     senders: Vec<u32>,
-    /// Index of the part of the channels to which each lightpath is assigned.
+    /// Index of the part of the channels that carries each lightpath, indexed by lightpath.
     parts: Vec<usize>,
 }
 
-/// Further edges and lightpaths for a class of equivalent edges.
+/// Lightpaths that the search may add to a class of equivalent edges, and the edges that become
+/// possible.
 #[derive(Debug, Clone, Copy, Default)]
 struct Extension {
     lightpaths: u32,
-    /// Maximum number of tree edges to add.
+    /// Maximum number of tree edges that can be added with these lightpaths.
     edges: usize,
-    /// Saved price of later slots per link of the added lightpaths; 0 if no edge saves anything.
+    /// Price saved in later slots per link of the added lightpaths. The price is 0 if no edge saves
+    /// anything.
     value: f32,
 }
 
@@ -172,12 +175,12 @@ struct Filling<'a> {
     weights: ChoiceWeights,
     gaps: Vec<OpenGap>,
     loads: Loads,
-    /// Classes of equivalent edges, in the order of direction, sender modulo group size, and
-    /// length.
+    /// Classes of equivalent edges, ordered by direction, then by the sender modulo the group size,
+    /// then by length.
     classes: Vec<OpenClass>,
-    /// Gaps of unreached ranks in which another edge would save a price in later slots, indexed by
-    /// the class of the edge. Each entry is the saved price and the index of the gap, in descending
-    /// order of the price.
+    /// Gaps in which another edge would save a price in later slots, indexed by the class of the
+    /// edge. Each entry is the saved price and the index of the gap. Entries are in descending
+    /// order of the saved price.
     candidates: Vec<Vec<(f32, usize)>>,
     extensions: Vec<Extension>,
     /// Indices of the classes whose entries in `extensions` must be recomputed.
@@ -212,24 +215,25 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Returns the index of the class of edges of length `lengths[0]` that start at the near or far
-    /// end of gap number `gap`. The class of edges of length `lengths[i]` has this index plus i.
+    /// Returns the index of the class of edges of length `lengths[0]` that start at the near end
+    /// (if `near`) or far end of the gap with index `gap`. The class for `lengths[i]` has this
+    /// index plus i.
     fn first_class(&self, gap: usize, near: bool) -> usize {
         let residue = self.grouping.residue(self.gaps[gap].end(near), near);
         let direction = usize::from(!near);
         (direction * self.grouping.group as usize + residue as usize) * self.lengths.len()
     }
 
-    /// Returns the direction, the sender modulo the group size, and the length of the edges of a
-    /// class.
+    /// Returns the direction, the sender modulo the group size, and the length in links of the
+    /// edges of a class. `class` is the index of the class.
     fn parameters(&self, class: usize) -> (usize, u32, u32) {
         let (row, length) = (class / self.lengths.len(), class % self.lengths.len());
         let group = self.grouping.group as usize;
         (row / group, (row % group) as u32, self.lengths[length])
     }
 
-    /// Adds gap number `gap` to `candidates`, for each class with an edge that would save a price
-    /// in this gap.
+    /// Adds the gap with index `gap` to the `candidates` of each class whose edge would save a
+    /// price in this gap.
     fn add_candidate(&mut self, gap: usize) {
         for near in [true, false] {
             let first = self.first_class(gap, near);
@@ -264,8 +268,8 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Adds the lightpaths of the cheapest trees of all gaps of unreached ranks to the slot.
-    /// `price` is the first guess for the price of a link.
+    /// Adds the lightpaths of the cheapest trees of all gaps to the slot. `price` is the first
+    /// guess for the price of a link.
     fn add_cheapest_trees(&mut self, price: f32) {
         let mut edges: Vec<(u32, usize, bool)> = Vec::new();
         for (gap, tree) in self.cheapest_trees(price).into_iter().enumerate() {
@@ -286,8 +290,9 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Returns the lengths in links of the lightpaths of each gap's cheapest tree, from the near
-    /// and the far end of the gap. `price` is the first guess for the price of a link.
+    /// Returns the cheapest tree of each gap: the lengths, in links, of the lightpaths from the
+    /// near end, and the lengths from the far end. `price` is the first guess for the price of a
+    /// link.
     fn cheapest_trees(&self, price: f32) -> Vec<[Vec<u32>; 2]> {
         let capacity = self.grouping.capacity(self.volume) * self.weights.planned_share;
         if capacity == 0.0 {
@@ -295,9 +300,9 @@ impl<'a> Filling<'a> {
         }
         let at_price = |price: f32| -> Vec<[Vec<u32>; 2]> {
             let slot = PricedSlot::new(self.lengths, price, self.later_prices);
-            let mut depends_on_size: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
+            let mut trees_by_size: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
             let tree = |gap: &OpenGap| {
-                let tree = depends_on_size.entry(gap.size);
+                let tree = trees_by_size.entry(gap.size);
                 tree.or_insert_with(|| slot.lengths(gap.size as usize))
                     .clone()
             };
@@ -327,7 +332,7 @@ impl<'a> Filling<'a> {
         fitting
     }
 
-    /// Returns the number of lightpaths that must be added to a class for one more edge.
+    /// Returns the number of additional lightpaths that a class needs for one more edge.
     fn lightpaths_for_next_edge(&self, class: usize) -> u32 {
         let class = &self.classes[class];
         let pieces = (class.senders.len() as u32 + 1) * self.grouping.pieces_of_group();
@@ -335,8 +340,8 @@ impl<'a> Filling<'a> {
         needed.saturating_sub(class.parts.len() as u32)
     }
 
-    /// Adds an edge of `length` links to class number `class`. The edge starts at the near or far
-    /// end of gap number `gap`.
+    /// Adds an edge of `length` links to the class with index `class`. The edge starts at the near
+    /// end (if `near`) or far end of the gap with index `gap`.
     fn add_edge(&mut self, class: usize, gap: usize, near: bool, length: u32) {
         let open = &mut self.gaps[gap];
         let sender = open.end(near);
@@ -431,7 +436,8 @@ impl<'a> Filling<'a> {
     }
 
     /// Assigns channels to all lightpaths and returns the classes of equivalent edges. If the
-    /// assignment fails, returns the direction and the part of the channels as an error.
+    /// assignment fails, the error is the index of the direction and the index of the part of the
+    /// channels.
     fn edge_classes(&self) -> Result<Vec<EdgeClass>, (usize, usize)> {
         let mut edge_classes: Vec<EdgeClass> = Vec::new();
         let mut lightpaths: Vec<ClassLightpath> = Vec::new();
@@ -470,7 +476,7 @@ struct ClassLightpath {
 }
 
 /// Assigns channels to all lightpaths and adds them to their edge classes. If the assignment fails,
-/// returns the direction and the part of the channels as an error.
+/// the error is the index of the direction and the index of the part of the channels.
 fn assign_channels(
     grouping: &Grouping,
     lightpaths: &[ClassLightpath],
@@ -500,8 +506,9 @@ fn assign_channels(
     Ok(())
 }
 
-/// Builds a slot from classes of equivalent edges, each with a number of lightpaths. `volume` is
-/// the maximum number of pieces on a lightpath. Returns `None` if the channel assignment fails.
+/// Builds a slot from classes of equivalent edges. Each entry of `counted` is a class and its
+/// number of lightpaths. `volume` is the maximum number of pieces on a lightpath. Returns `None` if
+/// the channel assignment fails.
 pub(super) fn slot_of_classes(
     grouping: &Grouping,
     volume: u32,
@@ -532,9 +539,9 @@ pub(super) fn slot_of_classes(
     })
 }
 
-/// Assigns lightpaths to a slot. Returns the slot and the gaps of unreached ranks that remain, or
-/// `None` if the channel assignment fails. `price` is the price of a link of the slot;
-/// `later_prices` is the price of reaching n consecutive ranks in later slots, indexed by n.
+/// Assigns lightpaths to a slot. Returns the slot and the remaining gaps, or `None` if the channel
+/// assignment fails. `price` is the price of a link of the slot; `later_prices` is the price of
+/// reaching n consecutive ranks in later slots, indexed by n.
 pub(super) fn fill_slot(
     grouping: &Grouping,
     lengths: &[u32],

@@ -17,8 +17,8 @@ pub(super) struct Volumes {
 }
 
 impl Volumes {
-    /// Returns the runs of slots with equal volumes: the volume in pieces per lightpath, and the
-    /// number of slots.
+    /// Returns the runs of slots with equal volumes. Each entry is the volume in pieces per
+    /// lightpath, and the number of slots.
     pub(super) fn runs(&self) -> impl Iterator<Item = (u32, usize)> + Clone {
         let runs = [self.low, self.high, (self.last, 1)];
         runs.into_iter().filter(|(_, slots)| *slots > 0)
@@ -30,7 +30,7 @@ impl Volumes {
         self.runs().flat_map(slots)
     }
 
-    /// Returns the sum of the volumes of all slots after the first slot, in pieces.
+    /// Returns the sum of the volumes of all slots after the first slot, in pieces per lightpath.
     pub(super) fn sum(&self) -> u32 {
         let sums = self.runs().map(|(volume, slots)| volume * slots as u32);
         sums.sum()
@@ -69,25 +69,25 @@ impl TimeModel {
     }
 
     /// Returns the time of the first slot in picoseconds. If roots exchange sums, a lightpath of
-    /// the slot carries `meeting` blocks, otherwise one block.
-    fn first_slot(&self, meeting: Option<u32>) -> u64 {
-        self.slot(meeting.unwrap_or(1), 1)
+    /// the slot carries up to `exchange` blocks, otherwise one block.
+    fn first_slot(&self, exchange: Option<u32>) -> u64 {
+        self.slot(exchange.unwrap_or(1), 1)
     }
 
     /// Returns the time of a plan in picoseconds. A block has `pieces` pieces. If roots exchange
-    /// sums, a lightpath of the first slot carries `meeting` blocks.
-    pub(super) fn time(&self, pieces: u32, meeting: Option<u32>, volumes: &Volumes) -> u64 {
+    /// sums, a lightpath carries up to `exchange` blocks in the first slot.
+    pub(super) fn time(&self, pieces: u32, exchange: Option<u32>, volumes: &Volumes) -> u64 {
         let run_times = volumes.runs().map(|(volume, slots)| {
             let slot = self.slot(volume, pieces);
             slot.saturating_mul(slots as u64)
         });
         let pass = run_times.fold(0, u64::saturating_add);
         let passes = pass.saturating_mul(self.passes);
-        self.first_slot(meeting).saturating_add(passes)
+        self.first_slot(exchange).saturating_add(passes)
     }
 
-    /// Returns the total time of `slots` slots in picoseconds. `blocks` is the sum, over the slots,
-    /// of the number of blocks on a lightpath.
+    /// Returns the total time of `slots` slots in picoseconds. `blocks` is the sum of the volumes
+    /// of these slots. (A volume is here the number of blocks on a lightpath.)
     pub(super) fn time_of_slots(&self, slots: usize, blocks: f32) -> f64 {
         let empty = self.slot(0, 1);
         let block = self.slot(1, 1) - empty;
@@ -95,15 +95,16 @@ impl TimeModel {
     }
 
     /// Returns a lower bound on the time of a plan with `slots` slots, in picoseconds. `min_blocks`
-    /// is a lower bound on the sum, over the slots after the first slot, of the number of blocks on
-    /// a lightpath. If roots exchange sums, a lightpath of the first slot carries `meeting` blocks.
+    /// is a lower bound on the sum of the volumes of all slots after the first slot. (A volume is
+    /// here the number of blocks on a lightpath.) If roots exchange sums, a lightpath carries up to
+    /// `exchange` blocks in the first slot.
     pub(super) fn min_time_of_class(
         &self,
         slots: usize,
-        meeting: Option<u32>,
+        exchange: Option<u32>,
         min_blocks: f32,
     ) -> f64 {
-        self.first_slot(meeting) as f64
+        self.first_slot(exchange) as f64
             + self.passes as f64 * self.time_of_slots(slots - 1, min_blocks)
     }
 }

@@ -30,15 +30,17 @@ pub(super) struct BundleTree {
 const UNREACHED_PRICE: f32 = 300.0;
 
 /// Maximum number of table entries that one price adjustment computes. (The computation takes about
-/// 0.01 s.) The limit determines the number of rounds, which is always between 10 and 60.
+/// 0.01 s.) The limit determines the number of rounds of the adjustment, which is always between 10
+/// and 60.
 const MAX_TABLE_ENTRIES: usize = 40_000_000;
 
-/// Maximum ratio of the minimum price of a tree to the total price of the slots' links. The search
-/// uses only some lengths of lightpaths. With all lengths, trees would cost up to 0.4 % less.
+/// Maximum ratio of the price of reaching the remaining ranks to the price of all links of the
+/// remaining slots. (The ratio may exceed 1 because the search tries only some lengths of
+/// lightpaths. With all lengths, trees would cost up to 0.4 % less.)
 const MAX_PRICE_RATIO: f32 = 1.004;
 
-/// Divisor of the number of rounds of a price adjustment, if the adjustment starts from the prices
-/// of a similar recipe.
+/// Divisor of the number of rounds of a price adjustment that starts from the prices of a similar
+/// recipe.
 const ROUNDS_DIVISOR_WITH_PRICES: usize = 4;
 
 const LEARNING_RATE: f32 = 0.3;
@@ -64,8 +66,8 @@ impl TreeLengths {
         TreeLengths { max_slots, table }
     }
 
-    /// Returns the minimum total length in links of the lightpaths that reach n consecutive ranks
-    /// within `slots` slots, indexed by n.
+    /// Returns the minimum total length, in links, of the lightpaths that reach n consecutive ranks
+    /// within `slots` slots. The result is indexed by n.
     pub(super) fn for_gaps(&self, slots: usize) -> &[f32] {
         self.table.values(self.max_slots - slots)
     }
@@ -149,8 +151,9 @@ impl TreeSearch<'_> {
         self.first_slots.iter().map(partial).collect()
     }
 
-    /// Adjusts the prices of links, and adds the final prices and the minimum price of a tree to
-    /// `limits`. Returns false if these prices prove that no tree exists.
+    /// Adjusts the prices of links. Adds the final prices and the minimum price of a tree to
+    /// `limits`. Returns false if the adjustment proves that no tree leaves `min_free_share` of the
+    /// links free.
     pub(super) fn may_fit(&self, limits: &mut PriceLimits) -> bool {
         let (partials, capacities) = (self.partials(), capacities(self.grouping, self.volumes));
         let (mut prices, rounds_divisor) = match limits.latest() {
@@ -166,7 +169,7 @@ impl TreeSearch<'_> {
         let costs = partials
             .iter()
             .map(|partial| remaining_price(partial, table.values(0)));
-        limits.add_min_cost(&prices, costs.fold(f32::INFINITY, f32::min));
+        limits.add_min_price(&prices, costs.fold(f32::INFINITY, f32::min));
         ratio <= max_ratio
     }
 
@@ -174,9 +177,9 @@ impl TreeSearch<'_> {
         PRICE_TOLERANCE * (1.0 - self.min_free_share)
     }
 
-    /// Adjusts the prices of a link, which are indexed by slot, to the ranks that a partial tree
-    /// does not reach yet. Returns the greatest ratio of the minimum price of a tree to the total
-    /// price of the slots' links. Stops at a ratio above `max_ratio`.
+    /// Adjusts `prices` (price of a link, indexed by slot) to the ranks that a partial tree does
+    /// not reach yet. Returns the greatest ratio of the minimum price of a tree to the total price
+    /// of the slots' links. Stops at a ratio above `max_ratio`.
     fn adjust(
         &self,
         partial: &Partial,
@@ -213,9 +216,9 @@ impl TreeSearch<'_> {
         }
     }
 
-    /// Extends each partial tree by a slot, once with each entry of [`WEIGHTS`]. `prices` is the
-    /// price of a link of the slot, and the price of reaching n consecutive ranks in later slots,
-    /// indexed by n.
+    /// Extends each partial tree by a slot, once with each entry of [`WEIGHTS`]. `prices` is a
+    /// pair: the price of a link of the slot, and a table indexed by n. The table has the price of
+    /// reaching n consecutive ranks in later slots.
     fn extend(&self, partials: &[Partial], volume: u32, prices: (f32, &[f32])) -> Vec<Partial> {
         let extend_one = |partial: &Partial, weights| {
             let (grouping, gaps) = (self.grouping, &partial.gaps);

@@ -1,9 +1,10 @@
 //! Search for the group sizes, the gateways and the stripes of the fastest hierarchical plan.
 //!
 //! The search is a dynamic program over levels. The fastest layout of the inner levels depends only
-//! on three numbers: the ranks and channels of the ring of gateways, and the number of shares of
-//! the vector. For these three numbers and every number of levels, the search computes the fastest
-//! layout once. Group sizes are all sizes up to 24 ranks, and larger sizes that grow by about 9 %.
+//! on four numbers: the number of gateways on their ring, the number of channels, the number of
+//! shares of the vector, and the number of inner levels. For each combination of these numbers, the
+//! search computes the fastest layout once. Group sizes are all sizes up to 24 ranks, and larger
+//! sizes that grow by about 9 %.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,10 @@ use opticoll_base::interrupt;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
-/// Maximum number of levels. Up to 10^6 ranks, more levels need more slots.
+/// Maximum number of levels. (Up to 10^6 ranks, more levels need more slots.)
 const MAX_LEVELS: u32 = 3;
 
-/// All_reduce of one share of the vector on a ring of gateways.
+/// Problem of the dynamic program: an all_reduce of one share of the vector on a ring of gateways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Subproblem {
     /// Number of gateways on the ring.
@@ -35,8 +36,8 @@ struct GroupedSearch<'a> {
     solved: BTreeMap<Subproblem, Option<Estimate<HierarchicalLayout>>>,
 }
 
-/// Returns the parameters of the fastest hierarchical plan for each number of levels, in ascending
-/// order of time. `size` is the number of bytes of the vector.
+/// Returns the parameters of the fastest hierarchical plan for each number of levels. The plans are
+/// in ascending order of time. `size` is the number of bytes of the vector.
 pub(crate) fn layouts(
     ring: &WdmRing,
     cost: SlotCost,
@@ -123,9 +124,9 @@ impl GroupedSearch<'_> {
         best
     }
 
-    /// Chooses the number of stripes of a level with groups of `size` ranks. Returns the total time
-    /// of the upward and the downward step in picoseconds, their total number of slots, and the
-    /// number of stripes.
+    /// Chooses the number of stripes of a level with groups of `size` ranks. Returns three numbers:
+    /// the time of the upward and the downward step together, in picoseconds, the number of slots
+    /// of both steps together, and the number of stripes.
     fn stripes(&self, subproblem: Subproblem, size: u32, gateways: u32) -> (u64, u64, u32) {
         let load = u64::from(load(size, gateways)).max(1);
         let channels = u64::from(subproblem.channels);
@@ -151,8 +152,8 @@ impl GroupedSearch<'_> {
         best
     }
 
-    /// Returns the layout without levels: the gateways exchange their vectors directly. Uses as
-    /// many stripes as possible without additional slots.
+    /// Returns the layout without levels: the gateways exchange their vectors directly. Chooses the
+    /// largest number of stripes that needs no additional slots.
     fn exchange(&self, subproblem: Subproblem) -> Estimate<HierarchicalLayout> {
         let estimate = |time, slots, stripes| Estimate {
             time,

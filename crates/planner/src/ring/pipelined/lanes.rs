@@ -3,21 +3,22 @@
 use super::sides::{RootSides, Side};
 use opticoll_fabric::family::wdm_ring::Direction;
 
-/// Pieces and circuits of a channel that starts at the root. Ranks are identified by their distance
-/// from the root in links.
+/// Pieces that a channel carries from the root, and the circuits on this channel. A rank is
+/// identified by its distance from the root in links.
 pub(super) struct Lane {
     pub(super) direction: Direction,
     pub(super) channel: u32,
-    /// Distance of each destination from the root in links, ascending, with the indices of the
-    /// pieces of its block that the channel carries.
+    /// Destinations of the pieces that the channel carries. Each entry is the distance of the
+    /// destination from the root, in links, and the indices of the pieces in the destination's
+    /// block. Distances are ascending.
     ranks: Vec<(u32, Vec<u32>)>,
     /// Distances from the root, in links, at which the circuits of the channel end, ascending.
     stops: Vec<u32>,
 }
 
 impl Lane {
-    /// Returns the distances from the root, in links, at which circuits end on the route to the
-    /// rank at `distance` links.
+    /// Returns the ends of the circuits from the root to the rank that is `distance` links away.
+    /// Each end is a distance from the root in links.
     pub(super) fn stops_to(&self, distance: u32) -> impl Iterator<Item = u32> + '_ {
         self.stops
             .iter()
@@ -26,8 +27,8 @@ impl Lane {
     }
 
     /// Returns the pieces in the order in which the root sends them. Each entry is the distance of
-    /// the destination in links, the index of the piece in its block, and the number of circuits on
-    /// the route.
+    /// the destination from the root in links, the index of the piece in its block, and the number
+    /// of circuits on the piece's route.
     pub(super) fn sent_pieces(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         let ranks = self.ranks.iter().rev();
         ranks.flat_map(|(distance, pieces)| {
@@ -53,8 +54,8 @@ impl Lane {
     }
 }
 
-/// Creates the lanes of all channels of both directions. The pieces of a direction are divided
-/// equally among its channels. A block has `pieces` pieces.
+/// Creates the lanes of all channels of both directions. Blocks have `pieces` pieces. All pieces
+/// that the root sends in a direction are divided equally among the channels of this direction.
 pub(super) fn assign(root_sides: &RootSides, pieces: u32) -> impl Iterator<Item = Lane> + use<> {
     let reaches = root_sides.farthest() <= root_sides.reach;
     root_sides.sides.into_iter().flat_map(move |side| {
@@ -65,8 +66,8 @@ pub(super) fn assign(root_sides: &RootSides, pieces: u32) -> impl Iterator<Item 
     })
 }
 
-/// Creates the lane of a channel with pieces of consecutive ranks. The first circuit leads from the
-/// root to the nearest of these ranks.
+/// Creates the lane of a channel that carries pieces for consecutive ranks only. The first circuit
+/// leads from the root to the nearest of these ranks.
 fn consecutive_ranks(side: Side, channel: u32, pieces: u32) -> Lane {
     let (channels, pieces) = (u64::from(side.channels), u64::from(pieces));
     let total = u64::from(side.ranks) * pieces;
@@ -87,8 +88,8 @@ fn consecutive_ranks(side: Side, channel: u32, pieces: u32) -> Lane {
     }
 }
 
-/// Creates the lane of a channel with circuits between neighbouring ranks. In a direction with c
-/// channels, the channel carries every c-th piece.
+/// Creates the lane of a channel whose circuits connect neighbouring ranks. In a direction with c
+/// channels, each channel carries every c-th piece.
 fn hop_by_hop(side: Side, channel: u32, pieces: u32) -> Lane {
     let pieces_of_rank = |distance: u32| {
         let number = |piece: &u32| u64::from(distance - 1) * u64::from(pieces) + u64::from(*piece);

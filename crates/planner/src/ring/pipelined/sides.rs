@@ -13,24 +13,26 @@ pub(super) struct Side {
     pub(super) channels: u32,
     /// Number of ranks that receive data in this direction.
     pub(super) ranks: u32,
-    /// Index of the first channel's stream. (The vector is divided into streams, one per channel.)
+    /// Index of the stream that the first channel carries. The vector is divided into streams, and
+    /// channel i carries stream `first_stream` + i.
     pub(super) first_stream: u32,
 }
 
 /// Ranks and channels in both directions from the root.
 pub(super) struct RootSides {
-    /// Both directions. In an all_reduce, sums use the first direction and results use the second
-    /// direction.
+    /// Ranks and channels in each direction. In an all_reduce, sums use the first direction and
+    /// results use the second direction.
     pub(super) sides: [Side; 2],
-    /// Rank at which the chains of circuits begin.
+    /// Rank at which the chains of circuits begin: the root or, in an all_reduce, the first rank of
+    /// the line.
     pub(super) start: u32,
     /// Maximum number of links of a lightpath.
     pub(super) reach: u32,
 }
 
 impl RootSides {
-    /// Divides the ranks and channels of the ring. Returns `None` on a ring of one rank, and if no
-    /// channels are available because of cuts or too few ports.
+    /// Divides the ranks and channels of the ring between the two directions. Returns `None` on a
+    /// ring of one rank, and if cuts or too few ports leave no channels.
     pub(super) fn new(ring: &WdmRing, collective: Collective) -> Option<RootSides> {
         if ring.ranks < 2 {
             return None;
@@ -57,17 +59,18 @@ impl RootSides {
         })
     }
 
-    /// Returns the number of streams: parts of the vector that are sent in parallel on separate
-    /// channels.
+    /// Returns the number of streams. (A stream is a part of the vector. Streams are sent at the
+    /// same time on separate channels.)
     pub(super) fn streams(&self) -> u32 {
         let ends = self.sides.iter().filter(|side| side.ranks > 0);
         let ends = ends.map(|side| side.first_stream + side.channels);
         ends.max().unwrap_or(0)
     }
 
-    /// Returns the number of channels of each direction if the plan of a broadcast may store only
-    /// the first piece of the first channel; otherwise returns `None`. The ring must have no faults
-    /// and equally many channels in both directions, which fill part of one fibre or whole fibres.
+    /// Returns the number of channels of each direction if a plan may store only the transfers of
+    /// the first piece on the first channel. The collective must be a broadcast on a ring without
+    /// faults. Both directions must use the same number of channels, which fill part of one fibre
+    /// or whole fibres. Otherwise returns `None`.
     pub(super) fn stripes(&self, ring: &WdmRing, kind: CollectiveKind) -> Option<u32> {
         let used = self.sides.iter().filter(|side| side.channels > 0);
         let channels = used.clone().next()?.channels;
@@ -95,15 +98,15 @@ impl RootSides {
     }
 }
 
-/// Returns the number of lightpaths that a rank can send and can receive at the same time, in both
-/// directions together.
+/// Returns the maximum number of lightpaths that a rank can send at the same time in both
+/// directions together. A rank can receive the same number of lightpaths.
 fn channels(ring: &WdmRing) -> u32 {
     let channels = 2 * ring.channels();
     ring.ports.map_or(channels, |ports| ports.min(channels))
 }
 
-/// Divides the channels of a ring without faults between the two directions. A scatter also divides
-/// the ranks; other collectives send to all ranks in both directions.
+/// Divides the channels of a ring without faults between the two directions. For a scatter, also
+/// divides the ranks. Other collectives send to all ranks in both directions.
 fn whole_ring(ring: &WdmRing, kind: CollectiveKind) -> [Side; 2] {
     let (total, others) = (channels(ring), ring.ranks - 1);
     let clockwise = total.div_ceil(2);
@@ -129,8 +132,9 @@ fn whole_ring(ring: &WdmRing, kind: CollectiveKind) -> [Side; 2] {
     ]
 }
 
-/// Divides the ranks of a ring with cuts: each direction ends before the first cut and carries the
-/// whole vector. Returns `None` if no channel is available.
+/// Divides the ranks of a ring with cuts between the two directions. Each direction ends before the
+/// first cut and carries the whole vector. Returns `None` if a rank is unreachable or no channel is
+/// available.
 fn up_to_cuts(ring: &WdmRing, root: u32) -> Option<[Side; 2]> {
     let (clockwise, counter) = reachable::sides(ring, root)?;
     let directions = u32::from(clockwise > 0) + u32::from(counter > 0);
@@ -148,8 +152,9 @@ fn up_to_cuts(ring: &WdmRing, root: u32) -> Option<[Side; 2]> {
     (per_side > 0).then_some(sides)
 }
 
-/// Returns both directions of the line of ranks between the two ends of the cut, and the first rank
-/// of the line. Returns `None` if there are several cuts, or if no channel is available.
+/// Returns both directions of a line of all ranks, and the first rank of the line. The line begins
+/// and ends at the cut. Returns `None` if links at several positions are cut, or if no channel is
+/// available.
 fn along_line(ring: &WdmRing) -> Option<([Side; 2], u32)> {
     let cut = ring
         .broken

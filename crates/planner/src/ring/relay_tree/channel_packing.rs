@@ -1,10 +1,11 @@
 //! Channel assignment for the rotations of a relay tree.
 //!
-//! A tree edge of l links has N rotations, one from every rank, in the same slot. If l divides N,
-//! the rotations need exactly l channels, and the edge is a representative of a rotation-symmetric
-//! plan. For other lengths, list scheduling fills each channel of a slot along the ring. At every
-//! rank, list scheduling adds the first waiting lightpath that fits into the channel. Lightpaths
-//! that do not fit, and all lightpaths that depend on them, wait for a later slot.
+//! A tree edge of l links has N rotations: one lightpath from every rank, all in the same slot. If
+//! l divides N, these lightpaths need exactly l channels, and the edge is a representative of a
+//! rotation-symmetric plan. For other lengths, list scheduling fills one channel of a slot after
+//! another, along the ring. At every rank, it adds the first waiting lightpath that fits into the
+//! channel. Lightpaths that do not fit wait for a later slot, as do all lightpaths that depend on
+//! them.
 //!
 //! With many channels, [`Order::Longest`] is better, because lightpaths of one length join without
 //! gaps. With few channels, [`Order::Earliest`] is better, because a single waiting lightpath
@@ -17,7 +18,7 @@ use rustc_hash::FxHashMap;
 use super::tree::TreeEdge;
 use opticoll_base::interrupt;
 
-/// Lightpath with a channel: a rotation of a tree edge.
+/// Rotation of a tree edge (a lightpath), and its channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PlacedLightpath {
     pub(crate) edge: u32,
@@ -26,13 +27,14 @@ pub(crate) struct PlacedLightpath {
     pub(crate) channel: u32,
 }
 
-/// Order in which waiting lightpaths are placed.
+/// Order in which waiting lightpaths are assigned to channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Descending length. A lightpath is not placed before the slot of its tree edge.
+    /// Longer lightpaths first. A lightpath is not assigned to a slot before the slot of its tree
+    /// edge.
     Longest,
-    /// Ascending slot of the tree edge, then descending length. A lightpath may be placed in any
-    /// slot after its source has received the block.
+    /// Lightpaths whose tree edges have earlier slots first, then longer lightpaths first. A
+    /// lightpath may be assigned to any slot after its source has received the block.
     Earliest,
 }
 
@@ -47,9 +49,10 @@ pub(crate) fn all_lengths_divide(ranks: u32, tree: &[TreeEdge]) -> bool {
     tree.iter().all(|edge| ranks % edge.length == 0)
 }
 
-/// Assigns channels to the edges of slot number `slot`. The length of every edge must divide the
-/// number of ranks. Calls `add_edge` for each edge, with the index of the first channel that the
-/// rotations of the edge occupy. The edges of `tree` are in the order of their slots.
+/// Assigns channels to the rotations of all edges of the slot with index `slot`. Calls `add_edge`
+/// for each edge, with the index of the first channel that the rotations of the edge occupy. The
+/// length of every edge must divide the number of ranks. The edges of `tree` must be in the order
+/// of their slots.
 pub(crate) fn place_exactly(
     tree: &[TreeEdge],
     slot: u32,
@@ -65,7 +68,7 @@ pub(crate) fn place_exactly(
     }
 }
 
-/// Lightpath that is not placed yet. Waiting lightpaths are placed in ascending order.
+/// Lightpath without a channel. Lightpaths with lower `key` are assigned to channels first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     key: [u32; 2],
@@ -73,9 +76,10 @@ struct Waiting {
     origin: u32,
 }
 
-/// Lightpaths of one direction that are not placed yet.
+/// Waiting lightpaths of one direction.
 struct WaitingLightpaths<'a> {
     tree: &'a [TreeEdge],
+    /// Waiting lightpaths, indexed by source rank.
     by_source: Vec<BTreeSet<Waiting>>,
     clockwise: bool,
     order: Order,
@@ -108,9 +112,9 @@ impl WaitingLightpaths<'_> {
     }
 
     /// Fills one channel with waiting lightpaths, and calls `add_lightpath` for each lightpath. The
-    /// first lightpath has the smallest sort key and starts as near after `first_rank` as possible.
-    /// Returns the rank at which the last lightpath with this key ends. Returns `None` if no
-    /// lightpath waits.
+    /// first lightpath has the smallest `key[0]`. If several lightpaths have this key, the first
+    /// starts nearest after `first_rank`. Returns the rank at which the last lightpath with this
+    /// key ends. Returns `None` if no lightpath waits.
     fn fill(&mut self, first_rank: u32, mut add_lightpath: impl FnMut(Waiting)) -> Option<u32> {
         let ranks = self.by_source.len() as u32;
         let firsts = (0..ranks).filter_map(|links| {
@@ -142,9 +146,9 @@ impl WaitingLightpaths<'_> {
     }
 }
 
-/// Assigns slots and channels to all rotations of all edges. Returns the lightpaths of each slot;
-/// each entry also says whether the lightpath is clockwise. Returns `None` if the lightpaths do not
-/// fit into `max_slots` slots.
+/// Assigns slots and channels to all rotations of all edges. Returns the lightpaths, indexed by
+/// slot. Each entry is a pair: true if the lightpath is clockwise, and the lightpath. Returns
+/// `None` if the lightpaths do not fit into `max_slots` slots.
 pub(crate) fn place(
     ranks: u32,
     channels: u32,
@@ -159,8 +163,8 @@ pub(crate) fn place(
         clockwise,
         order,
     });
-    // Lightpaths (edge and origin) whose source has the block, indexed by the first slot in which
-    // the lightpath may be placed.
+    // Lightpaths whose source has the block, indexed by the first slot to which the lightpath may
+    // be assigned. Each entry is the index of a tree edge and the origin of the block.
     let mut due: Vec<Vec<(u32, u32)>> = vec![Vec::new(); max_slots as usize + 1];
     let earliest_slot = |edge: u32, arrived: usize| match order {
         Order::Longest => arrived.max(tree[edge as usize].slot as usize),

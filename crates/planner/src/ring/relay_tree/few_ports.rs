@@ -1,9 +1,9 @@
 //! Relay trees for ranks with fewer ports than channels.
 //!
-//! If a tree is rotated to all ranks, each edge makes every rank send one lightpath and receive one
-//! lightpath in the slot of the edge. With p ports, a slot can therefore have at most p edges. In
-//! addition, the total length of the edges of a slot is at most c links in each direction. The
-//! first limit implies S >= ceil((N - 1) / p) slots. There are two methods:
+//! A tree is rotated to all ranks. For each edge, every rank therefore sends one lightpath and
+//! receives one lightpath in the slot of the edge. With p ports, a slot can therefore have at most
+//! p edges. In addition, the total length of the edges of a slot is at most c links in each
+//! direction. The limit on edges implies S >= ceil((N - 1) / p) slots. There are two methods:
 //!
 //! - **Leaps.** The ranks that have the block form an interval. An end of the interval sends a
 //!   lightpath of g links (a *leap*). The g - 1 ranks on its route receive the block in later slots
@@ -16,9 +16,9 @@
 use super::tree::{TreeEdge, TreeGap, apply};
 use opticoll_base::interrupt;
 
-/// Builds trees with different lengths of leaps and returns the tree with the fewest slots. A leap
-/// is a lightpath of up to `reach` links from an end of the interval of ranks that have the block.
-/// A slot has at most `ports` edges, whose total length is at most `channels` links per direction.
+/// Builds trees with different lengths of leaps. Returns the tree with the fewest slots. Leaps have
+/// at most `reach` links. A slot has at most `ports` edges. The edges of a slot have a total length
+/// of at most `channels` links per direction.
 pub(crate) fn leaps(ranks: u32, channels: u32, ports: u32, reach: u32) -> Vec<TreeEdge> {
     let longest = channels.min(reach).min(ranks / 2).max(1);
     let trees = (1..=longest).map(|leap| leaping(ranks, channels, ports, leap, longest));
@@ -50,9 +50,10 @@ fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<
     edges
 }
 
-/// Chooses the lightpaths of one slot: leaps of `leap` links into the first gap if it is large
-/// enough, then the shortest lightpaths. Returns the lengths, in links, of the lightpaths from both
-/// ends of each gap of unreached ranks. `gaps` are in descending order of size.
+/// Chooses the lightpaths of one slot. If the first gap is large enough, both ends of this gap send
+/// leaps of `leap` links. After the leaps, the shortest lightpaths are chosen. `gaps` is in
+/// descending order of size. For each gap, returns the lengths, in links, of the lightpaths from
+/// its two ends.
 fn lengths(
     gaps: &[TreeGap],
     channels: u32,
@@ -93,9 +94,9 @@ fn lengths(
     sent
 }
 
-/// Assigns new slots to the edges of a tree such that each slot has at most `ports` edges and a
-/// total length of at most `channels` links per direction. Returns the edges in the order of their
-/// slots.
+/// Assigns new slots to the edges of a tree. Each slot has at most `ports` edges. The edges of a
+/// slot have a total length of at most `channels` links per direction. Returns the edges in the
+/// order of their slots.
 pub(crate) fn delayed(ranks: u32, tree: &[TreeEdge], channels: u32, ports: u32) -> Vec<TreeEdge> {
     let pieces = tree.iter().map(|edge| edge.piece + 1).max().unwrap_or(0);
     let index_of = |piece: u32, rank: u32| (piece * ranks + rank) as usize;

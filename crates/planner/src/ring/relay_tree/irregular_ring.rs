@@ -1,14 +1,15 @@
 //! All_gathers on rings with broken links or few ports.
 //!
 //! **Broken links.** Consider a relay tree for a ring without faults and with c' channels in each
-//! direction, rotated to all ranks. In a slot, at most c' lightpaths of each direction cross the
-//! position of a cut. Rerouted to the opposite direction, they increase the load of each link by at
-//! most c'. With one cut, c' = floor(c / 2) is sufficient. The plan then has (N - 1) / (2c') slots,
-//! nearly the bound (N - 1) / c. Lightpaths that cross no cut are intervals on a line: first fit in
-//! the order of their left ends needs as many channels as the maximum load.
+//! direction. The tree is rotated to all ranks. In a slot, at most c' lightpaths of each direction
+//! cross the position of a cut. If these lightpaths use the opposite direction, they increase the
+//! load of each link by at most c'. With one cut, c' = floor(c / 2) is sufficient. The plan then
+//! has (N - 1) / (2c') slots, nearly the bound (N - 1) / c. Lightpaths that cross no cut are
+//! intervals on a line. If channels are assigned by first fit in the order of the left ends, the
+//! number of channels equals the maximum load.
 //!
 //! The planner also tries trees for other values of c' (for odd c and several cuts), and
-//! *flooding*: the last rank that has a block sends the block to the next 1, ..., q ranks.
+//! *flooding*: the last rank that has a block sends the block to the next q ranks.
 //!
 //! **Ports.** Flooding with lightpaths of up to q links occupies q (q + 1) / 2 channels of a
 //! direction. If this number is at most c and ranks have 2 q ports, flooding meets the bound. See
@@ -26,7 +27,6 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 
 /// Returns whether the ring has broken links, light trees, or too few ports to use every channel.
-/// Such rings need the plans of this module.
 pub(crate) fn is_irregular(ring: &WdmRing) -> bool {
     !ring.broken.is_empty() || ring.multicast || has_few_ports(ring)
 }
@@ -43,7 +43,7 @@ pub(crate) fn check_connected(ring: &WdmRing) -> Result<(), PlannerError> {
     Err(PlannerError::CutOff)
 }
 
-/// Plans an all_gather on an [irregular](is_irregular) ring without light trees. Tries several
+/// Plans an all_gather without light trees on an [irregular](is_irregular) ring. Tries several
 /// plans and returns the plan with the fewest slots.
 pub(crate) fn all_gather(
     ring: &WdmRing,
@@ -72,8 +72,8 @@ pub(crate) fn all_gather(
     Ok(plan)
 }
 
-/// Returns alternative lists of lightpath requests. Each list contains the requests of a whole
-/// all_gather. The lists that take the least computation come first.
+/// Returns alternatives to choose from. Each alternative is a list of the lightpath requests of a
+/// whole all_gather. Alternatives that take the least computation come first.
 fn candidates(ring: &WdmRing, pieces: u32) -> impl Iterator<Item = Vec<LightpathRequest>> + '_ {
     let (ranks, channels) = (ring.ranks, ring.channels());
     let ports = ring.ports.unwrap_or(2 * channels).min(2 * channels);
@@ -113,8 +113,8 @@ fn budgets(ring: &WdmRing) -> Vec<u32> {
     budgets
 }
 
-/// Searches for a relay tree with few slots for a ring without faults and with `channels` channels
-/// per direction. The tree has one edge per rank and piece.
+/// Searches for a relay tree with few slots. Assumes a ring without faults and with `channels`
+/// channels per direction. For each piece, the tree has an edge to every rank except the root.
 fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<TreeEdge>> {
     let longest = channels.min(ring.ranks / 2).min(ring.longest()).max(1);
     let mut lengths: Vec<u32> = (0..31)
@@ -162,9 +162,10 @@ fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<TreeEdge>> {
     Some(best.0)
 }
 
-/// Returns the lightpath requests of a tree rotated to all ranks. Lightpaths whose route is cut use
-/// the opposite direction. Returns `None` if a lightpath is cut in both directions or exceeds the
-/// reach. If `is_timed` is true, no request may be placed before its slot in the tree.
+/// Rotates a tree to all ranks, and returns the lightpath requests. Lightpaths whose route is cut
+/// use the opposite direction. Returns `None` if both routes of a lightpath are cut, or if a
+/// lightpath exceeds the reach. If `is_timed` is true, no request may be assigned to a slot before
+/// the slot of its tree edge.
 fn rotated(
     ring: &WdmRing,
     pieces: u32,
@@ -201,8 +202,7 @@ fn rotated(
     Some(ordered(ring, requests, is_timed))
 }
 
-/// Returns the maximum lengths of lightpaths, in links, that the planner tries for
-/// [flooding](flooded).
+/// Returns the values of `longest` (in links) that the planner tries for [flooding](flooded).
 fn flood_lengths(ring: &WdmRing, pieces: u32, ports: u32) -> Vec<u32> {
     let share = (ring.channels() / pieces).max(1);
     let fitting = (1..=share).take_while(|q| q * (q + 1) / 2 <= share);
@@ -212,8 +212,9 @@ fn flood_lengths(ring: &WdmRing, pieces: u32, ports: u32) -> Vec<u32> {
     lengths
 }
 
-/// Returns the lightpath requests of flooding: in each direction, the last rank that has a block
-/// sends the block to the next 1, ..., `longest` ranks. Returns `None` if cuts separate some ranks.
+/// Returns the lightpath requests of flooding. In each direction, the last rank that has a block
+/// repeatedly sends the block to each of the next `longest` ranks. Returns `None` if cuts separate
+/// some ranks.
 fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<LightpathRequest>> {
     let mut requests = Vec::new();
     for origin in 0..ring.ranks {
@@ -242,9 +243,10 @@ fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<LightpathReq
     Some(ordered(ring, requests, false))
 }
 
-/// Sorts requests by slot, and then by distance from a cut or, without cuts, by descending length.
-/// Sets the field `after` of each request, and sets the field `earliest` to 0 if `is_timed` is
-/// false.
+/// Sorts requests by slot, then by direction. Within a direction, requests are sorted by distance
+/// from a cut or, on a ring without cuts, by descending length. Sets the field `after` of each
+/// request to the index of the request that delivers its chunk. If `is_timed` is false, also sets
+/// the field `earliest` to 0.
 fn ordered(
     ring: &WdmRing,
     mut requests: Vec<LightpathRequest>,
@@ -285,9 +287,9 @@ fn ordered(
     requests
 }
 
-/// Returns the ring for which to plan an all_gather whose time reversal will run on `ring`. Cuts
-/// change their direction. The returned ring has no light trees, because light trees cannot add
-/// data.
+/// Returns the ring on which an all_gather is planned if its time reversal will run on `ring`. The
+/// cuts of the returned ring have the opposite direction. The returned ring has no light trees,
+/// because light trees cannot add data.
 pub(crate) fn reversed(ring: &WdmRing) -> WdmRing {
     let opposite = |links: &[BrokenLink]| {
         let opposite = links.iter().map(|link| BrokenLink {

@@ -1,16 +1,17 @@
-//! Choice of a split for every gap of a relay tree: a knapsack problem in which the channels of
-//! each direction limit the total length of the lightpaths.
+//! Choice of a split for every gap of a relay tree. The choice is a knapsack problem, because the
+//! number of channels of each direction limits the total length of the lightpaths.
 
 use super::gap_splits::{Split, best_by_total, end_options, splits};
 use opticoll_base::interrupt;
 
-/// Chooses the lightpaths of a slot: a split for every gap of unreached ranks, such that the total
-/// price of reaching the remaining ranks in later slots is low. The lightpaths of each direction
-/// have a total length of at most `channels` links. Returns `None` if the search fails.
+/// Chooses the lightpaths of a slot: a split for every gap. The choice minimizes the total price of
+/// reaching the remaining ranks in later slots. The lightpaths of each direction have a total
+/// length of at most `channels` links. Returns `None` if the search fails.
 ///
 /// `sizes` is the number of ranks of each gap. `later` is the price of reaching n consecutive ranks
-/// in later slots, indexed by n. With many gaps, the knapsack problem has one capacity for both
-/// directions together, and mirroring splits balances the directions.
+/// in later slots, indexed by n. If there are many gaps, the minimum is approximate: the knapsack
+/// problem has one capacity for both directions together, and some splits are then mirrored to
+/// balance the directions.
 pub(crate) fn choose(
     lengths: &[u32],
     channels: u32,
@@ -48,12 +49,12 @@ pub(crate) fn choose(
     })
 }
 
-/// Maximum number of table entries of the knapsack problem with a capacity for each direction.
+/// Maximum number of table entries of a knapsack problem with one capacity for each direction.
 const MAX_TABLE_ENTRIES: usize = 20_000_000;
 
-/// Chooses one split per gap of unreached ranks, with the minimum total price of reaching the
-/// remaining ranks in later slots. The lightpaths of both directions together have a total length
-/// of at most `capacity` links. `options` is the possible splits of each gap.
+/// Chooses one split per gap, with the minimum total price of reaching the remaining ranks in later
+/// slots. The lightpaths of both directions together have a total length of at most `capacity`
+/// links. `options` is the possible splits, indexed by gap.
 fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
     let capacity = capacity as usize;
     let mut best = vec![f32::INFINITY; capacity + 1];
@@ -71,7 +72,7 @@ fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
                 break;
             }
             for used in 0..=reached.min(capacity - cost) {
-                let value = best[used] + split.value;
+                let value = best[used] + split.later_price;
                 if value < next[used + cost] {
                     next[used + cost] = value;
                     pick[used + cost] = index as u16;
@@ -96,16 +97,15 @@ fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
     Some(chosen)
 }
 
-/// Chooses one split per gap of unreached ranks, with the minimum total price of reaching the
-/// remaining ranks in later slots. The lightpaths of each direction have a total length of at most
-/// `side` - 1 links. `options` is the possible splits of each gap. The mirror image of a split is
-/// also possible.
+/// Chooses one split per gap, with the minimum total price of reaching the remaining ranks in later
+/// slots. The lightpaths of each direction have a total length of less than `side` links. `options`
+/// is the possible splits, indexed by gap. The mirror image of a split may also be chosen.
 fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
     let mut best = vec![f32::INFINITY; side * side];
     best[0] = 0.0;
     let mut picks: Vec<Vec<u16>> = Vec::with_capacity(options.len());
     let lengths = |split: &Split, orientation: usize| {
-        let (near, far) = (split.cost.0 as usize, split.cost.1 as usize);
+        let (near, far) = (split.links.0 as usize, split.links.1 as usize);
         match orientation {
             0 => (near, far),
             _ => (far, near),
@@ -127,7 +127,7 @@ fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
                     let entries = start..start + from.len();
                     let row = next[entries.clone()].iter_mut().zip(&mut pick[entries]);
                     for ((next, pick), value) in row.zip(from) {
-                        let value = value + split.value;
+                        let value = value + split.later_price;
                         if value < *next {
                             *next = value;
                             *pick = (2 * index + orientation) as u16;
@@ -158,11 +158,11 @@ fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
     Some(chosen)
 }
 
-/// Exchanges the two directions of some splits, to balance the directions. Returns whether the
+/// Mirrors some splits, to balance the total lengths of the two directions. Returns whether the
 /// lightpaths of each direction then have a total length of at most `channels` links.
 fn balance(chosen: &mut [Split], channels: u32) -> bool {
     let mut order: Vec<usize> = (0..chosen.len()).collect();
-    let difference = |split: &Split| i64::from(split.cost.0) - i64::from(split.cost.1);
+    let difference = |split: &Split| i64::from(split.links.0) - i64::from(split.links.1);
     order.sort_by_key(|&index| -difference(&chosen[index]).abs());
     let mut excess = 0i64;
     for index in order {
@@ -172,7 +172,7 @@ fn balance(chosen: &mut [Split], channels: u32) -> bool {
         }
         excess += difference(split);
     }
-    let near: u32 = chosen.iter().map(|split| split.cost.0).sum();
-    let far: u32 = chosen.iter().map(|split| split.cost.1).sum();
+    let near: u32 = chosen.iter().map(|split| split.links.0).sum();
+    let far: u32 = chosen.iter().map(|split| split.links.1).sum();
     near.max(far) <= channels
 }

@@ -4,9 +4,9 @@
 //! **all_gather.** The block of every rank is sent half-way around the ring in each direction,
 //! along one light tree of at most floor(N / 2) links per direction. The light trees of two ranks
 //! at a distance of floor(N / 2) links share a channel in each direction. In a slot, c channels per
-//! direction thus carry 2c blocks, and the plan needs ceil(N / (2c)) slots. The receive bound is
-//! ceil((N - 1) / (2c)). The plan meets the bound for every even N, and for every odd N for which c
-//! does not divide (N - 1) / 2.
+//! direction thus carry 2c blocks, and the plan needs ceil(N / (2c)) slots. The bound `receive` is
+//! ceil((N - 1) / (2c)) slots. The plan meets this bound if N is even, or if N is odd and c does
+//! not divide (N - 1) / 2.
 //!
 //! On a line, every block is sent to both ends, and the last link carries c blocks in a slot. The
 //! plan has ceil((N - 1) / c) slots, which is the bound of a line. If light trees cannot span half
@@ -65,9 +65,10 @@ pub(crate) fn broadcast(ring: &WdmRing, collective: Collective, name: &str) -> O
     Some(plan)
 }
 
-/// Cuts chains into light trees that do not exceed the reach. Each chain is a chunk, an origin
-/// rank, a direction and a number of links. The first trees of all chains come first, then the
-/// second trees, and so on.
+/// Cuts chains into light trees that do not exceed the reach. Each entry of `chains` is the index
+/// of a chunk, the rank at which the chain begins, a direction, and the number of links of the
+/// chain. In the result, the first trees of all chains come first, then the second trees, and so
+/// on.
 fn light_trees(ring: &WdmRing, chains: &[(u32, u32, Direction, u32)]) -> Vec<LightpathRequest> {
     let reach = ring.longest_tree();
     let mut requests = Vec::new();

@@ -3,9 +3,9 @@
 //! A *lightpath request* is a lightpath or a light tree without a slot and a channel. A lightpath
 //! delivers its chunks to the last rank of the route. A light tree delivers its chunks to all ranks
 //! of the route. Requests are in order of priority. A request comes after the request that delivers
-//! its chunk to its source. Each request is assigned to the first later slot in which a channel is
-//! free along the route and ports are free at the source and all receivers (list scheduling;
-//! Graham, SIAM Journal on Applied Mathematics 1969).
+//! its chunks to its source, and is assigned to a later slot. Each request is assigned to the first
+//! such slot in which a channel is free along the route, and ports are free at the source and at
+//! all receivers (list scheduling; Graham, SIAM Journal on Applied Mathematics 1969).
 
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Fabric;
@@ -28,7 +28,7 @@ pub(crate) struct LightpathRequest {
     /// True for a light tree (every rank on the route receives the chunks), false for a lightpath
     /// (only the last rank receives the chunks).
     pub(crate) shared: bool,
-    /// First slot to which the request may be assigned.
+    /// Index of the first slot to which the request may be assigned.
     pub(crate) earliest: u32,
     /// Index of the request that delivers the chunks to the source. `None` if the source owns the
     /// chunks.
@@ -36,8 +36,7 @@ pub(crate) struct LightpathRequest {
 }
 
 impl LightpathRequest {
-    /// Returns the rank that is `links` links away from the source, in the direction of the
-    /// request.
+    /// Returns the rank that is `links` links from the source, in the direction of the lightpath.
     pub(crate) fn at(&self, ranks: u32, links: u32) -> u32 {
         match self.direction {
             Direction::Clockwise => (self.source + links) % ranks,
@@ -116,7 +115,8 @@ impl Occupancy {
     }
 
     /// Assigns a request to the first slot, from `first_slot` on, in which a channel and ports are
-    /// free, and marks them as occupied. Returns `None` if no slot before `max_slots` is free.
+    /// free. Marks the channel and the ports as occupied. Returns `None` if the index of this slot
+    /// is `max_slots` or more.
     pub(crate) fn place(
         &mut self,
         request: &LightpathRequest,
@@ -146,13 +146,13 @@ impl Occupancy {
     }
 }
 
-/// Numbers of lightpaths that each rank sends and receives in each slot.
+/// Number of ports that each rank uses for sending and for receiving in each slot.
 struct PortUse {
     ports: u32,
     ranks: usize,
-    /// Number of lightpaths that each rank sends in each slot, indexed by `slot * ranks + rank`.
+    /// Number of lightpaths that rank r sends in slot s, at index `s * ranks + r`.
     sent: Vec<u32>,
-    /// Number of lightpaths that each rank receives in each slot, indexed by `slot * ranks + rank`.
+    /// Number of lightpaths that rank r receives in slot s, at index `s * ranks + r`.
     received: Vec<u32>,
 }
 
@@ -190,8 +190,8 @@ pub(crate) fn slot_count(placed: &[PlacedRequest]) -> u32 {
         .unwrap_or(0)
 }
 
-/// Builds the plan of the placed requests, with one step per slot. `placed` is indexed like
-/// `requests`.
+/// Builds the plan of lightpath requests, with one step per slot. `placed[i]` is the slot and
+/// channel of `requests[i]`.
 pub(crate) fn plan(
     ring: &WdmRing,
     collective: Collective,

@@ -1,11 +1,12 @@
 //! Relay tree for very large rings, built slot by slot in linear time without a search.
 //!
-//! A *front* is the farthest rank that has the block in a direction. In every slot, both fronts
-//! (clockwise and counter-clockwise) send a lightpath of several links, whose receiver is the next
-//! front. A lightpath of l links leaves a gap of l - 1 ranks without the block. Lightpaths of one
-//! link fill the gap later, from both ends. An advance by l links thus uses 2 l - 1 channels in
-//! total, over several slots. With c channels per direction, a front can advance by a = (c + 1) / 2
-//! links in every slot. The *usual* length is the greatest length up to a that divides N.
+//! In each direction, the *front* is the farthest rank that has the block. In every slot, both
+//! fronts (clockwise and counter-clockwise) send a lightpath of several links. The receiver of the
+//! lightpath is the next front. A lightpath of l links leaves a gap of l - 1 ranks without the
+//! block. Lightpaths of one link fill the gap later, from both ends. An advance by l links thus
+//! uses 2 l - 1 channels in total, over several slots. With c channels per direction, a front can
+//! advance by a = (c + 1) / 2 links in every slot. The *usual* length is the greatest length up to
+//! a that divides N.
 //!
 //! If there are too few gaps to use all channels, a front advances by the longest possible
 //! lightpath, because the long gap uses free channels later. After the fronts have met, free
@@ -26,29 +27,29 @@ struct OpenGap {
     size: u32,
 }
 
-/// Tree that is built slot by slot. A *front* is the farthest rank that has the block in a
-/// direction.
+/// Tree that is built slot by slot. In each direction, the *front* is the farthest rank that has
+/// the block.
 struct FrontTree<'a> {
     ranks: u32,
     channels: u32,
     /// Lengths that lightpaths may have, in links, ascending from 1. Each length divides `ranks`.
     lengths: &'a [u32],
-    /// Length of a front's lightpath, in links, if there are enough gaps.
+    /// Number of links of a front's lightpath, if there are enough gaps.
     usual_length: u32,
     slot: u32,
     /// Gap between the clockwise and the counter-clockwise front.
     ahead: OpenGap,
     /// Gaps between the root and the fronts, in the order in which they were opened.
     behind: Vec<OpenGap>,
-    /// Number of free channels of the current slot, clockwise and counter-clockwise.
+    /// Number of free channels in the current slot: first clockwise, then counter-clockwise.
     unused: [u32; 2],
-    /// If there are fewer gaps than this number, the fronts' lightpaths exceed the usual length.
+    /// Number of gaps behind the fronts below which the fronts' lightpaths exceed the usual length.
     sufficient_gaps: usize,
     edges: Vec<TreeEdge>,
 }
 
-/// Builds a tree. Returns the edges in the order of their slots, and the number of slots. `lengths`
-/// are the possible lengths of lightpaths in links, ascending from 1.
+/// Builds the tree with the fewest slots. Returns the edges in the order of their slots, and the
+/// number of slots. `lengths` are the possible lengths of lightpaths in links, ascending from 1.
 pub(crate) fn build(ranks: u32, channels: u32, lengths: &[u32]) -> (Vec<TreeEdge>, u32) {
     let gaps = [channels, channels + channels / 2, 2 * channels];
     let [one, two, three] = gaps.map(|gaps| with_gaps(ranks, channels, lengths, gaps as usize));
@@ -58,8 +59,9 @@ pub(crate) fn build(ranks: u32, channels: u32, lengths: &[u32]) -> (Vec<TreeEdge
     shorter(shorter(one, two), three)
 }
 
-/// Builds a tree. While there are fewer than `sufficient_gaps` gaps, the fronts advance by the
-/// longest possible lightpaths.
+/// Builds a tree. While there are fewer than `sufficient_gaps` gaps behind the fronts, the fronts
+/// send the longest possible lightpaths. Returns the edges in the order of their slots, and the
+/// number of slots.
 fn with_gaps(
     ranks: u32,
     channels: u32,
@@ -108,8 +110,8 @@ impl FrontTree<'_> {
         self.slot += 1;
     }
 
-    /// Advances the front of a direction and returns the new gap behind the front. Does nothing if
-    /// the fronts have met.
+    /// Sends a lightpath from the front of a direction, and returns the gap between this front and
+    /// the receiver. Returns `None` and sends nothing if the fronts have met.
     fn advance(&mut self, clockwise: bool) -> Option<OpenGap> {
         if self.ahead.size < self.usual_length {
             return None;
@@ -136,8 +138,8 @@ impl FrontTree<'_> {
         })
     }
 
-    /// Adds lightpaths over free channels into the gaps, from both ends of each gap. The lightpaths
-    /// may have more than one link if `can_split` is true.
+    /// Adds lightpaths from both ends of each gap behind the fronts, while channels are free. If
+    /// `can_split` is false, the lightpaths have one link.
     fn fill(&mut self, can_split: bool) {
         let mut gaps = std::mem::take(&mut self.behind);
         let mut parts = Vec::new();

@@ -8,8 +8,7 @@
 //! The prices are adjusted to the gaps and to the capacity of each slot, in several rounds: the
 //! price of a slot increases if the load of the slot in the cheapest tree exceeds the capacity, and
 //! decreases if the load is below the capacity (multiplicative weights; Arora, Hazan and Kale,
-//! Theory of Computing 2012). The mean of the trees of all rounds approaches the best mixture of
-//! trees.
+//! Theory of Computing 2012).
 
 use multiversion::multiversion;
 
@@ -23,28 +22,28 @@ pub(crate) const IMPOSSIBLE: f32 = 1e30;
 pub(crate) struct PriceProblem<'a> {
     /// Lengths that lightpaths may have, in links, ascending.
     pub(crate) lengths: &'a [u32],
-    /// Capacity of each slot: the maximum total length of the lightpaths of both directions, in
+    /// Capacity, indexed by slot: the maximum total length of the lightpaths of both directions, in
     /// links.
     pub(crate) capacity: &'a [f32],
     /// Price of a rank that does not receive the block in any slot. [`IMPOSSIBLE`] if all ranks
     /// must receive the block.
     pub(crate) unreached_price: f32,
-    /// Maximum ratio of the minimum price of a tree to the total price of the capacity of all
-    /// slots. Above this ratio, no tree exists, and the adjustment of prices stops.
+    /// Maximum ratio of the minimum price of a tree to the total price of the links of all slots.
+    /// Above this ratio, the adjustment of prices stops, because no acceptable tree exists.
     pub(crate) max_ratio: f32,
 }
 
-/// Minimum prices of reaching n consecutive ranks, for all n and all slots, and data from which the
-/// cheapest trees are reconstructed.
+/// Minimum prices of reaching n consecutive ranks, for all n and all slots, and data for computing
+/// the cheapest trees.
 pub(crate) struct PriceTable {
     /// `values[t][n]` is the minimum price of reaching n consecutive ranks in slots t, t + 1, ...
     values: Vec<Vec<f32>>,
-    /// Cheapest lightpaths from one end of a gap of unreached ranks, indexed by slot.
+    /// Cheapest lightpaths from one end of a gap, indexed by slot.
     end_costs: Vec<EndCosts>,
 }
 
 impl PriceTable {
-    /// Computes the table for up to `largest` consecutive ranks. `prices` are the prices of a link,
+    /// Computes the table for up to `largest` consecutive ranks. `prices` is the price of a link,
     /// indexed by slot.
     pub(crate) fn new(problem: &PriceProblem<'_>, prices: &[f32], largest: usize) -> PriceTable {
         let slots = prices.len();
@@ -72,9 +71,9 @@ impl PriceTable {
         &self.values[slot]
     }
 
-    /// Computes the cheapest trees into all gaps. Returns the load of each slot in links, and the
-    /// total price. Each entry of `gaps` is a number of consecutive unreached ranks, and the number
-    /// of gaps of this size.
+    /// Computes the cheapest tree for each gap. Returns the total length of the lightpaths in
+    /// links, indexed by slot, and the total price. Each entry of `gaps` is a gap size in ranks,
+    /// and the number of gaps of this size.
     pub(crate) fn loads(&self, gaps: &[(usize, u32)]) -> (Vec<f32>, f32) {
         let slots = self.end_costs.len();
         let sizes = self.values[0].len();
@@ -117,8 +116,8 @@ impl PriceTable {
     }
 }
 
-/// Returns the size in bytes of a [`PriceTable`] for up to `largest` consecutive ranks. `lengths`
-/// is the number of lightpath lengths.
+/// Returns the size in bytes of a [`PriceTable`] for `slots` slots and up to `largest` consecutive
+/// ranks. `lengths` is the number of lightpath lengths.
 pub(crate) fn table_bytes(slots: usize, largest: usize, lengths: usize) -> u64 {
     let (slots, largest, lengths) = (slots as u64, largest as u64, lengths as u64);
     let value_bytes = (slots + 1) * (largest + 1) * size_of::<f32>() as u64;
@@ -126,15 +125,16 @@ pub(crate) fn table_bytes(slots: usize, largest: usize, lengths: usize) -> u64 {
     value_bytes + slots * (lengths + 1) * entry_bytes
 }
 
-/// Cheapest lightpaths of a slot from one end of a gap of unreached ranks, for each length of the
-/// longest lightpath. Index i of each vector stands for the i-th of these lengths.
+/// Cheapest sets of lightpaths of a slot from one end of a gap. In set i, the longest lightpath has
+/// `lengths[i]` links.
 struct EndCosts {
-    /// Length of the longest lightpath in links, ascending. Entry 0 has length 0 (no lightpath).
+    /// Number of links of the longest lightpath of each set, ascending. Set 0 is empty and has
+    /// length 0.
     lengths: Vec<usize>,
-    /// Price of the cheapest lightpaths from this end, plus the price of reaching the ranks between
+    /// Price of each set: the price of its lightpaths, plus the price of reaching the ranks between
     /// their receivers in later slots.
     costs: Vec<f32>,
-    /// Index of the second-longest of the cheapest lightpaths.
+    /// Index in `lengths` of the second-longest lightpath of each set.
     previous: Vec<usize>,
 }
 
@@ -165,16 +165,18 @@ impl EndCosts {
         }
     }
 
-    /// Returns, indexed by n, the minimum of `costs[i] + other[n - lengths[i]]` over all i.
+    /// Returns a table indexed by n: the minimum of `costs[i] + other[n - lengths[i]]` over all i.
     fn min_plus(&self, other: &[f32]) -> Vec<f32> {
         min_plus(&self.lengths[1..], &self.costs[1..], other)
     }
 
-    /// Finds the cheapest lightpaths for a gap of `gap` unreached ranks. Returns the indices of the
-    /// longest lightpaths from both ends, and the number of ranks between their receivers.
+    /// Finds the cheapest sets of lightpaths from both ends of a gap of `gap` unreached ranks.
+    /// Returns the indices of the two sets, and the number of ranks between the receivers of their
+    /// longest lightpaths.
     ///
     /// `later` is the price of reaching n consecutive ranks in later slots, indexed by n. The
-    /// search is faster with `from_one_end`: the minimum price with lightpaths from one end only.
+    /// search is faster if `from_one_end` is given: the minimum price of reaching n consecutive
+    /// ranks with lightpaths from one end only, indexed by n.
     fn cheapest_split(
         &self,
         from_one_end: Option<&[f32]>,
@@ -213,7 +215,7 @@ impl EndCosts {
     }
 }
 
-/// Cheapest lightpaths of a slot into a gap of n unreached ranks, for every n.
+/// Cheapest lightpaths of a slot for gaps of any size.
 pub(crate) struct PricedSlot<'a> {
     /// Price of reaching n consecutive ranks in later slots, indexed by n.
     later: &'a [f32],
@@ -224,8 +226,9 @@ pub(crate) struct PricedSlot<'a> {
 }
 
 impl<'a> PricedSlot<'a> {
-    /// Computes the cheapest lightpaths. `price` is the price of a link of the slot. `later` is the
-    /// price of reaching n consecutive ranks in later slots, indexed by n.
+    /// Computes the cheapest lightpaths. `lengths` are the possible lengths of lightpaths in links.
+    /// `price` is the price of a link of the slot. `later` is the price of reaching n consecutive
+    /// ranks in later slots, indexed by n.
     pub(crate) fn new(lengths: &[u32], price: f32, later: &'a [f32]) -> PricedSlot<'a> {
         let end = EndCosts::new(lengths, price, later);
         PricedSlot {
@@ -235,8 +238,9 @@ impl<'a> PricedSlot<'a> {
         }
     }
 
-    /// Returns the cheapest lightpaths into a gap of `gap` unreached ranks: for each of the two
-    /// ends of the gap, the lengths (in links) of the lightpaths from this end, longest first.
+    /// Returns the lengths, in links, of the cheapest lightpaths for a gap of `gap` unreached
+    /// ranks. The first list has the lengths from the near end, the second list those from the far
+    /// end. Each list is descending.
     pub(crate) fn lengths(&self, gap: usize) -> [Vec<u32>; 2] {
         let from_one_end = Some(&self.from_one_end[..]);
         let (ends, _) = self.end.cheapest_split(from_one_end, self.later, gap);
@@ -249,12 +253,12 @@ impl<'a> PricedSlot<'a> {
     }
 }
 
-/// Number of results that [`min_plus`] computes at the same time. (They fit into the vector
+/// Number of results that [`min_plus`] computes at the same time. (The results fit into the vector
 /// registers of processors with 512-bit registers.)
 const VALUES_PER_PASS: usize = 128;
 
-/// Returns, indexed by n, the minimum of `other[n]` and of `costs[i] + other[n - lengths[i]]` over
-/// all i.
+/// Returns a table indexed by n: the minimum of `other[n]` and of `costs[i] + other[n -
+/// lengths[i]]` over all i.
 #[multiversion(targets("x86_64+avx+avx2+avx512f+avx512vl", "x86_64+avx+avx2"))]
 fn min_plus(lengths: &[usize], costs: &[f32], other: &[f32]) -> Vec<f32> {
     let longest = lengths.last().copied().unwrap_or(0);
@@ -301,10 +305,11 @@ pub(crate) fn count_by_size(sizes: impl Iterator<Item = u32>) -> Vec<(usize, u32
 /// Adjusts the prices of a link (indexed by slot) in `rounds` rounds.
 ///
 /// Returns the greatest ratio, over all rounds, of the minimum price of reaching all ranks to the
-/// total price of the capacity of all slots. If the ratio exceeds 1, no tree fits into the slots.
+/// total price of the links of all slots. If the ratio exceeds 1, no tree fits into the slots.
 ///
-/// Each entry of `gaps` is a number of consecutive unreached ranks, and the number of gaps of this
-/// size. `learning_rate` is the initial relative change of a price per relative overload of a slot.
+/// Each entry of `gaps` is a gap size in ranks, and the number of gaps of this size. Let x be the
+/// relative overload of a slot (its load divided by its capacity, minus 1). In the first round, the
+/// price of a link of the slot is multiplied by exp(`learning_rate` x).
 pub(crate) fn adjust(
     problem: &PriceProblem<'_>,
     gaps: &[(usize, u32)],

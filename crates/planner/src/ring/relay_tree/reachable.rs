@@ -1,13 +1,14 @@
-//! Number of ranks to which a block is sent in each direction of a ring with broken links.
+//! Division of the receivers of a block between the two directions of a ring with broken links.
 //!
-//! A *cut* is a broken link. In each direction, a block reaches at most the ranks before the first
-//! cut. The block must reach N - 1 ranks in both directions together. The number of ranks that the
-//! block reaches clockwise is as close to floor(N / 2) as the cuts permit.
+//! A block must reach N - 1 ranks: x ranks clockwise and N - 1 - x ranks counter-clockwise. On a
+//! ring without cuts, x = floor(N / 2). On a ring with cuts, x is at most the number of ranks
+//! before the first cut in the clockwise direction. The number N - 1 - x has the same limit in the
+//! counter-clockwise direction.
 
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 
-/// Returns the numbers of ranks to which the block of rank `origin` is sent clockwise and
-/// counter-clockwise. Returns `None` if cuts separate some rank from `origin`.
+/// Returns two numbers of ranks: the ranks to which the block of rank `origin` is sent clockwise,
+/// and counter-clockwise. Returns `None` if cuts separate some rank from `origin`.
 pub(crate) fn sides(ring: &WdmRing, origin: u32) -> Option<(u32, u32)> {
     let others = ring.ranks - 1;
     let clockwise = ranks_before_cut(ring, origin, Direction::Clockwise);
@@ -19,7 +20,8 @@ pub(crate) fn sides(ring: &WdmRing, origin: u32) -> Option<(u32, u32)> {
     Some((side, others - side))
 }
 
-/// Returns the number of ranks between `rank` and the first cut in `direction`, at most N - 1.
+/// Returns the number of ranks after `rank` and before the first cut in `direction`. On a ring of N
+/// ranks without such a cut, returns N - 1.
 pub(crate) fn ranks_before_cut(ring: &WdmRing, rank: u32, direction: Direction) -> u32 {
     let ranks = ring.ranks;
     let cuts = ring

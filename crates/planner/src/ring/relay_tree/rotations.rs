@@ -1,13 +1,15 @@
 //! All_gathers along rotated relay trees.
 //!
 //! A *relay tree* is a tree of lightpaths along which the block of one rank reaches all other
-//! ranks. The rotations of one relay tree to all ranks are a plan of an all_gather. If l divides N,
-//! the rotations of a lightpath of l links occupy l channels of its direction in its slot.
+//! ranks. If one relay tree is rotated to all ranks, the rotations are a plan of an all_gather. If
+//! l divides N, the rotations of a lightpath of l links occupy l channels of one direction in one
+//! slot.
 //!
 //! The planner searches for *one* tree of N - 1 lightpaths ([`tree`]). Each lightpath must have a
-//! later slot than the lightpath to its sender. In every slot and direction, the sum of the lengths
-//! must be at most c. The planner then assigns channels to the rotations ([`channel_packing`]). For
-//! very large rings, it builds the tree without a search ([`linear_tree`]).
+//! later slot than the lightpath that delivers the block to its sender. In every slot and
+//! direction, the lightpaths must have a total length of at most c links. The planner then assigns
+//! channels to the rotations ([`channel_packing`]). For very large rings, it builds the tree
+//! without a search ([`linear_tree`]).
 
 use super::tree::{self, Reserve, TreeEdge};
 use super::{channel_packing, irregular_ring, light_trees, linear_tree, small_rings};
@@ -24,25 +26,24 @@ use opticoll_plan::schedule::Transfer;
 
 pub(crate) const NAME: &str = "relay_tree";
 
-/// Maximum size of a tree search: the number of ranks times the number of slots. For larger trees,
-/// the planner uses [`linear_tree`].
+/// Maximum value of N S for which the planner searches for a tree of S slots on N ranks. For larger
+/// trees, the planner uses [`linear_tree`].
 const MAX_TABLE_ENTRIES: u64 = 1 << 25;
 
-/// Number of transfers above which the planner prefers the tree of [`linear_tree`] if its number of
-/// slots is near the lower bound. (A search may find a plan that is not rotation-symmetric. Such a
-/// large plan takes long to verify and to simulate.)
+/// Number of transfers above which the planner does not search for a tree if the tree of
+/// [`linear_tree`] has nearly as few slots as the lower bound. (A search may find a plan that is
+/// not rotation-symmetric. Such a large plan takes long to verify and to simulate.)
 const MAX_SEARCHED_TRANSFERS: u64 = 1 << 22;
 
-/// Divisor d: a number of slots counts as near the lower bound if it exceeds the bound by at most
-/// 1/d of the bound.
+/// Divisor d: a tree has nearly as few slots as the lower bound if the excess is at most 1/d of the
+/// bound.
 const EXCESS_DIVISOR: u32 = 50;
 
 /// Plans an all_gather along rotated relay trees, with few slots. Each lightpath carries one chunk.
 ///
-/// A plan of whole blocks has at most as many slots as the best named algorithm, if the plan is
-/// small enough to store all transfers. A plan with more than 2^22 transfers has at most 1/50 more
-/// slots than the lower bound. Blocks that are cut into pieces have a tree for each piece. The
-/// result is deterministic.
+/// On a ring without faults and with enough ports, a plan of whole blocks with at most 2^22
+/// transfers has at most as many slots as the plan of any algorithm. Blocks that are cut into
+/// pieces have a tree for each piece. The result is deterministic.
 ///
 /// # Errors
 /// Returns an error if the collective is not an all_gather, or if its number of ranks differs from
@@ -55,7 +56,7 @@ pub(crate) fn on_ring(ring: &WdmRing, collective: Collective) -> Result<Plan, Pl
     within(ring, collective, MAX_TRANSFERS)
 }
 
-/// Plans an all_gather on a ring; see [`relay_tree`]. The plan stores at most `most` transfers.
+/// Plans an all_gather on a ring (see [`relay_tree`]). The plan stores at most `most` transfers.
 pub(crate) fn within(
     ring: &WdmRing,
     collective: Collective,
@@ -143,8 +144,8 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
     })
 }
 
-/// Plans an all_gather with light trees and without light trees, and returns the plan with fewer
-/// slots. (Lightpaths of one receiver have a longer reach than light trees.)
+/// Plans an all_gather with light trees. If light trees have a shorter reach than other lightpaths,
+/// also plans the all_gather without light trees. Returns the plan with fewer slots.
 fn with_light_trees(ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
     let pieces = collective.pieces();
     let shared = light_trees::all_gather(ring, collective, NAME);
@@ -162,17 +163,18 @@ fn with_light_trees(ring: &WdmRing, collective: Collective) -> Result<Plan, Plan
     Ok(if is_better { plan } else { shared })
 }
 
-/// Tree with the slots and channels of all rotations of its edges.
+/// Tree, and the slots and channels of all rotations of its edges.
 struct Packed {
     tree: Vec<TreeEdge>,
     slots: u32,
-    /// Lightpaths with channels, indexed by slot; each entry also says whether the lightpath is
-    /// clockwise. `None` if [`channel_packing::place_exactly`] assigns the channels.
+    /// Lightpaths with channels, indexed by slot. Each entry is a pair: true if the lightpath is
+    /// clockwise, and the lightpath. `None` if [`channel_packing::place_exactly`] assigns the
+    /// channels.
     placed: Option<Vec<Vec<(bool, channel_packing::PlacedLightpath)>>>,
 }
 
-/// Searches for the tree with the fewest slots: at least `min_slots` and fewer than `limit` slots.
-/// Tries numbers of slots in growing strides until a tree is found, then bisects.
+/// Searches for the tree with the fewest slots. The tree has at least `min_slots` and fewer than
+/// `limit` slots. Tries numbers of slots in growing strides until a tree is found, then bisects.
 fn search(
     ring: &WdmRing,
     pieces: u32,
@@ -206,9 +208,9 @@ fn search(
     best
 }
 
-/// Searches for trees of `slots` slots and assigns channels to their rotations, which may add
-/// slots. Returns the tree with the fewest slots in total, or `None` if no tree needs fewer than
-/// `limit` slots.
+/// Searches for trees of `slots` slots, once with each entry of `attempts`. Assigns channels to the
+/// rotations of each tree, which may add slots. Returns the tree with the fewest slots, or `None`
+/// if no tree has fewer than `limit` slots.
 fn attempt(
     ring: &WdmRing,
     pieces: u32,
@@ -254,12 +256,12 @@ fn attempt(
     best
 }
 
-/// Lengths that lightpaths may have, in links, ascending, and the channels that the search
-/// reserves.
+/// Parameters of a tree search: the lengths that lightpaths may have, in links, ascending, and the
+/// channels that the search reserves.
 type Attempt = (Vec<u32>, Reserve);
 
-/// Returns the parameters of the tree searches that the planner tries. If the plan must be
-/// rotation-symmetric, all lengths divide the number of ranks.
+/// Returns the parameters of the tree searches that the planner tries. If `form` requires a
+/// rotation-symmetric plan, all lengths divide the number of ranks.
 fn attempts(ring: &WdmRing, form: Form) -> Vec<Attempt> {
     let ranks = ring.ranks;
     let longest = ring.channels().min(ranks / 2).min(ring.longest()).max(1);
@@ -305,15 +307,15 @@ fn attempts(ring: &WdmRing, form: Form) -> Vec<Attempt> {
     attempts
 }
 
-/// Returns the number of slots after which a block has reached all ranks, if lightpaths of one link
-/// forward the block in both directions.
+/// Returns the number of slots until a block has reached all ranks if it is forwarded in both
+/// directions over lightpaths of one link.
 fn hops_in_both_directions(ring: &WdmRing) -> u32 {
     ring.ranks / 2
 }
 
 impl Packed {
-    /// Builds the tree in which lightpaths of one link forward the block in both directions. Each
-    /// piece of the block uses a separate channel.
+    /// Builds the tree in which the block is forwarded in both directions over lightpaths of one
+    /// link. Each piece of the block uses a separate channel.
     fn hop_by_hop(ring: &WdmRing, pieces: u32) -> Packed {
         let (ranks, slots) = (ring.ranks, hops_in_both_directions(ring));
         let edge = |slot: u32, piece: u32, clockwise: bool| TreeEdge {

@@ -1,16 +1,18 @@
 //! Search for all_gathers on small rings by simulated annealing.
 //!
-//! Every rank receives the block of every other rank once. A state of the search consists of these
-//! *deliveries*, each with a slot, a direction and a channel. The source of a delivery is the
-//! nearest rank against this direction that has the block before the slot. On rings with light
-//! trees, deliveries with the same slot, source and direction share the light tree to the farthest
-//! destination. The cost of a state is 1 for every excess lightpath on a channel of a link or at
-//! the ports of a rank, and [`UNLIT_COST`] for every delivery whose route is cut or exceeds the
-//! reach. A state of cost 0 is a plan.
+//! Every rank receives the block of every other rank once. A *delivery* is the slot, the direction
+//! and the channel over which a rank receives a block. A state of the search consists of all
+//! deliveries. Among the ranks that have the block before the slot, the source of a delivery is the
+//! nearest rank against the direction. On rings with light trees, deliveries with the same slot,
+//! source and direction share the light tree to the farthest destination. If n > 1 lightpaths use
+//! the same channel of a link, the cost of the state increases by n - 1. If a rank needs n ports
+//! more than it has, the cost increases by n. If the route of a delivery is cut or exceeds the
+//! reach, the cost increases by [`UNLIT_COST`]. A state of cost 0 is a plan.
 //!
 //! The search changes one delivery at a time. It accepts every change that does not increase the
-//! cost, and other changes with a probability that decreases with the increase of the cost and with
-//! time (Kirkpatrick, Gelatt and Vecchi, Science 1983). The result is deterministic.
+//! cost. A change that increases the cost by x is accepted with the probability p^x, and p
+//! decreases during the search (Kirkpatrick, Gelatt and Vecchi, Science 1983). The result is
+//! deterministic.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -32,19 +34,18 @@ const RESTARTS: u64 = 5;
 /// Number of changes that each attempt tries. (All attempts together take about 50 ms.)
 const CHANGES: u32 = 100_000;
 
-/// Initial probability that a change which increases the cost by 1 is accepted.
+/// Initial probability of accepting a change that increases the cost by 1.
 const INITIAL_ACCEPTANCE: f64 = 0.2;
 
-/// Factor by which the acceptance probability decreases each time that 1/64 of the changes have
-/// been tried. The final probability is 0.005.
+/// Factor by which the acceptance probability is multiplied after each 1/64 of the changes. (The
+/// final probability is 0.005.)
 const ACCEPTANCE_FACTOR: f64 = 0.944;
 
-/// Cost of a delivery whose route is cut or exceeds the reach. (An excess lightpath on a channel
-/// costs 1.)
+/// Cost of a delivery whose route is cut or exceeds the reach.
 const UNLIT_COST: i32 = 8;
 
-/// Searches for an all_gather of whole blocks with the fewest slots. The plan has at least
-/// `min_slots` slots and fewer than `limit` slots.
+/// Searches for an all_gather of whole blocks with few slots. The plan has at least `min_slots`
+/// slots and fewer than `limit` slots.
 pub(crate) fn all_gather(
     ring: &WdmRing,
     collective: Collective,
@@ -68,7 +69,7 @@ pub(crate) fn all_gather(
     })
 }
 
-/// Delivery of a block to a rank.
+/// Slot, direction and channel over which a rank receives a block.
 #[derive(Debug, Clone, Copy)]
 struct Delivery {
     slot: u32,
@@ -82,7 +83,7 @@ struct DeliveryLightpath {
     source: u32,
     destination: u32,
     hops: u32,
-    /// True if the delivery uses the light tree to a farther destination.
+    /// True if the destination receives its data from the light tree to a farther destination.
     shared: bool,
 }
 
@@ -90,16 +91,16 @@ struct DeliverySearch<'a> {
     ring: &'a WdmRing,
     slots: u32,
     channels: u32,
-    /// Number of ports of a rank; `i32::MAX` if unlimited.
+    /// Number of ports of a rank. `i32::MAX` if ports are unlimited.
     ports: i32,
     /// Maximum number of links of a lightpath.
     reach: u32,
-    /// Delivery of each block to each rank, in the order of blocks and ranks. The entry of a block
-    /// and its owner is unused.
+    /// Delivery of block b to rank r, at index `b * N + r` on a ring of N ranks. The entries with b
+    /// = r are unused.
     deliveries: Vec<Delivery>,
-    /// Number of lightpaths on each link, in the order of slots, directions, channels and links.
+    /// Number of lightpaths on each link, ordered by slot, then direction, then channel, then link.
     load: Vec<i32>,
-    /// Number of lightpaths that each rank sends, in the order of slots and ranks.
+    /// Number of lightpaths that each rank sends, ordered by slot, then by rank.
     sent: Vec<i32>,
     received: Vec<i32>,
     cost: i32,
@@ -168,8 +169,8 @@ impl<'a> DeliverySearch<'a> {
         self.cost == 0
     }
 
-    /// Changes the channel of a delivery at random. With probability 1/3, also changes the slot;
-    /// with probability 1/3, also changes the direction.
+    /// Returns the delivery `old` with a random channel. With probability 1/3, the slot is also
+    /// random. With probability 1/3, the direction is also reversed.
     fn changed(&mut self, old: Delivery) -> Delivery {
         let generator = &mut self.generator;
         let mut new = Delivery {
@@ -184,15 +185,15 @@ impl<'a> DeliverySearch<'a> {
         new
     }
 
-    /// Adds the lightpaths of all deliveries of a block to the loads and the cost (`sign` = 1), or
-    /// subtracts them (`sign` = -1).
+    /// Counts the lightpaths of all deliveries of a block: adds them to the loads and the cost if
+    /// `sign` is 1, or subtracts them if `sign` is -1.
     fn count_block(&mut self, block: u32, sign: i32) {
         let mut lightpaths = Vec::with_capacity(self.ring.ranks as usize);
         self.lightpaths(block, &mut lightpaths);
         self.count(&lightpaths, sign);
     }
 
-    /// Replaces the contents of `lightpaths` by the lightpaths of all deliveries of a block.
+    /// Replaces the contents of `lightpaths` by the lightpaths of all deliveries of block `block`.
     fn lightpaths(&self, block: u32, lightpaths: &mut Vec<DeliveryLightpath>) {
         let ranks = self.ring.ranks;
         let deliveries = &self.deliveries[(block * ranks) as usize..][..ranks as usize];
@@ -220,8 +221,8 @@ impl<'a> DeliverySearch<'a> {
         }
     }
 
-    /// Combines deliveries to light trees: deliveries with the same slot, source and direction use
-    /// the channel of the farthest of these deliveries.
+    /// Combines deliveries with the same slot, source and direction to a light tree. The light tree
+    /// uses the channel of the delivery with the farthest destination.
     fn share(&self, lightpaths: &mut [DeliveryLightpath]) {
         for at in 0..lightpaths.len() {
             let lightpath = lightpaths[at];
@@ -245,7 +246,8 @@ impl<'a> DeliverySearch<'a> {
         }
     }
 
-    /// Adds lightpaths to the loads and the cost (`sign` = 1), or subtracts them (`sign` = -1).
+    /// Counts lightpaths: adds them to the loads and the cost if `sign` is 1, or subtracts them if
+    /// `sign` is -1.
     fn count(&mut self, lightpaths: &[DeliveryLightpath], sign: i32) {
         let ranks = self.ring.ranks;
         for lightpath in lightpaths {
@@ -316,7 +318,7 @@ impl<'a> DeliverySearch<'a> {
     }
 }
 
-/// Adds `sign` to `count`. Returns the change of the excess of `count` above `limit`.
+/// Adds `sign` to `count`. Returns the change of the excess max(`count` - `limit`, 0).
 fn change(count: &mut i32, sign: i32, limit: i32) -> i32 {
     let before = (*count - limit).max(0);
     *count += sign;

@@ -1,17 +1,15 @@
 //! Search for a relay tree whose lightpaths respect the capacity of every slot.
 //!
-//! The blocks of all ranks use the same tree, rotated. The rotations of a lightpath of l links load
-//! every link of the lightpath's direction l times. With c channels per direction, the lightpaths
-//! of a slot may therefore have a total length of c links in each direction.
+//! The blocks of all ranks use the same tree, rotated. If a lightpath of l links is rotated to all
+//! ranks, l of its rotations pass each link of its direction. With c channels per direction, the
+//! lightpaths of a slot may therefore have a total length of c links in each direction.
 //!
 //! The search adds one slot after another. A *gap* is a run of consecutive ranks that do not have
 //! the block yet. In each slot, lightpaths from the ends of a gap may split the gap into smaller
-//! gaps. The price of a gap is the minimum price of reaching its ranks in later slots
-//! ([`crate::ring::relay_tree::prices`]). A knapsack problem chooses a split of every gap such that
-//! the total price of the smaller gaps is low, and the lightpaths of each direction have a total
-//! length of at most c links ([`crate::ring::relay_tree::knapsack`]). Prices are adjusted before
-//! the first slot and, with up to [`MAX_ADJUSTMENTS`] slots, again before every later slot. With
-//! more slots, prices are adjusted only before every n-th slot.
+//! gaps. Reaching the ranks of these gaps in later slots has a price
+//! ([`crate::ring::relay_tree::prices`]). A split is chosen for every gap such that the total price
+//! is low and the total length in each direction is at most c links ([`super::knapsack`]). Between
+//! slots, the prices are adjusted to the remaining gaps.
 
 use super::gap_splits::Split;
 use super::knapsack::choose;
@@ -19,10 +17,11 @@ use super::prices::{IMPOSSIBLE, PriceProblem, PriceTable, adjust, count_by_size}
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::Direction;
 
-/// Lightpath of the tree of rank 0's block. Rotations of the tree serve the other ranks' blocks.
+/// Lightpath of the tree for the block of rank 0. The blocks of other ranks use rotations of this
+/// tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TreeEdge {
-    /// Rank that sends the block over this edge.
+    /// Rank that sends rank 0's block over this edge.
     pub(crate) parent: u32,
     /// Number of links of the lightpath.
     pub(crate) length: u32,
@@ -36,7 +35,7 @@ impl TreeEdge {
         Direction::BOTH[usize::from(!self.clockwise)]
     }
 
-    /// Returns the rank that receives the block over this edge.
+    /// Returns the rank that receives rank 0's block over this edge.
     pub(crate) fn child(&self, ranks: u32) -> u32 {
         if self.clockwise {
             (self.parent + self.length) % ranks
@@ -57,24 +56,24 @@ pub(crate) struct TreeRequest {
     pub(crate) slots: u32,
     /// Lengths that lightpaths may have, in links, ascending from 1.
     pub(crate) lengths: Vec<u32>,
-    /// Number of rounds of the first price adjustment, and number of rounds of each later
-    /// adjustment.
+    /// Number of rounds of the price adjustment before the first slot, and number of rounds of each
+    /// later price adjustment.
     pub(crate) rounds: (usize, usize),
     pub(crate) learning_rate: f32,
     pub(crate) reserve: Reserve,
 }
 
-/// Channels that the search reserves, because some channels cannot be filled completely if lengths
-/// do not divide the number of ranks.
+/// Channels that the search reserves. (If a length does not divide the number of ranks, rotated
+/// lightpaths of this length cannot fill their channels completely.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reserve {
     /// No channels.
     Nothing,
-    /// A channel of each direction in every slot, for lightpaths of one link. (Lightpaths of one
-    /// link fit into short free ranges of channels.)
+    /// One channel of each direction in every slot, for lightpaths of one link. (Such lightpaths
+    /// fit into short free ranges of channels.)
     Pad,
-    /// A channel of each direction in every n-th slot, for lightpaths that had no free channel in
-    /// earlier slots.
+    /// One channel of each direction in every n-th slot, for lightpaths that found no free channel
+    /// in earlier slots.
     EveryNthSlot(u32),
 }
 
@@ -93,7 +92,7 @@ impl Reserve {
 /// Gap: a run of consecutive ranks that do not have a piece of rank 0's block yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TreeGap {
-    /// Rank before the gap, which has the piece.
+    /// Rank before the gap. (This rank has the piece.)
     pub(crate) start: u32,
     pub(crate) size: u32,
     pub(crate) piece: u32,
@@ -103,8 +102,9 @@ pub(crate) struct TreeGap {
 /// 0.1 s.)
 const MAX_TABLE_ENTRIES: usize = 400_000_000;
 
-/// Maximum ratio of the minimum price of a tree to the total price of the capacity of all slots.
-/// Above this ratio, no tree exists. (Rounding errors of the sums are far below 0.001.)
+/// Maximum ratio of the minimum price of a tree to the total price of the links of all slots. Above
+/// this ratio, no tree exists. (The excess over 1 allows for rounding errors, which are far below
+/// 0.001.)
 const MAX_PRICE_RATIO: f32 = 1.002;
 
 /// Maximum number of price adjustments after the first slot.
@@ -112,7 +112,7 @@ const MAX_ADJUSTMENTS: usize = 48;
 
 impl TreeRequest {
     /// Creates the parameters of a search. [`MAX_TABLE_ENTRIES`] determines the numbers of rounds
-    /// of price adjustment. `(ranks, pieces)` are the numbers of ranks and of pieces of a block.
+    /// of price adjustments. `pieces` is the number of pieces of a block.
     pub(crate) fn new(
         (ranks, pieces): (u32, u32),
         channels: u32,
@@ -141,7 +141,7 @@ impl TreeRequest {
 }
 
 /// Searches for a tree. Returns the edges in the order of their slots, or `None` if the search
-/// fails with this number of slots.
+/// fails.
 pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
     let slots = request.slots as usize;
     let capacity = match request.reserve {
@@ -223,12 +223,13 @@ pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
     gaps.is_empty().then_some(edges)
 }
 
-/// Adds lightpaths of one link to the splits of a slot until all channels of both directions are
-/// used. Each time, adds the lightpath that saves the most in later slots. `later` is the price of
-/// reaching n consecutive ranks in later slots, indexed by n.
+/// Adds lightpaths of one link to the splits of a slot until all channels are used or no gap needs
+/// a lightpath. Each time, adds the lightpath that saves the most in later slots. `chosen` is
+/// indexed like `gaps`. `later` is the price of reaching n consecutive ranks in later slots,
+/// indexed by n.
 fn pad(gaps: &[TreeGap], chosen: &mut [Split], later: &[f32], channels: u32) {
     for direction in 0..2 {
-        let cost = |split: &Split| [split.cost.0, split.cost.1][direction];
+        let cost = |split: &Split| [split.links.0, split.links.1][direction];
         let mut unused = channels - chosen.iter().map(cost).sum::<u32>();
         while unused > 0 {
             interrupt::check();
@@ -243,18 +244,19 @@ fn pad(gaps: &[TreeGap], chosen: &mut [Split], later: &[f32], channels: u32) {
             let split = &mut chosen[index];
             if direction == 0 {
                 split.near.insert(0, 1);
-                split.cost.0 += 1;
+                split.links.0 += 1;
             } else {
                 split.far.insert(0, 1);
-                split.cost.1 += 1;
+                split.links.1 += 1;
             }
             unused -= 1;
         }
     }
 }
 
-/// Returns the number of unreached ranks next to the near end (`end` is 0) or the far end (`end` is
-/// 1) of a gap after the lightpaths of `split`. Returns `None` if there are no unreached ranks.
+/// Returns the number of consecutive unreached ranks next to an end of a gap, after the lightpaths
+/// of `split`. `end` is 0 for the near end and 1 for the far end. Returns `None` if this number is
+/// 0.
 fn open_beside(gap: &TreeGap, split: &Split, end: usize) -> Option<u32> {
     let (same_end, other_end) = if end == 0 {
         (&split.near, &split.far)
@@ -272,9 +274,9 @@ fn sizes(gaps: &[TreeGap]) -> Vec<(usize, u32)> {
     count_by_size(gaps.iter().map(|gap| gap.size))
 }
 
-/// Splits a gap of unreached ranks by lightpaths from its two ends. Adds the lightpaths to `edges`
-/// and the remaining gaps to `next`. `near` and `far` are the lengths of the lightpaths from the
-/// two ends, in links, ascending.
+/// Splits a gap by lightpaths from its two ends. Adds the lightpaths to `edges` and the remaining
+/// gaps to `next`. `near` and `far` are the lengths, in links, ascending, of the lightpaths from
+/// the near end and from the far end.
 pub(crate) fn apply(
     ranks: u32,
     gap: TreeGap,
