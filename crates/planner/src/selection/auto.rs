@@ -130,8 +130,9 @@ fn candidates<'a>(
 /// about one second at 1,000,000 transfers per second.
 const QUICK_SCHEDULE_TRANSFERS: u64 = 1 << 20;
 
-/// Number of transfers above which an algorithm on a ring is tried last.
-const LATE_TRANSFERS: u64 = 1 << 12;
+/// Maximum number of transfers of an algorithm on a ring that is tried in the order of estimates.
+/// Algorithms with more transfers are tried last.
+const MAX_EARLY_TRANSFERS: u64 = 1 << 12;
 
 /// Estimate for algorithms that are tried last: the second largest time.
 pub(crate) const LATE_ESTIMATE: Time = Time::from_ps(u64::MAX - 1);

@@ -34,11 +34,13 @@ impl Split {
 /// links.
 pub(crate) struct EndOptions {
     longest: u32,
-    /// Sets of lightpaths. Each entry is the total length of the set in links, the price of
-    /// reaching the ranks between its receivers in later slots, and the length of each lightpath in
-    /// links. Total lengths are ascending, and prices are descending.
-    options: Vec<(u32, f32, Vec<u32>)>,
+    /// Sets of lightpaths, by ascending total length and descending price.
+    options: Vec<EndOption>,
 }
+
+/// Set of lightpaths from one end of a gap: the total length in links, the price of reaching the
+/// ranks between the receivers in later slots, and the length of each lightpath in links.
+type EndOption = (u32, f32, Vec<u32>);
 
 /// Number of options in an [`EndOptions`] above which only the options on the lower convex hull are
 /// retained.
