@@ -9,9 +9,9 @@
 //! and sends the sums of the blocks of all ranks that p(r, s) reaches in the steps after s. The
 //! distances 1, 1, 3, 5, 11, ... are about two thirds of the distances of recursive halving.
 //!
-//! **Reached ranks.** All d are odd, so p(., s) is its own inverse and changes parity, and d(s +
-//! 1) - d(s) = (-2)^(s + 1). For even r let C(r, s) contain the ranks r + i 2^(s + 1) and r +
-//! d(s) + i 2^(s + 1); for odd r let C(r, s) = C(r - d(s), s). Then C(r, s) is the set of ranks
+//! **Reached ranks.** All d are odd, so p(., s) is its own inverse and changes parity, and
+//! d(s + 1) - d(s) = (-2)^(s + 1). For even r let C(r, s) contain the ranks r + i 2^(s + 1) and
+//! r + d(s) + i 2^(s + 1); for odd r let C(r, s) = C(r - d(s), s). Then C(r, s) is the set of ranks
 //! that r reaches in the steps from s on, including r, each exactly once. For s = k - 1 the set
 //! consists of r and its partner. For smaller s and even r, rank r reaches C(r, s + 1) in the later
 //! steps, and rank r + d(s) reaches C(r + d(s) - d(s + 1), s + 1). The even ranks of the two sets

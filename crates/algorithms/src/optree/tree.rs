@@ -83,8 +83,8 @@ pub fn deepest(ranks: u32) -> u32 {
     ranks.next_power_of_two().ilog2()
 }
 
-/// Returns the radices of the paper's tree of depth k. All k radices equal the smallest m with m^k
-/// >= N. If fewer than k stages of radix m suffice, some radices are reduced so that all k stages
+/// Returns the radices of the paper's tree of depth k. All k radices equal the smallest m such that
+/// m^k is at least N. If fewer than k stages of radix m suffice, some radices are reduced so that all k stages
 /// are used.
 pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
     let leaves = |radices: &[u32]| {

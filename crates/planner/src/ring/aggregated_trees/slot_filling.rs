@@ -1,14 +1,15 @@
 //! Greedy assignment of lightpaths to a slot.
 //!
 //! A *gap* is a run of consecutive ranks that do not have the blocks yet. Reaching the ranks of a
-//! gap in later slots has a price. The algorithm has two parts:
+//! gap in later slots has a price. The algorithm has two parts.
 //!
-//! 1. The price of a link of this slot determines the cheapest tree of each gap. The algorithm
-//! searches for the lowest price at which the lightpaths of all cheapest trees fit into a given
-//! share of the slot's capacity. It adds these lightpaths to the slot. (Without this part, the
-//! saving in later slots is at least about 0.5 % lower.) 2. The algorithm adds lightpaths one by
-//! one: each time the lightpath that saves the most per link in later slots. Before that, it adds
-//! the tree edges that fit on existing lightpaths.
+//! **First**, the price of a link of this slot determines the cheapest tree of each gap. The
+//! algorithm searches for the lowest price at which the lightpaths of all cheapest trees fit into a
+//! given share of the slot's capacity, and adds these lightpaths to the slot. (Without this part,
+//! the saving in later slots is at least about 0.5 % lower.)
+//!
+//! **Second**, the algorithm adds the tree edges that fit on existing lightpaths, and then one
+//! lightpath after another: each time the one that saves the most per link in later slots.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;

@@ -96,8 +96,8 @@ pub(crate) fn end_options(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<
 
 /// Returns the options on the lower convex hull of price over total length. For every price per
 /// link, the cheapest option is on this hull.
-fn lower_hull(options: Vec<(u32, f32, Vec<u32>)>) -> Vec<(u32, f32, Vec<u32>)> {
-    let mut hull: Vec<(u32, f32, Vec<u32>)> = Vec::new();
+fn lower_hull(options: Vec<EndOption>) -> Vec<EndOption> {
+    let mut hull: Vec<EndOption> = Vec::new();
     for option in options {
         while let [.., a, b] = &hull[..] {
             let (ab, ac) = ((b.0 - a.0) as f32, (option.0 - a.0) as f32);
