@@ -33,12 +33,13 @@ pub struct OverBursts {
 }
 
 impl OverBursts {
-    /// Parses the settings of a replay, each given as (name, text).
+    /// Creates the network of `medium` and parses the settings of a replay, each given as (name,
+    /// text).
     ///
     /// # Errors
     /// Fails if the medium is not a burst-switched network, or if a setting is unknown or invalid.
-    /// Also fails for settings of collectives that run in phases (`congestion`, `degrade_after`,
-    /// `replications`).
+    /// Also fails for the settings `congestion`, `degrade_after` and `replications`, which apply
+    /// only to collectives that run in phases.
     pub fn new<'a>(
         medium: &Medium,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,

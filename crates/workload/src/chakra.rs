@@ -3,7 +3,7 @@
 //!
 //! | node of the Chakra trace | event of a rank |
 //! |---|---|
-//! | COMP | local work of the processor that `is_cpu_op` names |
+//! | COMP | local work of the CPU or, if `is_cpu_op` is 0 or absent, of the device |
 //! | MEM_LOAD, MEM_STORE | local work of a separate processor |
 //! | COMM_COLL with `comm_type` | a collective of the group `pg_name`, of `comm_size` bytes |
 //! | COMM_COLL on the CPU without `comm_type` | local work: the launch of a collective |
@@ -26,7 +26,7 @@ use super::trace::{Event, MAX_RANKS, Trace};
 use opticoll_base::{graph, interrupt};
 use opticoll_program::chakra::{ChakraError, ChakraFile, ChakraNode, NodeKind};
 
-/// Calls, indexed by the number `comm_type`.
+/// Calls of the collectives of Chakra, indexed by the value of `comm_type`.
 const COLLECTIVES: [Call; 10] = [
     Call::AllReduce,
     Call::Reduce,
@@ -40,7 +40,7 @@ const COLLECTIVES: [Call; 10] = [
     Call::Barrier,
 ];
 
-/// Numbers of a rank's processors: device, CPU, memory, and the network for messages.
+/// Index of a rank's processor: device, CPU, memory, or the network for messages.
 const DEVICE: u8 = 0;
 const CPU: u8 = 1;
 const MEMORY: u8 = 2;
@@ -52,7 +52,8 @@ const PICOSECONDS_PER_MICROSECOND: u64 = 1_000_000;
 ///
 /// # Errors
 /// Fails if a trace cannot be parsed, if a node lacks a field that its type needs, or if nodes wait
-/// for each other in a cycle. The error contains the first rank and byte of a problem.
+/// for each other in a cycle. The error contains the rank of the trace and the offset of the
+/// problem in bytes.
 pub fn read(traces: &[&[u8]]) -> Result<Trace, TraceError> {
     let ranks = u32::try_from(traces.len()).unwrap_or(u32::MAX);
     if ranks == 0 || ranks > MAX_RANKS {
@@ -95,16 +96,18 @@ fn at(rank: u32, error: ChakraError) -> TraceError {
     }
 }
 
-/// Numbers and members of the groups of ranks. Number 0 is the group of all ranks.
+/// Groups of ranks. Group 0 contains all ranks.
 #[derive(Default)]
 struct Groups {
+    /// Index of each group, indexed by name of the group.
     numbers: FxHashMap<String, u32>,
+    /// Members of each group, indexed by index of the group. Group 0 is absent.
     members: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Groups {
     /// Adds the groups in `text`, which contains objects `{"pg_name": "0", "ranks": [0, 1]}`.
-    /// Backslashes before quotes are ignored.
+    /// Backslashes are ignored.
     fn define(&mut self, text: &str, ranks: u32) -> Result<(), String> {
         let unescaped = text.replace('\\', "");
         for part in unescaped.split("\"pg_name\"").skip(1) {
@@ -154,8 +157,8 @@ impl Groups {
         Ok(())
     }
 
-    /// Returns the number and the members of the group called `name`. The group of all ranks has
-    /// number 0 and no list of members. If no group is defined, every name stands for the group of
+    /// Returns the index and the members of the group called `name`. The group of all ranks has
+    /// index 0 and no list of members. If no group is defined, every name stands for the group of
     /// all ranks.
     fn named(&self, name: Option<&str>) -> Result<(u32, Option<&[u32]>), String> {
         let Some(name) = name.filter(|name| !name.is_empty() && !self.numbers.is_empty()) else {
@@ -167,11 +170,13 @@ impl Groups {
     }
 }
 
-/// Events of a rank in topological order, and the earlier events for which each event waits.
+/// Events of a rank in topological order, and the indices of the earlier events for which each
+/// event waits, indexed by event.
 type Ordered = (Vec<Event>, Vec<Vec<u32>>);
 
-/// Sorts the events of a rank topologically by all dependencies. If the dependencies contain a
-/// cycle, sorts by data dependencies and the order of collectives alone.
+/// Sorts the events of a rank topologically. Each event follows the events on which it depends, and
+/// the previous collective of its group. If this order contains a cycle, control dependencies are
+/// ignored.
 fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, ChakraError> {
     let mut node_indices: FxHashMap<u64, u32> = FxHashMap::default();
     for (place, node) in nodes.iter().enumerate() {

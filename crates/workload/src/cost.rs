@@ -9,8 +9,8 @@
 //!   The communication challenge for MPP, Parallel Computing 1994).
 //! * [`LogGp`]: each rank sends one message at a time and receives one message at a time. A message
 //!   starts when the sender's port is free and occupies this port for max(g, n G). The first byte
-//!   reaches the receiver L later and waits until the receiver's port is free. The message then
-//!   occupies the receiver's port for max(g, n G), and has arrived after n G.
+//!   reaches the receiver L after the start and waits until the receiver's port is free. From this
+//!   moment, the message occupies the receiver's port for max(g, n G), and arrives after n G.
 
 use opticoll_base::units::{Rate, Time};
 use opticoll_simulate::SimulationError;
@@ -65,7 +65,8 @@ pub struct LogGp {
     pub gap: Time,
     /// Rate of a port, 1 / G.
     pub rate: Rate,
-    /// Times at which the sending port and the receiving port become free, indexed by rank.
+    /// Times at which the sending port and the receiving port of each rank become free, indexed by
+    /// rank.
     free: Vec<[Time; 2]>,
 }
 

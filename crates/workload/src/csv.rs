@@ -8,9 +8,8 @@
 //! | `rank` | rank of the whole program |
 //! | `call` | name of the call: see the list below |
 //! | `peer` | the partner or the root, a rank of the whole program; empty if the call has neither |
-//! | `send_bytes`, `recv_bytes` | bytes that the rank sends; bytes that the rank receives or can
-//! receive |
-//! | `tag`, `comm` | tag and communicator; empty is 0 |
+//! | `send_bytes`, `recv_bytes` | bytes that the rank sends; bytes that it receives or can receive |
+//! | `tag`, `comm` | tag and communicator; an empty cell stands for 0 |
 //! | `req` | the request that Isend or Irecv opens and Wait closes |
 //! | `compute_ns` | local work since the rank's previous call |
 //!
@@ -69,7 +68,8 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
 #[derive(Default)]
 struct CsvReader {
     table: EventTable,
-    /// Index of each of [`COLUMNS`] in a row, and the number of cells per row.
+    /// Index of each column's cell in a row, in the order of [`COLUMNS`], and the number of cells
+    /// per row.
     columns: Option<([usize; COLUMNS.len()], usize)>,
 }
 

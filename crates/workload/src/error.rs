@@ -66,7 +66,7 @@ pub enum TraceError {
     /// Ranks wait for each other, or for an event that never happens.
     #[error("deadlock: {} nodes cannot continue; {}", stuck, chain(waiting))]
     Deadlock {
-        /// Number of nodes that never end.
+        /// Number of the program's nodes that never end.
         stuck: usize,
         /// Chain of events, each of which waits for the next event. The last event waits for an
         /// earlier event of the chain.
@@ -75,10 +75,10 @@ pub enum TraceError {
     /// A time or a sum of bytes exceeds 64 bits.
     #[error(transparent)]
     Units(#[from] UnitError),
-    /// The trace is too large.
+    /// The trace expands to a program with too many nodes.
     #[error("the trace has more than {max_nodes} nodes, which is the maximum of a replay")]
     TooLarge {
-        /// Maximum number of nodes.
+        /// Maximum number of nodes of a program.
         max_nodes: usize,
     },
     /// The trace has more ranks than the fabric.
@@ -95,8 +95,8 @@ pub enum TraceError {
     /// The network simulation failed or could not be set up.
     #[error(transparent)]
     Network(#[from] SimulationError),
-    /// A plan cannot be written in this format, a file contains no plan, or settings contradict
-    /// each other.
+    /// A plan cannot be written in a format, a file contains no plan, or settings contradict each
+    /// other.
     #[error("{0}")]
     Refused(String),
 }

@@ -21,9 +21,9 @@ pub struct EventRow {
     pub received: u64,
     /// Tag of the message.
     pub tag: u32,
-    /// Number of the communicator.
+    /// Identifier of the communicator.
     pub communicator: u32,
-    /// Number of the request that the call opens, or for which the call waits.
+    /// Identifier of the request that the call opens, or for which the call waits.
     pub request: Option<u32>,
     /// Local work in nanoseconds since the rank's previous call.
     pub compute_ns: u64,
@@ -91,20 +91,21 @@ pub struct EventTable {
     rows: usize,
 }
 
-/// Rows of an event table as columns of equal length. [`ABSENT`] stands for a missing number.
+/// Rows of an event table as columns of equal length, each indexed by row. [`ABSENT`] stands for a
+/// missing number.
 pub struct EventColumns<'a> {
     /// Names of calls, to which `call` refers by index.
     pub names: &'a [String],
-    /// Index in `names` of each row's call.
+    /// Index in `names` of the call, indexed by row.
     pub call: &'a [u32],
     /// Columns of numbers: rank, peer, bytes sent, bytes received, tag, communicator, request,
     /// computation in nanoseconds.
     pub numbers: [&'a [u64]; 8],
-    /// Index of each Alltoallv's row, from 0, and the number of bytes for each member.
+    /// Sizes of each Alltoallv: index of its row, from 0, and number of bytes for each member.
     pub sizes: Vec<(usize, Vec<u64>)>,
 }
 
-/// Stands for a number that is missing in a row.
+/// Value that stands for a missing number.
 pub const ABSENT: u64 = u64::MAX;
 
 impl EventColumns<'_> {
@@ -157,7 +158,8 @@ impl EventTable {
         }
     }
 
-    /// Appends a row, with the number of its line, or 0 if the table has no lines.
+    /// Appends a row. `line` is the number of the row's line in the file, or 0 if the table has no
+    /// lines.
     pub fn push(&mut self, row: &EventRow, line: u32) -> Result<(), String> {
         if self.sizes_for.is_some() {
             return Err("a row `# v B B ...` with the sizes of the Alltoallv is missing".into());
@@ -196,7 +198,8 @@ impl EventTable {
     /// Appends all rows of `columns`.
     ///
     /// # Errors
-    /// Fails at the first invalid row. Rows are counted from 1 over all calls of this function.
+    /// Fails at the first invalid row. The error contains the number of the row, counted from 1. If
+    /// this function is executed again, the count continues.
     pub fn extend(&mut self, columns: EventColumns<'_>) -> Result<(), TraceError> {
         let calls: Vec<_> = columns.names.iter().map(|name| call(name)).collect();
         let mut sizes = columns.sizes.iter().peekable();
@@ -246,8 +249,8 @@ impl EventTable {
         Ok(self.trace)
     }
 
-    /// Checks that `rank` exists. The first call sets the number of ranks: the declared number, or
-    /// the number of members of communicator 0.
+    /// Checks that `rank` exists. At the first row, sets the number of ranks: the declared number,
+    /// or the number of members of communicator 0.
     fn check_rank(&mut self, rank: u32) -> Result<(), String> {
         if self.trace.ranks.is_empty() {
             let world = self.trace.communicators.get(&0);

@@ -109,9 +109,9 @@ pub struct Setup {
 /// Network on which collectives run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CollectiveTarget<'a> {
-    /// Fabric of the network, if any. `auto` plans on parts of the fabric. Other algorithms are
-    /// built for the fabric if a communicator has all ranks of the fabric, and for a ring
-    /// otherwise.
+    /// Fabric of the network, if any. `auto` plans on the part of the fabric that the communicator
+    /// occupies. Other algorithms are built for the fabric if a communicator has all ranks of the
+    /// fabric, and for a ring otherwise.
     pub fabric: Option<&'a Fabric>,
     /// Setup of the lightpaths that messages need; `None` if messages need no setup.
     pub setup: Option<Setup>,
@@ -205,7 +205,7 @@ fn kind(call: Call) -> Option<CollectiveKind> {
     })
 }
 
-/// First tag for collectives, and for messages on communicators other than 0.
+/// Smallest tag for collectives, and for messages on communicators other than 0.
 const FIRST_RESERVED_TAG: u32 = 1 << 31;
 
 /// Key of a schedule: collective, number of ranks, root, size for which the schedule is planned,
@@ -235,8 +235,9 @@ const PATH_PROCESSOR: u8 = 1;
 /// Open requests and entered collectives of a rank.
 #[derive(Default)]
 struct Open {
+    /// Index of the node and index of the event of each open request, indexed by request.
     requests: BTreeMap<u32, (u32, usize)>,
-    /// Number of collectives that the rank has entered, by communicator.
+    /// Number of collectives that the rank has entered, indexed by communicator.
     entered: FxHashMap<u32, usize>,
 }
 
@@ -276,8 +277,8 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Adds the events of a rank whose dependencies the trace states. `after` contains the earlier
-    /// events for which each event waits.
+    /// Adds the events of a rank from a trace that states dependencies. `after` contains the
+    /// indices of the earlier events for which each event waits, indexed by event.
     fn graph(&mut self, rank: u32, after: &[Vec<u32>]) -> Result<(), TraceError> {
         let trace = self.trace;
         let mut open = Open::default();
@@ -316,8 +317,8 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Adds a node that requires the nodes `before`. If a node in `before` is marked by
-    /// [`FOLLOWS`], only its start is required.
+    /// Adds a node that requires the nodes `before`, and returns its index. If a node in `before`
+    /// is marked by [`FOLLOWS`], only its start is required.
     fn push(&mut self, node: Node, before: &[u32]) -> Result<u32, TraceError> {
         let index = self.builder.push(node)?;
         for &earlier in before {
@@ -329,8 +330,8 @@ impl Expansion<'_> {
         Ok(index)
     }
 
-    /// Adds a call that is not a collective. Replaces `before` by the nodes that the next call
-    /// requires.
+    /// Adds a call that is not a collective. New nodes copy their position in the trace from
+    /// `enter`. Replaces `before` by the nodes that the next call requires.
     fn point_to_point(
         &mut self,
         rank: u32,
@@ -407,8 +408,8 @@ impl Expansion<'_> {
         self.setup(enter, change, before)
     }
 
-    /// Tears down lightpaths after a blocking message or a group of steps. Does nothing if the rank
-    /// keeps its lightpaths.
+    /// Tears down the lightpaths of a blocking message or of a group of steps. Does nothing if the
+    /// rank keeps its lightpaths.
     fn end_use(&mut self, enter: Node, before: &mut Vec<u32>) -> Result<(), TraceError> {
         match self.held {
             Some(_) => Ok(()),
@@ -416,7 +417,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Closes requests, each given as (node, event).
+    /// Closes requests, each given as (index of the node, index of the event). Tears down
+    /// lightpaths as the policy requires.
     fn close(
         &mut self,
         enter: Node,
@@ -433,7 +435,9 @@ impl Expansion<'_> {
         self.setup(enter, change, before)
     }
 
-    /// Adds the time to set up or tear down lightpaths. Does nothing if messages need no setup.
+    /// Adds a node with the time to set up or tear down lightpaths, for which the next nodes wait.
+    /// With [`Paths::Predicted`], a teardown is added only together with the next setup. Does
+    /// nothing if messages need no setup.
     fn setup(
         &mut self,
         enter: Node,
@@ -481,7 +485,8 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Adds a collective. Replaces `before` by the messages of the rank's last step.
+    /// Adds a collective. New nodes copy their position in the trace from `enter`. Replaces
+    /// `before` by the nodes that the next call requires.
     fn collective(
         &mut self,
         rank: u32,
@@ -606,7 +611,7 @@ impl Expansion<'_> {
     }
 
     /// Returns the number of bytes that member `origin` sends to member `target` in an Alltoallv.
-    /// The Alltoallv is collective number `nth` of the communicator.
+    /// `nth` is the number of earlier collectives on the communicator.
     fn block_of_various(
         &self,
         communicator: u32,
@@ -629,8 +634,8 @@ impl Expansion<'_> {
         sizes.get(target as usize).copied()
     }
 
-    /// Returns the mean number of bytes that a member sends in an Alltoallv. The Alltoallv is
-    /// collective number `nth` of the communicator.
+    /// Returns the mean number of bytes that a member sends in an Alltoallv. `nth` is the number of
+    /// earlier collectives on the communicator.
     fn mean_of_various(&self, communicator: u32, nth: usize) -> u64 {
         let ranks = self
             .trace
@@ -647,7 +652,7 @@ impl Expansion<'_> {
 
     /// Returns the tag of a message in the program; `tag` is `None` for a collective. The
     /// collectives of each communicator, and each tag of a communicator other than 0, get distinct
-    /// tags. Small tags of communicator 0 remain unchanged.
+    /// tags. Tags of communicator 0 below [`FIRST_RESERVED_TAG`] remain unchanged.
     fn tag(&mut self, communicator: u32, tag: Option<u32>) -> u32 {
         match tag {
             Some(tag) if communicator == 0 && tag < FIRST_RESERVED_TAG => tag,

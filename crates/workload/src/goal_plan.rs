@@ -54,7 +54,7 @@ impl NodeGroup<'_> {
         self.first..self.end()
     }
 
-    /// Returns the nodes that the messages of the next step require.
+    /// Returns the indices of the nodes that the messages of the next step require.
     fn awaited(&self) -> std::ops::Range<u32> {
         match self.joins {
             true => self.end()..self.end() + 1,
@@ -163,7 +163,7 @@ fn write_message(
 /// * the size of a message differs from the size of its chunks;
 /// * local work takes time;
 /// * a message does not wait for all messages of its rank's previous step, or waits for a message
-///   that is not earlier.
+///   that does not belong to an earlier step.
 pub fn read(text: &str) -> Result<Schedule, TraceError> {
     let Some((collective, size)) = stated_collective(text)? else {
         return Err(TraceError::Refused(
@@ -344,7 +344,7 @@ impl StatedSend {
 }
 
 /// Checks that the dependencies of a rank agree with the steps of its messages. `step_of` contains
-/// the step of each node.
+/// the index of the step, indexed by node of the program.
 fn check_order(program: &Program, rank: u32, step_of: &[u32]) -> Result<(), TraceError> {
     let first = program.rank_starts[rank as usize] as usize;
     let end = program.rank_starts[rank as usize + 1] as usize;
@@ -419,7 +419,8 @@ fn group_size(group: Option<(u32, usize)>) -> usize {
     group.map_or(0, |(_, count)| count)
 }
 
-/// Returns the nodes that each node of a rank requires. `nodes` is the range of the rank's nodes.
+/// Returns the indices of the nodes that each node of a rank requires, indexed by node of the rank.
+/// `nodes` is the range of the rank's nodes.
 fn requirements(
     program: &Program,
     nodes: std::ops::Range<usize>,

@@ -75,7 +75,7 @@ impl TraceContent {
 /// Network or cost model that transports messages.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TransportModel {
-    /// Formula for the cost of each message.
+    /// Formula for the time of each message.
     Messages(MessageCost),
     /// Lightpaths that programs set up and tear down.
     Lightpaths(LightpathGrid),
@@ -110,7 +110,7 @@ impl TransportModel {
         })
     }
 
-    /// Returns the specification of a fabric on which messages cost about the same, without a
+    /// Returns the specification of a fabric on which messages take about the same time, without a
     /// number of ranks. Hockney's model corresponds to links between all pairs of ranks, and LogGP
     /// to one link per rank. A grid or a burst-switched network corresponds to lightpaths through
     /// the ports of each rank. Returns `None` if messages take no time, and for a fabric, on which
@@ -168,8 +168,8 @@ impl fmt::Display for TransportModel {
     }
 }
 
-/// Returns the simulator settings of a replay. If the simulator models flows and the settings state
-/// no costs at the ends of messages, adds the overhead of the replay.
+/// Returns the simulator settings of a replay. If the setting `endpoint` applies and is not given,
+/// sets it to the overhead of the replay and the gap of the cost model.
 fn with_overhead(request: &ReplayRequest<'_>) -> TimingModel {
     let mut method = request.method.clone();
     let flows = match request.network {
@@ -203,7 +203,7 @@ fn with_overhead(request: &ReplayRequest<'_>) -> TimingModel {
 /// Parameters of a replay.
 #[derive(Debug, Clone)]
 pub struct ReplayRequest<'a> {
-    /// TransportModel of messages.
+    /// Network or cost model that transports messages.
     pub network: &'a TransportModel,
     /// Simulator of the fabric, with its settings.
     pub method: &'a TimingModel,
@@ -246,8 +246,8 @@ opticoll_simulate::totals! {
 /// Replays a trace over a network.
 ///
 /// # Errors
-/// Fails like [`expand_on`] and [`replay`]. Also fails for simulator settings if a cost model needs
-/// no simulator. Lightpaths support neither an eager limit nor a trace without a sequence of calls.
+/// Fails like [`expand_on`] and [`replay`]. Also fails for a cost model with simulator settings.
+/// With lightpaths, also fails for an eager limit, and for a trace that is not a sequence of calls.
 pub fn run(
     source: &TraceContent,
     request: &ReplayRequest<'_>,
@@ -290,7 +290,7 @@ pub fn run(
     }
 }
 
-/// Returns the error for a trace that has no sequence of calls, in a replay over lightpaths.
+/// Returns the error for a trace that is not a sequence of calls, in a replay over lightpaths.
 fn no_calls() -> TraceError {
     let problem = "GOAL and Chakra traces have no sequence of calls, for whose messages lightpaths \
                    could be set up together; replay the event table or OTF2 archive of the run";

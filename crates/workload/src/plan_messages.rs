@@ -1,4 +1,4 @@
-//! Messages of a plan, by rank, for the files of other programs.
+//! Messages of each rank of a plan, for files that other programs read.
 //!
 //! The transfers of a step with the same source, destination, action and route form one message. A
 //! rank starts the messages of a step after it has completed the messages of its previous step. The
@@ -27,7 +27,7 @@ use opticoll_plan::schedule::Action;
 pub struct PlanMessage {
     /// Size in bytes.
     pub bytes: u64,
-    /// Number of the step in the schedule.
+    /// Index of the step in the schedule.
     pub step: u32,
     /// Sending rank.
     pub source: u32,
@@ -37,12 +37,12 @@ pub struct PlanMessage {
     pub tag: u32,
     /// Action of the receiver: copy or reduce.
     pub action: Action,
-    /// Index of the message's first range of chunks.
+    /// Index in [`PlanMessages::ranges`] of the message's first range of chunks.
     first_range: usize,
     range_count: u32,
 }
 
-/// Messages of a plan, in the order of steps and by rank.
+/// Messages of a plan, in the order of steps, and the operations of each rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanMessages {
     /// Collective of the plan.
@@ -52,9 +52,11 @@ pub struct PlanMessages {
     messages: Vec<PlanMessage>,
     /// Ranges of chunks, as (first chunk, number of chunks).
     ranges: Vec<(u32, u32)>,
-    /// Operations by rank, in the order of steps, sends before receives. An operation is twice the
-    /// index of its message, plus 1 for a receive.
+    /// Operations, sorted by rank, then by step, sends before receives. Value 2 i stands for the
+    /// send of the message with index i, and value 2 i + 1 for its receive.
     operations: Vec<u32>,
+    /// Index of the first operation of each rank, indexed by rank, followed by the number of
+    /// operations.
     rank_starts: Vec<usize>,
 }
 
@@ -68,8 +70,9 @@ impl PlanMessages {
     /// Lists the messages of a plan for a collective of `size` bytes.
     ///
     /// # Errors
-    /// Fails if the blocks of the collective differ in size, if bytes exceed 64 bits, or if there
-    /// are more messages than a program may have or than there are tags.
+    /// Fails if the blocks of the collective differ in size, or if a number of bytes exceeds 64
+    /// bits. Also fails if the plan has more messages than a program may have, or if the tags do
+    /// not suffice.
     pub fn of(plan: &Plan, size: Bytes) -> Result<PlanMessages, TraceError> {
         let schedule = &plan.schedule;
         if schedule.collective.demand().is_some() {

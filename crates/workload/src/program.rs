@@ -1,10 +1,11 @@
 //! Programs that are replayed: the nodes of each rank, with dependencies.
 //!
-//! A node is local work, a send, a receive, or a rank's part in a planned collective. A node starts
-//! when every node that it *requires* has ended and every node that it *follows* has started.
-//! Dependencies connect nodes of one rank; messages connect ranks. Among the sends with the same
-//! source, destination and tag, the k-th send matches the k-th receive with these three values, as
-//! MPI does within a communicator. A node takes 32 bytes, a dependency 4 bytes.
+//! A node is local work, a setup of lightpaths, a send, a receive, or a rank's part in a planned
+//! collective. A node starts when every node that it *requires* has ended and every node that it
+//! *follows* has started. Dependencies connect nodes of one rank; messages connect ranks. Among the
+//! sends with the same source, destination and tag, the k-th send matches the k-th receive with
+//! these three values, as MPI does within a communicator. A node takes 32 bytes, a dependency 4
+//! bytes.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +14,7 @@ use opticoll_plan::plan::NamedRoutes;
 use opticoll_simulate::live::PlannedCollective;
 use opticoll_simulate::table::{Cell, Value, Values};
 
-/// Stands for an absent partner, event or line.
+/// Value that stands for an absent partner, event or line.
 pub const NONE: u32 = u32::MAX;
 
 /// Kind of a node.
@@ -35,7 +36,7 @@ pub enum NodeKind {
 }
 
 opticoll_base::named_enum! {
-    /// Call to which a node belongs.
+    /// Kind of the call to which a node belongs.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Call {
@@ -101,19 +102,20 @@ pub struct Node {
     pub line: u32,
     /// Kind of the node.
     pub kind: NodeKind,
-    /// Call to which the node belongs.
+    /// Kind of the call to which the node belongs.
     pub call: Call,
-    /// Number of the rank's processor for the node. A processor executes one node at a time.
+    /// Index of the rank's processor that executes the node. A processor executes one node at a
+    /// time.
     pub processor: u8,
     /// True if a message leaves only after its receive has started, regardless of the eager limit.
     pub is_rendezvous: bool,
 }
 
 impl Node {
-    /// Creates a node for local work of `ps` picoseconds, without a position in the trace.
-    pub(super) const fn work(kind: NodeKind, ps: u64) -> Node {
+    /// Creates a node without a partner and without a position in the trace.
+    pub(super) const fn work(kind: NodeKind, amount: u64) -> Node {
         Node {
-            amount: ps,
+            amount,
             peer: NONE,
             tag: 0,
             partner: NONE,
@@ -140,7 +142,7 @@ pub(super) struct JointCollective {
     pub(super) planned: PlannedCollective,
     /// Number of messages of the plan.
     pub(super) messages: u64,
-    /// Node of each member, and the number of bytes that the member sends.
+    /// Index of the node of each member, and the number of bytes that the member sends.
     pub(super) members: Vec<(u32, u64)>,
 }
 
@@ -150,15 +152,17 @@ pub struct Program {
     /// Index of the first node of each rank, indexed by rank, followed by the number of nodes.
     pub(super) rank_starts: Vec<u32>,
     pub(super) nodes: Vec<Node>,
-    /// Number of dependencies, indexed by node.
+    /// Number of dependencies of each node, indexed by node.
     pub(super) waits: Vec<u32>,
-    /// Start of each node's list in `dependents`, then the number of dependents.
+    /// Index in `dependents` at which the list of each node starts, indexed by node, followed by
+    /// the number of dependents.
     pub(super) dependent_starts: Vec<u32>,
-    /// Nodes that wait for each node, marked by [`FOLLOWS`] if they wait for its start only.
+    /// Lists of the nodes that wait for each node. A waiting node is marked by [`FOLLOWS`] if it
+    /// waits only for the start.
     pub(super) dependents: Vec<u32>,
     /// Planned collectives.
     pub(super) joint_collectives: Vec<JointCollective>,
-    /// Route of each node's message, if the plan names a route.
+    /// Route of the message of each node, indexed by node, if the plan names a route.
     pub(super) routes: NamedRoutes,
 }
 
@@ -227,7 +231,8 @@ impl Program {
 pub struct ProgramBuilder {
     rank_starts: Vec<u32>,
     nodes: Vec<Node>,
-    /// Nodes that must end first, one per dependency; with [`FOLLOWS`], they must only start first.
+    /// Node for which a later node waits, indexed by dependency. The node is marked by [`FOLLOWS`]
+    /// if the later node waits only for the start.
     awaited: Vec<u32>,
     waits: Vec<u32>,
     joint_collectives: Vec<JointCollective>,
@@ -304,8 +309,8 @@ impl ProgramBuilder {
     /// Builds the program: matches messages and lists the nodes that wait for each node.
     ///
     /// # Errors
-    /// Fails for a message from or to a rank that does not exist, a send without a receive, a
-    /// receive without a send, and a receive whose capacity is less than the bytes sent.
+    /// Fails for a message from or to a rank that does not exist, and for a send or receive without
+    /// a match. Also fails if a message is larger than the capacity of its receive.
     pub fn finish(mut self) -> Result<Program, TraceError> {
         self.rank_starts.push(self.nodes.len() as u32);
         self.rank_starts.shrink_to_fit();
@@ -324,9 +329,9 @@ impl ProgramBuilder {
     }
 }
 
-/// Inverts the dependencies. `waits` is the number of dependencies of each node, and `awaited`
-/// contains the nodes for which the nodes wait. Returns the start of each node's list of
-/// dependents, and the dependents.
+/// Inverts the dependencies. `waits` contains the number of dependencies of each node. `awaited`
+/// contains, node by node, the earlier nodes for which the node waits. Returns
+/// [`Program::dependent_starts`] and [`Program::dependents`].
 fn invert(waits: &[u32], awaited: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0u32; waits.len() + 1];
     for &earlier in awaited {

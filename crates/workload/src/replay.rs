@@ -6,8 +6,8 @@
 //! overhead, and its send ends at that moment. A message above the eager limit also waits until its
 //! receive has started, and its send ends when the message has left. The two ends synchronise in no
 //! time. A receive ends after it has started and its message has arrived, plus the overhead.
-//! Messages match in the order of the program, so costs never change which rank receives a message.
-//! Deadlocks depend only on the eager limit.
+//! Messages match in the order of the program, so neither the network nor the overhead changes
+//! which rank receives a message. Deadlocks depend only on the eager limit.
 //!
 //! A planned collective starts when the last of its members has entered it, and ends for all
 //! members when its plan ends.
@@ -38,9 +38,11 @@ use opticoll_simulate::live::Live;
 /// Settings of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaySettings {
-    /// Scale of local work as (numerator, denominator), rounded down to a picosecond.
+    /// Factor of local work, as (numerator, denominator). Scaled work is rounded down to
+    /// picoseconds.
     pub compute_factor: (u32, u32),
-    /// Scales of local work of single ranks, which replace the common scale.
+    /// Factors of local work of single ranks, indexed by rank. These factors replace
+    /// `compute_factor`.
     pub rank_factors: BTreeMap<u32, (u32, u32)>,
     /// True if the timeline records the start and the end of every call.
     pub timeline: bool,
@@ -100,7 +102,7 @@ opticoll_simulate::columns! {
         pub rank: u32,
         /// Index of the event in the rank's list of events, from 0.
         pub event: u32,
-        /// Number of the kind of call.
+        /// Index of the kind of call.
         pub call: Call,
         /// Time at which the call started; local work lies between calls.
         pub start: Time,
@@ -133,7 +135,7 @@ opticoll_simulate::columns! {
 }
 
 opticoll_simulate::columns! {
-    /// A row per kind of call and rank, for kinds of call that occurred.
+    /// A row per pair of a kind of call that occurred and a rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Calls shaped {
         /// Number of calls of the rank; for GOAL, number of nodes.
@@ -162,7 +164,7 @@ opticoll_simulate::rows! {
     }
 }
 
-/// Messages of one kind of call.
+/// Number and bytes of the messages sent by one kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SentMessages {
     /// Number of messages.
@@ -197,9 +199,9 @@ opticoll_simulate::totals! {
 /// Replays a program over a network or cost model.
 ///
 /// # Errors
-/// Fails for a deadlock (the error contains a chain of events that wait for each other), a time or
-/// a sum of bytes beyond 64 bits, a compute factor with denominator 0, more ranks than the network
-/// has, and any error of the network.
+/// Fails for a deadlock; the error contains a chain of events that wait for each other. Also fails
+/// if a time or a sum of bytes exceeds 64 bits, if a compute factor has the denominator 0, if the
+/// network has too few ranks, or if the network fails.
 pub fn replay(
     program: &Program,
     network: &mut (impl Live + ?Sized),

@@ -33,7 +33,8 @@ use super::trace::{Event, Trace};
 use opticoll_base::interrupt;
 use opticoll_base::names::terminal_text;
 
-/// Reads a time-independent trace of ranks with this number of operations per second.
+/// Reads a time-independent trace. Each rank executes `operations_per_second` floating point
+/// operations per second.
 ///
 /// # Errors
 /// Fails at the first line that cannot be read; the error says what was expected.
@@ -242,9 +243,9 @@ impl ActionLine<'_> {
         })
     }
 
-    /// Returns the event of a collective. `size`, `kind` and `root` are the positions of its size,
-    /// type and root among the words of the line. The size of the event is `blocks` times the size
-    /// in the line.
+    /// Returns the event of a collective. `size`, `kind` and `root` are the indices of the words
+    /// with the size, the type and the root. The size of the event is `blocks` times the size in
+    /// the line.
     fn collective(
         &self,
         event: Event,
@@ -333,7 +334,8 @@ impl ActionLine<'_> {
         Ok(elements as u64 * width)
     }
 
-    /// Returns the time of a number of operations, which is the word at `place`, in picoseconds.
+    /// Reads the number of operations in the word at index `place`. Returns the time of these
+    /// operations in picoseconds.
     fn operations(&self, place: usize) -> Result<u64, String> {
         let picoseconds = self.real(place)? * 1e12 / self.operations_per_second as f64;
         match picoseconds < 2f64.powi(63) {

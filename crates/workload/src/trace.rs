@@ -17,7 +17,7 @@ pub struct Event {
     pub peer: u32,
     /// Tag of the message.
     pub tag: u32,
-    /// Number of the communicator.
+    /// Identifier of the communicator.
     pub communicator: u32,
     /// Request that the call opens, or for which the call waits. [`NONE`] if the call waits for all
     /// open requests. For [`Call::AllToAllVarious`], the index of the sizes in [`Trace::various`].
@@ -27,7 +27,7 @@ pub struct Event {
     pub line: u32,
     /// Kind of the call.
     pub call: Call,
-    /// Number of the rank's processor that executes the local work.
+    /// Index of the rank's processor that executes the local work.
     pub processor: u8,
 }
 
@@ -39,10 +39,11 @@ pub(super) const MAX_RANKS: u32 = 1 << 20;
 pub struct Trace {
     /// Calls of each rank in order, indexed by rank.
     pub ranks: Vec<Vec<Event>>,
-    /// Members of each communicator, by communicator number. Members are ranks of the whole
-    /// program, in the order of their numbers in the communicator.
+    /// Members of each communicator, indexed by communicator and by index of the member in the
+    /// communicator. Members are ranks of the whole program.
     pub communicators: BTreeMap<u32, Vec<u32>>,
-    /// Bytes for each member, for every Alltoallv. [`Event::request`] is the index in this list.
+    /// Number of bytes that a rank sends to each member in an Alltoallv, indexed by
+    /// [`Event::request`] and member.
     pub various: Vec<Vec<u64>>,
     /// Indices of the earlier events for which each event waits, indexed by rank and event. Empty
     /// if each rank makes one call after another.
@@ -83,8 +84,8 @@ impl Trace {
         }
     }
 
-    /// Returns the members of the communicator on which `rank` makes a call, and the number of
-    /// `rank` among the members.
+    /// Returns the members of the communicator on which `rank` makes the call `event`, and the
+    /// index of `rank` among the members.
     pub(super) fn members(&self, rank: u32, event: usize) -> Result<(&[u32], u32), TraceError> {
         let communicator = self.ranks[rank as usize][event].communicator;
         let refuse = |problem: String| TraceError::at(self.place(rank, event), problem);

@@ -6,8 +6,8 @@
 //! layer's backward pass ends. Gradients are sent in buckets ([`buckets`]). Each bucket is one
 //! all_reduce, and is ready when its last gradient is available. One communication stream sends the
 //! buckets in order. Let C be the end of the backward pass, r_k the time at which bucket k is
-//! ready, t_k the time of its all_reduce, e_k the end of that all_reduce, K the number of buckets
-//! and T the time of the iteration (all in picoseconds):
+//! ready, t_k the duration of its all_reduce, e_k the end of this all_reduce, K the number of
+//! buckets and T the time of the iteration (all in picoseconds):
 //!
 //! e_0 = 0, e_k = max(r_k, e_(k-1)) + t_k, T = max(C, e_K),
 //!
@@ -99,7 +99,7 @@ pub enum TrainingError {
     /// Groups of ranks do not fit the fabric or the model.
     #[error("{0}")]
     Groups(String),
-    /// The cost of an all_reduce is missing.
+    /// The cost of the all_reduce of a bucket is missing.
     #[error("the cost of an all_reduce of {size} is not given")]
     NoCost {
         /// Size of the bucket whose cost is missing.
@@ -151,7 +151,7 @@ pub struct Layer {
 /// (Shoeybi et al., Megatron-LM, arXiv:1909.08053, section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LayerSplit {
-    /// Number of the transformer block; `None` before the first block and after the last block.
+    /// Index of the transformer block; `None` before the first block and after the last block.
     pub block: Option<u32>,
     /// True if the ranks divide the operations of the layer.
     pub divided: bool,
@@ -196,7 +196,7 @@ pub struct TimedLayer {
     pub backward: Time,
 }
 
-/// Cost of an all_reduce, with the parts for reconfiguration and control.
+/// Time of an all_reduce, with the parts of the time for reconfiguration and control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
     /// Time from the start to the last delivery.
@@ -265,7 +265,8 @@ impl Model {
         self.layers.iter().flat_map(|layer| &layer.tensors)
     }
 
-    /// Returns the floating-point operations per sample of the forward and the backward pass.
+    /// Returns the number of floating-point operations per sample in the forward pass, and the
+    /// number in the backward pass.
     pub fn operations(&self) -> (u128, u128) {
         let sum = |operations: fn(&Layer) -> u64| {
             self.layers.iter().map(operations).map(u128::from).sum()
@@ -312,7 +313,8 @@ impl Model {
     }
 }
 
-/// Simulates an iteration. `costs` contains the cost of an all_reduce by its size.
+/// Simulates an iteration. `costs` contains the cost of an all_reduce, indexed by size of the
+/// bucket.
 ///
 /// # Errors
 /// Fails if the cost of a bucket's size is missing or a time exceeds 64 bits.

@@ -10,7 +10,8 @@ use crate::program::{Call, NONE};
 use crate::trace::Trace;
 use opticoll_base::interrupt;
 
-/// Collectives by communicator number. Each collective contains the index of every member's event.
+/// Collectives, indexed by communicator. Each collective contains the index of every member's
+/// event.
 pub(super) type Entered = BTreeMap<u32, Vec<Vec<u32>>>;
 
 /// Maximum number of distinct collectives (by kind, ranks and size) for which plans are made with
@@ -71,7 +72,7 @@ pub(super) fn agree(trace: &Trace) -> Result<Entered, TraceError> {
 }
 
 /// Checks that all members enter a collective with the same call, root and size. `events` contains
-/// the event of each member, or [`NONE`].
+/// the index of each member's event, or [`NONE`].
 fn check_agreement(
     trace: &Trace,
     communicator: u32,

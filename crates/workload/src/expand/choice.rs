@@ -3,11 +3,11 @@
 //!
 //! The planner works on the part of the fabric that the members of a communicator occupy
 //! ([`Fabric::part`]), with the simulator settings of the replay. Communicators of equal size share
-//! the plan of the first of them. If the replay simulates no fabric (as with a cost model, a
-//! lightpath grid or a burst-switched network), the planner works on a fabric with similar message
-//! times ([`CollectiveTarget::resembles`]). This fabric has as many ranks as the communicator.
-//! Plans are made for the size of the collective, or for the next power of two in programs with
-//! many sizes.
+//! one plan, which is made for the first of these communicators. If the replay simulates no fabric
+//! (as with a cost model, a lightpath grid or a burst-switched network), the planner works on a
+//! fabric with similar message times ([`CollectiveTarget::resembles`]). This fabric has as many
+//! ranks as the communicator. Plans are made for the size of the collective, or for the next power
+//! of two in programs with many sizes.
 
 use super::{Algorithms, CollectiveTarget};
 use crate::error::{Place, TraceError};

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub(super) struct HeldPaths {
     ports: usize,
     partners: Vec<u32>,
-    /// Number of open requests, by partner.
+    /// Number of open requests, indexed by partner.
     open: BTreeMap<u32, u32>,
 }
 
@@ -45,7 +45,7 @@ impl PathChange {
 /// Lightpaths of a rank that are known in advance and are replaced as soon as they have been used.
 #[derive(Default)]
 pub(super) struct PredictedPaths {
-    /// Last messages over the current lightpaths, which may be torn down afterwards.
+    /// Indices of the nodes after which the current lightpaths may be torn down.
     pub(super) used: Vec<u32>,
     /// True if the current lightpaths still have to be torn down.
     pub(super) is_held: bool,
@@ -59,7 +59,8 @@ impl HeldPaths {
         }
     }
 
-    /// Uses the lightpaths to `others` in this order. Returns the required change.
+    /// Uses the lightpaths to the ranks `others` in this order. Returns the setups and teardowns
+    /// that must happen before this use.
     pub(super) fn use_paths(&mut self, others: impl IntoIterator<Item = u32>) -> PathChange {
         let mut sets_up = false;
         let mut used = Vec::new();
@@ -90,7 +91,8 @@ impl HeldPaths {
         *self.open.entry(other).or_default() += 1;
     }
 
-    /// Closes requests on the lightpaths to `others`. Returns the teardowns that follow.
+    /// Closes a request on the lightpath to each rank in `others`. Returns the teardowns that must
+    /// happen afterwards.
     pub(super) fn close(&mut self, others: impl IntoIterator<Item = u32>) -> PathChange {
         for other in others {
             if let Some(open) = self.open.get_mut(&other) {

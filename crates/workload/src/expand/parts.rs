@@ -15,25 +15,26 @@ pub(super) struct MemberMessage {
     pub(super) peer: u32,
     pub(super) sends: bool,
     pub(super) chunks: Vec<(u32, u32)>,
-    /// Number of the route that the plan names for the message, or
-    /// [`FABRIC_ROUTE`](opticoll_plan::plan::routes::FABRIC_ROUTE).
+    /// Index in [`MemberSchedule::routes`] of the route of the message, or
+    /// [`FABRIC_ROUTE`](opticoll_plan::plan::routes::FABRIC_ROUTE) if the plan names no route.
     pub(super) route: u32,
 }
 
-/// Messages of a schedule, indexed by member.
+/// Messages of a schedule.
 pub(super) struct MemberSchedule {
     pub(super) collective: Collective,
+    /// Messages that a member sends or receives, indexed by member.
     pub(super) members: Vec<Vec<MemberMessage>>,
     /// Routes that the plan names.
     pub(super) routes: NamedRoutes,
 }
 
-/// Ranges of chunks (first, count) of each message of a step. The key of a message is (source,
-/// destination, action, route).
+/// Chunks of each message of a step, as ranges (first chunk, number of chunks). The key of a
+/// message is (source, destination, action, route).
 type ChunksByMessage = BTreeMap<(u32, u32, Action, u32), Vec<(u32, u32)>>;
 
-/// Lists the messages of each member, in the order of steps, sends before receives. A step with
-/// more than `ports` partners is cut into parts, which count as steps.
+/// Lists the messages of each member, in the order of steps. In a step, sends precede receives. A
+/// step with more than `ports` partners is cut into parts; each part becomes a step.
 pub(super) fn member_schedule(
     schedule: &Schedule,
     routes: NamedRoutes,
@@ -103,8 +104,9 @@ fn cut(messages: ChunksByMessage, ranks: usize, ports: usize) -> Vec<ChunksByMes
     parts.into_iter().map(|(part, _)| part).collect()
 }
 
-/// Returns the longest range of whole steps from message `first` on that needs only one setup,
-/// because a rank has at most `ports` partners in these steps.
+/// Returns the range of messages, from index `first` on, whose lightpaths are set up together. The
+/// range consists of whole steps. It is as long as possible with at most `ports` partners, and
+/// contains at least one step.
 pub(super) fn group_from(parts: &[MemberMessage], first: usize, ports: u32) -> Range<usize> {
     let mut partners: BTreeSet<u32> = BTreeSet::new();
     let mut end = first;

@@ -21,6 +21,7 @@ use opticoll_plan::plan::Plan;
 use opticoll_simulate::TimingModel;
 use opticoll_simulate::live::PlannedCollective;
 
+/// Cost of a plan: its simulated time, its messages and the bytes that ranks send.
 #[derive(Debug)]
 struct PlanCost {
     time: Time,
@@ -59,7 +60,7 @@ struct Group {
     part: Fabric,
     /// Range of ranks whose links the group uses, as (first rank, number of ranks).
     span: (u32, u32),
-    /// Rank in the part, indexed by number in the communicator.
+    /// Rank in the part of each member, indexed by index of the member in the communicator.
     places: Vec<u32>,
 }
 
@@ -92,24 +93,26 @@ struct PlannedCall {
     size: u64,
     /// Size in bytes for which the plan is made.
     planned_size: u64,
-    /// Bytes from each rank of the part to each other rank, row by row; empty if all are equal.
+    /// Number of bytes from rank i to rank j of the part, at index `i N + j` for a part of N ranks.
+    /// Empty if these numbers are equal.
     demand: Vec<u64>,
 }
 
 /// Cache of the planned collectives of a program.
 #[derive(Debug, Default)]
 pub(super) struct PlannedCollectives {
-    /// Group of each communicator, by communicator number.
+    /// Group of each communicator, indexed by communicator.
     groups: FxHashMap<u32, Rc<Group>>,
-    /// Cost of each plan, by specification of the part and key of the plan.
+    /// Cost of each plan, indexed by (specification of the part, key of the plan).
     costs: FxHashMap<(String, PlannedCall), Rc<PlanCost>>,
-    /// Index in the program and cost of each collective, by communicator and number of earlier
-    /// collectives on it.
+    /// Index of each collective in the program, and the cost of its plan. Indexed by (communicator,
+    /// number of earlier collectives on the communicator).
     entered: FxHashMap<(u32, usize), (u64, Rc<PlanCost>)>,
 }
 
 impl PlannedCollectives {
-    /// Returns the cost of a collective, which is planned and simulated unless it is cached.
+    /// Returns the cost of the plan of a collective. Plans and simulates the collective unless the
+    /// cost is cached.
     fn find(
         &mut self,
         spec: &Spec,
@@ -147,9 +150,9 @@ impl PlannedCollectives {
 
 impl Expansion<'_> {
     /// Enters a collective. Plans the collective unless another member has entered it already.
-    /// `entered` is the number of earlier collectives on the communicator, and `number` is the
-    /// member's number. Returns the index of the collective in the program and the number of bytes
-    /// that the member sends.
+    /// `entered` is the number of earlier collectives on the communicator. `number` is the index of
+    /// the member in the communicator. Returns the index of the collective in the program and the
+    /// number of bytes that the member sends.
     pub(super) fn enter_planned(
         &mut self,
         fabric: &Fabric,
@@ -229,9 +232,8 @@ impl Expansion<'_> {
         Ok((index, sent))
     }
 
-    /// Returns the number of bytes from each rank of a group to each other rank in an Alltoallv,
-    /// row by row. Rows and columns are ranks of the part. Returns an empty list for other
-    /// collectives.
+    /// Returns the demand of an Alltoallv, as in [`PlannedCall::demand`]. Returns an empty list for
+    /// other collectives.
     fn demand(&self, event: &Event, nth: usize, group: &Group) -> Vec<u64> {
         if event.call != Call::AllToAllVarious {
             return Vec::new();

@@ -33,19 +33,19 @@ pub(super) struct ReplayEngine<'a, C: ?Sized> {
     pub(super) program: &'a Program,
     network: &'a mut C,
     messages_in_network: u64,
-    /// Number of members that have not entered a planned collective, indexed by collective.
+    /// Number of members that have not yet entered a planned collective, indexed by collective.
     missing_members: Vec<u32>,
     /// Total number of messages of all planned collectives that have started.
     planned_messages: u64,
     network_events: Vec<MessageEvent>,
     settings: ReplaySettings,
-    /// Scale of local work as (numerator, denominator), indexed by rank.
+    /// Factor of local work as (numerator, denominator), indexed by rank.
     factors: Vec<(u32, u32)>,
     overhead: u64,
     now: u64,
     /// Queue of events after the current time, as (time in picoseconds, key).
     later_events: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Keys of the events at the current time, in order.
+    /// Keys of the events at the current time, in the order in which they are handled.
     current_events: VecDeque<u64>,
     pub(super) waits: Vec<u32>,
     pub(super) phase: Vec<NodePhase>,
@@ -55,7 +55,8 @@ pub(super) struct ReplayEngine<'a, C: ?Sized> {
     /// index `processor_starts[r]`.
     processors: Vec<u64>,
     processor_starts: Vec<u32>,
-    /// Current call of each rank ([`NONE`] at first), and its start in picoseconds.
+    /// Node of the current call of each rank ([`NONE`] at first), and the start of the call in
+    /// picoseconds, indexed by rank.
     current_call: Vec<(u32, u64)>,
     rank_of: RankOf,
     pub(super) ended: usize,
@@ -68,7 +69,7 @@ pub(super) struct ReplayEngine<'a, C: ?Sized> {
     timeline: Timeline,
 }
 
-/// Look-up of the rank of a node. `blocks[i]` is the rank of node 64 i.
+/// Look-up of the rank of a node. `blocks[i]` is the rank of the node with index 64 i.
 struct RankOf {
     blocks: Vec<u32>,
 }

@@ -170,8 +170,9 @@ pub(super) fn vgg(blocks: [u64; 5]) -> Vec<Layer> {
     network.layers
 }
 
-/// Returns the layers of ResNet with bottleneck blocks (He et al. 2016, table 1), whose stride is
-/// in the 3 x 3 convolution. `stages` contains the number of blocks in each stage.
+/// Returns the layers of ResNet with bottleneck blocks (He et al. 2016, table 1). The 3 x 3
+/// convolution of a block has the stride of the block. `stages` contains the number of blocks in
+/// each stage.
 pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
     let mut network = ImageLayers::default();
     let normalized = AfterConvolution::Normalization;
@@ -204,10 +205,12 @@ pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
     network.layers
 }
 
-/// Numbers of channels in an inception module: 1x1; 3x3 reduced, 3x3; 5x5 reduced, 5x5; pooled.
+/// Numbers of output channels in an inception module: of 1x1; of the reduction before 3x3, of 3x3;
+/// of the reduction before 5x5, of 5x5; of the projection after the pooling.
 type Inception = [u64; 6];
 
-/// Modules of GoogLeNet in order (Szegedy et al. 2015, table 1). `None` stands for a pooling.
+/// Modules of GoogLeNet in order, as (name, numbers of channels); `None` stands for a pooling
+/// (Szegedy et al. 2015, table 1).
 const INCEPTIONS: [(&str, Option<Inception>); 11] = [
     ("3a", Some([64, 96, 128, 16, 32, 32])),
     ("3b", Some([128, 128, 192, 32, 96, 64])),

@@ -16,7 +16,7 @@ use opticoll_plan::plan::Plan;
 use opticoll_simulate::outcome::{Outcome, Tuned};
 use opticoll_simulate::{SimulationError, TimingModel};
 
-/// Simulates a verified plan, and returns its cost and the outcome of the simulation.
+/// Simulates a verified plan. Returns the cost of the plan and the outcome of the simulation.
 pub fn simulate(
     plan: &Plan,
     size: Bytes,

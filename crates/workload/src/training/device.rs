@@ -164,7 +164,7 @@ pub fn throughput(text: &str) -> Result<ComputeRate, TrainingError> {
     }
 }
 
-/// Parses a decimal number with at most 6 decimals to millionths.
+/// Parses a decimal number with at most 6 decimals, and returns the number in millionths.
 fn millionths(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -174,7 +174,8 @@ fn millionths(text: &str) -> Option<u64> {
     format!("{whole}{fraction:0<6}").parse().ok()
 }
 
-/// Clock of consecutive layers, whose ends are rounded so that errors do not accumulate.
+/// Clock of consecutive layers. The end of each layer is rounded, so rounding errors do not
+/// accumulate.
 pub(super) struct Clock {
     /// Time per operation in picoseconds, as a fraction `time / operations`.
     time: u128,

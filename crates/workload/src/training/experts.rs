@@ -16,7 +16,8 @@ use opticoll_base::hash::shuffled;
 pub enum ExpertSkew {
     /// Equal weights.
     Even,
-    /// The r-th expert has weight r^-exponent. The order of the experts is drawn for each layer.
+    /// The r-th expert has weight r^-exponent. The order of the experts is drawn at random for each
+    /// layer.
     Zipf {
         /// Exponent, at least 0.
         exponent: f64,
@@ -28,11 +29,11 @@ pub enum ExpertSkew {
     Table(Vec<Vec<Vec<u64>>>),
 }
 
-/// Weight of the most popular expert under Zipf's law: 2^32. The weights under this law are
-/// integers of at least 1, so the ratio of two weights is at most 2^32.
+/// Weight of the most popular expert under Zipf's law. The other weights are rounded down to
+/// integers of at least 1.
 const MAX_WEIGHT: f64 = 4_294_967_296.0;
 
-/// Numbers of assignments of a micro-batch to the experts of each layer.
+/// Number of assignments of a micro-batch to each expert, for each layer with experts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpertLoads {
     /// Number of experts on each expert-parallel rank.
@@ -137,7 +138,8 @@ impl ExpertLoads {
     }
 }
 
-/// Returns the weights of a layer's experts, by source and expert; one row serves all sources.
+/// Returns the weights of a layer's experts, indexed by source rank and expert. A single row stands
+/// for all source ranks.
 fn weights(
     skew: &ExpertSkew,
     layer: u64,
@@ -221,8 +223,10 @@ fn share(weights: &[u64], assignments: u128, max_share: u128) -> Option<Vec<u64>
         .collect()
 }
 
-/// Divides the `remaining` assignments among the `open` experts by the largest-remainder method.
-/// Among equal remainders, earlier experts come first.
+/// Divides the `remaining` assignments among the experts `open` in proportion to `weights`, by the
+/// largest-remainder method. Among equal remainders, earlier experts come first. `sum` is the sum
+/// of the weights of these experts. Writes the numbers of assignments to `shares`, which is indexed
+/// by expert.
 fn divide(weights: &[u64], open: &[usize], remaining: u128, sum: u128, shares: &mut [u128]) {
     if sum == 0 {
         return;

@@ -1,10 +1,11 @@
 //! Training with groups of ranks that divide the model: tensor, pipeline, expert and data
 //! parallelism.
 //!
-//! Ranks are numbered as in Megatron-LM (Narayanan et al., SC 2021, arXiv:2104.04473). With T
-//! tensor-parallel ranks and D replicas of the model, rank t + T (d + D p) is number t of the
-//! tensor-parallel group of replica d in stage p of the pipeline. E consecutive replicas form an
-//! expert-parallel group. The groups communicate as follows:
+//! Ranks are numbered as in Megatron-LM (Narayanan et al., SC 2021, arXiv:2104.04473). Let T be the
+//! number of ranks in a tensor-parallel group, and D the number of replicas of the model. The rank
+//! with index t in its tensor-parallel group, in stage p of the pipeline of replica d, has number
+//! t + T (d + D p). E consecutive replicas form an expert-parallel group. The groups communicate as
+//! follows:
 //!
 //! | group | ranks | sends |
 //! |---|---|---|
@@ -46,7 +47,7 @@ pub struct Groups {
 }
 
 opticoll_base::named_enum! {
-    /// Kind of group whose members communicate with each other.
+    /// Kind of a group of ranks that communicate with each other.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum GroupKind {
         /// Ranks that divide each matrix.
@@ -65,11 +66,11 @@ opticoll_base::named_enum! {
 /// Position of a rank in all of its groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankPlace {
-    /// Number of the rank in its tensor-parallel group.
+    /// Index of the rank in its tensor-parallel group.
     pub tensor: u32,
-    /// Number of the replica to which the rank belongs.
+    /// Index of the replica to which the rank belongs.
     pub data: u32,
-    /// Number of the pipeline stage to which the rank belongs.
+    /// Index of the pipeline stage to which the rank belongs.
     pub stage: u32,
 }
 

@@ -9,12 +9,14 @@
 //!
 //! **Groups of ranks.** A rank stores the parameters of its stage. T tensor-parallel ranks divide
 //! the matrices, and E expert-parallel ranks also divide the experts. Each of D replicas stores a
-//! D-th of the sharded state: optimizer, gradients or parameters. For a model of Psi parameters,
-//! this takes 4 Psi + 12 Psi / D, 2 Psi + 14 Psi / D or 16 Psi / D bytes (ZeRO, section 5). Experts
-//! have D / E replicas. T ranks divide a part of the activations of a block (Korthikanti et al.,
-//! arXiv:2205.05198, equation 2). A stage stores the activations of one micro-batch for itself and
-//! for each later stage, but never of more micro-batches than there are (section 4.2.3 of that
-//! paper: 1F1B). Activations of experts grow with the tokens that the experts receive.
+//! D-th of the sharded state: optimizer, gradients or parameters. For a model of Psi parameters, a
+//! rank needs 4 Psi + 12 Psi / D bytes if the optimizer is sharded, 2 Psi + 14 Psi / D bytes if
+//! gradients are sharded as well, and 16 Psi / D bytes if parameters are sharded as well (ZeRO,
+//! section 5). Experts have D / E replicas. T ranks divide a part of the activations of a block
+//! (Korthikanti et al., arXiv:2205.05198, equation 2). Under 1F1B, a stage stores the activations
+//! of one micro-batch for itself and of another micro-batch for each later stage, as far as the
+//! iteration has enough micro-batches (section 4.2.3 of that paper). Activations of experts grow
+//! with the tokens that the experts receive.
 //!
 //! ```
 //! use opticoll_workload::training::{memory, models};
@@ -31,7 +33,7 @@ use super::{Division, Model};
 
 const WEIGHT: u128 = 2;
 const GRADIENT: u128 = 2;
-/// Bytes of Adam's 32-bit weight, momentum and variance.
+/// Bytes per parameter for Adam's 32-bit weight, momentum and variance.
 const OPTIMIZER: u128 = 12;
 
 /// Maximum number of tensor-parallel ranks to suggest: the devices of a usual server.
@@ -97,7 +99,8 @@ pub struct GroupedMemory<'a> {
     pub samples: u64,
     /// Number of micro-batches per iteration.
     pub micro_batches: u64,
-    /// Number of tokens of each expert in a micro-batch; `None` if tokens are distributed evenly.
+    /// Number of tokens that each expert receives in a micro-batch; `None` if tokens are
+    /// distributed evenly.
     pub loads: Option<&'a ExpertLoads>,
 }
 
@@ -111,7 +114,7 @@ impl GroupedMemory<'_> {
         largest.unwrap_or(Memory::for_parameters(0))
     }
 
-    /// Returns the memory of a rank of `stage`. `stage_of` contains the stage of each layer.
+    /// Returns the memory of a rank of `stage`. `stage_of` contains the stage, indexed by layer.
     fn stage_memory(&self, model: &Model, stage: u32, stage_of: &[u32]) -> Memory {
         let Groups { tensor, data, .. } = self.groups;
         let mut memory = Memory::for_parameters(0);
@@ -167,9 +170,9 @@ impl GroupedMemory<'_> {
         (sample * most_tokens.unwrap_or(0)).div_ceil(assignments_per_sample)
     }
 
-    /// Searches for groups, sharding and micro-batches whose forecast is at most `bytes`. Returns
-    /// the options with the fewest changes and, among these, the fewest ranks per copy of the
-    /// model. `batch` is the number of samples in all micro-batches.
+    /// Searches for groups, a sharding and a number of micro-batches for which the forecast is at
+    /// most `bytes`. Returns the parameters with the smallest distance to
+    /// `self`, and their forecast. `batch` is the number of samples in all micro-batches.
     pub fn nearest_fit(&self, model: &Model, bytes: u128, batch: u64) -> Option<(Self, Memory)> {
         let ranks = self.groups.ranks();
         let divisors = |number: u32| (1..=number).filter(move |divisor| number % divisor == 0);
@@ -203,8 +206,8 @@ impl GroupedMemory<'_> {
         nearest.map(|(_, candidate, memory)| (candidate, memory))
     }
 
-    /// Returns the distance to the options `other`, which is compared from the first number on:
-    /// number of changed options, ranks per copy of the model, stage of sharding, micro-batches.
+    /// Returns the distance from `other`: number of changed parameters, ranks per copy of the
+    /// model, stage of ZeRO, number of micro-batches. Distances are compared in this order.
     fn distance(&self, other: &Self) -> [u64; 4] {
         let (groups, other_groups) = (self.groups, other.groups);
         let differ = [

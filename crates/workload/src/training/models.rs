@@ -35,15 +35,15 @@ enum ModelForm {
     Images(fn() -> Vec<Layer>),
     /// Transformer of fixed shape.
     Tokens(fn(TransformerShape) -> Vec<Layer>, TransformerShape),
-    /// Transformer whose options determine the shape; the shape here contains the defaults.
+    /// Transformer whose options determine the shape. The second field contains the defaults.
     Family(fn(TransformerShape) -> Vec<Layer>, TransformerShape),
 }
 
 /// Number of images in ImageNet's training set (Russakovsky et al. 2015, ILSVRC 2012).
 const IMAGENET: u64 = 1_281_167;
 
-/// Maximum values of options. They exceed all known models, but the operations of a layer still fit
-/// into 64 bits.
+/// Maximum values of options. These values exceed all known models, but the number of operations of
+/// a layer still fits into 64 bits.
 const MAX_VALUES: u32 = 1 << 18;
 const MAX_WORDS: u32 = 1 << 21;
 /// Width of an attention head in GPT-3 and Llama 2.

@@ -15,10 +15,10 @@
 //! output, which is the input of the activation, 2 s f; the input of the second matrix 2 s f and a
 //! mask s h. With f = 4 h, the sum is s h (34 + 5 a s / h), equations 1 and 2 of that paper. Heads
 //! that share keys and values save a part of these bytes, and the output of a gate is stored as
-//! well. Embeddings and heads above the blocks are not counted. For b samples, each of the ranks
-//! that divide a block stores 10 s b h of these bytes (the inputs of normalizations and matrices,
-//! and two masks). The ranks divide the remaining s b h (24 + 5 a s / h) bytes among themselves
-//! (equation 2).
+//! well. Embeddings and the layers after the last block are not counted. If several ranks divide a
+//! block, each rank stores 10 s b h of these bytes for b samples (the inputs of normalizations and
+//! matrices, and two masks). The ranks divide the remaining s b h (24 + 5 a s / h) bytes among
+//! themselves (equation 2).
 
 use super::{Division, Layer, LayerSplit, Tensor};
 
@@ -58,8 +58,9 @@ enum MatrixSplit {
     /// Each rank stores some columns of the matrix and their biases, and computes a part of the
     /// output. Another matrix with the same input comes before the matrix.
     MoreColumns,
-    /// Each rank stores some rows of the matrix and computes a summand of the output. The biases
-    /// are not divided; they are added to the sum.
+    /// Each rank stores some rows of the matrix. From these rows, a rank computes a vector of the
+    /// same length as the output. The output is the sum of these vectors and of the undivided
+    /// biases.
     Rows,
 }
 
@@ -116,7 +117,7 @@ impl TokenLayers {
         }
     }
 
-    /// Appends a matrix with biases.
+    /// Appends a `from` x `to` matrix with `to` biases.
     fn linear(&mut self, name: &str, from: u64, to: u64, by: MatrixSplit) {
         self.push(name, &[("weight", from * to), ("bias", to)], from * to);
         match by {
@@ -126,7 +127,7 @@ impl TokenLayers {
         }
     }
 
-    /// Appends a matrix without biases.
+    /// Appends a `from` x `to` matrix without biases.
     fn matrix(&mut self, name: &str, from: u64, to: u64, by: MatrixSplit) {
         self.push(name, &[("weight", from * to)], from * to);
         if by != MatrixSplit::Whole {
@@ -134,7 +135,8 @@ impl TokenLayers {
         }
     }
 
-    /// Appends the embedding table. Ranks divide its rows and sum their parts of a token.
+    /// Appends the embedding table. Ranks divide the rows of the table, and sum the vectors that
+    /// they find for a token.
     fn embedding(&mut self, tensors: &[(&str, u64)]) {
         self.push("embedding", tensors, 0);
         self.split(MatrixSplit::Rows, [0]);

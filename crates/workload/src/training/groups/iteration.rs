@@ -31,7 +31,7 @@ opticoll_simulate::totals! {
         pub messages: u64,
         /// Number of bytes sent.
         pub bytes: u64 as "B",
-        /// Times of each stage by cause; the last row is the mean over all ranks.
+        /// Time of each stage, divided among its causes; the last row is the mean over all ranks.
         pub stages: StageParts,
         /// Algorithms that the collectives used in the network.
         pub chosen: Vec<ChosenAlgorithm>,

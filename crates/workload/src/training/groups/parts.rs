@@ -36,7 +36,7 @@ opticoll_simulate::columns! {
     }
 }
 
-/// Times of one rank by cause, or sums over ranks, in picoseconds.
+/// Time of one rank, divided among its causes, or the sum over ranks, in picoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     compute: u128,
@@ -49,7 +49,8 @@ struct Sums {
     replicas_total: u128,
 }
 
-/// Returns the times of each stage by cause. The last row contains the means over all ranks.
+/// Returns the time of each stage, divided among its causes. The last row contains the means over
+/// all ranks. `time` is the time of the iteration.
 pub fn parts(written: &GroupedTrace, timeline: &Timeline, time: Time) -> StageParts {
     let ends = event_ends(written, timeline);
     let groups = written.groups;
@@ -87,8 +88,8 @@ fn event_ends(written: &GroupedTrace, timeline: &Timeline) -> Vec<Vec<u64>> {
     ends
 }
 
-/// Divides the time of `rank` among its causes. `ends` contains the end of each event, and `time`
-/// is the time of the iteration in picoseconds.
+/// Divides the time of `rank` among its causes. `ends` contains the end of each event in
+/// picoseconds, indexed by rank and event. `time` is the time of the iteration in picoseconds.
 fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) -> Sums {
     let rank_ends = &ends[rank as usize];
     let after = &written.trace.after[rank as usize];
@@ -134,8 +135,9 @@ fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) ->
     sums
 }
 
-/// Returns the time in picoseconds at which a message was passed to the network. The message
-/// arrives at `rank` in event `arrival`.
+/// Returns the time in picoseconds at which the message that arrives at `rank` in event `arrival`
+/// was passed to the network. `ends` contains the end of each event in picoseconds, indexed by rank
+/// and event.
 fn departure(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, arrival: u32) -> u64 {
     let Role::Arrival { peer, tag } = written.roles[rank as usize][arrival as usize] else {
         return 0;

@@ -14,7 +14,7 @@ pub(super) struct Pass {
     pub(super) backward: bool,
 }
 
-/// Returns the passes of stage number `stage`, in order.
+/// Returns the passes of the stage with index `stage`, in order. `stages` is the number of stages.
 pub(super) fn one_forward_one_backward(stages: u32, stage: u32, micro_batches: u64) -> Vec<Pass> {
     let ahead = u64::from(stages - 1 - stage).min(micro_batches);
     let forward = |micro_batch| Pass {

@@ -1,7 +1,8 @@
 //! Parameters of an iteration with groups of ranks, collectives of the iteration, and the trace
 //! that is replayed.
 //!
-//! Collectives are messages of the replay, or take a given time each ([`Carrier`]).
+//! In a replay, a collective either consists of simulated messages, or takes a given time
+//! ([`Carrier`]).
 
 use std::collections::BTreeMap;
 
@@ -58,9 +59,9 @@ pub struct GroupCollective {
 /// Method by which collectives are executed.
 #[derive(Debug, Clone, Copy)]
 pub enum Carrier<'a> {
-    /// Messages that a replay sends over a simulated network.
+    /// Each collective consists of messages, which the simulated network of a replay transports.
     Replay,
-    /// Given time for each collective.
+    /// Each collective takes a given time, indexed by collective.
     Times(&'a BTreeMap<GroupCollective, Time>),
 }
 
@@ -71,7 +72,8 @@ pub struct GroupedTrace {
     pub trace: Trace,
     /// Role of each event, indexed by rank and event.
     pub(super) roles: Vec<Vec<Role>>,
-    /// Sender's event after which a message between stages is sent, by sender, receiver and tag.
+    /// Index of the sender's event after which a message between stages is sent, indexed by
+    /// (sender, receiver, tag). `None` if the message waits for no event.
     pub(super) sent_after: BTreeMap<(u32, u32, u32), Option<u32>>,
     /// Sizes of the groups in the trace, in which one rank may represent several ranks.
     pub groups: Groups,
@@ -91,7 +93,7 @@ pub(super) enum Role {
         /// Index of the event in which the message arrives.
         arrival: u32,
     },
-    /// The device waits for the end of the iteration's last collective among replicas.
+    /// The device waits until all collectives among replicas have ended.
     LastReplicas,
     /// A message from another stage arrives.
     Arrival {

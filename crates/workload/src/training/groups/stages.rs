@@ -12,9 +12,10 @@ use opticoll_base::units::{Bytes, Time};
 pub struct StageLayer {
     /// Index of the layer in the model.
     pub layer: usize,
-    /// Number of parameters of each tensor outside of experts, as stored on the rank.
+    /// Number of parameters that the rank stores of each tensor outside of experts, indexed by
+    /// tensor.
     pub dense: Vec<u64>,
-    /// Number of parameters of each tensor of experts, as stored on the rank.
+    /// Number of parameters that the rank stores of each tensor of experts, indexed by tensor.
     pub expert: Vec<u64>,
     /// Forward time of a micro-batch, indexed by expert-parallel rank.
     pub forward: Vec<Time>,
@@ -48,7 +49,8 @@ pub struct Stage {
     pub layers: Vec<StageLayer>,
     /// Units of layers, in the order of the forward pass.
     pub units: Vec<Unit>,
-    /// Buckets of gradients outside of experts. [`Bucket::layer`] is an index in the stage.
+    /// Buckets of gradients outside of experts. [`Bucket::layer`] is the index of the layer in the
+    /// stage.
     pub dense: Vec<Bucket>,
     /// Buckets of gradients of experts.
     pub expert: Vec<Bucket>,

@@ -60,8 +60,8 @@ impl GroupedTraining {
         (0..self.groups.expert as usize).flat_map(|source| [(source, false), (source, true)])
     }
 
-    /// Returns the collectives of an iteration, each with the number of times that a rank takes
-    /// part. The number is the sum over one rank of each stage.
+    /// Returns the collectives of an iteration, and how often each collective occurs on one rank of
+    /// every stage, summed over the stages.
     pub fn collectives(&self) -> Result<BTreeMap<GroupCollective, u64>, TrainingError> {
         let mut counts = BTreeMap::new();
         for stage in 0..self.groups.pipeline {

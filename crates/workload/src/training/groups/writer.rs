@@ -21,9 +21,9 @@
 //! reduce_scatter with an all_gather, moves 2 values per parameter. With sharded parameters, 3
 //! values per parameter are moved, because parameters are gathered twice.
 //!
-//! Collectives are messages of the replay, or take a given time each ([`Carrier`]). With given
-//! times, one rank represents all ranks that do the same at the same time: the ranks of its
-//! tensor-parallel group, and the replicas with the same number in their expert-parallel groups.
+//! A collective either consists of simulated messages, or takes a given time ([`Carrier`]). With
+//! given times, one rank represents all ranks that do the same at the same time: the ranks of its
+//! tensor-parallel group, and the replicas with the same index in their expert-parallel groups.
 
 use std::collections::BTreeMap;
 
@@ -38,20 +38,23 @@ use crate::trace::Event;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 
-/// Numbers of a rank's processors: the device, the device's collectives, the sends, and the
-/// collectives among replicas.
+/// Index of a rank's processor: the device, the device's collectives, the sends, or the collectives
+/// among replicas.
 const DEVICE: u8 = 0;
 const NETWORK: u8 = 1;
 const SENDS: u8 = 2;
 const REPLICAS: u8 = 3;
 
-/// Groups of ranks, with the number of each group.
+/// Communicators, one for each group of ranks.
 #[derive(Default)]
 pub(super) struct Communicators {
+    /// Identifier of each communicator, indexed by members.
     numbers: BTreeMap<Vec<u32>, u32>,
+    /// Members of each communicator, indexed by identifier.
     pub(super) members: BTreeMap<u32, Vec<u32>>,
-    /// Index in the trace of the sizes of each exchange of tokens with experts. The key is (layer
-    /// with experts, true if tokens return from the experts, source).
+    /// Index in [`Trace::various`](crate::trace::Trace::various) of the sizes of an exchange of
+    /// tokens. Indexed by (layer with experts, true if tokens return from the experts, source
+    /// rank).
     pub(super) sizes: BTreeMap<(usize, bool, usize), u32>,
 }
 
@@ -72,20 +75,22 @@ pub(super) struct RankWriter<'a> {
     groups: Groups,
     carrier: Carrier<'a>,
     communicators: &'a mut Communicators,
-    /// Number of the rank's group of each kind, and number of the group's members in the trace.
+    /// Communicator of the rank and its number of members, indexed by kind of group.
     rank_groups: BTreeMap<GroupKind, (u32, u32)>,
     events: Vec<Event>,
     after: Vec<Vec<u32>>,
     roles: Vec<Role>,
-    /// Indices of the last event of the device and of the last collective among replicas.
+    /// Index of the latest event of the device.
     device: Option<u32>,
+    /// Index of the event of the latest collective among replicas.
     replicas: Option<u32>,
     /// Index of the event that gathers the parameters of the next unit.
     next_gathered: Option<u32>,
     sent_after: Vec<((u32, u32, u32), Option<u32>)>,
     pub(super) counts: BTreeMap<GroupCollective, u64>,
     /// Collectives among replicas that must wait for the end of the backward pass, if they may not
-    /// overlap with computation. Each entry has the number of bytes.
+    /// overlap with computation. An entry consists of the kind of group, the kind of collective and
+    /// the size in bytes.
     postponed: Vec<(GroupKind, CollectiveKind, u64)>,
 }
 
@@ -140,7 +145,8 @@ impl<'a> RankWriter<'a> {
         self.events.len() as u32 - 1
     }
 
-    /// Appends the next event of the device. The event also waits for the event `besides`.
+    /// Appends the next event of the device. This event waits for the device's previous event and
+    /// for the event `besides`.
     fn push_on_device(&mut self, event: Event, besides: Option<u32>, role: Role) {
         let before = [self.device, besides];
         self.device = Some(self.push(event, before, role));
@@ -170,8 +176,8 @@ impl<'a> RankWriter<'a> {
         self.close_iteration()
     }
 
-    /// Returns the units whose parameters are gathered, in the order of gathering. Empty if
-    /// parameters are not sharded.
+    /// Returns the indices of the units whose parameters are gathered, in the order of gathering.
+    /// The list is empty if parameters are not sharded.
     fn gathered_units(&self, passes: &[Pass]) -> Vec<usize> {
         let count = self.stage.units.len();
         let pass_units = |pass: &Pass| {
@@ -185,8 +191,9 @@ impl<'a> RankWriter<'a> {
     }
 
     /// Gathers the parameters of the first unit before this unit runs, and the parameters of every
-    /// other unit while the previous unit runs. `turns` contains the units in order, and `turn` is
-    /// the index of the current unit. Returns the event for which the current unit waits.
+    /// other unit while the previous unit runs. `turns` contains the indices of the units in order.
+    /// `turns[turn]` is the current unit. Returns the index of the event for which the current unit
+    /// waits.
     fn gather(&mut self, turns: &[usize], turn: usize) -> Result<Option<u32>, TrainingError> {
         if turns.is_empty() {
             return Ok(None);
@@ -274,7 +281,8 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// Writes the accumulated computation of the device, after the event `gathered`.
+    /// Writes the accumulated time `computing` as one event of the device, after the event
+    /// `gathered`. Resets both.
     fn compute(&mut self, computing: &mut Time, gathered: &mut Option<u32>) {
         if *computing == Time::ZERO && gathered.is_none() {
             return;
@@ -352,8 +360,8 @@ impl<'a> RankWriter<'a> {
         }
     }
 
-    /// Returns the number of the rank's group of the given kind, and the number of the group's
-    /// members in the trace.
+    /// Returns the communicator of the rank's group of this kind, and the number of members that
+    /// the group has in the trace.
     fn group(&mut self, kind: GroupKind) -> (u32, u32) {
         if let Some(&group) = self.rank_groups.get(&kind) {
             return group;
