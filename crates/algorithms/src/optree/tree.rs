@@ -84,8 +84,8 @@ pub fn deepest(ranks: u32) -> u32 {
 }
 
 /// Returns the radices of the paper's tree of depth k. All k radices equal the smallest m such that
-/// m^k is at least N. If fewer than k stages of radix m suffice, some radices are reduced so that all k stages
-/// are used.
+/// m^k is at least N. If fewer than k stages of radix m suffice, some radices are reduced so that
+/// all k stages are used.
 pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
     let leaves = |radices: &[u32]| {
         radices
