@@ -310,8 +310,9 @@ class Demand:
         """
     @property
     def largest(self) -> int:
-        """The largest number of bytes that a rank sends, including bytes to itself: the size of the
-        collective for which the amounts are bytes.
+        """The largest number of bytes that a rank sends, including bytes to itself.
+
+        For a collective of this size, the amounts are not scaled.
         """
     @property
     def ranks(self) -> int:
@@ -328,12 +329,12 @@ class EventTable:
         numbers: list[NDArray[np.uint64]],
         sizes: list[tuple[int, list[int]]],
     ) -> None:
-        """Appends rows of calls. `names` are the names of calls, `call` is the index of each row's
-        name, and `numbers` are the columns of numbers.
+        """Appends rows. `names` are the names of calls, and `call` has the index in `names` of each
+        row's call. `numbers` has eight columns with one number per row.
 
         The columns are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns; 2^64 - 1
-        represents a missing number. `sizes` are pairs of a row with an Alltoallv and its bytes for
-        each member. Raises TraceError, which names the row.
+        stands for a missing number. `sizes` has (row, bytes for each member) for each Alltoallv.
+        Raises TraceError, which names the row.
         """
     def finish(self) -> Trace:
         """Returns the trace of all rows, and empties the table. Raises TraceError."""
@@ -490,7 +491,7 @@ class Fabric:
         """The names of the links of an electrical fabric, as a list indexed by link."""
     @property
     def link_rates(self) -> list[int]:
-        """The rates of the links of an electrical fabric in bits per second, as a list indexed by
+        """The rates of the links of an electrical fabric, in bits per second, as a list indexed by
         link.
         """
     def option(self, name: str) -> Any:
@@ -673,18 +674,18 @@ class GroupedTraining:
         capacity of experts, summed over all layers and sources.
         """
     def demand(self, layer: int, back: bool) -> list[list[int]]:
-        """Returns the bytes by source and destination in a layer of experts; with `back`, those that
-        return to the sources.
+        """Returns the bytes from each expert-parallel rank to each other rank in a layer of experts.
+        If `back` is true, the tokens return from the experts.
         """
     @property
     def groups(self) -> tuple[int, int, int, int]:
         """The numbers of ranks of tensor, pipeline, expert and data parallelism."""
     def made_of(self) -> list[GroupCollectiveRecord]:
-        """Returns the distinct collectives of an iteration, each with its number of calls.
+        """Returns the distinct collectives of an iteration, each with its number of calls: the calls
+        of one rank of each stage, added over all stages.
 
-        The number counts the calls of one rank of each stage, summed over the stages. `collective`
-        is None for a message between stages. `layer` is the layer of an exchange with unequal
-        blocks, and `back` is True if the exchange returns tokens to their sources.
+        `collective` is None for a message between stages. `layer` is the layer of an uneven
+        exchange, and `back` is True if its tokens return.
         """
     def memory_of_device(self) -> tuple[int, int, int, int]:
         """Returns the bytes on a device of the pipeline stage that needs the most memory, for weights,
@@ -700,8 +701,8 @@ class GroupedTraining:
         `replay_trace`.
         """
     def that_fit(self, device_bytes: int) -> FittingGroups | None:
-        """Returns the closest division for which a device needs at most `device_bytes`, or None if
-        there is no such division.
+        """Returns the groups and sharding that take at most `device_bytes` with the fewest changes, or
+        None if there are none.
         """
     def with_times(self, times_ps: list[int]) -> Outcome:
         """Simulates an iteration in which the collectives of `made_of` take the given picoseconds."""
@@ -943,7 +944,7 @@ class Plan:
         """
     @property
     def configurations(self) -> int:
-        """The number of different configurations of circuits among the slots."""
+        """The number of different sets of circuits that the slots of the plan use."""
     def ends(self, transfer: int) -> tuple[int, int]:
         """Returns the rank that sends a transfer, and the rank that receives it.
 
@@ -966,8 +967,8 @@ class Plan:
     def expected_packets(
         self, size: int | str | None = None, **settings: Unpack[Settings]
     ) -> tuple[int, int, int]:
-        """Returns the expected work of the packet simulator: the numbers of messages, of chunks, and
-        approximately of chunks that routers forward.
+        """Forecasts the work of the packet simulator: the number of messages, the number of chunks,
+        and an estimate of the number of forwards by routers.
 
         Parameters
         ----------
@@ -1572,7 +1573,7 @@ class Program:
         b'o\\\\x16!'
         """
     def schedule(self, *, in_place: bool) -> tuple[Schedule, int]:
-        """Returns the schedule of a verified program; its steps follow from the dependencies.
+        """Returns the schedule of a proved program, with steps that follow from the order of messages.
 
         Parameters
         ----------
@@ -1588,7 +1589,7 @@ class Program:
         Raises
         ------
         ProgramError
-            The program stores several values of a chunk at a rank.
+            A rank has several partial sums of one chunk.
 
         Examples
         --------
@@ -1746,10 +1747,10 @@ class ProgramViolation:
         """The violation or remark, in one sentence."""
     @property
     def step(self) -> int | None:
-        """The index of the instruction in the thread block, or None."""
+        """The index of the instruction in its thread block, or None."""
     @property
     def thread_block(self) -> int | None:
-        """The thread block of the rank, or None."""
+        """The index of the thread block at its rank, or None."""
 
 @final
 class Schedule:
@@ -1972,8 +1973,8 @@ class TimedModel:
     def buckets(self, rule: str) -> list[int]:
         """Returns the number of bytes of each bucket, in the order of sending."""
     def iterate(self, rule: str, overlap: bool, costs: dict[int, tuple[int, int, int]]) -> Outcome:
-        """Simulates an iteration. `costs` maps the size of a bucket in bytes to three times in
-        picoseconds: the total, the part for reconfiguration, and the part for control.
+        """Simulates an iteration. `costs` maps the size of an all_reduce to three times in
+        picoseconds: in total, of reconfiguration, and of control.
         """
     @property
     def layers(self) -> list[tuple[str, list[int], int, int]]:
@@ -2004,12 +2005,12 @@ class Trace:
         number of nodes.
         """
     def exported_from(self, plan: Plan | None) -> Trace:
-        """Returns the same trace as the export of another plan, or as the export of no plan.
+        """Returns the same trace, with `plan` as the plan that was exported as this trace.
 
         Parameters
         ----------
         plan : Plan or None
-            The plan, which must have a size.
+            The plan, which must have a size; None for a trace without a plan.
 
         Raises
         ------
@@ -2037,8 +2038,9 @@ class Trace:
         """The number of point-to-point messages of the program, without collectives, and their bytes."""
     @property
     def plan(self) -> Plan | None:
-        """The plan that was exported as this trace, or None if the trace is no export. On the plan's
-        fabric, the plan is simulated instead of the trace.
+        """The plan that was exported as this trace, or None.
+
+        A replay on the plan's fabric executes the plan instead of the trace.
         """
     @property
     def ranks(self) -> int:
@@ -2171,7 +2173,7 @@ class Violation:
         """The chunk for which the plan violates the rule, or None if the rule concerns no chunk."""
     @property
     def kind(self) -> str:
-        """The name of the violated rule, such as `missing` or `link_conflict`."""
+        """The name of the rule, such as `missing` or `collision`."""
     @property
     def link(self) -> tuple[int, str, int] | None:
         """The ring's link concerned as (sending rank, direction `cw` or `ccw`, fibre), or None."""
@@ -2228,13 +2230,14 @@ def collective_kind(name: str) -> str:
 def concurrent_flow_bound(
     kind: str, fabric: Fabric, lengths: list[int], root: int = 0
 ) -> tuple[int, int] | None:
-    """Returns the lower bound that the lengths of links prove for all_to_all, scatter and gather, as a
-    fraction: seconds per block of 10^9 bytes. Returns None if the lengths prove no bound.
+    """Returns the lower bound that `lengths`, a length for each link, prove for all_to_all, scatter
+    and gather: the time per block of 10^9 bytes in seconds, as a fraction. Returns None if
+    `lengths` prove no bound.
     """
 
 def delivered_plan(runs: Outcome, plan: Plan, run: int, collective: int) -> Plan:
-    """Returns the transfers of one collective in replication `run`, in the order of their arrival, as
-    a plan that can be verified.
+    """Returns the transfers of one copy of `plan` in the order of their arrival, as a plan for the
+    verifier. `run` is the index of the replication, and `collective` is the index of the copy.
     """
 
 def device_memory(device: str | None = None) -> int:
@@ -2249,8 +2252,8 @@ def erlang_b(load: float | int, servers: int) -> float:
 def expected_traffic(
     fabric: Fabric, traffic: str, **settings: Unpack[Settings]
 ) -> tuple[int, int, int]:
-    """Returns the expected work of [`simulate_traffic`]: the numbers of messages, of chunks, and
-    approximately of chunks that routers forward.
+    """Forecasts the work of `simulate_traffic`: the number of messages, the number of chunks, and the
+    approximate number of forwards by routers.
     """
 
 def fields_of(result: str) -> list[FieldRecord]:
@@ -2318,11 +2321,11 @@ def make_plan(
     wavelength: str = "auto",
     size_bytes: int | None = None,
 ) -> Plan:
-    """Makes a plan from a copy of a schedule, by choosing routes and assigning wavelengths."""
+    """Makes a plan of a copy of a schedule: routes its transfers and assigns wavelengths."""
 
 def memory_limit() -> int | None:
-    """Returns the memory limit in bytes: the configured limit, or the available memory of the machine.
-    Returns None if both are unknown.
+    """Returns the limit in bytes: the limit that the user set, or the memory that the machine has
+    available. Returns None if this memory is unknown.
     """
 
 def parameter_memory(parameters: int) -> tuple[int, int, int]:
@@ -2385,11 +2388,11 @@ def place_ranks(
     *,
     search: bool = True,
 ) -> tuple[list[int], int, int, bool]:
-    """Returns the hosts of the ranks of all copies, the cost in bytes times hops, a lower bound on the
-    cost, and whether the cost is the minimum.
+    """Places the ranks of `copies` copies of a plan on hosts. Returns the host of each rank, the cost
+    in bytes times hops, a lower bound on the cost, and True if the cost is the minimum.
 
-    The search improves each of the placements `starts`, among others. With `search=False`, only the
-    first placement in `starts` is evaluated.
+    The search starts from the placements `starts`, among others. If `search` is false, the first of
+    them is evaluated instead.
     """
 
 def plan(
@@ -2412,10 +2415,14 @@ def plan(
     """
 
 def plans_for(collective: str, algorithm: str, fabric: Fabric) -> bool:
-    """Returns whether an algorithm plans for fabrics of this type: with links, or with light."""
+    """Returns False if the algorithm is a planner for another kind of fabric, such as fabrics with
+    links.
+    """
 
 def read_chakra(contents: list[bytes]) -> Trace:
-    """Reads the trace in Chakra files; `contents` has one file per rank. Raises TraceError."""
+    """Reads an execution trace from the contents of its Chakra files, one for each rank. Raises
+    TraceError.
+    """
 
 def read_goal_schedule(text: str) -> Schedule:
     """Reads the schedule that a GOAL file states in its comments. Raises TraceError, which names the
@@ -2431,7 +2438,7 @@ def read_trace(
     """
 
 def records(kind: str) -> list[Record]:
-    """Returns the records of a kind, such as `algorithms`; raises KeyError for an unknown kind."""
+    """Returns the records of a kind, such as `algorithms`. Raises KeyError if there is no such kind."""
 
 def relay_tree_costs(ranks: int, depth: int) -> list[int]:
     """Returns the minimum total lengths, in links, of relay trees over `ranks` ranks with depth 1, 2
@@ -2445,8 +2452,8 @@ def replan(
     size: int | str | None = None,
     **settings: Unpack[Settings],
 ) -> tuple[Plan, int, int]:
-    """Plans a collective again after failures. Returns the new plan, and the times before and after
-    the failures in picoseconds.
+    """Plans a collective anew after failures. Returns the new plan, the time of the old plan on the
+    old fabric, and the time of the new plan on the remaining fabric. Times are in picoseconds.
 
     Raises FabricError for invalid failures, and AlgorithmError if no plan exists.
     """
@@ -2505,8 +2512,8 @@ def simulate_bursts(
     threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
 ) -> Outcome:
-    """Simulates bursts on a network with wavelengths. `opticoll list burst_settings` lists the
-    settings, whose values are texts.
+    """Simulates bursts on a network with wavelengths. `settings` are texts, by the names of the
+    records `burst_settings`.
 
     `progress` is called with the number of bursts measured so far and the number to be measured; an
     exception in `progress` ends the simulation. The outcome does not depend on the number of
@@ -2525,25 +2532,25 @@ def simulate_collectives(
     threads: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> Outcome:
-    """Simulates copies of a plan that run at the same time over lightpaths. `places` are the hosts of
-    each copy's ranks.
+    """Simulates copies of a plan that run concurrently over lightpaths. `places` has the host of each
+    rank, for each copy.
 
-    `opticoll list congestion_settings` and `burst_settings` list the settings. Without `external`,
-    there are no background bursts. `progress` is called with the number of completed replications;
-    an exception in `progress` ends the simulation. The outcome does not depend on the number of
-    threads. Raises FabricError, ScheduleError for a plan with light, or SimulationError, whose
-    attribute `setting` names the wrong setting.
+    `settings` are texts, by the names of the records `congestion_settings` and `burst_settings`. If
+    `external` is false, there are no background bursts. `progress` is called with the number of
+    completed replications; an exception in it ends the run. The outcome does not depend on the
+    number of threads. Raises FabricError, ScheduleError for a plan with lightpaths, or
+    SimulationError, whose attribute `setting` names the setting at fault, if there is one.
     """
 
 def simulate_tasks(
     tasks: list[tuple[Plan, int, int, int]],
 ) -> list[tuple[int, int, int, int, int, int, Outcome]]:
-    """Simulates tasks on one `wss_grid`. A task is given by its plan, its bytes, its number of rounds,
-    and the time of its request in picoseconds.
+    """Simulates tasks on one wss_grid. A task is (plan, bytes, number of rounds, time of its request
+    in picoseconds).
 
     Returns for each task the times of admission, start and end in picoseconds, the number of
-    messages of the arbiter, the numbers of ports and of switch settings, and the outcome of one
-    round. Raises SimulationError.
+    messages of the arbiter, the number of ports, the number of switch settings, and the outcome of
+    one round. Raises SimulationError.
     """
 
 def simulate_traffic(
@@ -2554,7 +2561,7 @@ def simulate_traffic(
     timeline: bool = False,
     **settings: Unpack[Settings],
 ) -> Outcome:
-    """Simulates traffic that belongs to no collective on a fabric, packet by packet."""
+    """Simulates traffic on a fabric, packet by packet, without a collective."""
 
 def slots_bound(kind: str, fabric: Fabric, root: int = 0) -> tuple[int, str, str]:
     """Returns the lower bound on the number of slots of plans that send whole blocks, with the bound's
@@ -2608,8 +2615,8 @@ def time_bound(
 ) -> tuple[int | None, str | None, str]:
     """Returns a lower bound on the time of any plan: picoseconds, name of the bound, assumption.
 
-    If no bound is known, returns None, None and the reason, for example that messages do not share
-    the links of a rank. A `placement` of packets also moves the root.
+    Without a bound, returns None, None and the reason, for example that flows do not share the
+    cables of a rank. `placement`, which the packet simulator uses, also moves the root.
     """
 
 def time_bounds(

@@ -207,8 +207,8 @@ fn text<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a str> {
 }
 
 impl ChakraFile {
-    /// Reads the trace of one rank. Fails with the first offset at which the bytes do not form a
-    /// trace.
+    /// Reads the trace of one rank. If the bytes do not form a trace, the error has the offset of
+    /// the first problem.
     pub fn read(bytes: &[u8]) -> Result<ChakraFile, ChakraError> {
         if bytes.len() > MAX_BYTES {
             return Err(ChakraError {

@@ -8,9 +8,9 @@
 //! instructions:
 //!
 //! - the order of a thread block,
-//! - `waits_for`: another instruction of the same rank that must be complete before,
-//! - messages: the k-th receive from a rank on a channel receives the message of this rank's k-th
-//!   send to the receiver on the channel.
+//! - `waits_for`: another instruction of the same rank, which must be complete first,
+//! - messages: if rank a sends to rank b on a channel, the k-th send of a precedes the k-th receive
+//!   of b, which receives its message.
 //!
 //! If a call is in place, input and output share memory, as the collective libraries define it (see
 //! `opticoll_verify::program`).
@@ -158,7 +158,7 @@ pub struct Instruction {
     pub count: u32,
     /// Instruction that must be complete before this instruction starts.
     pub waits_for: Option<Dependency>,
-    /// True if other instructions may wait for this instruction.
+    /// True if other instructions are allowed to wait for this instruction.
     pub signals: bool,
     /// Step of the schedule in which the instruction sends; `None` if the program does not record
     /// it.
@@ -168,7 +168,8 @@ pub struct Instruction {
     pub line: u32,
 }
 
-/// Instructions that run one after another, and the two ranks with which they exchange messages.
+/// Instructions that run one after another. They send to at most one rank, and receive from at most
+/// one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadBlock {
     /// Rank to which the thread block sends.
@@ -218,8 +219,9 @@ impl CollectiveProgram {
         msccl::read(text)
     }
 
-    /// Creates a program that executes `schedule`. Omits the claims of the schedule. Fails for a
-    /// barrier, which moves no chunks, and for an all_to_all whose blocks differ.
+    /// Creates a program that executes `schedule`. The claims of the schedule, such as its number
+    /// of steps, are lost. Fails for a barrier, which moves no chunks, and for an all_to_all whose
+    /// blocks differ in size.
     pub fn from_schedule(
         schedule: &Schedule,
         name: String,
@@ -246,21 +248,21 @@ impl CollectiveProgram {
         chakra::write(self, size)
     }
 
-    /// Returns the schedule of a proved program, with steps that follow from dependences, and the
-    /// number of redundant chunks. Redundant chunks are sent to ranks that already have them; the
-    /// schedule omits them. Fails if the program has several values of a chunk at a rank, or if it
-    /// is not proved.
+    /// Returns the schedule of a proved program and the number of redundant chunks. `in_place` says
+    /// whether input and output share memory. The steps follow from the dependences between
+    /// messages. A redundant chunk is sent to a rank that already has it; the schedule omits it.
+    /// Fails if a rank has several partial sums of one chunk, or if the program is not proved.
     pub fn schedule(&self, in_place: bool) -> Result<(Schedule, u64), ProgramError> {
         lifting::lift(self, in_place)
     }
 
-    /// Returns the sum of the numbers of instructions of all ranks.
+    /// Returns the number of instructions of all ranks together.
     pub fn instructions(&self) -> usize {
         let blocks = self.ranks.iter().flat_map(|rank| &rank.thread_blocks);
         blocks.map(|block| block.instructions.len()).sum()
     }
 
-    /// Returns the sum of the numbers of thread blocks of all ranks.
+    /// Returns the number of thread blocks of all ranks together.
     pub fn thread_blocks(&self) -> usize {
         self.ranks.iter().map(|rank| rank.thread_blocks.len()).sum()
     }

@@ -16,8 +16,8 @@ use crate::method::method_with;
 
 /// Returns a lower bound on the time of any plan: picoseconds, name of the bound, assumption.
 ///
-/// If no bound is known, returns None, None and the reason, for example that messages do not share
-/// the links of a rank. A `placement` of packets also moves the root.
+/// Without a bound, returns None, None and the reason, for example that flows do not share the
+/// cables of a rank. `placement`, which the packet simulator uses, also moves the root.
 #[pyfunction]
 #[pyo3(signature = (
     kind, fabric, size_bytes, policy, root = 0, paths = None, simulator = None, placement = None,
@@ -53,9 +53,9 @@ pub(crate) fn time_bound(
     })?
 }
 
-/// Witness of a bound. For a cut: the ranks on one side, the number of connected parts that these
-/// ranks form, the names of the links between the sides, and no lengths. For lengths of links: no
-/// ranks, 0 parts, the names of the links, and the length of each link.
+/// Witness of a bound as (ranks, number of parts, links, lengths of the links). For a cut: the
+/// ranks on one side, the number of parts that they belong to, the names of the links between the
+/// sides, and no lengths. For link lengths: no ranks, 0, the names of the links, and their lengths.
 type WitnessRow = (Vec<u32>, u32, Vec<String>, Vec<u64>);
 
 /// A bound as (time in picoseconds, name, assumption, witness).
@@ -146,8 +146,9 @@ pub(crate) fn throughput_optimum(
     Ok(lower.map(|lower| (lower, upper)))
 }
 
-/// Returns the lower bound that the lengths of links prove for all_to_all, scatter and gather, as a
-/// fraction: seconds per block of 10^9 bytes. Returns None if the lengths prove no bound.
+/// Returns the lower bound that `lengths`, a length for each link, prove for all_to_all, scatter
+/// and gather: the time per block of 10^9 bytes in seconds, as a fraction. Returns None if
+/// `lengths` prove no bound.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, lengths, root = 0))]
 pub(crate) fn concurrent_flow_bound(

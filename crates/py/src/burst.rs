@@ -12,8 +12,8 @@ use crate::interrupt;
 use crate::method::texts;
 use crate::table::Outcome;
 
-/// Simulates bursts on a network with wavelengths. `opticoll list burst_settings` lists the
-/// settings, whose values are texts.
+/// Simulates bursts on a network with wavelengths. `settings` are texts, by the names of the
+/// records `burst_settings`.
 ///
 /// `progress` is called with the number of bursts measured so far and the number to be measured; an
 /// exception in `progress` ends the simulation. The outcome does not depend on the number of

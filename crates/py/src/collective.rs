@@ -86,8 +86,9 @@ impl Demand {
 getters! { Demand |self|
     /// The number of ranks.
     ranks: u32 = self.matrix.ranks();
-    /// The largest number of bytes that a rank sends, including bytes to itself: the size of the
-    /// collective for which the amounts are bytes.
+    /// The largest number of bytes that a rank sends, including bytes to itself.
+    ///
+    /// For a collective of this size, the amounts are not scaled.
     largest: u64 = self.matrix.largest();
     /// The bytes for each pair of different ranks if all pairs have the same amount; None if blocks
     /// differ.

@@ -79,7 +79,7 @@ pub(crate) fn hop_columns<'py>(
     Ok(columns)
 }
 
-/// Returns the columns of a plan's stored rows, which must not represent repetitions.
+/// Returns the columns of the transfers that a plan stores.
 fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, PyDict>> {
     let schedule = &plan.schedule;
     let values = |field: fn(&Transfer) -> u32| -> Vec<u32> {
@@ -114,7 +114,7 @@ fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, Py
     Ok(columns)
 }
 
-/// Adds a column for each field of light, with the smallest integer type for its values.
+/// Adds a column for each field of the light. A column has the smallest type that holds its values.
 fn set_light(
     py: Python<'_>,
     kind: Option<&LightKind>,

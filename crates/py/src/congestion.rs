@@ -20,8 +20,8 @@ use crate::method::{Size, texts};
 use crate::plan::Plan;
 use crate::table::Outcome;
 
-/// Returns the transfers of one collective in replication `run`, in the order of their arrival, as
-/// a plan that can be verified.
+/// Returns the transfers of one copy of `plan` in the order of their arrival, as a plan for the
+/// verifier. `run` is the index of the replication, and `collective` is the index of the copy.
 #[pyfunction]
 pub(crate) fn delivered_plan(
     py: Python<'_>,
@@ -46,7 +46,7 @@ pub(crate) fn delivered_plan(
     })
 }
 
-/// Returns the plan with all repetitions expanded, or an error if the plan has light.
+/// Returns the plan with all of its transfers. Fails if the plan has lightpaths.
 fn messages(plan: &Plan) -> PyResult<plan::Plan> {
     let rows = plan.rows();
     if rows.has_light() {
@@ -57,14 +57,14 @@ fn messages(plan: &Plan) -> PyResult<plan::Plan> {
     Ok(rows.expanded().into_owned())
 }
 
-/// Simulates copies of a plan that run at the same time over lightpaths. `places` are the hosts of
-/// each copy's ranks.
+/// Simulates copies of a plan that run concurrently over lightpaths. `places` has the host of each
+/// rank, for each copy.
 ///
-/// `opticoll list congestion_settings` and `burst_settings` list the settings. Without `external`,
-/// there are no background bursts. `progress` is called with the number of completed replications;
-/// an exception in `progress` ends the simulation. The outcome does not depend on the number of
-/// threads. Raises FabricError, ScheduleError for a plan with light, or SimulationError, whose
-/// attribute `setting` names the wrong setting.
+/// `settings` are texts, by the names of the records `congestion_settings` and `burst_settings`. If
+/// `external` is false, there are no background bursts. `progress` is called with the number of
+/// completed replications; an exception in it ends the run. The outcome does not depend on the
+/// number of threads. Raises FabricError, ScheduleError for a plan with lightpaths, or
+/// SimulationError, whose attribute `setting` names the setting at fault, if there is one.
 #[pyfunction]
 #[pyo3(signature = (
     fabric, plan, places, size: "int | str", settings, *, external = true, threads = 1,
@@ -124,11 +124,11 @@ pub(crate) fn burst_rate(py: Python<'_>, fabric: &str) -> PyResult<u64> {
     Ok(parse_network(py, fabric)?.rate().bits_per_second())
 }
 
-/// Returns the hosts of the ranks of all copies, the cost in bytes times hops, a lower bound on the
-/// cost, and whether the cost is the minimum.
+/// Places the ranks of `copies` copies of a plan on hosts. Returns the host of each rank, the cost
+/// in bytes times hops, a lower bound on the cost, and True if the cost is the minimum.
 ///
-/// The search improves each of the placements `starts`, among others. With `search=False`, only the
-/// first placement in `starts` is evaluated.
+/// The search starts from the placements `starts`, among others. If `search` is false, the first of
+/// them is evaluated instead.
 #[pyfunction]
 #[pyo3(signature = (fabric, plan, copies, size: "int | str", starts, *, search = true))]
 pub(crate) fn place_ranks(

@@ -75,7 +75,7 @@ pub(crate) trait IntoPyErr {
     fn into_py_err(self) -> PyErr;
 }
 
-/// Conversion of a result of the core to a value or a raised exception.
+/// Conversion of a result of the core into a result of Python, whose error is an exception.
 pub(crate) trait OrRaise<T> {
     /// Returns the value, or the matching exception.
     fn or_raise(self) -> PyResult<T>;
@@ -137,7 +137,8 @@ impl IntoPyErr for CollectiveProblem {
     }
 }
 
-/// Maps an error of the requested algorithm, or of the settings that time plans.
+/// Conversion of a planner's error into the exception for its cause, such as the algorithm or the
+/// settings of the simulator.
 impl IntoPyErr for PlannerProblem {
     fn into_py_err(self) -> PyErr {
         match self {

@@ -388,7 +388,7 @@ impl Fabric {
         })
     }
 
-    /// The rates of the links of an electrical fabric in bits per second, as a list indexed by
+    /// The rates of the links of an electrical fabric, in bits per second, as a list indexed by
     /// link.
     #[getter]
     fn link_rates(&self) -> Vec<u64> {

@@ -16,8 +16,8 @@ use crate::plan::Plan;
 use crate::table::Outcome;
 use crate::violation::Violation;
 
-/// Plans a collective again after failures. Returns the new plan, and the times before and after
-/// the failures in picoseconds.
+/// Plans a collective anew after failures. Returns the new plan, the time of the old plan on the
+/// old fabric, and the time of the new plan on the remaining fabric. Times are in picoseconds.
 ///
 /// Raises FabricError for invalid failures, and AlgorithmError if no plan exists.
 #[pyfunction]
@@ -46,16 +46,16 @@ pub(crate) fn replan(
     Ok((plan, before, after))
 }
 
-/// Times of a task's admission, start and end in picoseconds; the number of messages of the
-/// arbiter; the numbers of ports and of switch settings; and the outcome of one round.
+/// Result of a task: times of admission, start and end in picoseconds, number of messages of the
+/// arbiter, number of ports, number of switch settings, and outcome of one round.
 type Admitted = (u64, u64, u64, u32, usize, usize, Outcome);
 
-/// Simulates tasks on one `wss_grid`. A task is given by its plan, its bytes, its number of rounds,
-/// and the time of its request in picoseconds.
+/// Simulates tasks on one wss_grid. A task is (plan, bytes, number of rounds, time of its request
+/// in picoseconds).
 ///
 /// Returns for each task the times of admission, start and end in picoseconds, the number of
-/// messages of the arbiter, the numbers of ports and of switch settings, and the outcome of one
-/// round. Raises SimulationError.
+/// messages of the arbiter, the number of ports, the number of switch settings, and the outcome of
+/// one round. Raises SimulationError.
 #[pyfunction]
 pub(crate) fn simulate_tasks(
     py: Python<'_>,

@@ -32,7 +32,7 @@ pub(crate) struct GroupedTraining {
     batch: u64,
 }
 
-/// A collective that each group of one kind performs.
+/// Collective that groups of ranks of one kind execute, such as all tensor-parallel groups.
 #[derive(IntoPyObject)]
 pub(crate) struct GroupCollectiveRecord {
     group: &'static str,
@@ -191,8 +191,8 @@ impl GroupedTraining {
         (states.0, states.1, states.2, memory.activations)
     }
 
-    /// Returns the closest division for which a device needs at most `device_bytes`, or None if
-    /// there is no such division.
+    /// Returns the groups and sharding that take at most `device_bytes` with the fewest changes, or
+    /// None if there are none.
     #[pyo3(signature = (device_bytes) -> "FittingGroups | None")]
     fn that_fit(&self, device_bytes: u128) -> Option<FittingGroups> {
         let current = self.memory();
@@ -207,11 +207,11 @@ impl GroupedTraining {
         })
     }
 
-    /// Returns the distinct collectives of an iteration, each with its number of calls.
+    /// Returns the distinct collectives of an iteration, each with its number of calls: the calls
+    /// of one rank of each stage, added over all stages.
     ///
-    /// The number counts the calls of one rank of each stage, summed over the stages. `collective`
-    /// is None for a message between stages. `layer` is the layer of an exchange with unequal
-    /// blocks, and `back` is True if the exchange returns tokens to their sources.
+    /// `collective` is None for a message between stages. `layer` is the layer of an uneven
+    /// exchange, and `back` is True if its tokens return.
     #[pyo3(signature = () -> "list[GroupCollectiveRecord]")]
     fn made_of(&self) -> PyResult<Vec<GroupCollectiveRecord>> {
         let record = |(collective, count): (GroupCollective, u64)| GroupCollectiveRecord {
@@ -226,8 +226,8 @@ impl GroupedTraining {
         Ok(self.collectives()?.into_iter().map(record).collect())
     }
 
-    /// Returns the bytes by source and destination in a layer of experts; with `back`, those that
-    /// return to the sources.
+    /// Returns the bytes from each expert-parallel rank to each other rank in a layer of experts.
+    /// If `back` is true, the tokens return from the experts.
     fn demand(&self, layer: usize, back: bool) -> Vec<Vec<u64>> {
         let ranks = self.training.groups.expert as usize;
         let bytes = |source, target| {

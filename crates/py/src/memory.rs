@@ -1,4 +1,4 @@
-//! The memory limit: a configured limit, or the memory that the machine has available.
+//! The memory limit: the limit that the user set, or the memory that the machine has available.
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::error::{MemoryLimitError, OrRaise};
 /// Time for which a measurement of the available memory remains valid.
 const READING_LIFETIME: Duration = Duration::from_secs(1);
 
-/// The configured limit in bytes; `None` for the available memory.
+/// Limit that the user set, in bytes; `None` if the available memory is the limit.
 static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 
 /// Time and result in bytes of the last measurement of the available memory.
@@ -71,15 +71,15 @@ pub(crate) fn take_memory(what: &str, bytes: u64) -> PyResult<()> {
         .map_err(|much| MemoryLimitError::new_err(much.to_string()))
 }
 
-/// Returns the memory limit in bytes: the configured limit, or the available memory of the machine.
-/// Returns None if both are unknown.
+/// Returns the limit in bytes: the limit that the user set, or the memory that the machine has
+/// available. Returns None if this memory is unknown.
 #[pyfunction]
 pub(crate) fn memory_limit() -> Option<u64> {
     let given = *LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
     given.or_else(available)
 }
 
-/// Sets the limit in the core, which keeps its own copy.
+/// Passes the present limit to the core.
 pub(crate) fn set_limit() {
     memory::set_limit(memory_limit().unwrap_or(u64::MAX));
 }

@@ -29,7 +29,7 @@ impl Size {
     }
 }
 
-/// Settings from Python; None for a setting that is left out.
+/// Settings from Python: texts, indexed by name. A setting that is left out is None.
 pub(crate) type Settings = BTreeMap<String, Option<String>>;
 
 /// Returns settings as pairs of name and text.
@@ -41,14 +41,15 @@ pub(crate) fn texts(
         .map(|(name, text)| (name.as_str(), text.as_str()))
 }
 
-/// Returns the simulator, with the settings that have a value.
+/// Returns the timing model with these settings. Settings that are None are ignored.
 pub(crate) fn method(settings: Option<Settings>) -> PyResult<TimingModel> {
     let settings = settings.unwrap_or_default();
     let settings = settings.iter();
     method_with(settings.map(|(name, text)| (name.as_str(), text.as_deref())))
 }
 
-/// Returns the simulator, with the named settings that have a value.
+/// Returns the timing model with these settings, each given as (name, text). Settings without a
+/// text are ignored.
 pub(crate) fn method_with<'a>(
     settings: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
 ) -> PyResult<TimingModel> {

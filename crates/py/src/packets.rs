@@ -12,8 +12,8 @@ use crate::interrupt::{self, Tell};
 use crate::method::{Settings, method};
 use crate::table::Outcome;
 
-/// Reports the number of events, the number of delivered messages and the simulated picoseconds to
-/// Python; returns whether to continue.
+/// Reports the number of events, the number of delivered messages and the time in picoseconds to
+/// Python. Returns whether to continue.
 pub(crate) fn report(tell: &mut Tell<'_>, progress: &PacketProgress) -> bool {
     tell(&[
         progress.events,
@@ -28,7 +28,7 @@ pub(crate) fn expected_tuple(expected: ExpectedWork) -> (u64, u64, u64) {
     (expected.messages, expected.chunks, expected.forwards)
 }
 
-/// Splits settings into the traffic, with its expected work, and the settings of the simulator.
+/// Returns the packets that the traffic sends, and the settings of the packet simulator.
 fn work(
     fabric: &Fabric,
     traffic: &str,
@@ -47,7 +47,7 @@ fn work(
     Ok((work, method.packet.clone()))
 }
 
-/// Simulates traffic that belongs to no collective on a fabric, packet by packet.
+/// Simulates traffic on a fabric, packet by packet, without a collective.
 #[pyfunction]
 #[pyo3(signature = (
     fabric, traffic, *, watch: "Callable[[int, int, int], None] | None" = None, timeline = false,
@@ -74,8 +74,8 @@ pub(crate) fn simulate_traffic(
     .map(Outcome::from_core)
 }
 
-/// Returns the expected work of [`simulate_traffic`]: the numbers of messages, of chunks, and
-/// approximately of chunks that routers forward.
+/// Forecasts the work of `simulate_traffic`: the number of messages, the number of chunks, and the
+/// approximate number of forwards by routers.
 #[pyfunction]
 #[pyo3(signature = (fabric, traffic, **settings: "Unpack[Settings]"))]
 pub(crate) fn expected_traffic(

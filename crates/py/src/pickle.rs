@@ -46,7 +46,8 @@ fn function<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("opticoll._core")?.getattr(name)
 }
 
-/// The text of a plan, the requested algorithm, the candidates and the reasons.
+/// Plan for pickling: its text, the requested algorithm, the candidates and the reasons of the
+/// choice.
 type ToldPlan = (String, Option<String>, Vec<CandidateRow>, Vec<String>);
 
 #[pymethods]

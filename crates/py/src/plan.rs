@@ -108,9 +108,9 @@ impl Plan {
         }
     }
 
-    /// Creates a plan. `asked` is the requested algorithm, such as `auto`; None if the plan's
-    /// algorithm itself was requested. If a simulation chose the plan, `settings` are the settings
-    /// of that simulation.
+    /// Creates a plan. `asked` is the requested algorithm, such as `auto`; it is None if the plan's
+    /// own algorithm was requested. If a simulation chose the plan, `settings` are the settings of
+    /// this simulation.
     pub(crate) fn from_planned(
         planned: planner::Planned,
         asked: Option<&str>,
@@ -134,7 +134,8 @@ impl Plan {
         }
     }
 
-    /// Returns the stored rows of the plan; a row may represent several transfers.
+    /// Returns the plan in its compact form, in which one transfer may stand for several
+    /// repetitions.
     pub(crate) fn rows(&self) -> &plan::Plan {
         &self.plan
     }
@@ -256,7 +257,7 @@ impl Plan {
         })
     }
 
-    /// The number of different configurations of circuits among the slots.
+    /// The number of different sets of circuits that the slots of the plan use.
     #[getter]
     fn configurations(&self, py: Python<'_>) -> PyResult<u64> {
         counted(py, &self.counts.configurations, || {

@@ -14,7 +14,7 @@ use crate::method::{Settings, method};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 
-/// Makes a plan from a copy of a schedule, by choosing routes and assigning wavelengths.
+/// Makes a plan of a copy of a schedule: routes its transfers and assigns wavelengths.
 #[pyfunction]
 #[pyo3(signature = (schedule, fabric, algorithm, wavelength = "auto", size_bytes = None))]
 pub(crate) fn make_plan(

@@ -381,7 +381,7 @@ impl Program {
         Ok(ProgramProof { proof })
     }
 
-    /// Returns the schedule of a verified program; its steps follow from the dependencies.
+    /// Returns the schedule of a proved program, with steps that follow from the order of messages.
     ///
     /// Parameters
     /// ----------
@@ -397,7 +397,7 @@ impl Program {
     /// Raises
     /// ------
     /// ProgramError
-    ///     The program stores several values of a chunk at a rank.
+    ///     A rank has several partial sums of one chunk.
     ///
     /// Examples
     /// --------
@@ -508,9 +508,9 @@ getters! { ProgramViolation |self|
     kind: &'static str = self.violation.kind.name();
     /// The rank, or None.
     rank: Option<u32> = self.violation.rank;
-    /// The thread block of the rank, or None.
+    /// The index of the thread block at its rank, or None.
     thread_block: Option<u32> = self.violation.thread_block;
-    /// The index of the instruction in the thread block, or None.
+    /// The index of the instruction in its thread block, or None.
     step: Option<u32> = self.violation.step;
     /// The line of the file, or None; for a Chakra trace, the position of the node in its rank's
     /// file, counted from 1.

@@ -89,7 +89,7 @@ fn family_option(citation: &'static str, option: FabricOption) -> OptionEntry {
     }
 }
 
-/// The name of a kind of records, and a function that returns the records.
+/// Name of a kind of records, and a function that returns these records.
 type Kind = (&'static str, fn() -> Vec<Record>);
 
 /// Converts records that consist of a name, a summary and a citation.
@@ -122,7 +122,7 @@ const KINDS: &[Kind] = &[
     ("wavelengths", cited!(placement::RECORDS)),
 ];
 
-/// Returns the records of a kind, such as `algorithms`; raises KeyError for an unknown kind.
+/// Returns the records of a kind, such as `algorithms`. Raises KeyError if there is no such kind.
 #[pyfunction]
 #[pyo3(signature = (kind) -> "list[Record]")]
 pub(crate) fn records(kind: &str) -> PyResult<Vec<Record>> {
@@ -131,7 +131,8 @@ pub(crate) fn records(kind: &str) -> PyResult<Vec<Record>> {
     Ok(read())
 }
 
-/// Returns whether an algorithm plans for fabrics of this type: with links, or with light.
+/// Returns False if the algorithm is a planner for another kind of fabric, such as fabrics with
+/// links.
 #[pyfunction]
 pub(crate) fn plans_for(collective: &str, algorithm: &str, fabric: &Fabric) -> bool {
     let mut planners = planner::PLANNERS.iter().filter(|record| {
@@ -180,8 +181,8 @@ fn fabrics() -> Vec<Record> {
     FAMILIES.iter().map(record).collect()
 }
 
-/// Returns the records of all presets, whose options are the specification and the values that no
-/// source confirms.
+/// Returns the records of all presets. The options of a record are the specification that the
+/// preset stands for, and the values that no source confirms.
 fn presets() -> Vec<Record> {
     let record = |preset: &fabric::PresetRecord| Record {
         options: [
@@ -197,8 +198,8 @@ fn presets() -> Vec<Record> {
     families::presets().map(record).collect()
 }
 
-/// Returns the record of a setting: its default, its values, the simulators that have it, and the
-/// kind of help page that shows it.
+/// Returns the record of a setting: its default, its values and the simulators that know it. If
+/// only `--help-all` shows the setting, the record says so.
 fn setting(record: &SettingRecord) -> Record {
     let values = [
         ("values", record.values.range()),

@@ -87,19 +87,20 @@ impl Trace {
         matches!(&self.source, TraceContent::Calls(trace) if trace.after.is_empty())
     }
 
-    /// The plan that was exported as this trace, or None if the trace is no export. On the plan's
-    /// fabric, the plan is simulated instead of the trace.
+    /// The plan that was exported as this trace, or None.
+    ///
+    /// A replay on the plan's fabric executes the plan instead of the trace.
     #[getter]
     fn plan(&self, py: Python<'_>) -> Option<Py<Plan>> {
         self.exported.as_ref().map(|plan| plan.clone_ref(py))
     }
 
-    /// Returns the same trace as the export of another plan, or as the export of no plan.
+    /// Returns the same trace, with `plan` as the plan that was exported as this trace.
     ///
     /// Parameters
     /// ----------
     /// plan : Plan or None
-    ///     The plan, which must have a size.
+    ///     The plan, which must have a size; None for a trace without a plan.
     ///
     /// Raises
     /// ------
@@ -155,12 +156,12 @@ impl EventTable {
         Ok(EventTable { table })
     }
 
-    /// Appends rows of calls. `names` are the names of calls, `call` is the index of each row's
-    /// name, and `numbers` are the columns of numbers.
+    /// Appends rows. `names` are the names of calls, and `call` has the index in `names` of each
+    /// row's call. `numbers` has eight columns with one number per row.
     ///
     /// The columns are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns; 2^64 - 1
-    /// represents a missing number. `sizes` are pairs of a row with an Alltoallv and its bytes for
-    /// each member. Raises TraceError, which names the row.
+    /// stands for a missing number. `sizes` has (row, bytes for each member) for each Alltoallv.
+    /// Raises TraceError, which names the row.
     #[pyo3(signature = (
         names, call: "NDArray[np.uint32]", numbers: "list[NDArray[np.uint64]]", sizes
     ))]
@@ -226,7 +227,8 @@ pub(crate) fn read_trace(
     Ok(read.into())
 }
 
-/// Reads the trace in Chakra files; `contents` has one file per rank. Raises TraceError.
+/// Reads an execution trace from the contents of its Chakra files, one for each rank. Raises
+/// TraceError.
 #[pyfunction]
 #[pyo3(signature = (contents: "list[bytes]"))]
 pub(crate) fn read_chakra(py: Python<'_>, contents: Vec<PyBackedBytes>) -> PyResult<Trace> {

@@ -424,10 +424,10 @@ getters! { Table |self|
     row: PyResult<String> = self.read(|table| table.row.clone());
 }
 
-/// The name of a type of results, and a function that returns its outline.
+/// Name of a kind of results, and a function that returns the totals and columns of such results.
 type Known = (&'static str, fn() -> Vec<Outline>);
 
-/// The types of results whose fields [`fields_of`] returns, by name.
+/// All kinds of results, by their names in [`fields_of`].
 const RESULTS: &[Known] = &[
     ("plan", outline::<outcome::Outcome>),
     ("tuned", outline::<outcome::Tuned>),

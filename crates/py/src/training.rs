@@ -189,8 +189,8 @@ impl TimedModel {
         Ok(grouped.iter().map(|bucket| bucket.bytes.get()).collect())
     }
 
-    /// Simulates an iteration. `costs` maps the size of a bucket in bytes to three times in
-    /// picoseconds: the total, the part for reconfiguration, and the part for control.
+    /// Simulates an iteration. `costs` maps the size of an all_reduce to three times in
+    /// picoseconds: in total, of reconfiguration, and of control.
     fn iterate(
         &self,
         rule: &str,

@@ -38,7 +38,7 @@ impl Violation {
 }
 
 getters! { Violation |self|
-    /// The name of the violated rule, such as `missing` or `link_conflict`.
+    /// The name of the rule, such as `missing` or `collision`.
     kind: &'static str = self.violation.kind.name();
     /// The indices of the transfers that violate the rule, as a list, which may be empty.
     transfers: Vec<usize> = self.violation.transfers.clone();

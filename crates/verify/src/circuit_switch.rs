@@ -3,10 +3,11 @@
 //!
 //! A circuit connects an output port of a rank with an input port of another rank, on one plane. In
 //! a slot, every output port and every input port has at most one circuit. No circuit uses a dead
-//! port. If a switch has too few ports for all ranks, a plane consists of several switches. Each of
-//! them connects the ranks whose numbers differ in only one digit. Circuits change only between
-//! slots, and transfers end with their slots, so that no transfer uses a port while it changes.
-//! Transfers over the network beside the switch, which connects all ranks, use no port.
+//! port. If a switch has too few ports for all ranks, a plane consists of several switches, each of
+//! which connects b ranks. These are the ranks whose numbers, to the base b, differ in one digit
+//! only. Circuits change only between slots, and transfers end with their slots, so that no
+//! transfer uses a port while it changes. Transfers over the network beside the switch, which
+//! connects all ranks, use no port.
 //!
 //! A transfer may use several circuits from rank to rank. Each hop is in a later slot of the
 //! transfer's step than the previous hop. With cut-through forwarding, it may be in the same slot,
@@ -27,7 +28,7 @@ use opticoll_plan::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Ports;
 
-/// Port of a rank: direction (`out` or `in`), rank, and number of the port.
+/// Port of a rank: direction (`out` or `in`), rank, and index of the port.
 type SwitchPort = (&'static str, u32, u16);
 
 pub(super) const RULES: Rules = Rules {
@@ -78,8 +79,8 @@ fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
 struct Switches<'a> {
     switch: &'a CircuitSwitch,
     ports_per_plane: u32,
-    /// Number of ranks that a switch connects, and number of digits of rank numbers in this base.
-    /// `None` if a switch connects all ranks.
+    /// Number of ranks that a switch connects, and number of digits of a rank to this base. `None`
+    /// if a switch connects all ranks.
     base: Option<(u64, u32)>,
 }
 
@@ -205,7 +206,8 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     }
 }
 
-/// Returns a fault if the transfer reaches the same rank twice in a slot.
+/// Returns a fault if the transfer reaches the same rank twice in a slot. `passed` has the ranks
+/// that it has reached in this slot before `hop`.
 fn repeated_rank(hop: Hop, passed: &[u32]) -> Option<Fault> {
     passed.contains(&hop.to).then(|| {
         let text = format!("reaches rank {} twice in one slot", hop.to);
@@ -221,8 +223,8 @@ fn both_orders(hop: Hop) -> [[SwitchPort; 2]; 2] {
     [[out, into], [into, out]]
 }
 
-/// Reports that two circuits use the same port in a slot. `first_peer` and `other` are the ports
-/// at the other ends.
+/// Reports that two circuits use the same port in a slot. `first_peer` and `other` are the ports at
+/// the other ends of the two circuits.
 fn two_circuits(
     plan: &Plan,
     transfers: [usize; 2],

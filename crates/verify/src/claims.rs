@@ -46,7 +46,8 @@ fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     }
 }
 
-/// Checks the claim about the number of chunks sent by the rank that sends most.
+/// Checks the claim about the greatest number of chunks that a rank sends, which is `claimed`. Each
+/// transfer stands for `copies` transfers.
 fn sent(plan: &Plan, admitted: &Admitted, (copies, claimed): (u64, u64), report: &mut Report) {
     let mut sent = vec![0u64; plan.schedule.collective.ranks() as usize];
     for step in 0..plan.schedule.steps() {

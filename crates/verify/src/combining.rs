@@ -13,7 +13,7 @@
 //!
 //! Sets are rows of bits, with one bit per rank. Copies share a row. A reduction changes a row in
 //! place if no other rank uses the row, so that a final result that all ranks share needs no
-//! further rows. No sets are needed if counting is enough (`counting`) or if `barrier_from_plan` proves a
+//! further rows. No sets are needed if counting is enough (`counting`) or if `signals` proves a
 //! barrier.
 
 use std::collections::BTreeSet;
@@ -93,16 +93,16 @@ impl Rows {
         }
     }
 
-    /// Applies `word` to each pair of words of the sets `one` and `two`. Returns the lowest rank
-    /// with a bit in a result.
-    fn first(&self, one: Set, two: Set, word: impl Fn(u64, u64) -> u64) -> Option<u32> {
+    /// Applies `combine` to each pair of words of the sets `one` and `two`. Returns the lowest rank
+    /// whose bit is set in the results.
+    fn first_rank(&self, one: Set, two: Set, combine: impl Fn(u64, u64) -> u64) -> Option<u32> {
         let word_of = |set: Set, index: usize| match set {
             Set::Row(row) => self.row(row)[index],
             Set::Own(rank) if rank as usize / 64 == index => 1 << (rank % 64),
             Set::Own(_) => 0,
         };
         (0..self.words).find_map(|index| {
-            let bits = word(word_of(one, index), word_of(two, index));
+            let bits = combine(word_of(one, index), word_of(two, index));
             (bits != 0).then(|| index as u32 * 64 + bits.trailing_zeros())
         })
     }
@@ -121,7 +121,7 @@ impl Rows {
                 if common_bits == 0 {
                     None
                 } else {
-                    self.first(one, two, |a, b| a & b)
+                    self.first_rank(one, two, |a, b| a & b)
                 }
             }
         }
@@ -131,12 +131,12 @@ impl Rows {
     fn missing_rank(&self, one: Set, two: Set) -> Option<u32> {
         match one {
             Set::Own(rank) => (!self.contains(two, rank)).then_some(rank),
-            Set::Row(_) => self.first(one, two, |a, b| a & !b),
+            Set::Row(_) => self.first_rank(one, two, |a, b| a & !b),
         }
     }
 
-    /// Returns a row with the bits of `set` that only the caller uses. The caller no longer uses
-    /// `set` afterwards.
+    /// Returns the index of a row with the bits of `set`. Only the caller uses this row, and the
+    /// caller no longer uses `set`.
     fn own_row(&mut self, set: Set) -> u32 {
         if let Set::Row(row) = set
             && self.users[row as usize] == 1
@@ -185,7 +185,7 @@ impl Rows {
     }
 }
 
-/// Last arrival at a rank, as the index of a delivery of the chunk.
+/// Last delivery of the chunk to a rank: its step, and its index among the deliveries of the chunk.
 #[derive(Clone, Copy)]
 struct Arrival {
     step: u32,
@@ -261,8 +261,8 @@ impl<'a> Combining<'a> {
         true
     }
 
-    /// Applies the delivery at `position` and reports the rules that it breaks. `set` is the set it
-    /// sends.
+    /// Applies the delivery with index `position` and reports the rules that it breaks. `set` is
+    /// the set that the delivery sends.
     fn deliver(
         &mut self,
         chunk: u32,

@@ -42,7 +42,8 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Reports the ranks that lack `chunk` at the end. `delivered` ranks have received it.
+    /// Reports the ranks that lack `chunk` at the end. `delivered` is the number of ranks that have
+    /// received it.
     fn finish(&self, chunk: u32, delivered: u32, report: &mut Report) {
         let collective = self.plan.schedule.collective;
         let before = match collective.before(chunk) {

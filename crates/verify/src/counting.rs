@@ -30,8 +30,9 @@ const NEVER: u32 = u32::MAX;
 struct Tally {
     contributions: u32,
     is_open: bool,
-    /// Last step in which the rank sent its set, and last step in which it received one.
+    /// Last step in which the rank sent its set.
     sent_in: u32,
+    /// Last step in which the rank received a set.
     received_in: u32,
 }
 
@@ -164,7 +165,8 @@ mod tests {
         }
     }
 
-    /// Counting proves only deliveries that sets prove, and it proves trees to a root and back.
+    /// Counting proves no deliveries that `holds_by_sets` refutes. It proves reductions along a
+    /// tree to the root and copies back.
     #[test]
     fn counting_proves_nothing_that_sets_refute() {
         let mut random = Pcg64::seed_from_u64(7);

@@ -36,9 +36,9 @@ const MAX_WORK_NS: u64 = 1 << 36;
 /// the collective add 1 ns.
 const DELIVERY_WORK_NS: u64 = 8;
 
-/// Mean number of chunks per transfer, or of deliveries per chunk, above which chunks are replayed
-/// as ranges: first by `intervals`, otherwise in chunk groups. An unsuccessful attempt costs little
-/// compared with the replay.
+/// Mean number of chunks per transfer above which ranges of chunks are checked: by `intervals`,
+/// otherwise in chunk groups. `intervals` is also tried above the same mean number of deliveries
+/// per chunk. An unsuccessful attempt costs little compared with the replay.
 const MIN_MEAN_FOR_RANGES: u64 = 4;
 
 /// Replays the chunks in the range `chunks` and reports the rules that they break.
@@ -93,8 +93,8 @@ fn duration(work: u64) -> String {
     }
 }
 
-/// Transfers for the replay. Chunks are numbered by chunk groups, or by chunk if there are no
-/// chunk groups.
+/// Transfers for the replay. Their chunk numbers are indices of chunk groups if there are chunk
+/// groups.
 struct Moves<'a> {
     plan: &'a Plan,
     admitted: &'a Admitted,
@@ -103,7 +103,8 @@ struct Moves<'a> {
 }
 
 impl Moves<'_> {
-    /// Returns the range of chunk groups that are replayed.
+    /// Returns the range of chunk groups that are replayed; without chunk groups, the range of
+    /// chunks.
     fn range(&self) -> Range<u32> {
         match &self.chunk_groups {
             None => self.chunks.clone(),
@@ -124,7 +125,8 @@ impl Moves<'_> {
         }
     }
 
-    /// Returns the transfers of a step, with numbers of chunk groups in place of numbers of chunks.
+    /// Returns the transfers of a step. Their chunk numbers are indices of chunk groups if there
+    /// are chunk groups.
     fn transfers_in_step(&self, step: usize) -> impl Iterator<Item = (usize, Transfer)> {
         let moves = self.admitted.moved(self.plan, step);
         moves.map(|(transfer, moved)| {
@@ -286,7 +288,8 @@ fn windows(moves: &Moves<'_>, chunks: Range<u32>) -> Vec<Range<u32>> {
     windows_found
 }
 
-/// Returns the number of deliveries in each part of `part` chunk groups of the range `chunks`.
+/// Divides the range `chunks` of chunk groups into parts of `part` chunk groups each. Returns the
+/// number of deliveries in each part.
 fn loads(moves: &Moves<'_>, chunks: &Range<u32>, part: u32) -> Vec<u64> {
     let parts = (chunks.end - chunks.start).div_ceil(part) as usize;
     let mut load = vec![0u64; parts];
@@ -402,8 +405,9 @@ impl Scratch {
 }
 
 /// Replays the chunks of a chunk group. All chunks of a block break the same rules. If the first
-/// chunk breaks no rule, the other chunks of the block are skipped. Otherwise they are replayed
-/// until the lists of violations are full, and their violations are only counted from then on.
+/// chunk of a block breaks no rule, the other chunks of the block are skipped. Otherwise they are
+/// replayed until the lists of violations are full. The violations of the remaining chunks are only
+/// counted.
 fn replay_chunk_group(
     chunks: Range<u32>,
     pieces: u32,

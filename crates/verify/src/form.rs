@@ -10,8 +10,8 @@ use opticoll_fabric::fabric::Light;
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// Maximum number of transfers, and of steps. They are numbered with 32 bits, of which two values
-/// are reserved.
+/// Maximum number of transfers, and of steps. Their numbers have 32 bits, and two values are
+/// reserved.
 const MAX_ENTRIES: usize = u32::MAX as usize - 2;
 
 /// Transfers that the later checks examine.

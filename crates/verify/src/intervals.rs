@@ -54,8 +54,10 @@ impl ChunkRanges {
     }
 }
 
-/// Maximum number of chunks that are stored as bits, and maximum number of all bits.
+/// Maximum number of chunks of a collective whose holdings are stored as bits.
 const MAX_CHUNKS_AS_BITS: u32 = 1 << 16;
+
+/// Maximum number of bits for all ranks together.
 const MAX_BITS: u64 = 1 << 26;
 
 enum Holdings {

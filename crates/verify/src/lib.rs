@@ -27,8 +27,8 @@
 //! one slot. Data, claims and named routes (`routes`) are checked in the same way as on optical
 //! fabrics.
 //!
-//! A rotation-symmetric plan is proved by the transfers of rank 0 (`rotation_symmetric`), and a pipelined plan
-//! by its first chunks (`pipelined`).
+//! A rotation-symmetric plan is proved by the transfers of rank 0 (`rotation_symmetric`), and a
+//! pipelined plan by its first chunks (`pipelined`).
 //!
 //! A transfer that breaks a rule is still checked against all other rules that apply to it:
 //!
@@ -196,7 +196,7 @@ opticoll_base::named_enum! {
 /// Directed fibre between two neighbours on a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RingLink {
-    /// Rank at which the fibre starts. If some nodes have no rank: number of the node.
+    /// Rank at which the fibre starts; if some nodes have no rank, index of this node.
     pub rank: u32,
     /// Direction around the ring.
     pub direction: Direction,
@@ -211,7 +211,7 @@ pub struct Violation {
     pub kind: ViolationKind,
     /// Indices of the transfers that break the rule.
     pub transfers: Vec<usize>,
-    /// Link on which light collides, or on which a lightpath must end.
+    /// Link with a collision or with too many lightpaths, or broken link that a lightpath crosses.
     pub link: Option<RingLink>,
     /// Wavelength that breaks the rule.
     pub wavelength: Option<u16>,

@@ -22,7 +22,7 @@ use opticoll_plan::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Ports;
 
-/// Port of a rank: rank, and number of the port.
+/// Port of a rank: rank, and index of the port.
 type RankPort = (u32, u32);
 
 /// Rules of grids of lightpaths. Ports that do not exist are reported where they are used.

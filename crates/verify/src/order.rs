@@ -7,9 +7,9 @@ use opticoll_plan::plan::Plan;
 
 /// Admitted transfers sorted by slot, and by index within a slot.
 pub(super) enum AdmittedOrder {
-    /// Number of transfers, all in the order of the plan: position p has transfer p.
+    /// Transfers in the order of the plan: position p has transfer p. The value is their number.
     PlanOrder(usize),
-    /// Index of the transfer at each position.
+    /// Transfers in another order. The value has the index of the transfer at each position.
     Sorted(Vec<u32>),
 }
 

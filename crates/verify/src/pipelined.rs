@@ -2,7 +2,7 @@
 //!
 //! K is the number of stripes, and P the number of pieces. Every first lightpath stands for K P
 //! copies. The copy for stripe k and piece p carries chunk c + k P + p, p slots later, on a channel
-//! whose number is k higher. It is enough to examine the first lightpaths, for four reasons:
+//! whose index is k higher. It is enough to examine the first lightpaths, for four reasons:
 //!
 //! - **Form.** The numbers of all copies are in range if the numbers of the first lightpath and of
 //!   its last copy are in range.
@@ -169,9 +169,9 @@ fn check(plan: &Plan, violations: &mut Vec<Violation>) {
     violations.extend(for_first_copies(plan, copies, report));
 }
 
-/// Returns the violations of the first lightpaths as violations of their first copies, which are
-/// the first piece on the first stripe. The chunk numbers in `report` are `copies` times smaller
-/// than in the plan.
+/// Converts violations of the plan of the first chunks to violations of the whole plan. The
+/// transfers become the copies with the first piece on the first stripe. Chunk numbers in `report`
+/// are divided by `copies`.
 fn for_first_copies(
     plan: &Plan,
     copies: u64,
@@ -203,8 +203,8 @@ fn for_first_copies(
 /// Numbering of the transfers of the expanded plan, by slot, first lightpath and stripe.
 struct Numbers<'a> {
     plan: &'a Plan,
-    /// Sums of the slots of the first i first lightpaths, indexed by i. `None` if the slots are not
-    /// in order; no transfer then has a number.
+    /// Sum of the slots of the first lightpaths 0..i, indexed by i. `None` if the slots of the
+    /// first lightpaths are not in order; no transfer then has a number.
     sums: Option<Vec<u64>>,
 }
 
@@ -278,7 +278,8 @@ fn wrong_block(plan: &Plan) -> String {
     )
 }
 
-/// Returns the collective whose blocks have only their first chunks; `None` if there is none.
+/// Returns `collective` with only the first chunks of each block. `None` if the blocks do not
+/// consist of `copies` copies of their first chunks.
 fn with_first_chunks(collective: Collective, copies: u64) -> Option<Collective> {
     let pieces = u64::from(collective.pieces());
     if copies == 0 || pieces % copies != 0 || collective.demand().is_some() {
@@ -405,8 +406,8 @@ fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
     violations.extend(listed.map(|violation| for_circuits(&numbers, &circuits, violation)));
 }
 
-/// Returns a violation of circuits as a violation of the first pieces that are in flight on all of
-/// these circuits.
+/// Converts a violation of circuits to a violation of the pieces that first use all of these
+/// circuits at the same time. `circuits` has the first lightpath and the stripe of each circuit.
 fn for_circuits(
     numbers: &Numbers<'_>,
     circuits: &[(usize, u32)],
@@ -453,7 +454,7 @@ fn for_circuits(
     }
 }
 
-/// Returns the number of the channel of `light`; channels are numbered fibre by fibre.
+/// Returns the index of the channel of `light`. Channels are counted fibre by fibre.
 fn channel(ring: &WdmRing, light: WdmLight) -> u64 {
     u64::from(light.fibre) * u64::from(ring.wavelengths) + u64::from(light.wavelength)
 }

@@ -201,7 +201,8 @@ struct Findings {
 }
 
 impl Findings {
-    /// Adds a finding about the instruction at `site`. The sentence begins with this position.
+    /// Adds a finding about the instruction at `site`. The sentence begins with the position of the
+    /// instruction.
     fn add_at(
         &mut self,
         program: &CollectiveProgram,

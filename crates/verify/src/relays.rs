@@ -5,7 +5,8 @@ use super::{Violation, ViolationKind};
 use opticoll_fabric::fabric::Hop;
 use opticoll_plan::plan::Plan;
 
-/// Returns whether the relays have the order of the plan's transfers. Reports if they do not.
+/// Returns whether the relays are in the order of the plan's transfers. Reports a violation if they
+/// are not.
 pub(super) fn are_in_order(plan: &Plan, report: &mut Report) -> bool {
     let are_sorted = plan.relays.is_sorted_by_key(|relay| relay.transfer);
     let have_transfers = plan

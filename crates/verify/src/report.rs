@@ -52,7 +52,8 @@ impl Report {
         self.counts
     }
 
-    /// Returns the kinds with more violations than in `before`, and the number of new ones.
+    /// Returns the kinds with more violations than in `before`, each with its number of new
+    /// violations.
     pub(super) fn since(&self, before: &[u64]) -> Vec<(ViolationKind, u64)> {
         let more = |kind: ViolationKind| self.counts[kind as usize] - before[kind as usize];
         let kinds = ViolationKind::ALL.into_iter();
@@ -158,7 +159,8 @@ pub(super) fn pair_violation(
     }
 }
 
-/// Returns `sentence` with other numbers of transfers (see [`named`]) and of chunks.
+/// Returns `sentence` with new numbers: `transfer` converts numbers of transfers (as [`named`]
+/// writes them), and `chunk` converts numbers of chunks.
 pub(super) fn renumbered(
     sentence: &str,
     transfer: impl Fn(usize) -> String,

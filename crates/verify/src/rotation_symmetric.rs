@@ -1,9 +1,10 @@
 //! Proof of a rotation-symmetric plan by its representatives: the transfers that leave rank 0.
 //!
-//! The whole plan consists of N copies of each representative. Copy r leaves rank r, with its
-//! chunks r blocks further, on channel `first + (r mod l)`, where l is the number of links of the
-//! lightpath. So a rotation of every rank and chunk by one maps the whole plan to itself, except
-//! for the channels. Therefore it is enough to examine the representatives:
+//! The whole plan consists of N copies of each representative. Copy r leaves rank r and carries
+//! chunks that are r blocks later. Its channel is first + (r mod l), where first is the channel of
+//! the representative, and l is the number of links of the lightpath. If all ranks and chunks are
+//! rotated by one, the whole plan is therefore mapped to itself, except for the channels. It is
+//! enough to examine the representatives:
 //!
 //! - **Form.** All numbers of a copy are in range if all numbers of the representative are in range
 //!   and the chunks of the representative lie in one block: no rotation moves these chunks over the
@@ -110,8 +111,8 @@ fn check(representatives: &Plan, report: &mut Report) {
     claims::check(representatives, &admitted, 1, report);
 }
 
-/// Returns the number of links of the physical ring between adjacent ranks, if it is the same for
-/// all ranks. Returns 1 if this number does not matter, and `None` if it differs.
+/// Returns the number of links of the physical ring between adjacent ranks; `None` if this number
+/// differs. Returns 1 if the rules do not depend on this number.
 fn spacing(ring: &WdmRing) -> Option<u64> {
     let spacing_matters =
         ring.reach.is_some() || ring.budget.is_some() || ring.propagation.ps() > 0;

@@ -1,9 +1,9 @@
 //! Proof of barriers, for a limited number of ranks at a time.
 //!
 //! A rank has *heard* of rank x if a chain of signals leads from x to it. Which ranks have heard of
-//! x does not depend on the signals of other ranks. The signals are therefore replayed once for
-//! every [`COLUMNS`] ranks, with a bit per rank heard of. This needs 128 N bytes for N ranks, and
-//! sets of all ranks would need N^2 / 8 bytes.
+//! x does not depend on who has heard of other ranks. The signals are therefore replayed several
+//! times, each time for [`COLUMNS`] ranks x. One replay needs 128 N bytes for N ranks, whereas sets
+//! of all ranks would need N^2 / 8 bytes.
 //!
 //! A signal is *useful* if its receiver hears of a rank of which it had not heard at the start of
 //! the step; this is decided after all replays. Barriers that this module cannot prove are replayed
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// Checks the same conditions with sets of numbers, one signal after another.
+    /// Returns what `prove` should return. Computes the sets of ranks signal by signal.
     fn holds_by_sets(ranks: u32, deliveries: &[Delivery]) -> bool {
         let mut heard: Vec<BTreeSet<u32>> = (0..ranks).map(|rank| [rank].into()).collect();
         for step in deliveries.chunk_by(|one, next| one.step == next.step) {

@@ -36,7 +36,7 @@ use opticoll_plan::plan::Plan;
 
 /// Transceiver of a rank: rank and plane.
 type Transceiver = (u32, u8);
-/// Port and wavelength at a switch: plane, number of the switch, number of the port, wavelength.
+/// Port and wavelength at a switch: plane, index of the switch, index of the port, wavelength.
 type SwitchChannel = (u8, u32, u32, u16);
 
 pub(super) const RULES: Rules = Rules {
@@ -129,7 +129,8 @@ fn grid_violation(
     }
 }
 
-/// Returns the number of the switch in `plane` to which `rank` is connected, and the port.
+/// Returns the index of the switch in `plane` to which `rank` is connected, and the index of its
+/// port.
 fn port_of(grid: &WssGrid, rank: u32, plane: u8) -> (u32, u32) {
     let node = grid.nodes[rank as usize];
     let (row, column) = (node / grid.columns, node % grid.columns);
@@ -144,8 +145,8 @@ fn plane(number: u8) -> &'static str {
     if number == 0 { "row" } else { "column" }
 }
 
-/// Returns whether the wavelength of a hop connects its two ports, which must be on one switch.
-/// Reports if it does not, and also reports dead ports.
+/// Returns whether the wavelength of a hop connects the two ports of the hop. Reports a violation
+/// if it does not, or if the ports are on different switches. Also reports dead ports.
 fn is_connected(
     plan: &Plan,
     grid: &WssGrid,
@@ -226,15 +227,17 @@ fn is_connected(
 /// Resources that earlier hops use. The maps are only looked up, never iterated.
 #[derive(Default)]
 struct HopUse {
-    /// Output port to which light of an input port and wavelength leads, and the first transfer
-    /// with such light.
+    /// Output port at which light leaves the switch, and the first transfer with such light.
+    /// Indexed by input port and wavelength.
     leaves_at: FxHashMap<SwitchChannel, (u32, usize)>,
-    /// Input port from which light of an output port and wavelength comes, and the first transfer
-    /// with such light.
+    /// Input port at which light enters the switch, and the first transfer with such light. Indexed
+    /// by output port and wavelength.
     enters_at: FxHashMap<SwitchChannel, (u32, usize)>,
-    /// Wavelength of each transmitter in each slot, and the first transfer that uses it.
+    /// Wavelength of each transmitter, and the first transfer that uses it. Indexed by slot and
+    /// transceiver.
     tuned: FxHashMap<(u32, Transceiver), (u16, usize)>,
-    /// Rank from which each receiver receives in each slot, and the first such transfer.
+    /// Rank from which each receiver receives, and the first such transfer. Indexed by slot and
+    /// transceiver.
     received_from: FxHashMap<(u32, Transceiver), (u32, usize)>,
 }
 

@@ -158,7 +158,7 @@ impl<'a> Input<'a> {
         Ok(String::from_utf8_lossy(inside.bytes).into_owned())
     }
 
-    /// Reads a list of integers, either a single integer or a packed list.
+    /// Reads a field of integers into `into`. The field contains a single integer or a packed list.
     pub(super) fn wholes(&mut self, field: Field, into: &mut Vec<u64>) -> Result<(), ChakraError> {
         if field.wire == Wire::Varint {
             into.push(self.varint()?);
@@ -172,8 +172,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Bytes of a message that is written. Omits values that are 0 or empty, as the encoding
-/// prescribes.
+/// Bytes of a message that is being written. Its methods omit values that are 0 or empty, as the
+/// encoding prescribes.
 #[derive(Default)]
 pub(super) struct Output {
     pub(super) bytes: Vec<u8>,
@@ -194,7 +194,7 @@ impl Output {
         }
     }
 
-    /// Writes a value even if it is 0, because its field number defines the type of the value.
+    /// Writes a value even if it is 0. The field number tells readers the type of the value.
     pub(super) fn always(&mut self, number: u64, value: u64) {
         self.varint(number << 3);
         self.varint(value);

@@ -85,7 +85,8 @@ pub(super) fn lay_out_blocks(
     blocks.into_iter().map(|(block, _)| block).collect()
 }
 
-/// Returns an instruction that only waits for `on`. `line` is its line in the file, or 0.
+/// Returns an instruction that only waits for `on`, if there is such an instruction. `line` is its
+/// line in the file, or 0.
 pub(super) fn wait_instruction(on: Option<Dependency>, line: u32) -> Instruction {
     let unused = Operand {
         buffer: ChunkBuffer::Input,

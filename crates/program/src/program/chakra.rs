@@ -35,7 +35,7 @@ use blocks::{Step, build_thread_blocks};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 pub(super) use write::write;
 
-/// Maximum number of ranks, chunks or tags, as for MSCCL XML.
+/// Maximum number of ranks, maximum number of chunks and greatest tag, as for MSCCL XML.
 const MAX_NUMBER: i128 = 1 << 20;
 
 /// Reads a program from the traces of all ranks, indexed by rank.
@@ -106,7 +106,7 @@ fn header(problem: String) -> ChakraError {
     ChakraError { offset: 0, problem }
 }
 
-/// Returns the number of blocks of a collective of this kind.
+/// Returns the number of blocks in a buffer for a collective of `kind`.
 fn parts(kind: CollectiveKind, ranks: u32) -> u32 {
     match kind {
         CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
@@ -383,8 +383,8 @@ impl Reader {
         Ok(Operand { buffer, offset })
     }
 
-    /// Converts a number of chunks of the trace to a number of chunks of the collective. `what`
-    /// names the number in errors.
+    /// Converts `number`, a number of chunks of the trace, to a number of chunks of the collective.
+    /// `what` names the number in errors.
     fn chunks(&self, node: &ChakraNode, what: &str, number: i128) -> Result<i32, ChakraError> {
         if !(-1..=MAX_NUMBER * self.scale).contains(&number) {
             return Err(node.error(format!("{what} is {number}")));
@@ -420,8 +420,8 @@ impl Reader {
     }
 }
 
-/// Returns the operation of a node; `None` if the node does not use chunks. `from` is the
-/// instruction of the node in the header's program.
+/// Returns the operation of a node; `None` if the node does not use chunks. `from` is the node's
+/// instruction in the MSCCL XML of the header, if there is one.
 fn operation(
     node: &ChakraNode,
     template_instruction: Option<&Instruction>,

@@ -48,7 +48,7 @@ impl CollectiveProgram {
         inputs: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, ProgramError> {
         let mut machine = Machine::new(self, settings, inputs)?;
-        // Messages in flight, by the index of their send in the order of execution.
+        // Messages in flight, indexed by the position of their send in the order of execution.
         let mut messages: FxHashMap<u32, Vec<u8>> = FxHashMap::default();
         for (place, current) in (0u32..).zip(execution_order(self)?) {
             interrupt::check();

@@ -65,8 +65,8 @@ pub(super) fn execution_order(
     let mut next = vec![0u32; blocks.len()];
     let mut sent: FxHashMap<(u32, u32, u32), Vec<u32>> = FxHashMap::default();
     let mut received: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
-    // Thread blocks that wait for another thread block (by its index), or for a message (by
-    // connection).
+    // Thread blocks that wait for another thread block, indexed by the other thread block. Thread
+    // block that waits for a message, indexed by connection.
     let mut waiting: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
     let mut waiting_for_message: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
     let mut order = Vec::with_capacity(program.instructions());

@@ -4,10 +4,10 @@
 //!
 //! 1. The step is the one that the program records (`sent_in`), if it records a step for every
 //!    message.
-//! 2. The step is one more than the step of the last message that was received before the send. It
-//!    is also at least the step of every message that was sent before, or that its receiver sent or
-//!    received before.
-//! 3. The step is one more than the step of the last message that contributed to the value.
+//! 2. The step is one more than the latest step of the messages that the sender received before.
+//!    The step is at least the step of every message that the sender sent before, and of every
+//!    message that the receiver sent or received before.
+//! 3. The step is one more than the latest step of the messages that contributed to the sent value.
 //!
 //! A schedule has one value of a chunk at each rank, whether this value is in the input, the output
 //! or scratch. If a program has several partial sums of a chunk at a rank, no schedule exists for
@@ -26,8 +26,8 @@ use crate::program::ChunkBuffer;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
 
-/// Value in memory: chunk of the collective, ranks that contributed in ascending order, and step of
-/// the last message that contributed.
+/// Value of a chunk in memory: the chunk of the collective, the ranks that contributed to the value
+/// (in ascending order), and the step of the last message that contributed to it.
 #[derive(Clone)]
 struct Value {
     chunk: u32,
@@ -44,7 +44,8 @@ struct Sent {
     steps: [u32; 3],
 }
 
-/// Greatest steps of the messages that were received, and sent, before an instruction ended.
+/// Greatest step of a message that was received, and of a message that was sent, before an
+/// instruction ended.
 #[derive(Clone, Copy, Default)]
 struct Past {
     received: u32,
@@ -85,7 +86,8 @@ fn no_schedule(problem: String) -> ProgramError {
     ProgramError::Refused(format!("this program has no schedule: {problem}"))
 }
 
-/// Returns the chunk of the collective that chunk `chunk` of the input of `rank` contains.
+/// Converts an index of a chunk in the input of `rank` to the index of this chunk in the
+/// collective.
 fn chunk_of(program: &CollectiveProgram, rank: u32, chunk: u32) -> u32 {
     let collective = &program.collective;
     let first = match collective.kind() {

@@ -30,7 +30,7 @@ use opticoll_plan::schedule::{Action, Schedule};
 /// Maximum number of thread blocks of a rank on one channel, as in the MSCCL runtimes.
 const MAX_BLOCKS_PER_CHANNEL: u32 = 32;
 
-/// Part of a transfer whose chunks are contiguous in the memory of both ranks.
+/// Part of a transfer; the chunks of the part are contiguous in the memories of both ranks.
 struct Message {
     source: u32,
     destination: u32,
@@ -52,7 +52,7 @@ struct Draft {
     waits_for: Vec<usize>,
     /// Step of the schedule in which the instruction sends.
     sent_in: Option<u32>,
-    /// True if another instruction or the caller reads the result.
+    /// True if another instruction or the caller reads the value that this instruction writes.
     read: bool,
     /// Index of the draft with which this send was fused.
     fused: Option<usize>,
@@ -75,7 +75,7 @@ struct Lowered {
 
 #[derive(Default, Clone)]
 struct ChunkState {
-    /// Location of the chunk since a message with the chunk arrived; `None` before.
+    /// Location of the chunk after the first message with it; `None` before this message.
     location: Option<Operand>,
     write: Option<usize>,
     reads: Vec<usize>,
@@ -160,9 +160,9 @@ fn shifted(first: Operand, chunks: u32) -> Operand {
     }
 }
 
-/// Returns whether `next` is the location `after` chunks after `first`.
-fn follows(first: Operand, after: u32, next: Operand) -> bool {
-    shifted(first, after) == next
+/// Returns whether the location `next` is `distance` chunks after `first`.
+fn follows(first: Operand, distance: u32, next: Operand) -> bool {
+    shifted(first, distance) == next
 }
 
 /// Creates the thread blocks of all ranks, without instructions.
@@ -170,8 +170,7 @@ fn connect(schedule: &Schedule) -> Vec<Lowered> {
     let ranks = schedule.collective.ranks();
     // Destinations and sources of each rank, indexed by rank.
     let mut ends: Vec<(Vec<u32>, Vec<u32>)> = vec![Default::default(); ranks as usize];
-    // Number of chunks that each rank forwards, by (rank from which they come, rank to which they
-    // go).
+    // Number of chunks that a rank forwards, indexed by rank and by (previous rank, next rank).
     let mut forwarded: Vec<FxHashMap<(u32, u32), u64>> = vec![FxHashMap::default(); ranks as usize];
     let mut received_from: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut seen = FxHashMap::default();
@@ -252,7 +251,7 @@ fn connect(schedule: &Schedule) -> Vec<Lowered> {
 fn lower_step(schedule: &Schedule, step: usize, ranks: &mut [Lowered]) {
     let collective = &schedule.collective;
     let mut messages: Vec<Message> = Vec::new();
-    // Locations of the chunks that arrive in the step, by (rank, chunk).
+    // Locations of the chunks that arrive in the step, indexed by (rank, chunk).
     let mut arrived: FxHashMap<(u32, u32), Operand> = FxHashMap::default();
     for transfer in schedule.columns(step).transfers() {
         let (source, destination) = (transfer.source, transfer.destination);
@@ -478,10 +477,10 @@ impl Lowered {
         self.draft(block, draft);
     }
 
-    /// Returns the location of the chunks to which a reduction adds. For a chunk without an arrival
-    /// in this step, this is its location at the start of the step, otherwise the location to which
-    /// the message wrote it. If both cases occur in one message, copies the chunks of the first
-    /// case next to the chunks of the second.
+    /// Returns the location of the first chunk to which the reduction of `message` adds. At the
+    /// start of the step, these chunks are at `first`. A chunk that has arrived in this step is at
+    /// the destination of the message instead. If some chunks have arrived in this step, the
+    /// function copies the others to the destination as well.
     fn added(&mut self, block: usize, message: &Message, first: Operand) -> Operand {
         let arrived: Vec<u32> = (0..message.count)
             .filter(|place| {

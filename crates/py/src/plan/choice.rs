@@ -6,8 +6,8 @@ use opticoll::planner::{CandidateResult, LeftOut};
 /// left out (empty if it was simulated).
 pub(crate) type CandidateRow = (String, u64, u64, String);
 
-/// The requested algorithm, the candidates and the reasons for the choice, which are not part of
-/// the plan.
+/// The request for a plan, the candidates and the reasons of the choice. The text of a plan does
+/// not contain them.
 #[derive(Default)]
 pub(crate) struct Choice {
     pub(crate) asked: Option<String>,

@@ -102,8 +102,8 @@ impl Plan {
         .map(Outcome::from_core)
     }
 
-    /// Returns the expected work of the packet simulator: the numbers of messages, of chunks, and
-    /// approximately of chunks that routers forward.
+    /// Forecasts the work of the packet simulator: the number of messages, the number of chunks,
+    /// and an estimate of the number of forwards by routers.
     ///
     /// Parameters
     /// ----------

@@ -37,7 +37,8 @@ impl Contents {
         &self.multisets[multiset as usize]
     }
 
-    /// Returns the index of the multiset `sorted`, and stores a new multiset.
+    /// Returns the index of the multiset `sorted`. Stores the multiset if it has not occurred
+    /// before.
     pub(super) fn number(&mut self, sorted: Vec<Contribution>) -> Multiset {
         let sorted = sorted.into_boxed_slice();
         if let Some(&number) = self.numbers.get(&sorted) {

@@ -16,7 +16,7 @@ use opticoll_program::program::{ChunkBuffer, CollectiveProgram, Instruction, Ope
 
 pub(super) struct Run {
     pub(super) order: Vec<Site>,
-    /// Position in `order` of the send whose message was received; indexed by position in `order`.
+    /// Index in `order` of the send whose message an instruction received; indexed as `order`.
     pub(super) received: Vec<Option<u32>>,
     pub(super) messages: u64,
     pub(super) chunks_sent: u64,
@@ -46,7 +46,7 @@ struct Execution<'a> {
     layout: &'a Layout,
     findings: &'a mut Findings,
     contents: Contents,
-    /// Multiset of each memory cell, indexed by rank and cell.
+    /// Multiset in each memory cell, indexed by rank and cell. A cell stores one chunk.
     cells: Vec<Vec<Multiset>>,
     /// Last instruction that wrote each memory cell, indexed by rank and cell.
     written_by: Vec<Vec<Option<Site>>>,
@@ -266,8 +266,8 @@ impl Execution<'_> {
         Some((site, dependency, receives))
     }
 
-    /// Executes an instruction and returns the multisets that it sends. `message` is the position
-    /// of the sending instruction and the multisets received.
+    /// Executes an instruction and returns the multisets that it sends. `message` has the index in
+    /// `run.order` of the instruction that sent the message, and the received multisets.
     fn execute(
         &mut self,
         site: Site,
@@ -314,7 +314,8 @@ impl Execution<'_> {
         effects.sends.then_some(values)
     }
 
-    /// Returns the sum of two multisets. Reports a contribution that both contain.
+    /// Returns the sum of the multisets `one` and `other`. Reports a contribution that both
+    /// contain.
     fn combine(&mut self, site: Site, (one, other): (Multiset, Multiset)) -> Multiset {
         if one == 0 || other == 0 {
             return one.max(other);

@@ -1,10 +1,10 @@
 //! Check, by vector clocks, that all conflicting accesses of a chunk are ordered.
 //!
 //! The clock of an instruction has a counter for each thread block of one rank: the number of
-//! instructions of this thread block that happen before the instruction, including the instruction
-//! itself. Only accesses at the same rank can conflict, but the order between them may lead over
-//! other ranks. The check therefore computes the clocks of one rank at a time, and the instructions
-//! of all ranks pass the clocks on.
+//! instructions of this thread block that happen before the instruction. The instruction itself
+//! also counts. Only accesses at the same rank can conflict, but the order between them may lead
+//! over other ranks. The check therefore computes the clocks of one rank at a time, and the
+//! instructions of all ranks pass the clocks on.
 //!
 //! Each access of a chunk is compared with the last write of the chunk. Each write is also compared
 //! with the reads since the last write. If none of these pairs race, no accesses race.
@@ -38,7 +38,7 @@ pub(super) fn check(
             Some(first)
         })
         .collect();
-    // Position in the order of execution of each instruction, by thread block and step.
+    // Position of each instruction in the order of execution, indexed by thread block and step.
     let mut positions = vec![Vec::new(); program.thread_blocks()];
     for (position, site) in run.order.iter().enumerate() {
         let block = first_block[site.rank as usize] + site.thread_block as usize;

@@ -72,13 +72,12 @@ struct SlotChannels<'a> {
     ring: &'a WdmRing,
     fibres: u32,
     wavelengths: u32,
-    /// Number of lightpaths on each channel, and later the index in `hierarchical` of the channel's next
+    /// Number of lightpaths on each channel, and later the index in `grouped` of the channel's next
     /// lightpath. All zero between slots.
     next: Vec<u32>,
     /// Channels in use, in the order of their first lightpath.
     used: Vec<u32>,
-    /// Links of each lightpath of the slot, in the order of the plan; `channel` has the channel of
-    /// each lightpath.
+    /// Links of each lightpath of the slot, in the order of the plan.
     arcs: Vec<LitLinks>,
     channel: Vec<u32>,
     /// Links of each lightpath of the slot, channel by channel.
@@ -219,7 +218,7 @@ fn occupy(occupied: &mut [u64], arc: &LitLinks, ranks: u32) -> bool {
     already_occupied != 0
 }
 
-/// Clears every word of bits that contains a link of `arc`.
+/// Clears every word of `occupied` that contains a link of `arc`.
 fn clear_links(occupied: &mut [u64], arc: &LitLinks, ranks: u32) {
     for range in arc.ranges(ranks) {
         if !range.is_empty() {
@@ -370,8 +369,8 @@ impl PortCounts {
         }
     }
 
-    /// Reports ranks with too few ports. `sent` has the transfers of a slot with a transmitter of
-    /// their own, and `received` has one transfer for each lightpath.
+    /// Reports ranks with too few ports in a slot. Each transfer of `sent` needs a transmitter, and
+    /// each transfer of `received` needs a receiver.
     fn check(
         &mut self,
         plan: &Plan,
@@ -396,7 +395,8 @@ impl PortCounts {
     }
 }
 
-/// Reports the ranks that use more than `most` ports in a slot. `uses` is all zero between slots.
+/// Reports the ranks that use more than `most` ports in a slot. `uses` has the number of used ports
+/// of each rank, and is all zero between slots.
 fn count_ports(
     plan: &Plan,
     most: u32,

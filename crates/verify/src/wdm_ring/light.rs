@@ -159,8 +159,8 @@ fn trees(
     }
 }
 
-/// Reports a lightpath that exceeds the reach, or that is too weak after `drops` shares of its
-/// light.
+/// Reports a lightpath that exceeds the reach, or that is too weak after `drops` ranks have taken a
+/// share of its light.
 fn check_light(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &mut Report) {
     let links = LitLinks::new(plan, ring, transfer).links;
     let Some(problem) = too_far(ring, links.into(), drops) else {
@@ -192,7 +192,8 @@ pub(crate) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> 
     })
 }
 
-/// Returns the power margin after `links` links and `drops` shares, in millionths of a dB.
+/// Returns the power margin, in millionths of a dB, after `links` links and after `drops` ranks
+/// have taken a share of the light.
 fn power_margin(budget: &LossBudget, links: u64, drops: u32) -> i64 {
     let passed = i128::from(links.saturating_sub(1)) * i128::from(budget.resonators);
     let lost = passed * i128::from(budget.through_loss.millionths())

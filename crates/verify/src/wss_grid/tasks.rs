@@ -50,8 +50,8 @@ pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
     violations
 }
 
-/// Returns the ports that the hops of a plan use, each with its rank. The key is (plane, switch,
-/// port). Hops of ranks that do not exist, and transfers without light, use no ports.
+/// Returns the rank at each port that the hops of a plan use, indexed by (plane, switch, port).
+/// Hops of ranks that do not exist, and transfers without light, use no ports.
 fn ports(plan: &Plan, grid: &WssGrid) -> BTreeMap<(u8, u32, u32), u32> {
     let columns = [plan.slot.len(), plan.light.len()];
     let lit = columns.into_iter().fold(plan.len(), usize::min);

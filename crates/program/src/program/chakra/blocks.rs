@@ -1,8 +1,8 @@
 //! Thread blocks for nodes with dependencies.
 //!
 //! The *clock* of a node has a counter for each thread block: the number of nodes of this thread
-//! block that happen before the node, including the node itself. A node may join a thread block if
-//! all nodes of the thread block happen before it.
+//! block that happen before the node. The node itself also counts. A node may join a thread block
+//! if all nodes of the thread block happen before it.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ use opticoll_base::{graph, interrupt, memory};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Step {
-    /// Number of the thread block that the trace names for the node.
+    /// Number that the trace gives to the thread block of the node.
     pub(super) label: Option<i128>,
     /// Other rank of the message that the node sends or receives.
     pub(super) peer: Option<u32>,
@@ -47,8 +47,9 @@ fn dependencies(nodes: &[ChakraNode]) -> Result<Vec<Vec<usize>>, ChakraError> {
     Ok(each.collect())
 }
 
-/// Returns all nodes, and how many of them are sorted by dependency, as close to the order of the
-/// file as possible. The others are on cycles or depend on cycles, and come last.
+/// Returns all nodes, and the number of sorted nodes, which come first. Sorted nodes follow their
+/// dependencies `on`, as close to the order of the file as possible. The other nodes are on cycles
+/// or depend on cycles.
 fn topological_order(on: &[Vec<usize>]) -> (Vec<usize>, usize) {
     let waits = |node: u32| on[node as usize].iter().map(|&earlier| earlier as u32);
     let order = graph::topological_order(on.len(), waits).into_iter();
@@ -138,9 +139,10 @@ struct Joined {
     waits_for: Vec<Vec<usize>>,
 }
 
-/// Assigns nodes to thread blocks. If `shared` is true, a thread block may have a connection to
-/// send and another to receive; otherwise it has only one. Returns an error if two thread blocks
-/// have the same connection, because the order of its messages is then unknown.
+/// Assigns nodes to thread blocks. If `shared` is true, a thread block may have one connection to
+/// send and one to receive; otherwise it has only one connection. Returns the result as an error if
+/// two thread blocks have the same connection, because the order of messages on the connection is
+/// then unknown.
 fn join(
     steps: &[Step],
     on: &[Vec<usize>],

@@ -5,8 +5,8 @@
 //! for nothing if no other instruction changes its source or uses its destination. Copies of a
 //! chunk to its own location, as in calls in place, are omitted, so that they take no time.
 //!
-//! ASTRA-sim accepts only numbers of chunks that are a multiple of the number of ranks. For other
-//! programs, each chunk counts as several chunks.
+//! ASTRA-sim requires a number of chunks that is a multiple of the number of ranks. For other
+//! programs, the writer divides each chunk into several chunks of the trace.
 
 use rustc_hash::FxHashMap;
 
@@ -88,13 +88,14 @@ struct Writer<'a> {
     /// Number of chunks of scratch: the scratch of the program, and space for sums that the rank
     /// only forwards.
     scratch: u32,
-    /// Number of instructions that use each chunk of memory, and number of instructions that change
-    /// it.
+    /// Number of instructions that use a chunk, and number of instructions that change it. Indexed
+    /// by (buffer, index of the chunk in the buffer).
     uses: FxHashMap<(ChunkBuffer, i64), (u32, u32)>,
-    /// Number of the first node of each instruction, indexed by thread block and step.
+    /// Number (`id`) of the first node of each instruction, indexed by thread block and step.
     first: Vec<Vec<u64>>,
     nodes: Vec<ChakraNode>,
-    /// Nodes that complete each instruction, indexed by thread block and step.
+    /// Numbers (`id`) of the nodes that complete each instruction, indexed by thread block and
+    /// step.
     ends: Vec<Vec<Vec<u64>>>,
 }
 
@@ -171,7 +172,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns whether an instruction is a copy that no other instruction needs to be ordered with.
+    /// Returns whether an instruction is a copy that needs no order: no other instruction changes
+    /// its source or uses its destination.
     fn is_independent(&self, instruction: &Instruction) -> bool {
         let fits = |operand: Operand, fits: fn((u32, u32)) -> bool| {
             let (memory, first) = self.address(operand);
