@@ -68,7 +68,7 @@ class Record(TypedDict):
     citation: str
     options: list[OptionEntry]
     collective: str | None  # only for algorithms
-    by_size: bool  # True if plans of an algorithm depend on size and policy
+    depends_on_size: bool  # True if plans of an algorithm depend on size and policy
     family: str | None  # only family that an algorithm supports; None: all families
 
 class Drawing(TypedDict, total=False):

@@ -73,7 +73,7 @@ def takes_all_stripes(algorithm: str) -> bool:
 def _planned_by_size() -> tuple[str, ...]:
     """Returns the names of the algorithms whose plans depend on size and policy."""
     records = _core.records("algorithms")
-    return tuple(record["name"] for record in records if record["by_size"])
+    return tuple(record["name"] for record in records if record["depends_on_size"])
 
 
 def has_root(collective: str) -> bool:
