@@ -495,8 +495,9 @@ class Fabric:
         link.
         """
     def option(self, name: str) -> Any:
-        """Returns the value of an option, or None if the option is not set. Times are in picoseconds,
-        rates in bits per second.
+        """Returns the value of an option, or None if the option is not set.
+
+        Times are in picoseconds, rates in bits per second.
 
         Parameters
         ----------
@@ -516,8 +517,9 @@ class Fabric:
         Times are in picoseconds (unit `ps`), rates in bits per second (unit `bit/s`).
         """
     def part(self, members: list[int]) -> Fabric:
-        """Returns the part of the fabric that some of its ranks occupy. The ranks are renumbered in
-        their order.
+        """Returns the part of the fabric that some of its ranks occupy.
+
+        The ranks are renumbered in their order.
 
         On a fabric with links, the part has these ranks and all links. On a fabric with circuits,
         the part is a smaller fabric of the same family.
@@ -594,8 +596,9 @@ class Fabric:
         ('switch z 3.3', [('cube 0 +z', 'cube 1 -z'), ('cube 1 +z', 'cube 0 -z')])
         """
     def to_networkx(self) -> networkx.Graph:
-        """Returns the ranks, switches and links of an electrical fabric as a NetworkX graph. All
-        functions with a parameter `fabric` accept such a graph.
+        """Returns the ranks, switches and links of an electrical fabric as a NetworkX graph.
+
+        All functions with a parameter `fabric` accept such a graph.
 
         Nodes have the attribute `kind` (`rank` or `switch`). Edges have the attributes `rate` and
         `latency`. The graph is directed if some links lead in one direction only.
@@ -1372,8 +1375,9 @@ class Plan:
         'collective broadcast ranks=4 root=0 pieces=1'
         """
     def verify(self) -> list[Violation]:
-        """Verifies the plan from its text alone, and returns a list of all violations. The list is
-        empty if the plan is valid.
+        """Verifies the plan from its text alone, and returns a list of all violations.
+
+        The list is empty if the plan is valid.
 
         The verifier shares no code with the planners. It checks that the fabric can carry every
         transfer in its slot, that every rank has a chunk before it sends the chunk, and that every
@@ -1412,8 +1416,9 @@ class Plan:
 
 @final
 class Program:
-    """A collective as instructions of its ranks. The thread blocks of a rank send, receive, copy and
-    reduce chunks of buffers.
+    """A collective as instructions of its ranks.
+
+    The thread blocks of a rank send, receive, copy and reduce chunks of buffers.
 
     Runtimes such as MSCCL execute programs. `opticoll.read_program` reads programs from files.
 
@@ -1498,8 +1503,9 @@ class Program:
         """
     @staticmethod
     def from_plan(plan: Plan) -> Program:
-        """Returns a program that executes the schedule of a plan. Links and light are not part of a
-        program.
+        """Returns a program that executes the schedule of a plan.
+
+        Links and light are not part of a program.
 
         Parameters
         ----------
@@ -1626,7 +1632,9 @@ class Program:
         self, rank: int
     ) -> list[tuple[int, int, int, list[tuple[str, int, int, int, int, int, int, int]]]]:
         """Returns the thread blocks of a rank, as a list of (rank to send to, rank to receive from,
-        channel, instructions). A rank of -1 means no rank.
+        channel, instructions).
+
+        A rank of -1 means no rank.
 
         An instruction is (operation, source buffer, source chunk, destination buffer, destination
         chunk, number of chunks, thread block to wait for, step to wait for). Operations have the
@@ -1754,8 +1762,9 @@ class ProgramViolation:
 
 @final
 class Schedule:
-    """The transfers of a collective in steps, without routes and wavelengths. A user's algorithm
-    returns a schedule.
+    """The transfers of a collective in steps, without routes and wavelengths.
+
+    A user's algorithm returns a schedule.
 
     `len(schedule)` is the number of transfers. `opticoll.plan` assigns the routes, wavelengths and
     slots of the transfers.

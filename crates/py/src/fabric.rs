@@ -148,8 +148,9 @@ impl Fabric {
         Fabric::new(&self.spec(), options)
     }
 
-    /// Returns the part of the fabric that some of its ranks occupy. The ranks are renumbered in
-    /// their order.
+    /// Returns the part of the fabric that some of its ranks occupy.
+    ///
+    /// The ranks are renumbered in their order.
     ///
     /// On a fabric with links, the part has these ranks and all links. On a fabric with circuits,
     /// the part is a smaller fabric of the same family.
@@ -204,8 +205,9 @@ impl Fabric {
         Ok(Fabric { fabric })
     }
 
-    /// Returns the ranks, switches and links of an electrical fabric as a NetworkX graph. All
-    /// functions with a parameter `fabric` accept such a graph.
+    /// Returns the ranks, switches and links of an electrical fabric as a NetworkX graph.
+    ///
+    /// All functions with a parameter `fabric` accept such a graph.
     ///
     /// Nodes have the attribute `kind` (`rank` or `switch`). Edges have the attributes `rate` and
     /// `latency`. The graph is directed if some links lead in one direction only.
@@ -269,8 +271,9 @@ impl Fabric {
         self.fabric.spec().options().map(described).collect()
     }
 
-    /// Returns the value of an option, or None if the option is not set. Times are in picoseconds,
-    /// rates in bits per second.
+    /// Returns the value of an option, or None if the option is not set.
+    ///
+    /// Times are in picoseconds, rates in bits per second.
     ///
     /// Parameters
     /// ----------

@@ -281,8 +281,9 @@ impl Plan {
         })
     }
 
-    /// Verifies the plan from its text alone, and returns a list of all violations. The list is
-    /// empty if the plan is valid.
+    /// Verifies the plan from its text alone, and returns a list of all violations.
+    ///
+    /// The list is empty if the plan is valid.
     ///
     /// The verifier shares no code with the planners. It checks that the fabric can carry every
     /// transfer in its slot, that every rank has a chunk before it sends the chunk, and that every

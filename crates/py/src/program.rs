@@ -17,8 +17,9 @@ use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 
-/// A collective as instructions of its ranks. The thread blocks of a rank send, receive, copy and
-/// reduce chunks of buffers.
+/// A collective as instructions of its ranks.
+///
+/// The thread blocks of a rank send, receive, copy and reduce chunks of buffers.
 ///
 /// Runtimes such as MSCCL execute programs. `opticoll.read_program` reads programs from files.
 ///
@@ -112,8 +113,9 @@ impl Program {
         Ok(Program { program })
     }
 
-    /// Returns a program that executes the schedule of a plan. Links and light are not part of a
-    /// program.
+    /// Returns a program that executes the schedule of a plan.
+    ///
+    /// Links and light are not part of a program.
     ///
     /// Parameters
     /// ----------
@@ -256,7 +258,9 @@ impl Program {
     }
 
     /// Returns the thread blocks of a rank, as a list of (rank to send to, rank to receive from,
-    /// channel, instructions). A rank of -1 means no rank.
+    /// channel, instructions).
+    ///
+    /// A rank of -1 means no rank.
     ///
     /// An instruction is (operation, source buffer, source chunk, destination buffer, destination
     /// chunk, number of chunks, thread block to wait for, step to wait for). Operations have the

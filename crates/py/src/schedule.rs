@@ -12,8 +12,9 @@ use pyo3::types::PyDict;
 use crate::collective::Collective;
 use crate::error::ScheduleError;
 
-/// The transfers of a collective in steps, without routes and wavelengths. A user's algorithm
-/// returns a schedule.
+/// The transfers of a collective in steps, without routes and wavelengths.
+///
+/// A user's algorithm returns a schedule.
 ///
 /// `len(schedule)` is the number of transfers. `opticoll.plan` assigns the routes, wavelengths and
 /// slots of the transfers.

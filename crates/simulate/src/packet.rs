@@ -125,7 +125,7 @@ pub enum PacketError {
         /// Index of the link.
         link: u32,
     },
-    /// The model does not support a link.
+    /// A link has a property that the model does not support.
     #[error("{link}: {problem}")]
     Link {
         /// Name of the link.

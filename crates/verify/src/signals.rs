@@ -1,7 +1,8 @@
 //! Proof of barriers, for a limited number of ranks at a time.
 //!
-//! A rank has *heard* of rank x if a chain of signals leads from x to it. Which ranks have heard of
-//! x does not depend on who has heard of other ranks. The signals are therefore replayed several
+//! A rank has *heard* of rank x if a chain of signals leads from x to this rank. Which ranks have
+//! heard of x does not depend on which ranks have heard of other ranks. The signals are therefore
+//! replayed several
 //! times, each time for [`COLUMNS`] ranks x. One replay needs 128 N bytes for N ranks, whereas sets
 //! of all ranks would need N^2 / 8 bytes.
 //!

@@ -201,7 +201,7 @@ impl Program {
         })
     }
 
-    /// Returns the memory of the program in bytes.
+    /// Returns the number of bytes of memory that this value occupies.
     pub fn memory(&self) -> usize {
         let words = self.rank_starts.capacity()
             + self.waits.capacity()

@@ -171,6 +171,12 @@ class SimulateRow(PlanRow, core="tuned"):
         "Used share: of all wavelengths of all links in all slots, or of the capacity of all "
         "electrical links"
     )
+    link_bytes: Bytes = means(
+        "Bytes summed over all links; a byte counts on each link of its route"
+    )
+    critical_path: list[PathRow] = means(
+        "Transfers of the critical path; each waits for the previous one"
+    )
     most_loaded_link: str | None = means(
         "Link with the highest utilisation",
         absent="no link is used",

@@ -75,7 +75,7 @@ class TaskRow(Row):
     round_s: Seconds = means("Duration of one round")
     round_ps: Picoseconds = means("Exact length of one round, in picoseconds", "a round")
     ports: Count = means("Number of switch ports used")
-    settings: Count = means(
+    connections: Count = means(
         "Number of connections set in switches; each leads an input port and "
         "a wavelength to an output port"
     )

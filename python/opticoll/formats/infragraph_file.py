@@ -67,7 +67,8 @@ class _Component:
 
     @property
     def kind(self) -> str | None:
-        """Returns the kind of a component: `choice`, or else the name of the only other field."""
+        """Returns the kind of a component: the value of its field `choice` or, without this field, the
+        name of its only field."""
         kinds = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
         named = (kind for kind in kinds if getattr(self, kind) is not None)
         return self.choice or next(named, None)

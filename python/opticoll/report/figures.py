@@ -491,7 +491,10 @@ def _axis(traits: Spec, log: bool) -> Spec:
 
 
 def _key(traits: Spec | None, look: str) -> Spec | None:
-    """Returns how a figure shows a column by `look`: colour, marker or dashes, or None."""
+    """Returns the part of a figure that shows a column by `look`, or None if it shows none.
+
+    `look` is "colours", "shapes" or "dashes".
+    """
     if traits is None:
         return None
     if "domain" not in traits:

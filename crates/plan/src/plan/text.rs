@@ -56,8 +56,9 @@ pub struct PlanTextError {
 const MAGIC: &str = "opticoll plan 1";
 
 /// Returns the text of `plan`. Lightpaths that are shifted copies of each other become one
-/// statement with repetitions. A row with all its rotations becomes one statement per fibre that
-/// the rotations use. A row with its stripes and pieces becomes one statement.
+/// statement with repetitions. A row of the plan with all its rotations becomes one statement per
+/// fibre that the rotations use. A row of the plan with its stripes and pieces becomes one
+/// statement.
 pub fn write(plan: &Plan) -> String {
     let mut text = String::new();
     write_head(plan, &mut text);

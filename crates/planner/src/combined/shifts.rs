@@ -308,8 +308,9 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     Ok(candidates.collect())
 }
 
-/// Returns the sequence in which all slots shift by one row and by one column (in the opposite
-/// direction for a reduce_scatter), and the time in picoseconds if only the first slot is charged.
+/// Returns the sequence in which every slot sends data one row and one column further (in the
+/// opposite direction for a reduce_scatter), and the time in picoseconds if only the first slot is
+/// charged.
 fn repeated_configuration(model: &ShiftModel, kind: CollectiveKind) -> Option<(Sequence, u64)> {
     let shifts = model.ports.iter().map(|port| match kind {
         CollectiveKind::ReduceScatter => port.max_units * port.unit,

@@ -29,7 +29,7 @@ pub(crate) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
     Some((record.name, u32::try_from(slots).unwrap_or(u32::MAX)))
 }
 
-/// Returns the options of an algorithm that a request may name: the options of its record, and
+/// Returns the options that a request may give for an algorithm: the options of its record, and
 /// `stripes` if the algorithm runs on WDM rings.
 pub fn options(record: &Algorithm) -> Vec<OptionRecord> {
     let stripes = record.families.is_empty().then_some(STRIPES);

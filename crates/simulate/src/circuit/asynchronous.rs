@@ -579,9 +579,9 @@ impl<'a> TransferTimeline<'a> {
         })
     }
 
-    /// Returns the end of the transfer for which the transfer `index` waited last, or zero if there
-    /// is none. If the transfer `index` needs a reconfiguration, the reconfiguration starts at this
-    /// time.
+    /// Returns the time at which the transfer `index` begins on the critical path: the end of the
+    /// transfer for which this transfer waited last, or zero if there is none. A reconfiguration
+    /// before this transfer starts at this time.
     fn began(&self, index: usize) -> Time {
         let TransferRun { start, cause, .. } = self.runs[index];
         cause.map_or(Time::ZERO, |cause| self.runs[cause as usize].end.min(start))

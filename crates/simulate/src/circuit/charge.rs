@@ -28,7 +28,7 @@ enum ChargeState<'a> {
     NewConfiguration(Configuration<'a>),
     EachCircuit,
     ChangedCircuit {
-        /// First slot after the last slot in which each transmitter had a message.
+        /// Slot after the last slot with a message, for each transmitter.
         transmitters: Ports<u32>,
         tunings: Vec<Tuning>,
     },

@@ -194,7 +194,7 @@ struct LongRun {
     end: i128,
 }
 
-/// Minimum number of pieces of a long run; the pieces of shorter runs are added one by one.
+/// Minimum number of pieces of a long run. The pieces of shorter runs are simulated one by one.
 const MIN_LONG_RUN: usize = 64;
 
 impl SlotSpans {

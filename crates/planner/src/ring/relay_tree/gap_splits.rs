@@ -38,8 +38,8 @@ pub(crate) struct EndOptions {
     options: Vec<EndOption>,
 }
 
-/// Set of lightpaths from one end of a gap: the total length in links, the price of reaching the
-/// ranks between the receivers in later slots, and the length of each lightpath in links.
+/// Set of lightpaths from one end of a gap: the total length in links, the price of later slots
+/// (which must reach the ranks between the receivers), and the length of each lightpath in links.
 type EndOption = (u32, f32, Vec<u32>);
 
 /// Number of options in an [`EndOptions`] above which only the options on the lower convex hull are

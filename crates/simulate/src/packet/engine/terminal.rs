@@ -1,4 +1,5 @@
-//! Terminals, which cut messages into packets and chunks, send chunks, and receive messages.
+//! Terminals. A terminal cuts messages into packets and packets into chunks, sends the chunks, and
+//! receives messages.
 
 use super::super::arena::{Linked, List, NONE};
 use super::super::channel::Chunk;

@@ -29,7 +29,8 @@ opticoll_simulate::columns! {
         pub bubble: Time,
         /// Time in which the device waits for collectives among replicas.
         pub replicas: Time,
-        /// Time of messages between stages in flight while the device does not wait for them.
+        /// Time during which messages between pipeline stages are in flight, but the device does
+        /// not wait for these messages.
         pub sending_hidden: Time,
         /// Time of collectives among replicas while the device does not wait for them.
         pub replicas_hidden: Time,
