@@ -139,7 +139,7 @@ fn given_bursts_that_do_not_fit_are_refused() {
         (vec![burst(0, 0, 1, 0)], "no length"),
         (
             vec![burst(5, 0, 1, 1), burst(4, 0, 1, 1)],
-            "before the burst",
+            "before the previous burst",
         ),
         (vec![burst(u64::MAX, 0, 1, u64::MAX)], "46 days"),
     ] {
