@@ -32,7 +32,7 @@ use super::program::{Call, FOLLOWS, NONE, Node, NodeKind, Program, ProgramBuilde
 use super::trace::{Event, Trace};
 use agree::{Entered, agree, has_few_sizes};
 pub use choice::ChosenAlgorithm;
-use held_paths::{HeldPaths, PathChange, PredictedPaths};
+use held_paths::{HeldPaths, PredictedPaths};
 
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
@@ -391,98 +391,6 @@ impl Expansion<'_> {
             return Ok(());
         }
         self.end_use(enter, before)
-    }
-
-    /// Sets up the lightpaths to the ranks `others`, which the next messages need. Does nothing if
-    /// messages need no setup.
-    fn begin_use(
-        &mut self,
-        enter: Node,
-        others: impl IntoIterator<Item = u32>,
-        before: &mut Vec<u32>,
-    ) -> Result<(), TraceError> {
-        let change = match &mut self.held {
-            Some(held) => held.use_paths(others),
-            None => PathChange::SET_UP,
-        };
-        self.setup(enter, change, before)
-    }
-
-    /// Tears down the lightpaths of a blocking message or of a group of steps. Does nothing if the
-    /// rank keeps its lightpaths.
-    fn end_use(&mut self, enter: Node, before: &mut Vec<u32>) -> Result<(), TraceError> {
-        match self.held {
-            Some(_) => Ok(()),
-            None => self.setup(enter, PathChange::RELEASE, before),
-        }
-    }
-
-    /// Closes requests, each given as (index of the node, index of the event). Tears down
-    /// lightpaths as the policy requires.
-    fn close(
-        &mut self,
-        enter: Node,
-        requests: impl IntoIterator<Item = (u32, usize)>,
-        before: &mut Vec<u32>,
-    ) -> Result<(), TraceError> {
-        let change = match &mut self.held {
-            Some(held) => {
-                let requests = requests.into_iter().map(|(node, _)| node);
-                held.close(requests.map(|node| self.builder.node(node).peer))
-            }
-            None => PathChange::RELEASE,
-        };
-        self.setup(enter, change, before)
-    }
-
-    /// Adds a node with the time to set up or tear down lightpaths, for which the next nodes wait.
-    /// With [`Paths::Predicted`], a teardown is added only together with the next setup. Does
-    /// nothing if messages need no setup.
-    fn setup(
-        &mut self,
-        enter: Node,
-        change: PathChange,
-        before: &mut Vec<u32>,
-    ) -> Result<(), TraceError> {
-        let Some(paths) = self
-            .target
-            .setup
-            .filter(|_| change != PathChange::default())
-        else {
-            return Ok(());
-        };
-        let is_predicted = paths.paths == Paths::Predicted;
-        if is_predicted && change.releases {
-            self.predicted = PredictedPaths {
-                used: before.clone(),
-                is_held: true,
-            };
-            return Ok(());
-        }
-        let releases = change.releases || std::mem::take(&mut self.predicted.is_held);
-        let time = |applies: bool, time: Time| if applies { time } else { Time::ZERO };
-        let release = time(releases, paths.teardown);
-        let node = Node {
-            amount: release.plus(time(change.sets_up, paths.setup))?.ps(),
-            kind: NodeKind::Setup,
-            tag: u32::from(change.sets_up),
-            processor: if is_predicted {
-                PATH_PROCESSOR
-            } else {
-                enter.processor
-            },
-            ..enter
-        };
-        if is_predicted {
-            let used = std::mem::take(&mut self.predicted.used);
-            before.push(self.push(node, &used)?);
-            self.predicted.used = used;
-            return Ok(());
-        }
-        let node = self.push(node, before)?;
-        before.clear();
-        before.push(node);
-        Ok(())
     }
 
     /// Adds a collective. New nodes copy their position in the trace from `enter`. Replaces

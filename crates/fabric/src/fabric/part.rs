@@ -11,9 +11,8 @@
 //!
 //! Vertices are numbered ranks first, then switches. Names are accepted as well: `rank 0 -> rank
 //! 1`, `NIC of rank 3`. A suffix `#2` selects cable 2 of several cables between two vertices. The
-//! ranks of the part are renumbered from 0 in ascending order. A message keeps its route of the
-//! whole fabric if all links of this route work. Otherwise the message uses a route over the fewest
-//! links.
+//! ranks of the part are renumbered from 0 in ascending order. A message keeps its route in the
+//! whole fabric if all links of this route work, and otherwise uses a route over the fewest links.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;

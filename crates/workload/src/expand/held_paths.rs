@@ -1,4 +1,4 @@
-//! Lightpaths that a rank keeps: the most recently used lightpaths.
+//! Setup and teardown of lightpaths by the ranks of a program, and the lightpaths that a rank keeps.
 //!
 //! A rank with k ports keeps the lightpaths to the k partners that it used most recently. Before
 //! messages, the rank sets up all missing lightpaths at the same time, which takes time E. If too
@@ -12,6 +12,12 @@
 //! a request is complete.
 
 use std::collections::BTreeMap;
+
+use super::{Expansion, PATH_PROCESSOR};
+use crate::error::TraceError;
+use crate::program::{Node, NodeKind};
+use opticoll_base::units::Time;
+use opticoll_simulate::Paths;
 
 /// Lightpaths that a rank keeps, as a list of partners from the least to the most recently used.
 #[derive(Debug, Clone, Default)]
@@ -117,5 +123,99 @@ impl HeldPaths {
             !goes
         });
         self.partners.len() < before
+    }
+}
+
+impl Expansion<'_> {
+    /// Sets up the lightpaths to the ranks `others`, which the next messages need. Does nothing if
+    /// messages need no setup.
+    pub(super) fn begin_use(
+        &mut self,
+        enter: Node,
+        others: impl IntoIterator<Item = u32>,
+        before: &mut Vec<u32>,
+    ) -> Result<(), TraceError> {
+        let change = match &mut self.held {
+            Some(held) => held.use_paths(others),
+            None => PathChange::SET_UP,
+        };
+        self.setup(enter, change, before)
+    }
+
+    /// Tears down the lightpaths of a blocking message or of a group of steps. Does nothing if the
+    /// rank keeps its lightpaths.
+    pub(super) fn end_use(&mut self, enter: Node, before: &mut Vec<u32>) -> Result<(), TraceError> {
+        match self.held {
+            Some(_) => Ok(()),
+            None => self.setup(enter, PathChange::RELEASE, before),
+        }
+    }
+
+    /// Closes requests, each given as (index of the node, index of the event). Tears down
+    /// lightpaths as the policy requires.
+    pub(super) fn close(
+        &mut self,
+        enter: Node,
+        requests: impl IntoIterator<Item = (u32, usize)>,
+        before: &mut Vec<u32>,
+    ) -> Result<(), TraceError> {
+        let change = match &mut self.held {
+            Some(held) => {
+                let requests = requests.into_iter().map(|(node, _)| node);
+                held.close(requests.map(|node| self.builder.node(node).peer))
+            }
+            None => PathChange::RELEASE,
+        };
+        self.setup(enter, change, before)
+    }
+
+    /// Adds a node with the time to set up or tear down lightpaths, for which the next nodes wait.
+    /// With [`Paths::Predicted`], a teardown is added only together with the next setup. Does
+    /// nothing if messages need no setup.
+    fn setup(
+        &mut self,
+        enter: Node,
+        change: PathChange,
+        before: &mut Vec<u32>,
+    ) -> Result<(), TraceError> {
+        let Some(paths) = self
+            .target
+            .setup
+            .filter(|_| change != PathChange::default())
+        else {
+            return Ok(());
+        };
+        let is_predicted = paths.paths == Paths::Predicted;
+        if is_predicted && change.releases {
+            self.predicted = PredictedPaths {
+                used: before.clone(),
+                is_held: true,
+            };
+            return Ok(());
+        }
+        let releases = change.releases || std::mem::take(&mut self.predicted.is_held);
+        let time = |applies: bool, time: Time| if applies { time } else { Time::ZERO };
+        let release = time(releases, paths.teardown);
+        let node = Node {
+            amount: release.plus(time(change.sets_up, paths.setup))?.ps(),
+            kind: NodeKind::Setup,
+            tag: u32::from(change.sets_up),
+            processor: if is_predicted {
+                PATH_PROCESSOR
+            } else {
+                enter.processor
+            },
+            ..enter
+        };
+        if is_predicted {
+            let used = std::mem::take(&mut self.predicted.used);
+            before.push(self.push(node, &used)?);
+            self.predicted.used = used;
+            return Ok(());
+        }
+        let node = self.push(node, before)?;
+        before.clear();
+        before.push(node);
+        Ok(())
     }
 }
