@@ -104,7 +104,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Returns a function for studies, whose module is imported on first use."""
+    """Returns `results` or `sweep`, and imports the functions' module on first use."""
     if name not in ("results", "sweep"):
         raise AttributeError(f"module `opticoll` has no attribute `{name}`")
     return getattr(import_module("opticoll.study.interface"), name)

@@ -1,4 +1,4 @@
-"""Parameters that several commands share, which describe a plan and its size."""
+"""Parameters that describe a plan and its size, shared by several commands."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -95,7 +95,7 @@ class Source(PlanOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource(Source):
-    """Source of a plan, as `Source`; the file may have any known format."""
+    """`Source` of a plan, with a file of any known format."""
 
     source: str = argument("File of a plan or schedule, or a collective such as all_gather")
     format: InputFormatOption = None
@@ -103,9 +103,9 @@ class FileSource(Source):
 
 
 def plan_key(collective: str, parameters: PlanOptions, wavelength: str | None) -> Hashable:
-    """Returns the key of a plan, which consists of all values on which the plan depends.
+    """Returns the key of a plan: all values on which the plan depends.
 
-    The key contains size and settings only if the algorithm plans for them.
+    The key contains the size and the settings only if the plan depends on them.
     """
     algorithm = parameters.algorithm or DEFAULT_ALGORITHM
     timed: tuple[Hashable, ...] = (parameters.size is None,)
@@ -167,7 +167,10 @@ def obtain(
 
 
 def refuse_given(options: Mapping[str, object], problem: str) -> None:
-    """Raises an error for the first option that has a value; keys are names in Python."""
+    """Raises an error for the first option that has a value.
+
+    The keys of `options` are the options' names in Python.
+    """
     for name, value in options.items():
         if value is not None:
             raise errors.UsageError(f"--{name.replace('_', '-')} {problem}")
@@ -187,7 +190,7 @@ def check_planned(source: str, size: str | None, settings: Settings) -> None:
 
 
 def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -> Settings:
-    """Removes settings that only the simulators of other fabrics have.
+    """Returns the settings without those that only simulators of other fabrics have.
 
     >>> ring, switch = Fabric("wdm_ring:ranks=4,wavelengths=1"), Fabric("crossbar:ranks=4")
     >>> settings_on(switch, [ring, switch], {"policy": "free", "start": "step"})
@@ -212,7 +215,11 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
 
 
 def names_file(source: str) -> bool:
-    """Returns whether a source is a file: by its name or because it exists and is no collective."""
+    """Returns whether a source is a file.
+
+    A source is a file if its name looks like a path, or if a file of this name exists and no
+    collective has this name.
+    """
     if source.endswith(imported.SUFFIXES) or os.sep in source:
         return True
     try:
@@ -223,7 +230,9 @@ def names_file(source: str) -> bool:
 
 
 def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
-    """Returns a fabric, or each fabric of a list, restricted to parts; unchanged without parts.
+    """Returns a fabric, or each fabric of a list, with the given options of parts.
+
+    Without options, the fabric is returned unchanged.
 
     Raises
     ------
@@ -245,7 +254,10 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
 
 
 def key_values(option: str, text: str, example: str) -> dict[str, str]:
-    """Parses settings such as `key=value,...`; `example` is a valid text for the error message."""
+    """Parses settings such as `key=value,...`.
+
+    `example` is a valid setting, which the error message shows.
+    """
     settings: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
@@ -258,7 +270,7 @@ def key_values(option: str, text: str, example: str) -> dict[str, str]:
 def algorithms_by_collective(
     chosen: Sequence[str] | Mapping[str, str] | None,
 ) -> Mapping[str, str]:
-    """Parses texts such as `all_reduce=ring` to algorithms by collective."""
+    """Returns the algorithm of each collective, from texts such as `all_reduce=ring`."""
     if isinstance(chosen, Mapping):
         return chosen
     algorithms: dict[str, str] = {}

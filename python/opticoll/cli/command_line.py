@@ -26,7 +26,7 @@ Value = bool | int | float | str | list[Any]
 """Value of an option in a study, a point or a command line."""
 
 STUDY_NAMES = {"source": "collective"}
-"""Name in studies of the first argument, by its field; the argument may also be a plan file."""
+"""Names in studies of first arguments, by field; the field `source` may also be a plan file."""
 
 WITHOUT_EFFECT = ("jobs",)
 """Options that do not change any row."""
@@ -34,7 +34,7 @@ WITHOUT_EFFECT = ("jobs",)
 
 @dataclass(frozen=True)
 class Option:
-    """Option of a command: its name in studies, its field, its words and its converter."""
+    """Option of a command, with its name in studies and its flags on the command line."""
 
     name: str
     field: str
@@ -122,7 +122,7 @@ def _options(kind: type, group: str | None) -> Iterator[Option]:
 
 
 def line(command: str, parameters: type, values: Mapping[str, Value]) -> str:
-    """Returns a command line for a shell; options have their names in studies."""
+    """Returns a command line for a shell; `values` has the options' names in studies as keys."""
     by_name = options(parameters)
     places, words = [], []
     for name, value in values.items():
@@ -146,7 +146,9 @@ def line(command: str, parameters: type, values: Mapping[str, Value]) -> str:
 
 
 def words(command: str, places: Iterable[str], values: Mapping[str, object]) -> str:
-    """Returns a command line, with option names as users write them, without options that are None.
+    """Returns a command line with the option names that users write.
+
+    Options with the value None are left out.
 
     >>> words("plan", ["all_gather"], {"step_overhead": "1us", "root": None})
     'opticoll plan all_gather --step-overhead 1us'
@@ -166,9 +168,9 @@ def _option_text(value: object) -> Any:
 
 
 def line_of(command: str, parameters: Any, changes: Mapping[str, Any] | None = None) -> str | None:
-    """Returns the command line of changed parameters; None if some value has no text.
+    """Returns the command line of the parameters after the changes; None if a value has no text.
 
-    Default values, and options that do not change the rows, are left out.
+    Options with default values are left out, and also options that do not change the rows.
     """
     stated: dict[str, Value] = {}
     for name, option in options(type(parameters)).items():

@@ -34,7 +34,7 @@ OPTION_KINDS = {
     "start": ("start_rules",),
     "wavelength": ("wavelengths",),
 }
-"""Kind of records whose names are the values of an option, by the option's name."""
+"""Kinds of records by option: names of these records are the values of the option."""
 
 COMMON_OPTIONS = ("--help", "--help-all", "--memory-limit")
 FIRST_OPTIONS = ("--completion", "--help", "--help-all", "--version")
@@ -144,7 +144,7 @@ def _words(option: command_line.Option, command: str) -> list[str]:
 
 
 def _cases(words: dict[str, list[str]]) -> str:
-    """Returns the branches of a shell `case`, which sets the words for each name."""
+    """Returns the branches of a shell's `case` statement; each branch sets the words of a name."""
     some = {name: listed for name, listed in words.items() if listed}
     return "\n".join(
         f"        {name}) words='{' '.join(names)}' ;;" for name, names in some.items()

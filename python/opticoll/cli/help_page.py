@@ -24,7 +24,7 @@ METAVARS = {"STR": "TEXT", "INT": "N", "PATH": "FILE", "CHOICE": "NAME", "STR...
 
 
 class HelpPage:
-    """Printer of a help page's usage, description and panels, which cyclopts calls."""
+    """Printer of help pages, which cyclopts calls for the usage, the description and each panel."""
 
     def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
         """Prints the usage line."""
@@ -50,7 +50,10 @@ class HelpPage:
 
 
 def paragraphs(rows: list[tuple[str, str]], names: int, width: int) -> list[str]:
-    """Returns lines of two columns: names, `names` characters wide, and the wrapped texts."""
+    """Returns lines of two columns: the names, and the wrapped texts.
+
+    `names` is the width of the first column, in characters, and `width` the width of the lines.
+    """
     margin = " " * (names + 4)
     lines = []
     for name, text in rows:

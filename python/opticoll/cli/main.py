@@ -76,7 +76,7 @@ for _place, (_title, _commands) in enumerate(GROUPS.items()):
 
 
 TERMS = "Terms: https://github.com/opticoll/opticoll/blob/main/docs/glossary.md"
-"""Line of help pages on the page that explains the terms of the output."""
+"""Line of help pages that refers to the glossary, which explains the terms of the output."""
 
 
 def help_footer(words: Sequence[str]) -> str:
@@ -169,7 +169,7 @@ def prepare() -> None:
 STANDARD_ERROR = 2
 
 IGNORED_VARIABLES = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
-"""Environment variables with which matplotlib may fail to start; figures ignore them."""
+"""Environment variables that may prevent matplotlib from starting; `prepare` removes them."""
 
 MAX_WORD_LENGTH = 300
 """Maximum number of characters of a word in a message; longer words are cut."""
@@ -277,7 +277,7 @@ def say(line: str) -> None:
 
 
 def notes_of(error: BaseException) -> list[str]:
-    """Returns the notes that were added to an error, such as the rows written before it."""
+    """Returns the notes on an error, for example on the rows that were written before the error."""
     return getattr(error, "__notes__", [])
 
 

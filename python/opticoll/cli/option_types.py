@@ -76,7 +76,10 @@ def hints(kind: type) -> dict[str, Any]:
 
 
 def _type_conversion(kind: Any) -> Parameter:
-    """Returns the conversion of words to a type; negative forms of options must be declared."""
+    """Returns the parameter that converts words to a type.
+
+    Options such as `--no-name` exist only if a declaration adds them.
+    """
     parts = [kind, *get_args(kind)]
     if any(get_origin(part) is Literal for part in parts):
         return Parameter(converter=choice)

@@ -117,16 +117,16 @@ PLAN_SETTINGS = ("issue", "overhead", "placement", "background")
 """Settings of the packet simulator that apply only to plans."""
 
 LIST_SETTINGS = ("source", "offered_load", "signalling", "assignment", "converters", "congestion")
-"""Settings that may have several values, which a command compares; for packets also `routing`."""
+"""Settings with several values, if a command compares these values; for packets also `routing`."""
 
 
 def _simulators(record: Mapping[str, Any]) -> list[str]:
-    """Returns the names of the simulators that have a setting."""
+    """Returns the names of the simulators that have this setting."""
     return [fact["meaning"] for fact in record["options"] if fact["name"] == "simulator"]
 
 
 def _about(record: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the properties of a setting by name, such as its default and its unit."""
+    """Returns the properties of a setting, such as `default` and `unit`, by their names."""
     return {fact["name"]: fact["meaning"] for fact in record["options"]}
 
 
@@ -155,7 +155,7 @@ _GROUPS: dict[str, Group] = {}
 
 
 def _further(record: Mapping[str, Any]) -> Group:
-    """Returns the group of the settings that belong to the same simulators."""
+    """Returns the group of a setting in help pages: all settings of the same simulators."""
     title = f"Settings of {' and '.join(_simulators(record))}"
     return _GROUPS.setdefault(title, _Shown(title, sort_key=5))
 
@@ -189,7 +189,10 @@ def _method(name: str, without: Sequence[str] = (), group: str | Group = "Option
 
 
 def _packets() -> dict[str, Parameter]:
-    """Returns the settings of packet traffic without plans; `routing` also applies to bursts."""
+    """Returns the settings of packet traffic without plans.
+
+    The description of `routing` also covers bursts.
+    """
     others = [
         record["name"] for record in records("settings") if "packet" not in _simulators(record)
     ]

@@ -27,7 +27,7 @@ MIN_ANNOUNCED_FORWARDS = FORWARDS_PER_SECOND
 
 
 class Waiting:
-    """Reporter of the label and the progress of the work on standard error.
+    """Reporter that writes the label and the progress of the work to standard error.
 
     On a terminal, a progress bar appears after one second. Otherwise a line is printed every 10 s.
     """
@@ -65,7 +65,7 @@ class Waiting:
         self._write(f"{line}: some {forwards / FORWARDS_PER_SECOND:.0f} s")
 
     def update(self, label: str, done: int, total: int) -> None:
-        """Updates the label, and the number of the current item among `total`."""
+        """Updates the label, and the number of items that are done, out of `total`."""
         with self._lock:
             self._label, self._done, self._total = label, done, total
             if self._bar is not None and self._task is not None:
@@ -79,7 +79,7 @@ class Waiting:
         while not self._ended.wait(LINE_S):
             with self._lock:
                 line = f"{self._label}, {self._done} of {self._total}"
-                # The labels of sweeps already contain the count.
+                # The labels of sweeps already contain the number of items.
                 line = line if self._total and str(self._total) not in self._label else self._label
                 if not self._ended.is_set():
                     self._write(f"{escaped(line)}; {duration(time.monotonic() - self._started)}")

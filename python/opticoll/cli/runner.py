@@ -1,4 +1,6 @@
-"""Commands as records, and their execution: the rows give text, JSON, files and the exit code.
+"""Commands as records, and the execution of commands.
+
+Text, JSON, files and the exit code are made from the rows of a command.
 
 >>> from collections.abc import Iterator
 >>> from dataclasses import dataclass, field
@@ -58,8 +60,8 @@ R = TypeVar("R", bound=Row)
 class File(Generic[A, R]):
     """File that a command can write in addition to its answer.
 
-    `write` returns paths if they differ from the given path. If the work fails, a file of rows
-    contains the rows that were computed before.
+    `write` returns the paths of the written files if they differ from the given path. If the work
+    fails, a file of rows contains the rows that were computed before the failure.
     """
 
     option: str
@@ -77,7 +79,10 @@ def text_file(
     *,
     of_rows: bool = False,
 ) -> File[A, R]:
-    """Returns the `File` of an option for one kind of content; plans may have any ending."""
+    """Returns the `File` of an option for one kind of content.
+
+    The path must have an ending of this kind; the path of a plan may have any ending.
+    """
     from opticoll.formats.atomic import check_writable, is_device
 
     endings = suffixes(holds)
@@ -91,7 +96,7 @@ def text_file(
 
 
 def plan_file(help: str) -> File[A, R]:
-    """Returns the `File` of the option `--output`, which contains the plan of the only row."""
+    """Returns the `File` of the option `--output`, for the plan of the only row."""
 
     def write(parameters: A, rows: list[R], path: Path) -> None:
         named_format("plan", str(path)).write(vars(rows[0])["plan"], path)
@@ -113,7 +118,7 @@ def rows_file(
 
 
 def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> File[A, R]:
-    """Returns the `File` of the option `--figure`, which `draw` writes."""
+    """Returns the `File` of the option `--figure`; `draw` writes the figure."""
 
     def check(path: Path) -> None:
         from opticoll.plot.output import check_path
@@ -133,10 +138,10 @@ class Command(Generic[A, R]):
 
     `progress_label` is the first label of the progress bar. `shape` says whether the JSON output is
     a list of rows, the only row (`row`), or a list only if there are several rows. `files` are
-    files that the command can write. `cache_key` returns a key of all inputs of the plan; points of
-    a study with the same key share a plan. `row_options` returns the options that reproduce a
-    single row. `names` are the possible values of the first argument, if the core has no records of
-    them.
+    files that the command can write. `cache_key` returns a key that contains all inputs of the
+    plan; if points of a study have equal keys, they share a plan. `row_options` returns the options
+    that reproduce a single row. `names` are the possible values of the first argument, if the core
+    has no records of these values.
     """
 
     name: str
@@ -188,7 +193,8 @@ class Answer:
     def write(self, path: Path, write: Callable[[], Sequence[Path] | None]) -> None:
         """Writes a file.
 
-        Stores an exception in `failure`, so that other files are still written.
+        If the file cannot be written, stores the exception in `failure`; other files are still
+        written.
         """
         from opticoll.formats.atomic import together
 
@@ -207,7 +213,10 @@ def run(command: Command[A, R], **values: Any) -> list[R]:
 
 
 def computed(command: Command[A, R], parameters: A, watch: Watch) -> Iterator[R]:
-    """Yields a command's rows; a field `command` gets the command line that computes the row."""
+    """Yields a command's rows.
+
+    If rows have a field `command`, each row gets the command line that computes this row.
+    """
     for row in command.compute(parameters, watch):
         if getattr(row, "command", None) is not OMITTED:
             yield row
@@ -218,7 +227,7 @@ def computed(command: Command[A, R], parameters: A, watch: Watch) -> Iterator[R]
 
 
 def _grouped(kind: type[A], values: dict[str, Any]) -> A:
-    """Returns parameters from values by name, which may include settings of groups."""
+    """Returns the parameters with the values of `values`; settings of groups are also keys."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     arguments = {
         declared.name: values.pop(declared.name) for declared in fields if declared.name in values
@@ -241,8 +250,8 @@ def answer(
     Raises
     ------
     OpticollError
-        The input is invalid. Rows that were computed before are written to the file of rows, if
-        any.
+        The input is invalid. Rows that were computed before the error are written to the file of
+        rows, if the user asked for this file.
     """
     from opticoll.cli.progress import Waiting
 

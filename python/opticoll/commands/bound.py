@@ -246,7 +246,7 @@ def _text(parameters: Parameters, rows: list[BoundsRow]) -> str:
         ]
     shown = next((bound for bound in row.bounds if bound.witness), None)
     if shown is not None and shown.witness is not None:
-        # The greatest bound may be one on latency, without a witness; then show a smaller bound's.
+        # If the greatest bound has no witness, the text shows the witness of a smaller bound.
         whose = "" if shown.time_s == row.bounds[0].time_s else f" of {shown.name}"
         lines += ["", f"bottleneck{whose}: {_bottleneck(shown.witness)}"]
     if row.collective == "all_to_all" and row.optimum is None and least is not None:

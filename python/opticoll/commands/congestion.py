@@ -133,8 +133,10 @@ class Congestion:
 
 
 class CongestionRow(Row):
-    """A simulated case. Times count only replications in which no collective failed; sums add
-    all collectives of a replication.
+    """Simulated case.
+
+    Times are taken only from replications in which no collective failed. Sums are over all
+    collectives of a replication.
     """
 
     fabric: str = means("Complete specification of the burst network, with hosts and wavelengths")
@@ -217,7 +219,7 @@ class _Case:
     settings: Mapping[str, str]
 
     def value(self, name: str) -> str:
-        """Returns the value of a setting, by default the setting's default."""
+        """Returns the value of a setting, or the default if the user set no value."""
         if name == "replications" and name not in self.settings:
             return str(DEFAULT_REPLICATIONS)
         return self.settings.get(name, defaults("congestion_settings", "burst_settings")[name])
@@ -225,7 +227,10 @@ class _Case:
 
 @dataclass(frozen=True)
 class _Places:
-    """Placement: the hosts of each collective's ranks, and the links that the bytes use."""
+    """Placement: the hosts of each collective's ranks, and the sum of bytes times hops.
+
+    `hop_bytes_bound` is a lower bound on this sum.
+    """
 
     hosts: list[list[int]]
     hop_bytes: int
@@ -328,7 +333,7 @@ def _cases(parameters: Congestion) -> list[_Case]:
 def _draws(
     collectives: int, policies: list[str], loads: list[float], settings: Mapping[str, str]
 ) -> bool:
-    """Returns whether random numbers are drawn, for bursts, waiting times or wavelengths."""
+    """Returns whether the simulation draws random numbers: for bursts, waits or wavelengths."""
     alone = collectives == 1 and all(
         canonical(policy or DEFAULT_POLICY, [DEFAULT_POLICY]) for policy in policies
     )
@@ -398,10 +403,10 @@ def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places
 
 
 def _planned(case: _Case, algorithm: str, ranks: int) -> Plan:
-    """Returns the plan of a case on a crossbar, so that the plan names no routes.
+    """Returns the plan of a case, made for a crossbar, so that the plan contains no routes.
 
-    An algorithm for one family of fabrics is planned on the network's links, with a rank at each
-    node.
+    If an algorithm does not support a crossbar, it is planned on the network's links, with one rank
+    at each node.
     """
     crossbar = f"crossbar:ranks={ranks},rate=10Gb/s"
     try:

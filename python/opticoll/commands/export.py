@@ -81,8 +81,8 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
     Raises
     ------
     OpticollError
-        Any reason that `opticoll.plan` lists, no file is given, or the format is unknown or is for
-        another content.
+        Any reason that `opticoll.plan` lists, no file is given, the format is unknown, or files of
+        the format have another content.
     """
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as plan.csv")

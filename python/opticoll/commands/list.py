@@ -106,7 +106,10 @@ def _use(row: FormatRow) -> str:
 
 
 def _overview(records: list[RecordRow]) -> str:
-    """Returns the kinds with their numbers of records and first names, and further commands."""
+    """Returns a table of the kinds, and further commands.
+
+    For each kind, the table has the number of records and the names of the first records.
+    """
     cells = []
     for kind, kind_records in groupby(records, lambda row: row.kind):
         names = list(dict.fromkeys(row.name for row in kind_records))

@@ -36,10 +36,10 @@ PAPER_POLICY = "every_step"
 """Policy that papers assume, and the default on rings."""
 
 BOUNDED_ALGORITHM = "auto:budget=10s"
-"""Algorithm for the other policy: `auto` with a time limit of 10 s for the largest rings."""
+"""Algorithm for `HELD_POLICY`: `auto`, with a time limit of 10 s because of the largest rings."""
 
 MIN_NOTED_RATIO = 1.1
-"""Minimum ratio of the times with both policies for which the text mentions the other policy."""
+"""Ratio of times above which the text also mentions the time with `HELD_POLICY`."""
 
 UNHELD = (
     f"the policy is not `{PAPER_POLICY}`, or the circuits of the fabric have no `{HELD_POLICY}`"
@@ -85,7 +85,10 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[PlannedRow]:
 
 
 def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[str, Any]:
-    """Returns time and algorithm of a plan whose circuits stay up; empty if there is none."""
+    """Returns the time and the algorithm if circuits stay up between slots.
+
+    The result is empty if there is no valid plan for this policy.
+    """
     settings: Settings = {**request.settings, "policy": HELD_POLICY}
     try:
         if plan.asked == DEFAULT_ALGORITHM:

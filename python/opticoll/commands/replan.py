@@ -1,4 +1,4 @@
-"""Command `replan`: plans on a damaged fabric, and compares with the plan before the failure.
+"""Command `replan`: a new plan for a damaged fabric, compared with the plan before the failure.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_reduce", "wss_grid:rows=4,columns=4", "halving_doubling", size="1MB")
@@ -53,7 +53,7 @@ class Replan(Source):
 
 
 def _joined(failed: Sequence[str]) -> str:
-    """Returns failures as one text; the values of an option are joined by `+`.
+    """Returns the failures as one text, in which `+` joins the values of one option.
 
     >>> _joined(["rank 5", "0-1@50Gb/s", "rank 6"])
     'without=rank 5+rank 6,degraded=0-1@50Gb/s'
@@ -64,7 +64,7 @@ def _joined(failed: Sequence[str]) -> str:
 
 
 def _options(failed: Sequence[str]) -> dict[str, str]:
-    """Sorts failures by the fabric option that expresses them."""
+    """Returns the fabric options that express the failures, each with its value."""
     options: dict[str, str] = {}
     for part in ",".join(failed).split(","):
         key, equals, value = part.partition("=")
@@ -97,7 +97,7 @@ NO_SWITCHES = "if no circuit switches join parts of the fabric"
 
 
 class ReplanRow(PlanRow):
-    """The plan after a failure, and the old plan that it replaces."""
+    """New plan after a failure, and the old plan that the new plan replaces."""
 
     failed: str = means("Failures, as given")
     before_fabric: str = means("Complete specification of the fabric before the failure")

@@ -160,7 +160,7 @@ def _without_place(command: str) -> str:
 
 
 def _builders(runs: list[dict[str, Any]]) -> list[str]:
-    """Returns the versions, machines and days that contributed to a study."""
+    """Returns the distinct versions, machines and days of the runs of a study."""
     days = (time.strftime("%Y-%m-%d", time.gmtime(run["started"])) for run in runs)
     builds = zip(
         (f"opticoll {run['version']} on {run['machine']}" for run in runs), days, strict=True

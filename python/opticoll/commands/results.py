@@ -86,7 +86,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ResultRow]:
 
 
 def _text(parameters: Parameters, rows: list[ResultRow]) -> str:
-    """Returns a table per study: its axes, and the columns that differ if there is room."""
+    """Returns a table per study: its axes, and as many differing columns as the width allows."""
     with Store.read(parameters.store) as store:
         commands = {study.name: study.command for study in store.studies()}
     studies: dict[str, list[ResultRow]] = {}
@@ -113,10 +113,10 @@ def _text(parameters: Parameters, rows: list[ResultRow]) -> str:
 
 
 def _table(rows: list[ResultRow], columns_by_name: dict[str, Column], most: int) -> str:
-    """Returns a table of the axes, the times, and other columns that differ if there is room.
+    """Returns a table of the axes, the times, and as many differing columns as the width allows.
 
-    The axes, the algorithm, the first time and the injection bandwidth are always shown, since
-    different points would look alike without an axis. An axis is left out if other axes determine
+    The axes, the algorithm, the first time and the injection bandwidth are always shown, because
+    different points would look alike without them. An axis is left out if another axis determines
     its values.
     """
     names = sorted(
@@ -152,12 +152,19 @@ def _table(rows: list[ResultRow], columns_by_name: dict[str, Column], most: int)
 
 
 def _follows(texts: list[str], others: list[str]) -> bool:
-    """Returns whether rows with equal entries in `others` have equal entries in `texts`."""
+    """Returns whether a column depends on another column.
+
+    If two rows have equal entries in `others`, they also have equal entries in `texts`.
+    """
     return len(texts) > 1 and len(set(zip(texts, others, strict=True))) == len(set(others))
 
 
 def _rank(name: str, columns_by_name: dict[str, Column]) -> int:
-    """Returns a column's priority: 0 axes, algorithm; 1 times; 2 injection bandwidth; 3 others."""
+    """Returns a column's priority; columns with lower numbers are shown first.
+
+    The priority is 0 for axes and the algorithm, 1 for times, 2 for the injection bandwidth, and 3
+    for all other columns.
+    """
     if name not in columns_by_name or name == "algorithm":
         return 0
     unit = columns_by_name[name].unit

@@ -75,7 +75,7 @@ class Run(FileSource):
 
 
 class RunRow(Row):
-    """A size and a mode. Times are measured on this machine; they are not times of a fabric."""
+    """Execution at one size in one mode; times are measured on this machine, not on a fabric."""
 
     collective: str = means("Collective, such as `all_gather`")
     schedule: str = means("Algorithm of the plan, or name of the program")

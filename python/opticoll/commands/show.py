@@ -41,7 +41,7 @@ MAX_TREES = 8
 """Maximum number of trees in the text output."""
 
 MAX_STEPS = 24
-"""Maximum number of steps whose slots the text lists, and of configurations in the text."""
+"""Maximum number of steps, or of configurations, that the text lists."""
 
 MAX_CIRCUITS = 8
 """Maximum number of circuits of a configuration in the text output."""
@@ -110,7 +110,7 @@ class EdgeRow(Row):
 
 
 class TreeRow(Row):
-    """Transfers that copy chunks from a rank to others, or reduce them into it."""
+    """Tree of transfers: copies of chunks from a root to other ranks, or reductions into a root."""
 
     root: Count = means(
         "Rank from which the chunks are copied to the other ranks, or into which they are reduced"
@@ -263,7 +263,7 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
 def _checked_view(plan: Plan, parameters: Show, *, drawn: bool) -> str:
     """Returns the requested view, or the fabric's default view.
 
-    Raises an error if it does not exist.
+    Raises an error if the fabric has no such view.
     """
     from opticoll.plot.views import OVER_TIME, views_of
 
@@ -403,7 +403,7 @@ def _slot_lines(row: SlotRow) -> str:
 
 
 def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
-    """Returns the lightpaths of a slot with their receivers; light may have several receivers."""
+    """Returns the lightpaths of a slot, each with all ranks that receive its light."""
     shared = list(row.plan.fabric.light_fields) == ["wavelength"]
     lights: dict[object, tuple[LightpathRow, list[int]]] = {}
     for lightpath in row.lightpaths:

@@ -1,4 +1,4 @@
-"""Command `simulate`: the time of a plan and its parts, by step, link, rank or over time."""
+"""Command `simulate`: the time of a plan, in parts, by step, link, rank or time bin."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -55,7 +55,7 @@ ON_GRIDS = "on fabrics other than grids of tunable circuits"
 
 
 class PathRow(Row, core="plan.critical_path"):
-    """A transfer of the critical path; each transfer on it waits for the previous one."""
+    """Transfer of the critical path; each of its transfers waits for the transfer before."""
 
     transfer: Count
     start_ps: Picoseconds
@@ -134,7 +134,7 @@ class LatencyRow(Row):
 
 
 class ClassRow(Row, core="packets.classes"):
-    """The links of a class."""
+    """All links of one class."""
 
     links: Count
     bytes: Count
@@ -241,7 +241,10 @@ def _check_per(per: str | None, settings: Settings) -> None:
 
 
 def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
-    """Returns settings whose outcome the figure can show; raises an error if there are none."""
+    """Returns the settings, completed so that the outcome contains the data of the figure.
+
+    Raises an error if no figure shows the outcome of the simulator.
+    """
     names = known_names("simulators")
     named = settings.get("simulator")
     simulator = None if named is None else canonical(named, names)
@@ -335,7 +338,7 @@ def _packets(outcome: Outcome) -> PacketRow:
 
 
 def _latency(row: dict[str, Any]) -> LatencyRow:
-    """Returns a distribution of times; percentiles are by number, such as 99."""
+    """Returns a distribution of latencies, with percentiles by their number, such as `99`."""
     percentiles = (name for name in row if name.startswith("p"))
     return LatencyRow.of(
         row,

@@ -128,7 +128,8 @@ class Comparison:
         Raises
         ------
         PlotError
-            The suffix is unknown, the rows cannot be compared, or `ax` would need several panels.
+            The suffix is unknown, the rows cannot be compared, or the figure needs several panels
+            but `ax` is only one.
         """
         from opticoll import plot
 
@@ -162,7 +163,8 @@ def compute(parameters: Compare, watch: Watch) -> Iterator[PlanRow]:
     Raises
     ------
     OpticollError
-        Any reason that `opticoll.compare` lists; errors in a scenario file name file, line, field.
+        Any reason that `opticoll.compare` lists. An error in a scenario file contains the file, the
+        line and the field.
     """
     scenario = _scenario(parameters)
     refusals: list[Refusal] = []
@@ -220,15 +222,15 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
 
     `auto` is added unless the scenario excludes it. A named algorithm must support the fabric; with
     several fabrics, it must support at least one of them. Without named algorithms, all algorithms
-    of the collective are tried. On a WDM ring, they are also tried with striping over wavelengths
-    that they leave unused. Algorithms that do not support a fabric are appended to `refusals`. Each
-    fabric uses the settings that its simulator has.
+    of the collective are tried. On a WDM ring, algorithms that leave wavelengths unused are also
+    tried with striping over these wavelengths. Algorithms that do not support a fabric are appended
+    to `refusals`. Each fabric uses only the settings that its simulator has.
 
     Raises
     ------
     OpticollError
-        A name is unknown, or a named algorithm does not support the fabric. If known, the attribute
-        `field` is the wrong field, such as `("algorithms", 2)`.
+        A name is unknown, or a named algorithm does not support the fabric. The error's attribute
+        `field` is the path to the wrong field, such as `("algorithms", 2)`, or an empty path.
     UsageError
         No algorithm remains to compare.
     """
@@ -285,7 +287,7 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
 def _rows_at(
     scenario: Scenario, watch: Watch, fabric: str, size_bytes: int, algorithms: Sequence[str]
 ) -> Iterator[PlanRow]:
-    """Yields rows at a further reconfiguration time, which `fabric` contains."""
+    """Yields the rows of `fabric`, which has a further reconfiguration time."""
     machine = Fabric(fabric)
     at = machine.options["reconfiguration"]["value"]
     label = f"break-even of {format_size(size_bytes)}: {human_time(int(at))} to reconfigure"
@@ -295,13 +297,13 @@ def _rows_at(
 
 
 def _leaves_wavelengths(scenario: Scenario, row: PlanRow) -> bool:
-    """Returns whether a plan without options uses at most half of the wavelengths."""
+    """Returns whether an algorithm without options uses at most half of the wavelengths."""
     used, available = row.wavelengths_used or 0, row.wavelengths or 0
     return _may_stripe(scenario, row) and 2 * used <= available
 
 
 def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
-    """Returns whether a plan without options could be striped over further wavelengths."""
+    """Returns whether an algorithm without options could be striped over further wavelengths."""
     if row.wavelengths is None or row.wavelengths_used is None:
         return False
     if not takes_all_stripes(row.algorithm):
@@ -310,7 +312,10 @@ def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
 
 
 def _unstriped(scenario: Scenario, row: PlanRow) -> list[Refusal]:
-    """Returns the refusal of striping if less than half of the wavelengths are unused."""
+    """Returns a list with the refusal to stripe a plan over further wavelengths.
+
+    The list is empty unless less than half of the wavelengths are unused.
+    """
     used, available = row.wavelengths_used, row.wavelengths
     if not _may_stripe(scenario, row) or used == available or row.chosen != row.algorithm:
         return []
@@ -409,7 +414,10 @@ def _changed(fabric: Fabric, option: str, value: int | str, place: int) -> Fabri
 
 
 def _algorithms(scenario: Scenario, fabric: Fabric) -> dict[str | UserAlgorithm, int | None]:
-    """Returns the algorithms to compare, with `auto`; the value is the first index in the list."""
+    """Returns the algorithms to compare, with `auto`, as keys.
+
+    The value is the algorithm's first index in the scenario's list; None if `auto` was added.
+    """
     kind, algorithms = scenario.collective, scenario.algorithms
     if algorithms is None:
         names = algorithm_names(kind, fabric.family)
@@ -444,7 +452,7 @@ def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
 
 
 def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int, ...]:
-    """Returns the path to the field of a scenario that an error concerns, or an empty path."""
+    """Returns the path to the scenario's field that caused an error, or an empty path."""
     setting = getattr(error, "setting", None)
     if setting is not None:
         return (setting,)

@@ -123,7 +123,7 @@ def conditions(row: PlanRow) -> list[str]:
 
 
 def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
-    """Returns, per size on several fabrics, a table of the fastest plan on each fabric."""
+    """Returns a table per size that several fabrics have: the fastest plan on each fabric."""
     labels = fabric_labels(row.fabric for row in rows)
     sizes: dict[int, dict[str, PlanRow]] = {}
     for row in rows:
@@ -161,7 +161,7 @@ def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
 
 
 def _leads_by_size(rows: Sequence[PlanRow]) -> list[str]:
-    """Returns, per fabric with several sizes, a table of the fastest kind of plan by size."""
+    """Returns a table per fabric with several sizes: the fastest kind of plan for each size."""
     fabrics: dict[str, list[PlanRow]] = {}
     for row in rows:
         fabrics.setdefault(row.fabric, []).append(row)
@@ -196,7 +196,7 @@ def _bus(row: Mapping[str, Any]) -> str:
 
 
 def _ratio(row: PlanRow, shortest_ps: int | None) -> str:
-    """Returns the ratio of a time to the shortest time; `-` if there is no valid time."""
+    """Returns the ratio of a row's time to the shortest time; `-` if no time is valid."""
     if shortest_ps is None or not row.verified:
         return "-"
     return f"{row.time_ps / shortest_ps:.2f}" if shortest_ps else "1.00" if not row.time_ps else "-"
@@ -253,7 +253,10 @@ def _over_bound(row: Mapping[str, Any]) -> str:
 
 
 def _changes(leading: Sequence[Lead]) -> list[Lead]:
-    """Returns the winners at which kind or reconfigurations change, and the last winner."""
+    """Returns the first winner, the winners that differ from the winner before, and the last.
+
+    Winners differ in the kind of plan or in the number of reconfigurations.
+    """
 
     pairs = pairwise(leading)
     first = [leading[0], *(now for before, now in pairs if before.plan != now.plan)]

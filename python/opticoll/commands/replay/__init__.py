@@ -144,7 +144,7 @@ class CallRow(Row, core="replay.kinds"):
 
 
 class ReplayRankRow(Row, core="replay.ranks"):
-    """A rank: the end, and the time of local work, of calls and of setups of lightpaths."""
+    """End of a rank, and its times of local work, of calls and of the setup of lightpaths."""
 
     rank: Count = means("Rank")
     finish_s: Seconds = means(heading="ends")
@@ -353,7 +353,10 @@ def _transport(trace: Trace, done: Outcome, *, measured: bool) -> str:
 
 
 def _burst_settings(text: str | None) -> dict[str, str] | None:
-    """Parses settings such as `key=value,...`; `none` has no settings, and None stays None."""
+    """Parses settings such as `key=value,...`.
+
+    The result is empty for the text `none`, and None for None.
+    """
     if text is None:
         return None
     return {} if text == "none" else key_values("--bursts", text, "offered_load=0.4")
@@ -370,7 +373,9 @@ def _refuse_settings(settings: Settings) -> None:
 def _factors(
     factors: str | float | Mapping[Any, str | float],
 ) -> tuple[Rational, dict[range, Rational]]:
-    """Returns the factor of most ranks, and the other factors by range of ranks, in order.
+    """Returns the factor of local work for most ranks, and other factors by ranges of ranks.
+
+    The ranges are in ascending order.
 
     >>> _factors("8-9=2,0.5,3=1.5")
     (Fraction(1, 2), {range(3, 4): Fraction(3, 2), range(8, 10): Fraction(2, 1)})

@@ -66,7 +66,7 @@ def draw(parameters: object, rows: list[ReplayRow], path: Path) -> None:
 
     (row,) = rows
     names = _core.call_names()
-    # Kinds by index of the call: 0 local work, 1 single messages and waits, 2 collectives.
+    # Kind of each call, by the call's index: 0 is local work, 1 a message or wait, 2 a collective.
     first = names.index("barrier")
     kinds = np.array([0 if name == "local" else 1 + (at >= first) for at, name in enumerate(names)])
     rank, start, end, call = slices(row)

@@ -138,7 +138,7 @@ class BurstRow(Row, core="bursts"):
 def cases(
     fabric: FabricLike | None, settings: dict[str, str], of_packets: Mapping[str, str]
 ) -> list[Case]:
-    """Returns a case for each combination of values; a text may list values with commas."""
+    """Returns a case for each combination of values; commas separate the values in a text."""
     if fabric is None:
         raise UsageError(
             "--fabric is missing; give ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s "

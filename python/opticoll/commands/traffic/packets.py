@@ -130,13 +130,13 @@ class TrafficRow(Row, core="packets"):
 
 
 class _StoppedError(Exception):
-    """Stops the simulation of a case because another case has failed."""
+    """Exception that stops the simulation of a case because another case has failed."""
 
 
 def cases(
     fabric: Fabric, pattern: str, size: str, period: str, messages: int, settings: Settings
 ) -> list[Case]:
-    """Returns a case for each combination of values; a text may list values with commas."""
+    """Returns a case for each combination of values; commas separate the values in a text."""
     try:
         patterns = split_algorithms(pattern)
     except UsageError:

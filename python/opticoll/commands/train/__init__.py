@@ -1,7 +1,8 @@
 """Command `train`: the parts of a training iteration's time, and the time of the training.
 
-With data parallelism alone, a plan all_reduces the gradients of each bucket. Each plan is verified
-once, and simulated once for each distinct bucket size. `groups` is for divided models.
+With data parallelism alone, a plan adds the gradients of each bucket in an all_reduce. Each plan is
+verified once, and simulated once for each distinct bucket size. If groups of ranks divide the
+model, the module `groups` simulates the iteration.
 
 >>> import opticoll
 >>> row = opticoll.train("resnet50", "crossbar:ranks=4,rate=100Gb/s,latency=0s", batch=256,
@@ -506,7 +507,7 @@ def _text(parameters: Any, rows: list[TrainingRow]) -> str:
 
 
 def _table(parameters: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
-    """Returns the buckets, or the parts of pipeline stages, with the fabric of each iteration."""
+    """Returns the rows of all buckets, or of all stages of a divided model, with their fabrics."""
     return [
         {"fabric": row.fabric, "injection_bandwidth": row.injection_bandwidth, **plain(bucket)}
         for row in rows

@@ -1,7 +1,7 @@
 """Skew among the experts of a model: Zipf's law, or a table of weights.
 
-The table is a CSV file with a column for the layer and a column for each expert. If ranks differ,
-it also has a column for the source, which is the rank that sends tokens:
+The table is a CSV file with a column for the layer and a column for each expert. If the weights
+depend on the source (the rank that sends tokens), the table also has a column for the source:
 
     layer,source,expert0,expert1
     0,0,30,10
@@ -103,7 +103,7 @@ def _table(path: Path) -> list[list[list[int]]]:
 
 
 def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> list[list[int]]:
-    """Returns the weights of a layer by source; the file may have one row for all sources."""
+    """Returns the weights of a layer by source, or one list if a row holds for all sources."""
     if layer not in layers:
         raise ConfigError(f"{path}: there is no layer {layer}; layers are numbered from 0")
     sources = layers[layer]

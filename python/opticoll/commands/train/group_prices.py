@@ -2,10 +2,10 @@
 
 Experts may receive different numbers of tokens. Their all_to_alls then have a demand. On a circuit
 switch, `reconfigure` selects the demand for which the switch's configurations are planned:
-| reconfigure | settings |
+| reconfigure | configurations |
 |---|---|
 | layer | planned for the demand of each exchange |
-| iteration | planned once, for the sum of all exchanges; each exchange uses all of them in turn |
+| iteration | planned once, for the sum of all exchanges; each exchange uses all of these in turn |
 | never | one configuration for all exchanges, in which messages may need several circuits |
 """
 
@@ -160,9 +160,9 @@ _DEMAND = re.compile(r"^demand (\d+) (.*)$", re.MULTILINE)
 
 
 def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
-    """Replaces the demand in a plan's text; the new blocks are cut in the same proportions.
+    """Replaces the demand in a plan's text, and cuts each new block in the old proportions.
 
-    Each chunk has at least one byte, since plan files cannot express empty chunks.
+    Each chunk has at least one byte, because plan files cannot express empty chunks.
     """
 
     def of_source(line: re.Match[str]) -> str:
@@ -182,7 +182,10 @@ def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
 
 
 def members_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list[int]:
-    """Returns the ranks of rank 0's group; for the pipeline, one rank of each of two stages."""
+    """Returns the ranks of the group of rank 0.
+
+    The group of a message between stages consists of one rank of each of the two stages.
+    """
     tensor, _, expert, data = training.groups
     steps = {
         "tensor": 1,

@@ -145,10 +145,11 @@ def _options(fits: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Method:
-    """Planning of the groups' collectives: algorithms by name, and `alone`.
+    """Method of planning and timing the groups' collectives.
 
-    `alone` is the reason why each group is timed alone, or None. `reconfigure` is the traffic for
-    which circuits among experts are planned.
+    `algorithms` are algorithms by collective. `alone` is the reason why each group is timed alone,
+    or None. `reconfigure` selects the demand for which circuits among experts are planned: `layer`,
+    `iteration` or `never`.
     """
 
     algorithms: Mapping[str, str]
@@ -286,7 +287,11 @@ def _chosen(
     record: GroupCollectiveRecord,
     chosen: Mapping[tuple[str, int, int | None], str],
 ) -> str | None:
-    """Returns a collective's algorithm for its size, or for the next power of two of bytes."""
+    """Returns the algorithm that was chosen for a collective.
+
+    The choice for the exact size comes first, then the choice for the next power of two, in bytes,
+    and then the choice for all sizes.
+    """
     if record["collective"] is None:
         return None
     size = record["size_bytes"]
