@@ -27,7 +27,7 @@ def take_values(
     """Raises an error if the values in a text would exceed the memory limit.
 
     `marks` are characters that precede a value, and `value_bytes` is the number of bytes per value.
-    `noun` names the text in the message.
+    `noun` names the text in the error message.
 
     Raises
     ------

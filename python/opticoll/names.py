@@ -1,7 +1,7 @@
 """Names of algorithms, fabrics and so on, and the lookup of names as users write them.
 
-Records of all names are declared in the compiled core: one for each algorithm, fabric family,
-preset, simulator, policy and so on.
+The compiled core declares a record for each name: for each algorithm, fabric family, preset,
+simulator, policy and so on.
 
 >>> DEFAULT_ALGORITHM in algorithm_names("broadcast")
 True
@@ -33,7 +33,8 @@ def known_names(kind: str) -> list[str]:
 def algorithm_names(collective: str, family: str | None = None) -> list[str]:
     """Returns the names of all algorithms of a collective.
 
-    If `family` is a family of fabrics, algorithms for other families only are left out.
+    If `family` is a family of fabrics, the result omits algorithms that support only other
+    families.
     """
     kind = _core.collective_kind(collective)
     of_kind = [record for record in _core.records("algorithms") if record["collective"] == kind]
@@ -52,7 +53,7 @@ def plans_by_size(algorithm: str) -> bool:
 
 
 def takes_all_stripes(algorithm: str) -> bool:
-    """Returns whether an algorithm has the option `stripes=all`, which planners do not have.
+    """Returns whether an algorithm has the option `stripes=all`; planners do not have it.
 
     >>> takes_all_stripes("ring"), takes_all_stripes("hierarchical")
     (True, False)
@@ -77,7 +78,7 @@ def _planned_by_size() -> tuple[str, ...]:
 
 
 def has_root(collective: str) -> bool:
-    """Returns whether a collective has a root, so that its demands depend on the root."""
+    """Returns whether a collective has a root."""
 
     def demands(root: int) -> list[tuple[int | None, int | None]]:
         demanded = _core.Collective(collective, 2, root=root)
@@ -113,7 +114,9 @@ def resolve(name: str, candidates: Iterable[str], problem: str = "there is no") 
 
 
 def algorithm_spelling(collective: str, spec: str) -> str:
-    """Returns an algorithm's specification with the spelling of its record, if it has a record.
+    """Returns `spec` with the algorithm's name as its record spells it.
+
+    A name without a record stays as it is.
 
     >>> algorithm_spelling("all_gather", "Bruck<80KiB, Ring")
     'bruck<80KiB,ring'
@@ -137,7 +140,10 @@ def algorithm_spelling(collective: str, spec: str) -> str:
 
 
 def nearest(name: str, candidates: Iterable[str], otherwise: str | None = None) -> str:
-    """Returns `; did you mean X?` if some candidate is similar, else a list of candidates."""
+    """Returns `; did you mean X?` if some candidate is similar.
+
+    Otherwise returns the text `otherwise`, by default a list of the candidates.
+    """
     import difflib
 
     names = list(candidates)
@@ -152,7 +158,7 @@ def _letters(name: str) -> str:
 
 
 def defaults(*kinds: str) -> dict[str, str]:
-    """Returns the default of each setting by name; `kinds` are kinds of records."""
+    """Returns the defaults of all records of `kinds` that have a default, by the record's name."""
     return {
         record["name"]: fact["meaning"]
         for kind in kinds

@@ -49,7 +49,7 @@ def html(value: Plan | Outcome | Table) -> str:
 def frame(value: Plan | Outcome | Table) -> pandas.DataFrame:
     """Returns a plan's transfers, an outcome's totals as one row, or a table's rows.
 
-    If the table has several axes, they are the index of the DataFrame. Raises UsageError if the
+    If the table has several axes, the axes are the index of the DataFrame. Raises UsageError if the
     package `pandas` is not installed.
     """
     data = dataframe(_columns_of(value))
@@ -67,7 +67,7 @@ def stream(value: Plan | Outcome | Table, requested_schema: object = None) -> ob
 
 
 def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
-    """Returns columns by name; if a table has several axes, they are the first columns."""
+    """Returns columns by name; if a table has several axes, the axes are the first columns."""
     if isinstance(value, Plan):
         return value.columns()
     if isinstance(value, Outcome):
@@ -80,7 +80,7 @@ def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
 
 
 def rows_html(rows: Sequence[Row]) -> str:
-    """Returns an HTML table of rows with the columns that differ between rows."""
+    """Returns rows as an HTML table; the table has only columns whose values differ."""
     if not rows:
         return "<p>no rows</p>"
     plain = [
@@ -94,7 +94,7 @@ def rows_html(rows: Sequence[Row]) -> str:
 
 
 def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> str:
-    """Returns an HTML table of rows with units, and with the columns that differ between rows."""
+    """Returns rows as an HTML table with units; the table has only columns whose values differ."""
     cells = []
     for name in rows[0] if rows else ():
         values, unit = [row[name] for row in rows], units.get(name, "")
@@ -107,14 +107,14 @@ def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> s
 
 
 def _is_twin(name: str, row: Mapping[str, Any]) -> bool:
-    """Returns whether the row has the same quantity in seconds or bytes in another column."""
+    """Returns whether another column has the quantity of column `name`, in seconds or bytes."""
     return f"{name}_bytes" in row or (
         name.endswith("_ps") and f"{name.removesuffix('_ps')}_s" in row
     )
 
 
 def _differing(columns: Iterable[tuple[str, list[str]]], count: int) -> str:
-    """Returns an HTML table of the columns that have short cells and differ between rows."""
+    """Returns an HTML table of columns that have short cells and vary; `count` counts the rows."""
     shown = [
         (heading.replace("_", " "), cells)
         for heading, cells in columns
@@ -192,7 +192,7 @@ def _facts(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _lines(heading: Sequence[str], lines: Iterable[Sequence[str]], count: int) -> str:
-    """Returns an HTML table of the first rows, with the number of rows left out."""
+    """Returns the first rows as an HTML table, and then the number of rows that are not shown."""
     head = "".join(f"<th>{escape(name)}</th>" for name in heading)
     body = ""
     for number, line in enumerate(lines):

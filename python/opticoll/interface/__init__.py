@@ -1,1 +1,1 @@
-"""Functions of the package `opticoll`, one module for each kind."""
+"""Functions of the package `opticoll`, with one module for each kind of function."""

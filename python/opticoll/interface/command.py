@@ -1,4 +1,4 @@
-"""Calls of commands as Python functions."""
+"""Functions that run the commands of `opticoll` from Python."""
 
 from __future__ import annotations
 

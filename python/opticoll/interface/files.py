@@ -20,9 +20,9 @@ def read_fabric(source: FabricLike) -> Fabric:
     Parameters
     ----------
     source
-        The file or the graph. Nodes are ranks, unless their attribute `kind` says that they are
-        switches. Edges may have `rate`, `latency`, `sharing` and `duplex`. The graph may have
-        defaults of these attributes.
+        The file or the graph. A node is a rank, unless its attribute `kind` says that it is a
+        switch. Edges may have the attributes `rate`, `latency`, `sharing` and `duplex`. The graph
+        may have default values for these attributes of edges.
 
     Raises
     ------
@@ -57,7 +57,8 @@ def read_plan(
     """Reads a plan file or a schedule in another format; the file may be compressed with zstd.
 
     A schedule in another format becomes a plan on `fabric`. Programs of ranks, such as MSCCL XML,
-    are verified while they are read. Schedules of sends are not verified; call `Plan.verify`.
+    are verified while they are read. Files that only list sends are not verified; call
+    `Plan.verify`.
 
     Parameters
     ----------

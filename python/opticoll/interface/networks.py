@@ -35,7 +35,7 @@ def traffic(
     pattern
         Traffic pattern that determines the receivers of each rank, such as `uniform`.
     size, period
-        Size of a message, and time between two messages of a rank, as texts with units.
+        Size of a message, and time from one message of a rank to its next, as texts with units.
     messages
         Number of messages that each rank sends.
     timeline
@@ -79,7 +79,7 @@ def bursts(
         Settings by name, with texts as values, such as `{"offered_load": "0.9", "converters":
         "full"}`.
     threads
-        Number of threads that simulate replications in parallel; it does not change the result.
+        Number of threads that simulate replications in parallel; the result does not depend on it.
 
     Returns
     -------

@@ -79,15 +79,15 @@ def plan(
         A specification such as `optree:depth=5`, a user's Python function, or the text
         `module:function` (default: `auto`, the fastest plan found for the size and the settings).
     size
-        Size for which `auto` plans, in bytes or as text with a unit. The default is 4 MiB, or with
-        a demand in bytes the most bytes that a rank sends. The plan stores the size for later
-        simulations.
+        Size for which `auto` makes the plan, in bytes or as text with a unit. The default is 4 MiB.
+        With a demand in bytes, the default is the largest number of bytes that any rank sends. The
+        plan stores the size for later simulations.
     root
         The root rank of a broadcast, reduce, gather or scatter.
     demand
-        What each rank sends to each other in an all_to_all: a matrix of bytes with a row for each
-        source, a CSV file, or the name of a generator such as `zipf:exponent=1.2,seed=0`
-        (default: the same for all pairs, which a demand of equal blocks is, too).
+        Bytes that each rank sends to each other rank in an all_to_all: a matrix with a row for each
+        source, a CSV file, or the name of a generator such as `zipf:exponent=1.2,seed=0` (default:
+        blocks of equal size for all pairs).
     wavelength
         Algorithm that assigns wavelengths, such as `first_fit`.
     watch
@@ -191,7 +191,7 @@ def compare(
     algorithms
         A list of specifications or users' functions, or one text such as `"ring,optree"`. A named
         algorithm must support every fabric. By default all algorithms of the collective are
-        compared, and `Comparison.refusals` lists the algorithms without support for a fabric.
+        compared, and `Comparison.refusals` lists the algorithms that do not support a fabric.
     auto
         Whether to compare `auto` as well.
     sizes
@@ -199,12 +199,13 @@ def compare(
         each size is four times the previous size, and the end is the last size (default: 4 MiB, or
         the size of a demand in bytes).
     ranks, wavelengths
-        Numbers of ranks, and of wavelengths per fibre, which replace the fabric's numbers. All
-        combinations are compared.
+        Numbers of ranks, and numbers of wavelengths per fibre, which replace the fabric's numbers.
+        All combinations are compared.
     reconfiguration
-        Reconfiguration times, in place of the fabric's own, such as `"10ns,1us"`; in
-        `"10ns..10ms"` they grow by 1, 2, 5, 10. Between two of them where the fastest kind of plan
-        changes, further times are computed until the change is known within 1 %.
+        Reconfiguration times, such as `"10ns,1us"`, which replace the fabric's own time. In
+        `"10ns..10ms"`, the times are 1, 2 and 5 times each power of ten. If the fastest kind of
+        plan changes between two times, plans are also timed at times between these two, until the
+        time of the change is known within 1 %.
     root
         The root rank of a broadcast, reduce, gather or scatter.
     demand
@@ -279,10 +280,11 @@ def replan(
     plan
         The plan on the fabric before the failures.
     failed
-        Failures, as one text or a list; commas separate several options. On electrical fabrics:
-        `NIC of rank 3`, `0>1+5` or `cube 3`, or `members=0-11` for the remaining ranks. On a WDM
-        ring: `broken=3-4`. On a `wss_grid`: `dead_transceivers=5.row+9.column`,
-        `dead_ports=row3.2`, or `leaving=5+8-11` for nodes that leave.
+        Failures, as one text or a list; commas separate several options. On electrical fabrics, a
+        failure is a part such as `NIC of rank 3`, `0>1+5` or `cube 3`; or `members=0-11` names the
+        ranks that remain. On a WDM ring: `broken=3-4`. On a `wss_grid`:
+        `dead_transceivers=5.row+9.column`, `dead_ports=row3.2`, or `leaving=5+8-11` for nodes that
+        leave.
     algorithm
         The algorithm on the damaged fabric (default: `auto`).
     size
@@ -340,7 +342,7 @@ def bound(
     demand
         Bytes from each rank to each other rank, as for `plan`.
     policy, paths
-        Policy, and kind of routes, for which the bounds hold (default: the fabric's).
+        Policy, and kind of routes, for which the bounds hold (default: those of the fabric).
 
     Returns
     -------
@@ -367,7 +369,7 @@ def bound(
 
 
 def tasks(fabric: FabricLike, tasks: Iterable[Task]) -> list[TaskRow]:
-    """Runs tasks on one `wss_grid`; an arbiter admits a task as soon as its ports are free.
+    """Runs tasks on one `wss_grid`; an arbiter admits a task once the task's ports are free.
 
     All plans are verified. The function also verifies that no two tasks use a switch port at the
     same time.
@@ -377,8 +379,8 @@ def tasks(fabric: FabricLike, tasks: Iterable[Task]) -> list[TaskRow]:
     fabric
         The grid, its specification or its file.
     tasks
-        Tasks of the class `opticoll.inputs.task_list.Task`: a collective on some nodes that is
-        repeated for a number of rounds.
+        Tasks of the class `opticoll.inputs.task_list.Task`. A task runs a collective on some nodes
+        and repeats it for a number of rounds.
 
     Returns
     -------

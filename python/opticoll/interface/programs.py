@@ -42,8 +42,8 @@ def replay(
         A fabric, its specification or file, a NetworkX graph, or a cost model such as
         `hockney:latency=1us,rate=10Gb/s` (`zero`, `hockney`, `loggp`, `lightpath_grid`).
     collectives
-        Algorithms by name of the collective, such as `{"all_reduce": "ring"}`. Other collectives
-        use `auto`, the fastest plan found for their ranks and their size.
+        Algorithm of each named collective, such as `{"all_reduce": "ring"}`. All other collectives
+        use `auto`, the fastest plan found for the collective's ranks and size.
     cpu_factor
         Factor on the duration of local work, such as `0.5` or `1/3`. Ranks may have factors of
         their own: `"1,3=1.5,8-15=2"`, or a mapping such as `{3: 1.5, "8-15": 2}`. A number without
@@ -117,7 +117,7 @@ def train(
     reconfigure: str | None = None,
     **settings: Unpack[Settings],
 ) -> TrainingRow:
-    """Times an iteration of training, and the time for which it waits for the network.
+    """Computes how long an iteration of training takes, and how long it waits for the network.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def train(
         Memory of a device, such as `80GB` (default: the memory of the device).
     algorithm
         Algorithm of the all_reduce, as for `plan`. `A+B` is a reduce_scatter by A followed by an
-        all_gather by B (default: `auto`, for each size of a bucket).
+        all_gather by B. The default is `auto`, which makes a plan for each size of buckets.
     gradients
         Number format of gradients on the network: `float32`, `float16` or `bfloat16`.
     buckets
@@ -152,18 +152,18 @@ def train(
     wavelength
         Algorithm that assigns wavelengths, such as `first_fit`.
     tensor_parallel, pipeline_parallel, data_parallel, expert_parallel
-        Number of ranks that divide each matrix, of pipeline stages, of replicas of the model, and
-        of replicas that divide the experts. If any of these options or of the options below is
-        given, groups of ranks divide the model, and the row has `groups`.
+        Four numbers: ranks that divide each matrix, pipeline stages, replicas of the model, and
+        replicas that divide the experts. If any of these options or of the options below is given,
+        groups of ranks divide the model, and the row has `groups`.
     expert_skew, capacity_factor
-        Distribution of tokens over experts: `zipf:exponent=...,seed=...` or a .csv file. The
-        capacity of an expert is a multiple of its even share of the tokens.
+        `expert_skew` is the distribution of tokens over experts: `zipf:exponent=...,seed=...` or a
+        .csv file. An expert's capacity is `capacity_factor` times an even share of the tokens.
     sharded
         Stage of ZeRO, 0 to 3, which determines the data that replicas divide among themselves.
     micro_batches
-        Number of micro-batches per iteration (default: 1; in a pipeline one per sample).
+        Number of micro-batches per iteration (default: 1, or in a pipeline, one per sample).
     collectives
-        Algorithms of the groups' collectives, by name of the collective (default: `auto`).
+        Algorithm of each named collective of the groups (default: `auto`).
     contention
         `simulated`: groups compete for the network. `none`: each group is timed alone.
     reconfigure

@@ -1,7 +1,8 @@
 """Fastest plans by reconfiguration time or size, and the values at which the fastest plan changes.
 
-Plans that differ only in numbers of their options, such as `shifts:shifts=1x15x11` and
-`shifts:shifts=1x12`, are of the same kind, since the planner adapts the numbers to the time.
+Plans that differ only in the numbers in their options, such as `shifts:shifts=1x15x11` and
+`shifts:shifts=1x12`, are of the same kind. The planner adapts these numbers to the reconfiguration
+time.
 
 >>> row = {"verified": True, "fabric": "circuit_switch:ranks=4", "size_bytes": 8}
 >>> at = lambda time, name, took: row | {
@@ -74,7 +75,11 @@ def _time_ps(row: Row) -> int:
 
 
 def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
-    """Groups rows by fabric and size if reconfiguration times vary; returns other rows apart."""
+    """Returns groups of rows that differ in the reconfiguration time, and a list of other rows.
+
+    All rows of a group have the same fabric, apart from the reconfiguration time, and the same
+    size.
+    """
     if len({row.get("fabric_reconfiguration_s") for row in rows} - {None}) < 2:
         return [], list(rows)
     cases = _cases(rows).values()
@@ -85,7 +90,10 @@ def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
 
 @dataclass(frozen=True)
 class Lead:
-    """Fastest verified plan; `at` is a reconfiguration time in picoseconds, or a size in bytes."""
+    """Fastest verified plan at one value of the horizontal axis.
+
+    The value `at` is a reconfiguration time in picoseconds, or a size in bytes.
+    """
 
     at: int
     row: Row
@@ -106,10 +114,10 @@ def _plan(row: Row) -> tuple[str, int | None]:
 
 
 def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[Lead]:
-    """Returns the fastest plan at each value of `place`, such as reconfiguration times, ascending.
+    """Returns the fastest plan at each value of `place`, in ascending order of the values.
 
-    Among equally fast plans, the previous winner is preferred, then a plan of the same kind, then
-    the plan with the shortest name.
+    Among equally fast plans, the plan that is fastest at the preceding value is preferred, then a
+    plan of the same kind as that plan, then the plan with the shortest name.
     """
     by_place: dict[int, list[Row]] = {}
     for row in rows:
@@ -134,9 +142,9 @@ def refined(
 ) -> Iterator[Of]:
     """Yields rows at further reconfiguration times until each break-even is known within 1 %.
 
-    At a break-even, the fastest plan changes its kind or its number of reconfigurations. `compute`
-    returns the rows for a fabric and a size by some algorithms: those that are the fastest at some
-    time so far.
+    At a break-even, the kind of the fastest plan changes, or the plan's number of reconfigurations.
+    `compute` returns the rows of some algorithms for a fabric and a size. These algorithms are the
+    fastest at some reconfiguration time in the given rows.
     """
     for (fabric, size_bytes), case_rows in _cases(rows).items():
         all_rows = list(case_rows)
@@ -149,7 +157,10 @@ def refined(
 
 
 def _widest(leading: Sequence[Lead]) -> int | None:
-    """Returns the middle of the first interval that is too wide around a break-even, or None."""
+    """Returns a time within the first interval that encloses a break-even and is too wide.
+
+    Returns None if no interval is too wide.
+    """
     for low, high in pairwise(leading):
         start = max(low.at, 1)
         middle = _rounded(math.sqrt(start * high.at))
@@ -168,12 +179,12 @@ def _rounded(time_ps: float) -> int:
 
 
 def runs(leading: Sequence[Lead]) -> list[list[Lead]]:
-    """Groups consecutive winners of the same kind."""
+    """Groups consecutive fastest plans of the same kind."""
     return [list(run) for _, run in groupby(leading, key=lambda lead: lead.kind)]
 
 
 def break_evens(leading: Sequence[Lead]) -> list[Lead]:
-    """Returns the winners at which the kind of plan changes."""
+    """Returns each fastest plan whose kind differs from the kind of the plan before it."""
     return [now for before, now in pairwise(leading) if now.kind != before.kind]
 
 
@@ -183,7 +194,7 @@ def fabric_words(fabric: str) -> str:
 
 
 def spans(leading: Sequence[Lead]) -> str:
-    """Returns a sentence with the fastest kind of plan in each range."""
+    """Returns a sentence with the fastest kind of plan in each range of times or sizes."""
     overtaking = break_evens(leading)
     if not overtaking:
         return f"fastest at all these times: {leading[0].kind}"

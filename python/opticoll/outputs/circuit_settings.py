@@ -16,7 +16,7 @@ from opticoll._core import BESIDE, Plan
 
 @dataclass(frozen=True)
 class CircuitSetting:
-    """Configuration: circuits that are up at the same time, and its first and last slot."""
+    """Configuration: circuits that are up at the same time, and the first and last of its slots."""
 
     first: int
     last: int

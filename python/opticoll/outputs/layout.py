@@ -121,7 +121,7 @@ def describe_size(size_bytes: int, convention: str) -> str:
 
 
 def labelled(label: str, lines: Sequence[str]) -> list[list[str]]:
-    """Returns the rows of a text block, with `label` in front of the first line."""
+    """Returns a row of two cells for each line; only the first row has `label` as first cell."""
     return [["" if number else label, line] for number, line in enumerate(lines)]
 
 
@@ -131,7 +131,7 @@ def plural(count: int, word: str) -> str:
 
 
 def and_more(count: int, most: int, noun: str = "") -> list[str]:
-    """Returns a line with the number of items that are not printed; no line if all are."""
+    """Returns a line with the number of items that are not printed; no line if the number is 0."""
     return [f"and {count - most} more{noun} (all of them with --json)"] if count > most else []
 
 

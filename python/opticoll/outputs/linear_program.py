@@ -1,8 +1,9 @@
 """Linear program of a maximum concurrent flow, solved by HiGHS (extra `lp`).
 
 All sources send their blocks to all destinations at the same time; the shortest possible time is
-the optimum. The result of HiGHS is not trusted: its multipliers of links are rounded to whole
-numbers, from which the core computes an exact lower bound on the time of any plan.
+the optimum. The result of HiGHS, a multiplier for each link, is not trusted. This module rounds the
+multipliers to whole numbers. From these numbers, the core computes an exact lower bound on the time
+of any plan.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ DENOMINATORS = (1, 12, 60, 840, 27720, 10**6)
 
 
 class Proved(NamedTuple):
-    """Greatest proved lower bound, in seconds for a block of 10^9 bytes, and its proof."""
+    """Greatest proved lower bound, in seconds for a block of 10^9 bytes, and the bound's proof."""
 
     bound: Fraction
     multipliers: list[int]
@@ -39,7 +40,10 @@ class Proved(NamedTuple):
 
 
 def is_small(fabric: _core.Fabric) -> bool:
-    """Returns whether an all_to_all's program has few enough variables (ranks times arcs)."""
+    """Returns whether the linear program of an all_to_all has few enough variables.
+
+    The number of variables is about the number of ranks times the number of arcs.
+    """
     return fabric.electrical and fabric.ranks * fabric.link_count <= MAX_VARIABLES
 
 
@@ -77,7 +81,7 @@ def _solved(spec: str, kind: str, root: int) -> Proved | None:
 
 @contextmanager
 def _redirected_to_standard_error() -> Iterator[None]:
-    """Redirects a C library's output to standard error, as standard output is for results."""
+    """Redirects a C library's output to standard error, because standard output has the results."""
     try:
         saved = os.dup(1)
         os.dup2(2, 1)
@@ -93,7 +97,7 @@ def _redirected_to_standard_error() -> Iterator[None]:
 
 
 def whole(multipliers: list[float]) -> Iterator[list[int]]:
-    """Yields approximations of the multipliers by whole numbers, with small numbers first."""
+    """Yields lists of whole numbers whose ratios approximate the multipliers, coarsest first."""
     most = max(multipliers)
     if most <= 0:
         return
@@ -129,8 +133,9 @@ class Program:
         model.setOptionValue("output_flag", False)
         model.setOptionValue("threads", 1)
         infinity = highspy.kHighsInf
-        # First the rows of flow conservation: the amount that each vertex keeps of each source.
-        # Then a row per link: the link's load minus its rate times the time.
+        # First the rows of flow conservation. For a source and a vertex, the row is the amount of
+        # the source's data that stays at the vertex. Then a row per link: the link's load minus
+        # rate times time.
         for source, wanted in self.demands.items():
             for vertex in range(self.vertices):
                 if vertex != source:
@@ -159,7 +164,7 @@ class Program:
 
 
 def demands(kind: str, ranks: int, root: int) -> dict[int, set[int]]:
-    """Returns the set of destinations of each source's blocks."""
+    """Returns, for each source, the set of ranks to which it sends blocks."""
     everyone = set(range(ranks))
     if kind == "all_to_all":
         return {source: everyone - {source} for source in everyone}

@@ -24,8 +24,9 @@ GIGABYTE = 10**9
 def optimum(kind: str, fabric: Fabric, root: int = 0) -> tuple[Fraction | None, Fraction | None]:
     """Returns the lower bound and the shortest known time, in seconds for a block of 10^9 bytes.
 
-    For broadcast, reduce and all_reduce, the vector has 10^9 bytes. None is an unknown time. For an
-    all_to_all, the linear program (extra `lp`) narrows the gap that the core leaves.
+    For broadcast, reduce and all_reduce, the vector has 10^9 bytes. A time that is not known is
+    None. For an all_to_all, the core's two times may differ; then the linear program (extra `lp`)
+    may bring them closer together.
     """
     bounds = _core.throughput_optimum(kind, fabric, root)
     if bounds is None:
@@ -71,7 +72,10 @@ def proved_time(kind: str, fabric: Fabric, size_bytes: int) -> ProvedTime | None
 
 
 def seconds(least: Fraction | None, most: Fraction | None) -> str | None:
-    """Returns the optimum as text, as a range if the bounds differ; None if it is unknown."""
+    """Returns the optimum as text, or a range if `least` and `most` differ.
+
+    Returns None if the optimum is unknown.
+    """
     if least is None:
         return None
     if least == most:

@@ -86,7 +86,7 @@ MAX_CANDIDATES = 12
 
 
 class CandidateRow(Row):
-    """A candidate of `auto`, simulated or left out."""
+    """A candidate of `auto`, which `auto` simulated or left out."""
 
     name: str = means("Name of the candidate, in the form that --algorithm accepts")
     steps: Count = means("Number of slots; a lower bound if the plan was left out")
@@ -96,7 +96,7 @@ class CandidateRow(Row):
 
 
 class SettingRow(Row, core="plan.settings"):
-    """A setting that differs from the plain model of its simulator."""
+    """A setting whose value differs from its value in the simulator's plain model."""
 
     name: str
     value: str
@@ -208,7 +208,7 @@ def latency_s(fabric: Fabric) -> float:
 def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
     """Returns a warning if the fabric has no latency, since additional steps then cost no time.
 
-    `steps` is the number of steps without a reconfiguration.
+    `steps` is the number of those steps that are not charged a reconfiguration.
     """
     if steps < 2 or fabric.latency_ps:
         return []
@@ -223,7 +223,7 @@ def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
 def plan_row(
     plan: Plan, violations: Sequence[Violation], outcome: Outcome, size_bytes: int
 ) -> PlanRow:
-    """Combines a plan, its violations and its simulated outcome to a row."""
+    """Returns a row made from a plan, the plan's violations, and the outcome of its simulation."""
     steps, name, assumption = plan.bound or (None, None, None)
     kind, root = plan.collective.kind, plan.collective.root
     settings = outcome.settings.rows()
@@ -308,7 +308,10 @@ def measured(
 
 
 def _reconfiguration_s(fabric: Fabric) -> float | None:
-    """Returns the total reconfiguration time of all parts in seconds, or None if there is none."""
+    """Returns the sum of the option `reconfiguration`, such as `1us+2us`, in seconds.
+
+    Returns None if the fabric has no such option.
+    """
     option = fabric.options.get("reconfiguration")
     if option is None:
         return None
@@ -321,9 +324,10 @@ def _reconfiguration_s(fabric: Fabric) -> float | None:
 def _time_bound(
     kind: str, fabric: str, size_bytes: int, *method: Any
 ) -> tuple[int | None, str | None, str]:
-    """Returns the greatest lower bound of `opticoll bound`, cached for all algorithms.
+    """Returns the greatest lower bound that `opticoll bound` computes.
 
-    The result is the time in picoseconds, the bound's name, and its assumption.
+    The result is the time in picoseconds, the bound's name, and the bound's assumption. It is
+    cached, since the bound holds for all algorithms.
     """
     machine = Fabric(fabric)
     least_ps, name, assumption = time_bound(kind, machine, size_bytes, *method)
@@ -336,7 +340,7 @@ def _time_bound(
 
 
 def _demand_words(plan: Plan, row: PlanRow) -> str:
-    """Returns the number of pairs with a demand, and the largest demands of a rank in bytes."""
+    """Returns as text how many pairs have a demand, and the most bytes a rank sends or receives."""
     demand = plan.collective.demand
     assert demand is not None
     ranks = range(demand.ranks)
@@ -355,7 +359,7 @@ def _demand_words(plan: Plan, row: PlanRow) -> str:
 
 
 def describe_fabric(fabric: Fabric) -> list[str]:
-    """Returns three lines on a fabric: summary, size and title."""
+    """Returns three texts: the summary of the fabric's family, the fabric's size and its title."""
     summary = record_row("fabrics", fabric.family).summary
     return [f"{summary[0].lower()}{summary[1:]}", fabric.words, fabric_text(fabric.spec)]
 
@@ -388,7 +392,7 @@ def _gap(value: int, bound: int) -> str:
     if value >= 10 * bound:
         return f", {value / bound:.0f} times the bound"
     gap = value / bound - 1
-    # The fluid simulator rounds down, so a plan at its bound may seem faster by the rounding.
+    # The fluid simulator rounds times down. So a plan whose time equals the bound may seem faster.
     return f", gap {100 * gap if abs(gap) > ROUNDING else 0:.3g} %"
 
 
@@ -444,7 +448,7 @@ def _bandwidths(row: PlanRow) -> str:
 
 
 def latency_fact(seconds: float) -> list[str]:
-    """Returns the latency of a fabric as a fact for a summary, or nothing."""
+    """Returns a fact for a summary: the word `latency`, and the fabric's latency as text."""
     return ["latency", f"{human_seconds(seconds)} to the farthest rank"]
 
 
@@ -483,7 +487,10 @@ def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
 
 
 def _at_least(text: str, candidate: CandidateRow, number: float) -> str:
-    """Returns a number; if the candidate was not simulated, as a lower bound or `-`."""
+    """Returns `text`, the number as text, if the candidate was simulated.
+
+    Otherwise the number is a lower bound: returns `>= text`, or `-` if the number is 0.
+    """
     if candidate.simulated:
         return text
     return f">= {text}" if number else "-"

@@ -93,7 +93,7 @@ def record_rows(kind: str) -> list[RecordRow]:
 
 
 def record_row(kind: str, name: str) -> RecordRow:
-    """Returns the record of a kind with a name."""
+    """Returns the record that has the given kind and name."""
     return next(record for record in record_rows(kind) if record.name == name)
 
 

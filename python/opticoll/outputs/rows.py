@@ -65,7 +65,7 @@ if typing.TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Unit:
-    """Unit of a number: its name, the text of a value for people, and the range of values."""
+    """Unit of a number: its name, a function that formats values, and the range of values."""
 
     name: str = ""
     text: Callable[[Any], str] = str
@@ -119,8 +119,8 @@ def means(
     """Declares a field of a row, with its meaning and its heading in text tables.
 
     Without `text`, the core's meaning is used. `absent` says when the field is null. `omitted` says
-    when a row lacks the field, whose default is then `OMITTED`. If `spread`, the field is a mapping
-    whose entries become columns of the row.
+    when a row lacks the field; the field's default is then `OMITTED`. If `spread` is true, the
+    field is a mapping, and each entry of the mapping becomes a column of the row.
     """
     about = {
         "meaning": text,
@@ -133,7 +133,7 @@ def means(
 
 
 def command_field(*, default: Any) -> Any:
-    """Declares the field `command` of a row that does not show all options it depends on."""
+    """Declares the field `command`, for rows that depend on options that no other field shows."""
     return means(
         "Command line that computes the row alone",
         omitted="if the request has values that no command line can express, or if the row is a "
@@ -167,8 +167,8 @@ class Row(Mapping[str, Any], metaclass=_Described):
     """Base class of rows: frozen dataclasses with keyword arguments only, which are also mappings.
 
     `help` of a row class lists the fields with their units. `core` names results in the core, such
-    as `bursts`, or tables in results, such as `bursts.by_hops`, separated by spaces. They declare
-    the fields that have no meaning in the class.
+    as `bursts`, or tables in results, such as `bursts.by_hops`, separated by spaces. If the class
+    gives a field no meaning, these results and tables of the core declare the field.
     """
 
     _core: ClassVar[tuple[str, ...]] = ()
@@ -181,7 +181,7 @@ class Row(Mapping[str, Any], metaclass=_Described):
 
     @classmethod
     def of(cls, *sources: object, **own: Any) -> Self:
-        """Returns a row; fields missing in `own` get their value from the first source that has it.
+        """Returns a row; a field that `own` lacks gets its value from the first source with it.
 
         A source is an outcome, with its totals; a mapping, such as another row; or an object, with
         its attributes. A field in seconds is converted from picoseconds. A field that may be null
@@ -263,13 +263,13 @@ class Column:
         return self.kind in (int, float) and self.shape is None
 
     def cell(self, value: Any) -> str:
-        """Returns the text of a value for people."""
+        """Returns a value as text with its unit, as tables show it."""
         if value is None:
             return "-"
         return str(value) if self.unit is None else self.unit.text(value)
 
     def cells(self, values: Sequence[Any]) -> list[str]:
-        """Returns the texts of values, with sizes all in binary or all in decimal units."""
+        """Returns values as texts; sizes are either all in binary or all in decimal units."""
         if self.unit is None or self.unit.text is not format_size or None in values:
             return [self.cell(value) for value in values]
         names = size_names(values)
@@ -285,7 +285,7 @@ def columns(kind: type[Row]) -> tuple[Column, ...]:
     Raises
     ------
     TypeError
-        A field may be null but does not say when, or says when but cannot be null.
+        A field may be null but lacks the text `absent`, or has this text but cannot be null.
     """
     if kind not in _COLUMNS:
         hints = typing.get_type_hints(kind, include_extras=True)
@@ -316,7 +316,7 @@ def _core_fields(result: str) -> dict[str, tuple[str, str]]:
 
 
 def _core_meaning(kind: type[Row], name: str, hint: Any) -> str:
-    """Returns the meaning that the core declares for a field, after checking the unit."""
+    """Returns the meaning that the core declares for a field; checks the field's unit first."""
     names = (name, f"{name.removesuffix('_s')}_ps")
     for core_fields in map(_core_fields, kind._core):
         for unit, meaning in (
@@ -431,7 +431,7 @@ def table(
     left: Iterable[str] = (),
     headings: Mapping[str, str] = types.MappingProxyType({}),
 ) -> str:
-    """Returns columns of rows as aligned text; numbers are right-aligned unless named in `left`.
+    """Returns columns of rows as text; columns of numbers are right-aligned unless in `left`.
 
     `headings` replace the headings of columns by name.
     """

@@ -1,8 +1,8 @@
 """Foreign text made safe for a terminal: characters that do not print become escapes.
 
 Names of files, and names in files, may contain control characters, or characters that change the
-direction of writing. Such characters could hide or fake a result. Escapes are those of JSON, so
-escaped JSON keeps its meaning.
+direction of writing. Such characters could hide or fake a result. The escapes are the escapes of
+JSON, so escaped JSON keeps its meaning.
 
 >>> escaped("ring" + chr(27) + "[2K"), escaped("two" + chr(10) + "lines")
 ('ring\\\\u001b[2K', 'two\\\\u000alines')

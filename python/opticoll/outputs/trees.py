@@ -63,9 +63,9 @@ class Tree:
 def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list[Tree]:
     """Returns the trees of `chunk`, or of the first `MAX_CHUNKS` chunks of `rank`.
 
-    Chunks along the same edges share a tree. The chunks of a rank are the chunks that it has at the
-    start. If it has none, they are the chunks that it needs at the end, or else all chunks. The
-    default rank is the root, or rank 0.
+    Chunks along the same edges share a tree. The chunks of a rank are the chunks that the rank has
+    at the start. If there are none, they are the chunks that the rank needs at the end. If there
+    are none either, they are all chunks. The default rank is the root, or rank 0 without a root.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
 
 
 def _chunks_of(plan: Plan, rank: int | None) -> list[int]:
-    """Returns a rank's chunks at the start; if none, its chunks at the end; if none, all chunks."""
+    """Returns a rank's chunks at the start, else its chunks at the end, else all chunks."""
     collective = plan.collective
     rank = collective.root if rank is None else rank
     for end in (collective.before, collective.after):

@@ -89,7 +89,7 @@ class SizedHead(PlanHead):
 
 
 def head(plan: Plan) -> dict[str, Any]:
-    """Returns the fields that all rows of plans have, with the numbers of slots and transfers."""
+    """Returns the fields that all rows of plans have, and the numbers of slots and of transfers."""
     wavelengths, pieces = plan.pipeline or (None, None)
     return {
         "collective": plan.collective.kind,
@@ -163,7 +163,10 @@ class ProgramProofRow(Row):
 
 
 class Refuted(errors.UsageError):
-    """Error of a violated plan that must not be executed; the verifier's row is the result."""
+    """Error for a plan or program that violates a rule and therefore must not be executed.
+
+    The verifier's row is the result of the command.
+    """
 
     def __init__(self, message: str, row: Row, text: str, notes: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -179,7 +182,7 @@ def violation_rows(violations: Sequence[Violation]) -> list[ViolationRow]:
 
 
 def violation_row(kind: str, sentence: str, rank: int | None) -> ViolationRow:
-    """Returns the row of a violation at a rank; `kind` is the name of the rule."""
+    """Returns the row of a violation; `kind` is the name of the violated rule."""
     nowhere = dict.fromkeys(("slot", "chunk", "link", "wavelength"))
     return ViolationRow(kind=kind, sentence=sentence, transfers=[], rank=rank, **nowhere)
 
@@ -191,7 +194,7 @@ def _fibre(rank: int, direction: Any, fibre: int) -> FibreRow:
 def proof_row(
     plan: Plan, violations: Sequence[Violation], others: Sequence[ViolationRow] = ()
 ) -> ProofRow:
-    """Returns the verdict on a plan, with `others` before the verifier's violations."""
+    """Returns the verdict on a plan; the list of violations has `others` first."""
     rows = [*others, *violation_rows(violations)]
     return ProofRow.of(head(plan), verified=not rows, violations=rows)
 
@@ -212,7 +215,7 @@ def refuted(
     others: Sequence[ViolationRow] = (),
     notes: Sequence[str] = (),
 ) -> Refuted:
-    """Returns the error that prevents the execution of a violated plan."""
+    """Returns the error for a plan that violates a rule and therefore must not be executed."""
     row = proof_row(plan, violations, others)
     message = f"the plan of `{plan.asked}` is violated: {row.violations[0].sentence}"
     return Refuted(message, row, proof_text(plan, row), notes)
@@ -275,7 +278,7 @@ def refuse_violated(program: Program, file: str, form: str, fabric: Fabric | Non
 
 
 def algorithm_name(chosen: str, requested: str) -> str:
-    """Returns the name of a plan's algorithm; adds the planner that chose it, if any.
+    """Returns the name of a plan's algorithm; if a planner chose the algorithm, names the planner.
 
     >>> algorithm_name("ring", "auto"), algorithm_name("ring", "ring")
     ('ring (chosen by auto)', 'ring')

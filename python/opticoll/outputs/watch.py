@@ -31,7 +31,7 @@ class Watch:
         self._update, self._announce = update, announce
 
     def update(self, label: str, done: int, total: int) -> None:
-        """Reports the current work: a label, and the number of the current item among `total`."""
+        """Reports the current work: its label, and how many of `total` items are done."""
         if self._update is not None:
             self._update(label, done, total)
 
@@ -40,6 +40,9 @@ class Watch:
         self.update(f"trying {name}", 0, 0)
 
     def announce(self, messages: int, chunks: int, forwards: int) -> None:
-        """Reports the packet simulator's work: messages, chunks, and chunks forwarded."""
+        """Announces a packet simulation: its numbers of messages, chunks, and forwards by routers.
+
+        The number of forwards is an estimate.
+        """
         if self._announce is not None:
             self._announce(messages, chunks, forwards)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BarPanel:
-    """Panel of bars: the values of each series by its name, one per bar; None omits the bar.
+    """Panel of bars: lists of values by the name of the series, with one value per bar.
 
-    If the values are parts that add up, they are in seconds.
+    None as a value omits the bar. If the series are parts of bars, the values are in seconds.
     """
 
     title: str
@@ -25,7 +25,7 @@ class BarPanel:
 
 
 def check(shown: Sequence[BarPanel], places: Sequence[str], noun: str) -> None:
-    """Raises PlotError for figures without panels or bars, and for series of the wrong length."""
+    """Raises PlotError if there are no panels or bars, or a series is not as long as the bars."""
     if not shown or not places:
         raise PlotError(f"there is nothing to draw: no panels or no {noun}")
     for panel in shown:

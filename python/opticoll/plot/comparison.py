@@ -37,7 +37,7 @@ _AXES = {
 }
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
 _MAX_PANELS = 12  # maximum number of panels on one page
-_MIN_DISTANCE = 0.085  # minimum distance of two numbers, as a share of the axis' length
+_MIN_DISTANCE = 0.085  # minimum distance between two labels, as a share of the axis' length
 _MAX_NAMED_ALGORITHMS = 6
 """Maximum number of algorithms with a colour and a name; others are grey."""
 _BOUND = "lower bound"
@@ -49,20 +49,21 @@ _OTHERS = {"color": style.FAINT, "linewidth": 1.0, "marker": "", "zorder": 1.5}
 def comparison(rows: Sequence[Row], path: "str | os.PathLike[str] | Axes | None") -> list[Path]:
     """Draws the rows of `opticoll compare --json` (seconds, bytes); returns the paths.
 
-    Curves: if sizes, wavelengths or numbers of ranks vary, the first of these that varies is the
-    horizontal axis, with a curve per algorithm. Other varying columns become panels, and more than
-    12 panels become several pages: one .pdf, or files such as `times-1.svg` and `times-2.svg`. Of
-    more than six algorithms, only `auto`, the first one and the most frequent winners have a
-    colour.
+    Curves: if sizes, wavelengths or numbers of ranks vary, there is a curve per algorithm. The
+    first of these columns that varies is the horizontal axis. The other varying columns become
+    panels. More than 12 panels become several pages: one .pdf, or files such as `times-1.svg` and
+    `times-2.svg`. If there are more than six algorithms, only `auto`, the first algorithm and the
+    most frequent winners have a colour.
 
-    Bars: if none of these vary, bars show the steps and times of the algorithms, fastest first,
-    with a panel per fabric. A marker shows the steps that a paper claims.
+    Bars: if sizes, wavelengths and numbers of ranks do not vary, bars show the steps and times of
+    the algorithms. The fastest algorithm comes first, and each fabric has its own panels. A marker
+    shows the number of steps that a paper claims.
 
     Map: if reconfiguration times vary, `plot.reconfiguration` draws curves or a map.
 
-    A dashed line is a lower bound on the time. The label of an algorithm that chooses, such as
-    `auto`, names the choice. If `path` is matplotlib axes, they receive the figure, which must have
-    one panel.
+    A dashed line is a lower bound on the time. If an algorithm such as `auto` chooses another one,
+    the label names both. If `path` is matplotlib axes, the figure is drawn in these axes and must
+    have one panel.
 
     Raises PlotError for no rows, for rows without a required value, and for several policies.
     """
@@ -88,7 +89,7 @@ def _figures(rows: Sequence[Row]) -> "list[Figure]":
 
 
 def _with_machines(rows: Sequence[Row]) -> list[Row]:
-    """Adds a short name of the fabric, without ranks and wavelengths, to each row."""
+    """Adds to each row the fabric's short name, which omits the options `ranks`, `wavelengths`."""
     spellings = [str(row.get("fabric", "")) for row in rows]
     labels = fabric_labels(spellings, ("ranks", "wavelengths"))
     return [
@@ -122,7 +123,7 @@ def _rule(row: Row) -> str:
 
 
 def _names(rows: Sequence[Row]) -> dict[str, str]:
-    """Returns the name of each algorithm in the figure: its label, then its options."""
+    """Returns the name of each algorithm in the figure: a label, then options or the choice."""
     names = {}
     for row in rows:
         requested, collective = str(row["algorithm"]), row.get("collective")
@@ -171,7 +172,7 @@ def _heading(rows: Sequence[Row]) -> str:
 
 
 def _machine_text(rows: Sequence[Row], machine: str) -> str:
-    """Returns a fabric's name in a title; adds rule and bandwidth if fabrics differ in them."""
+    """Returns a fabric's name for a title, with rule and bandwidth if these differ in `rows`."""
     machine_row = next(row for row in rows if row["machine"] == machine)
     parts = []
     if len({_rule(row) for row in rows}) > 1:
@@ -184,7 +185,8 @@ def _machine_text(rows: Sequence[Row], machine: str) -> str:
 def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
     """Returns the algorithms that get a colour, in the order of `names`.
 
-    If there are too many, these are `auto`, the first algorithm, and the most frequent winners.
+    If there are too many algorithms, only `auto`, the first algorithm, and the most frequent
+    winners get a colour.
     """
     names = list(names)
     fastest: dict[tuple[Any, ...], Row] = {}
@@ -199,13 +201,13 @@ def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
 
 
 def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Returns colour, marker and line style by algorithm; equal names share the colour."""
+    """Returns colour, marker and line style by algorithm; the colour depends on the name."""
     ordered = sorted(spellings, key=len)
     return dict(zip(ordered, style.algorithm_looks(ordered), strict=True))
 
 
 def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
-    """Returns the pages of curves."""
+    """Returns one figure per page of panels; the panels show curves."""
     axis, *others = varying
     panels: dict[tuple[Any, ...], list[Row]] = {}
     machines = list(dict.fromkeys(row["machine"] for row in rows))
@@ -308,7 +310,7 @@ def _line_panel(
 
 
 def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
-    """Returns the greatest lower bound on time at each value of `axis`, valid for any algorithm."""
+    """Returns, for each value of column `axis`, the greatest lower bound for any algorithm."""
     greatest: dict[Any, float] = {}
     for row in rows:
         if row.get("bound_time_s") is not None:
@@ -318,7 +320,7 @@ def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
 
 
 def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
-    """Labels the computed values, except values too close to another label."""
+    """Labels `values` on the horizontal axis, except those too close to another label."""
     shown = [values[index] for index in style.spread(values, _MIN_DISTANCE)]
     text = style.size_texts(shown) if axis == "size_bytes" else [str(value) for value in shown]
     # Rotated labels end at their tick.
@@ -427,7 +429,7 @@ def _value(axes: "Axes", place: int, value: float, text: str) -> None:
 
 
 def _scale(axes: "Axes", bars: list[float], marks: list[float]) -> None:
-    """Makes an axis logarithmic if bars differ by a factor of 100; leaves room for numbers."""
+    """Makes an axis logarithmic if bars differ by over a factor of 100; leaves room for numbers."""
     positive = [value for value in bars if value > 0]
     shown = positive + [value for value in marks if value > 0]
     if positive and max(positive) > 100 * min(positive):

@@ -49,8 +49,9 @@ def fabric(
     """Draws a plan's fabric with links coloured by load; unused links are grey.
 
     With `slot`, the load of a link is the number of messages of this step that share the link.
-    Otherwise it is the link's utilisation over the whole plan at `size` bytes (default: the plan's
-    size). The two directions of a cable are drawn side by side; each is on its right.
+    Without `slot`, the load is the link's utilisation over the whole plan at `size` bytes (default:
+    the plan's size). The two directions of a cable are drawn side by side, as in traffic on the
+    right.
 
     Raises PlotError for an optical fabric, for a slot that the plan does not have, and for too many
     vertices.
@@ -84,7 +85,7 @@ def drawing_of(machine: Fabric) -> "Drawing":
 
 
 def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
-    """Returns the utilisation of each link in %, its label, and facts for the title."""
+    """Returns each link's utilisation in %, the colour bar's label, and facts for the title."""
     outcome = plan.simulate(size)
     share = outcome.links["utilisation"].astype(np.float64)
     most = outcome.most_loaded_link
@@ -98,7 +99,7 @@ def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
 
 
 def _messages(plan: Plan, slot: int) -> tuple[NDArray[np.float64], str, str]:
-    """Returns the number of a step's messages on each link, its label, and facts for the title."""
+    """Returns each link's number of messages, the colour bar's label, and facts for the title."""
     columns = plan.slot_columns(slot)
     ends = zip(columns["source"].tolist(), columns["destination"].tolist(), strict=True)
     routes = (tuple(plan.route(transfer)) for transfer in columns["transfer"].tolist())
@@ -155,9 +156,9 @@ def draw_links(
 ) -> Any:
     """Draws links as arcs that bend to their right, coloured by load from 0 to `top`.
 
-    A link around the edge of a grid is drawn as two stubs. If there are many vertices, all links
-    from a switch to its ranks (or back) are drawn as one arc with the load of the most loaded link,
-    and unused links are left out.
+    A link around the edge of a grid is drawn as two stubs. If there are many vertices, unused links
+    are left out. Then all links from a switch to its ranks are drawn as one arc with the load of
+    the most loaded link; so are all links back.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import Normalize
@@ -200,9 +201,9 @@ def draw_links(
 def _bundled(
     ends: NDArray[np.int64], load: NDArray[np.float64], ranks: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Merges all links from a switch to its ranks, and all links back, into one link each.
+    """Merges all links from a switch to its ranks into one link, and all links back into another.
 
-    A merged link leads to the middle rank and has the highest load of its links.
+    A merged link leads to or from the middle rank. Its load is the highest load of these links.
     """
     groups: dict[tuple[int, bool], list[int]] = {}
     unbundled = []
@@ -222,7 +223,7 @@ def _bundled(
 
 
 def _arrow(axes: "Axes", curve: NDArray[np.float64], shade: Any) -> None:
-    """Draws an arrow head in the direction of a link, beyond the middle of its line."""
+    """Draws an arrow head on the line `curve` of a link, beyond the middle of the line."""
     place = max(1, int(0.62 * (len(curve) - 1)))
     look = {
         "arrowstyle": "-|>",
@@ -315,7 +316,7 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
 
 
 def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[int, str]]:
-    """Yields labels that do not overlap the previous label at the same height."""
+    """Yields a vertex and its label, except labels that overlap a label at the same height."""
     pixels = axes.get_window_extent().width
     unit = pixels * POINTS_PER_INCH / axes.figure.dpi / float(np.ptp(at[:, 0]) + 1.0)
     ends: dict[float, float] = {}
@@ -328,7 +329,7 @@ def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[i
 
 
 def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = True) -> None:
-    """Adds a legend of signs below all panels; `is_idle` adds the sign of unused links."""
+    """Adds a legend below all panels: rank, switch and, if `is_idle`, unused link."""
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
@@ -352,7 +353,7 @@ def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = Tru
 
 
 def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
-    """Returns the names of switches by vertex, derived from the names of links."""
+    """Returns the name of each switch by its vertex; the names are taken from names of links."""
     names = {}
     for link, pair in enumerate(machine.link_ends or []):
         for vertex, name in zip(pair, (machine.link_name(link) or "").split(" -> "), strict=False):
@@ -365,10 +366,11 @@ def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
 def trees(
     plan: Plan, path: str | os.PathLike[str], *, rank: int | None = None, chunk: int | None = None
 ) -> "Figure":
-    """Draws each tree of a rank or a chunk on the fabric, links coloured by the step of use.
+    """Draws each tree of a rank or a chunk on the fabric; the colour of a link is its step.
 
-    Chunks on the same tree share a panel. A transfer colours all links of its route. A link that
-    carries chunks of a panel in several steps has the colour of the first of these steps.
+    Chunks on the same tree share a panel. A transfer gives the colour of its step to all links of
+    its route. If a link carries chunks of a panel in several steps, it has the colour of the first
+    of these steps.
 
     Raises PlotError for an optical fabric, for too many vertices, and if there is no such tree.
     """

@@ -27,7 +27,7 @@ _MAX_BOUNDARIES = 24
 
 @dataclass(frozen=True)
 class _Hops:
-    """Hops of a plan, or of one of its slots, as columns with one entry per hop."""
+    """Hops of a plan, or of one slot of a plan, as columns with one entry per hop."""
 
     source: NDArray[np.int64]
     destination: NDArray[np.int64]
@@ -55,9 +55,10 @@ def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
     """Draws the nodes in rows and columns, and the light of `slot` as arcs coloured by wavelength.
 
     Light over a row's switch is above the row if it goes right, and below the row if it goes left.
-    Light over a column's switch is right of the column if it goes down, and left of it if it goes
-    up. An empty circle is a node without a rank. A cross beside a node is a broken transceiver or
-    switch port; its direction is the direction without light.
+    Light over a column's switch is right of the column if it goes down, and left of the column if
+    it goes up. An empty circle is a node without a rank. A cross beside a node is a broken
+    transceiver or switch port: to the right of the node for the row's switch, and below the node
+    for the column's switch.
 
     Raises PlotError if the plan has no such slot.
     """
@@ -100,7 +101,7 @@ def _grid_figure(plan: Plan, slot: int) -> "Figure":
 
 
 def _name_switches(axes: "Axes", rows: int, columns: int) -> None:
-    """Writes the names of the switches at the ends of their rows and columns."""
+    """Writes each switch's name at the end of its row or column."""
     look: dict[str, Any] = {"fontsize": 7, "color": style.GREY}
     for row in range(rows):
         axes.text(-0.78, row, f"row {row}", ha="right", va="center", clip_on=False, **look)
@@ -123,7 +124,8 @@ def _draw_hops(
         last_row, last_column = divmod(destination, columns)
         across, down = last_column - column, last_row - row
         along = (1 - np.cos(turn)) / 2
-        # Longer arcs bend more, so arcs of a row nest; all arcs stay within half a pitch.
+        # Longer arcs bend more, so arcs of a row enclose shorter arcs without touching them. All
+        # arcs bend by less than half the distance between two rows.
         bulge = (0.16 + 0.26 * (abs(across + down) - 1) / max(columns, 2)) * np.sin(turn)
         sign = 1 if across + down > 0 else -1
         x = column + across * along + (sign * bulge if down else 0)
@@ -173,7 +175,7 @@ def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
 
 
 def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colours: Any) -> None:
-    """Adds the colours of wavelengths."""
+    """Adds a legend or a colour bar for the colours of wavelengths."""
     look: dict[str, Any] = {"columns": min(4, len(lit) or 1), "shrink": 0.7, "pad": 0.02}
     look["name"] = "wavelength {}".format
     colour_key(figure, axes, lit, colours, "Wavelength (number)", **look)
@@ -183,8 +185,8 @@ def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colo
 def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
     """Draws the wavelength that each port sends in each slot: ports downwards, slots to the right.
 
-    The upper half shows the ports to row switches by rank, the lower half the ports to column
-    switches. White means no light.
+    The upper half shows the ports to the switches of rows, in the order of the ranks. The lower
+    half shows the ports to the switches of columns, in the same order. White means no light.
 
     Raises PlotError for a plan without slots, and for too many ports or slots to draw.
     """
@@ -248,7 +250,10 @@ def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
 
 
 def name_planes(axes: "Axes", what: str) -> None:
-    """Labels the two halves of the rows, at the right, as ports to row and to column switches."""
+    """Writes `row` and `column`, each followed by `what`, to the right of the two halves of axes.
+
+    The upper half is for switches of rows, the lower half for switches of columns.
+    """
     for plane, name in enumerate(PLANES):
         axes.annotate(
             f"{name} {what}",

@@ -27,9 +27,9 @@ _PALE = "0.78"
 def lightpath_timeline(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Figure":
     """Draws a row per port: pale while a circuit is up, full colour while data use the circuit.
 
-    Colours are the ranks at the other end of the circuit. Grey is the time in which circuits are
-    set up and torn down. Times follow from the fabric's default policy. For a circuit switch, the
-    rows are the sending ports.
+    A colour stands for the rank at the other end of the circuit. Grey is the time in which circuits
+    are set up and torn down. Times follow from the fabric's default policy. For a circuit switch,
+    each row is a sending port.
 
     Raises PlotError for another fabric, for a plan without transfers, and for too many ports.
     """
@@ -78,7 +78,11 @@ def _draw(
     constants: tuple[int, int, int, int],
     colours: Any,
 ) -> None:
-    """Draws a configuration; `constants`: ports per rank, ps of setup, of teardown, of a unit."""
+    """Draws a configuration of the circuits.
+
+    `constants` are the number of ports per rank, and three times in picoseconds: the setup, the
+    teardown, and one unit of the time axis.
+    """
     ports, setup, teardown, scale = constants
     start, end = int(slots["start_ps"][group.first]), int(slots["end_ps"][group.last])
     up, down = start + setup, end - teardown

@@ -16,10 +16,11 @@ WAY_NAMES = ("clockwise", "counter-clockwise")
 class Lightpaths:
     """Lightpaths of a plan as arrays with one entry per lightpath, in the order of the plan.
 
-    In both directions, `start` is the rank at the lower end, and `hops` is the number of links from
-    `start` towards higher ranks, modulo N. `lane` is the channel: fibre * w + wavelength. If
-    converters choose the wavelength, `lane` is the lowest lane that is free on all links. Such
-    lanes serve only the drawing and may exceed the number of channels.
+    In both directions, `start` is the rank from which the lightpath's links go towards higher
+    ranks, modulo the number of ranks, and `hops` is the number of these links. `lane` is the number
+    of the channel: fibre * (wavelengths per fibre) + wavelength. If converters choose the
+    wavelength, `lane` is the lowest lane that is free on all links. Such lanes serve only the
+    drawing and may exceed the number of channels.
     """
 
     ranks: int
@@ -38,7 +39,7 @@ class Lightpaths:
 
 
 def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
-    """Returns the lightpaths of a plan, or of one of its slots."""
+    """Returns the lightpaths of a plan, or of one slot of the plan."""
     ranks, wavelengths = plan.fabric.ranks, plan.fabric.option("wavelengths")
     columns = plan.columns() if slot is None else plan.slot_columns(slot)
     source, destination, way, fibre, wavelength, slots = (
@@ -69,14 +70,14 @@ def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
 def packed(paths: Lightpaths) -> tuple[Lightpaths, NDArray[np.int64]]:
     """Renumbers the lanes in use from 0; returns the lightpaths and the old lane of each new lane.
 
-    A plan may use few of many wavelengths, and the drawing has room only for lanes in use.
+    A plan may use only a few of many wavelengths, and a drawing has room only for lanes in use.
     """
     lit, lane = np.unique(paths.lane, return_inverse=True)
     return replace(paths, lane=lane.astype(np.int64), channels=max(1, len(lit))), lit
 
 
 def channel_words(plan: Plan) -> dict[str, Any]:
-    """Returns the names of channels, and the title of their colours."""
+    """Returns a function that names a channel, and the title of the colour bar or legend."""
     wavelengths, fibres = plan.fabric.option("wavelengths"), plan.fabric.option("fibres")
 
     def name(lane: int) -> str:
@@ -88,7 +89,10 @@ def channel_words(plan: Plan) -> dict[str, Any]:
 
 
 def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:
-    """Returns the share of channels in use, by direction, slot and link (i: ranks i to i+1)."""
+    """Returns the share of channels in use, by direction, slot and link.
+
+    Link i joins ranks i and i + 1.
+    """
     ranks = paths.ranks
     row = (paths.way * slots + paths.slot) * (ranks + 1)
     end = paths.start + paths.hops

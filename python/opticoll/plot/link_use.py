@@ -22,11 +22,11 @@ MAX_LINKS = 40
 def link_use(
     plan: "Plan", outcome: "Outcome", path: str | os.PathLike[str], title: str = ""
 ) -> "Figure":
-    """Draws the utilisation of links over time: the share of its rate that a link uses in each bin.
+    """Draws the utilisation of links over time: in each bin, the used share of each link's rate.
 
     The upper panel shows the most used link of each bin, and the mean over all links in use. The
-    lower panel shows 40 links in the order of the fabric: links that limit the critical path, then
-    links that carry the most bytes. The last bin may be shorter.
+    lower panel shows up to 40 links in the order of the fabric. Links that limit the critical path
+    are selected first, then links that carry the most bytes. The last bin may be shorter.
 
     Raises PlotError if the outcome has no bins, or no link carried data.
     """
@@ -51,7 +51,7 @@ def link_use(
 def _shown(
     used: "NDArray[np.int64]", total: "NDArray[np.int64]", critical: list[int | None]
 ) -> "NDArray[np.intp]":
-    """Returns which of the links in `used` are drawn, as indices into `used`.
+    """Returns the links that are drawn, as indices into `used`.
 
     Links that limit flows of the critical path come first, then links that carry the most bytes.
     """

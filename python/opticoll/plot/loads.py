@@ -23,7 +23,7 @@ class Loss(NamedTuple):
 
 
 class MeanTime(NamedTuple):
-    """Mean time and its 95 % interval in seconds; None if too many of the replications failed."""
+    """Mean time in seconds, and its 95 % interval; None if too many replications failed."""
 
     offered_load: float
     seconds: float | None
@@ -41,9 +41,9 @@ def losses(
     x_label: str = "Offered load (Erlang per host)",
     mark: float | None = None,
 ) -> "Figure":
-    """Draws loss over offered load; without any loss, an arrow points down from the upper bound.
+    """Draws loss over offered load; a loss of 0 is an arrow that points down from the upper bound.
 
-    A vertical line marks the offered load `mark`, if given. Raises PlotError if there is nothing to
+    A horizontal line marks the loss ratio `mark`, if given. Raises PlotError if there is nothing to
     draw.
     """
     from matplotlib.transforms import offset_copy
@@ -138,7 +138,7 @@ def _draw(
     points: Sequence[tuple[float, float, float | None, float | None]],
     transform: "Transform",
 ) -> dict[str, Any]:
-    """Draws a curve through points (x, y, low, high) with intervals; returns its look."""
+    """Draws a curve through points (x, y, low, high) with intervals; returns the curve's look."""
     look = style.series(number)
     x, y = [point[0] for point in points], [point[1] for point in points]
     axes.plot(x, y, label=name, transform=transform, **look)

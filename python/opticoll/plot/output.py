@@ -1,4 +1,4 @@
-"""Files of figures: the format follows from the suffix, files are complete and reproducible."""
+"""Writing of complete and reproducible files of figures, in the format of the file's suffix."""
 
 import functools
 import inspect
@@ -45,7 +45,7 @@ def formats() -> list[str]:
 
 
 def check_path(path: object) -> Path:
-    """Returns `path` after checking, before any drawing, that a figure can be written there.
+    """Checks, before a figure is drawn, that it can be written to `path`; returns the path.
 
     Raises PlotError for an unknown suffix, and FileError if the path cannot be written.
     """
@@ -95,7 +95,7 @@ def is_axes(target: object) -> "TypeGuard[Axes]":
 
 
 _AXES: "ContextVar[Axes | None]" = ContextVar("axes", default=None)
-"""Axes of a user that replace a new figure while a function draws."""
+"""Axes of the user in which a function draws, instead of a new figure; None for a new figure."""
 
 
 def draw_in(axes: "Axes", draw: "Callable[[], object]") -> None:
@@ -110,7 +110,7 @@ def draw_in(axes: "Axes", draw: "Callable[[], object]") -> None:
 
 
 class _Part:
-    """Axes of a user, with all methods of a figure that drawing functions call."""
+    """Replacement for a figure: it draws in a user's axes and has the methods that are called."""
 
     def __init__(self, axes: "Axes") -> None:
         self.axes = [axes]
@@ -215,7 +215,7 @@ def colour_key(
     columns: int = 4,
     **bar_options: Any,
 ) -> None:
-    """Adds the colours of numbers: a legend for at most 8 numbers, a colour bar for more.
+    """Adds a legend of the colours of at most 8 numbers, or a colour bar for more numbers.
 
     A legend shows `name(number)`. A colour bar has the title `label` and a tick every `stride`
     numbers.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from opticoll._core import Fabric, Outcome
 
 CLASS_COLOURS = {"injection": 0, "local": 2, "global": 1, "ejection": 4}
-"""Index of the colour in `style.COLOURS`, by class of links."""
+"""Colour of each class of links, as an index of `style.COLOURS`."""
 LEGEND_BESIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 8}
 """Position of a legend beside the axes, so that it hides no line."""
 
@@ -35,9 +35,9 @@ def packets(
     path: str | os.PathLike[str],
     title: str = "",
 ) -> "Figure":
-    """Draws message latencies, buffers and stalls over time, and a dragonfly's load map.
+    """Draws message latencies, buffers and stalls over time, and the loads of a dragonfly's links.
 
-    The load map requires the fabric. Raises PlotError if no message was delivered.
+    The map of loads requires `fabric`. Raises PlotError if no message was delivered.
     """
     if len(measured.message_latency) == 0:
         raise PlotError("there is nothing to draw: no message was delivered")
@@ -206,7 +206,7 @@ def _over_time(occupied: "Axes", stalled: "Axes", measured: "Outcome") -> None:
 
 
 def _merged(column: Any, together: int, bins: int) -> tuple[list[float], list[float]]:
-    """Returns the middle positions and the mean values of groups of `together` bins."""
+    """Returns the middle and the mean value of each group of `together` consecutive bins."""
     values = [int(value) for value in column[:bins]]
     values += [0] * (bins - len(values))
     groups = [values[first : first + together] for first in range(0, bins, together)]
@@ -255,7 +255,7 @@ def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
 def _loads(
     measured: "Outcome", fabric: "Fabric"
 ) -> tuple[dict[tuple[int, int], float], list[float]]:
-    """Returns the highest link utilisation of each pair of groups, and within each group."""
+    """Returns the highest utilisation of links between each pair of groups, and in each group."""
     assert fabric.link_ends is not None
     groups, routers = fabric.option("groups"), fabric.option("routers_per_group")
     ranks, whole = fabric.ranks, max(measured.time_ps, 1)

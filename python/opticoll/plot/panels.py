@@ -34,7 +34,7 @@ def legend_below(
     of: "Sequence[Axes]" = (),
     colours: Mapping[str, Any] | None = None,
 ) -> None:
-    """Adds a legend below all panels: the labels of the panels `of`, or a patch for each colour."""
+    """Adds a legend below all panels: labels from the panels in `of`, or a patch per colour."""
     from matplotlib.patches import Patch
 
     handles: dict[str, Any] = {
@@ -68,8 +68,8 @@ def time_line(
 ) -> None:
     """Turns axes into a timeline: time to the right up to `end` units, rows downwards from 0.
 
-    `ticks` are labels by row. `margin` is the room above the first row and below the last row, in
-    rows.
+    `ticks` are labels by row. `margin` is the room above the first row and below the last row, as a
+    number of rows.
     """
     axes.set_xlim(0, beyond * end or 1)
     axes.set_ylim(rows - 1 + margin, -margin)

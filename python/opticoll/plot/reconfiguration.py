@@ -27,7 +27,7 @@ TIME_LABEL = "Reconfiguration time"
 
 
 def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> "list[Figure]":
-    """Returns one figure per fabric: a map over three or more sizes, else one panel per size.
+    """Returns one figure per fabric: a map for three or more sizes; otherwise a panel per size.
 
     Each entry of `cases` has the rows of one fabric and one size.
     """
@@ -169,13 +169,13 @@ def _map(cases: Sequence[Sequence[Row]]) -> "Figure":
 
 
 def _edges(sizes: Sequence[float]) -> list[float]:
-    """Returns the geometric means of neighbouring sizes, and an outer edge at both ends."""
+    """Returns borders between sizes: their geometric means, and an outer border at each end."""
     between = [sqrt(low * high) for low, high in pairwise(sizes)]
     return [sizes[0] ** 2 / between[0], *between, sizes[-1] ** 2 / between[-1]]
 
 
 def _spans(leading: Sequence[Lead]) -> list[range]:
-    """Returns ranges of consecutive indices with the same kind and number of reconfigurations."""
+    """Returns ranges of indices of plans with equal kind and number of reconfigurations."""
 
     pairs = enumerate(pairwise(leading), 1)
     starts = [0, *(place for place, (before, now) in pairs if before.plan != now.plan)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _RING = 1.0  # radius of the circle of ranks, the unit of all other lengths
-_BAND = 0.42  # width of the band of lightpaths inside, and outside, of the circle
+_BAND = 0.42  # width of each of two bands of lightpaths: inside and outside the circle
 _MAX_ARROWS = 160  # above this number, arrow heads would cover the arcs
 _MAX_LABELS = 64
 
@@ -26,8 +26,8 @@ _MAX_LABELS = 64
 def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
     """Draws the ranks on a circle, and the lightpaths of `slot` as arcs coloured by wavelength.
 
-    Rank 0 is at the top, and rank numbers increase clockwise. Clockwise lightpaths are outside of
-    the circle, counter-clockwise lightpaths inside. Each channel in use has its own radius; the
+    Rank 0 is at the top, and rank numbers increase clockwise. Clockwise lightpaths are outside the
+    circle; counter-clockwise lightpaths are inside. Each channel in use has its own radius; the
     lowest wavelength is nearest to the ranks.
 
     Raises PlotError if the plan has no such slot.
@@ -118,7 +118,7 @@ def _draw_ranks(axes: "Axes", ranks: int, *, crowded: bool) -> None:
 
 
 def _round_stride(ranks: int) -> int:
-    """Returns the smallest stride, 2^k or 1, 2 or 5 times 10^k, that gives at most 16 ticks."""
+    """Returns the smallest stride that gives at most 16 ticks: 2^k, or 1, 2 or 5 times 10^k."""
     base = 2 if ranks & (ranks - 1) == 0 else 10
     candidates: list[int] = (
         [2**power for power in range(21)]
@@ -149,7 +149,8 @@ def _draw_arcs(axes: "Axes", paths: Lightpaths, colours: Any) -> None:
         style.GREY if converted else colours(int(lane))
         for lane, converted in zip(paths.lane, paths.converted, strict=True)
     ]
-    # The band is about 100 points wide on paper, shared by all radii with white gaps.
+    # The band is about 100 points wide on paper. The lines of all radii and the white gaps between
+    # them share this width.
     width = float(np.clip(0.62 * 175 * pitch, 0.5, 2.2))
     axes.add_collection(LineCollection(lines, colors=colour, linewidths=width, capstyle="butt"))
     if not few:
@@ -169,7 +170,7 @@ def _key(
     plan: Plan,
     colours: Any,
 ) -> None:
-    """Adds the colours of wavelengths, unless converters choose the wavelengths."""
+    """Adds a key to the colours of wavelengths, unless converters choose the wavelengths."""
     from matplotlib.lines import Line2D
 
     if paths.converted.all() and len(paths):

@@ -35,10 +35,10 @@ _MAX_ARROWS = 200
 def space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
     """Draws every lightpath as a bar: positions on the ring to the right, slots downwards.
 
-    The left panel shows clockwise lightpaths. The right panel shows counter-clockwise ones. In a
-    slot, each channel in use has its own line, coloured by wavelength. Lines mark the ends of
-    steps. For too many lightpaths, an image shows the share of each link's channels in use, slot by
-    slot.
+    The left panel shows clockwise lightpaths. The right panel shows counter-clockwise lightpaths.
+    In a slot, each channel in use has its own bars, coloured by wavelength. Lines mark the ends of
+    steps. If there are too many lightpaths to draw, an image shows which share of its channels each
+    link uses in each slot.
 
     Raises PlotError for a plan without slots.
     """
@@ -91,8 +91,8 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, all_paths: Lightpaths) -> Non
             bottom = top + 0.76 * pitch
             left, right = int(paths.start[index]), int(paths.start[index] + paths.hops[index])
             for bar_start, bar_end in _unwrapped(left, right, paths.ranks):
-                # The inset marks an end of the lightpath, but not the point where the ring is cut
-                # open.
+                # A bar is shorter by the inset at an end of the lightpath, but not at the point
+                # where the ring is cut open.
                 x0 = bar_start + (inset if bar_start == left else 0)
                 x1 = bar_end - (inset if bar_end in (right, right - paths.ranks) else 0)
                 corners.append([(x0, top), (x1, top), (x1, bottom), (x0, bottom)])
@@ -133,7 +133,10 @@ def _image(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
 
 
 def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
-    """Draws a line at the end of each step; if there are few steps and `numbered`, adds numbers."""
+    """Draws a line at the end of each step, and the numbers of steps if `numbered`.
+
+    If there are too many steps, nothing is drawn. Numbers of steps without room are left out.
+    """
     steps = plan.step_slots
     if len(steps) > _MAX_BOUNDARIES:
         return
@@ -155,7 +158,7 @@ def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
 
 
 def _label_slots(axes: "Axes", slots: int) -> None:
-    """Labels up to 32 slots in their middle; otherwise the axis chooses its own ticks."""
+    """Labels each slot in its middle if there are at most 32; else the axis chooses the ticks."""
     if slots <= 32:
         axes.set_yticks([slot + 0.5 for slot in range(slots)], [str(slot) for slot in range(slots)])
         axes.tick_params("y", length=0)
@@ -165,12 +168,12 @@ def _label_slots(axes: "Axes", slots: int) -> None:
 def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = None) -> "Figure":
     """Draws every message as a line from its source and start to its destination and arrival.
 
-    Time runs to the right and ranks run downwards; `size` are the bytes (default: the plan's size).
-    On electrical fabrics, messages start by the rule `rendezvous`, and colours are steps. On
-    circuits, a message lasts as long as its slot under the default policy, and colours are the last
-    field of its light, such as the wavelength.
+    Time runs to the right and ranks run downwards; `size` is in bytes (default: the plan's size).
+    On electrical fabrics, messages start by the rule `rendezvous`, and a colour stands for a step.
+    On circuits, a message lasts as long as its slot under the default policy. Its colour then
+    stands for the last field of its light, such as the wavelength.
 
-    Raises PlotError for lightpaths on rings, for no messages, and for too many messages.
+    Raises PlotError for lightpaths on rings, if there are no messages, and for too many messages.
     """
     from matplotlib.collections import LineCollection
 

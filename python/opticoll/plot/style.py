@@ -1,9 +1,9 @@
 """Common style of all figures: fonts, lines, colours, and the text of quantities.
 
-Colours are from Okabe and Ito (Color Universal Design, 2008), which remain distinct under the
-common kinds of colour blindness. Curves also differ in marker, and beyond eight curves in line
-style. Wavelengths are coloured along viridis, whose lightness grows with the number, so that
-neighbours remain distinct in grey print.
+The colours of Okabe and Ito (Color Universal Design, 2008) remain distinct under the common kinds
+of colour blindness. Curves also differ in marker; more than eight curves also differ in line style.
+More than six wavelengths have the colours of viridis: a higher wavelength is lighter. So
+neighbouring wavelengths remain distinct in grey print.
 """
 
 import functools
@@ -105,7 +105,8 @@ def applied() -> Iterator[None]:
 def series(index: int) -> dict[str, Any]:
     """Returns colour, marker and line style of curve `index`, as keyword arguments of `plot`.
 
-    Later curves are thinner and drawn above earlier curves, so that coinciding curves all show.
+    Later curves are thinner and drawn above earlier curves, so curves that coincide are all
+    visible.
     """
     return {
         **thinner(index),
@@ -127,8 +128,8 @@ def _recorded() -> tuple[str, ...]:
 def algorithm_look(spelled: str, variant: int = 0) -> dict[str, Any]:
     """Returns colour, marker and line style of an algorithm, the same in every figure.
 
-    The index of the algorithm's record selects one of seven colours and a shade. Several
-    specifications of one algorithm (`variant` 0, 1, ...) share the colour and differ in marker and
+    The index of the algorithm's record selects one of seven colours and a shade. Specifications of
+    the same algorithm (`variant` 0, 1, ...) have this colour in common and differ in marker and
     line style. Only `auto` is black.
     """
     name = spelled.partition(":")[0]
@@ -148,7 +149,7 @@ def algorithm_look(spelled: str, variant: int = 0) -> dict[str, Any]:
 
 
 def algorithm_looks(spellings: Iterable[str]) -> list[dict[str, Any]]:
-    """Returns colour, marker and line style of each algorithm; equal names share the colour."""
+    """Returns each algorithm's colour, marker and line style; the colour depends on the name."""
     variants: Counter[str] = Counter()
     looks = []
     for spelled in spellings:
@@ -198,7 +199,7 @@ def algorithm_name(spelled: str, collective: str | None = None) -> str:
 
 @functools.cache
 def _labels() -> dict[tuple[str | None, str], str]:
-    """Returns algorithms' labels by (collective, name); (None, name) fits all collectives."""
+    """Returns labels of algorithms by (collective, name); (None, name) is for all collectives."""
     from opticoll._core import records
 
     labels: dict[tuple[str | None, str], str] = {}
@@ -225,7 +226,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def thinner(index: int) -> dict[str, Any]:
-    """Returns line width and marker size of curve `index`; later curves are thinner and on top."""
+    """Returns line width and marker size of curve `index`; later curves are thinner."""
     depth = min(index, 7) / 7
     return {"linewidth": 2.4 - 1.1 * depth, "markersize": 6.5 - 2.8 * depth}
 
@@ -266,7 +267,9 @@ def conditions(spec: str) -> str:
 
 
 def stated_options(spec: str) -> list[str]:
-    """Returns the options that titles state: rate, reconfiguration, and options without defaults.
+    """Returns the options that titles state: `TITLE_OPTIONS`, and options not at their default.
+
+    Required options in `WORDED_OPTIONS` are left out, since titles state them in words.
 
     A custom fabric states its summary instead.
 
@@ -299,7 +302,7 @@ def _defaults(family: str) -> dict[str, str | None]:
 
 
 def _usual(spec: str) -> dict[str, str]:
-    """Returns the optional options of a fabric, with the values that they have by default."""
+    """Returns the default value of each optional option of a fabric, by the option's name."""
     family, _, options = spec.partition(":")
     needed = [name for name, default in _defaults(family).items() if default is None]
     required = [part for part in options.split(",") if part.partition("=")[0] in needed]
@@ -361,7 +364,7 @@ def spread(values: Sequence[float], apart: float) -> list[int]:
 
 
 def wavelength_colours(channels: int) -> "Colormap":
-    """Returns the colours of channels; few channels get colours that are easy to name."""
+    """Returns the colours of channels; if there are few channels, the colours are easy to name."""
     import matplotlib
     from matplotlib.colors import ListedColormap
 
@@ -402,7 +405,10 @@ def size_texts(sizes_bytes: Sequence[float]) -> list[str]:
 
 
 def size_text(size_bytes: float, decimal: bool = False) -> str:
-    """Returns a size such as `4 MiB`; in decimal units if binary units give no short number."""
+    """Returns a size as text, such as `4 MiB`.
+
+    The unit is decimal if `decimal`, or if no binary unit gives a number of at most four digits.
+    """
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if not decimal and size_bytes >= 1024**power and size_bytes % 1024 ** (power - 1) == 0:
             scaled = size_bytes / 1024**power
@@ -427,13 +433,13 @@ def time_text(time_s: float) -> str:
 
 
 def time_unit(longest_s: float) -> tuple[float, str]:
-    """Returns the unit of a time axis up to `longest_s`: its length in seconds and its name."""
+    """Returns the unit of a time axis up to `longest_s`: the unit in seconds, and its name."""
     if longest_s == 0:
         return 1.0, "s"
     return next((known_unit for known_unit in UNITS if longest_s >= known_unit[0]), (1e-12, "ps"))
 
 
 def unit_ps(longest_ps: float) -> tuple[int, str]:
-    """Returns the unit of a time axis up to `longest_ps`: its length in ps and its name."""
+    """Returns the unit of a time axis up to `longest_ps`: the unit in ps, and its name."""
     factor, unit = time_unit(longest_ps / 1e12)
     return round(factor * 1e12), unit

@@ -51,9 +51,9 @@ def rank_timeline(
 ) -> "Figure":
     """Draws intervals of time, such as computing and waiting, with a row for each rank.
 
-    Each array has one entry per interval: its rank, the index of its kind, its start and its end.
-    If several intervals share a pixel column, the column is divided in proportion to their
-    durations. So shares of area are shares of time.
+    The arrays `rank`, `kind`, `start_s` and `end_s` have one entry per interval; an entry of `kind`
+    is an index of `kinds`. If several intervals share a pixel column, the column is divided in
+    proportion to the intervals' durations. So shares of area are shares of time.
 
     Raises PlotError if there are no ranks, more than `MAX_RANKS` ranks, or no time passes.
     """
@@ -88,7 +88,7 @@ def rank_timeline(
 def _picture(
     shares: "NDArray[np.floating]", colours: Sequence[tuple[int, int, int]]
 ) -> "NDArray[np.uint8]":
-    """Returns the pixels of all rows; in each column, kinds are stacked by their shares."""
+    """Returns the pixels of all rows; in a column, each kind has a height equal to its share."""
     import numpy as np
 
     ranks, columns = shares.shape[1:]
@@ -110,11 +110,14 @@ def _spread(
     start: "NDArray[np.floating]",
     end: "NDArray[np.floating]",
 ) -> None:
-    """Adds the share of each column that intervals cover to `shares`; times are from 0 to 1."""
+    """Adds to `shares` the share of each pixel column that a rank's intervals cover.
+
+    Times are from 0 to 1.
+    """
     import numpy as np
 
     columns = shares.shape[1]
-    # Time of a rank's intervals before each edge, as a difference of two ramps.
+    # Covered time before each edge: the times since all starts minus the times since all ends.
     edges = np.arange(columns + 1) / columns
     for row in range(shares.shape[0]):
         mine = rank == row
@@ -130,7 +133,7 @@ def _spread(
 
 @dataclass(frozen=True)
 class Bar:
-    """Bucket of gradients: when it is ready, and when its sending starts and ends."""
+    """Bucket of gradients: the time at which it is ready, and the start and end of its sending."""
 
     label: str
     ready_s: float
@@ -149,9 +152,10 @@ def iteration_timeline(
 ) -> "Figure":
     """Draws the forward and backward pass of an iteration, and below it the sending of each bucket.
 
-    A line before a bucket shows its wait since it was ready. If there are more than `MAX_BUCKETS`
-    buckets, they share one row. A grey background marks the communication after the backward pass,
-    for which training waits.
+    A line before a bucket lasts from the time at which the bucket is ready to the start of its
+    sending. If there are more than `MAX_BUCKETS` buckets, all buckets share one row, without these
+    lines. A grey background marks the time after the backward pass, in which training waits for the
+    communication.
 
     Raises PlotError if nothing is computed or sent.
     """
@@ -201,7 +205,7 @@ def iteration_timeline(
 
 @drawn
 def slots(measured: "Outcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
-    """Draws when the circuits of each slot are reconfigured and when they send; one row per slot.
+    """Draws a row per slot: the time of the reconfiguration, and the time in which data are sent.
 
     Raises PlotError if the outcome has no slots.
     """

@@ -22,7 +22,7 @@ VIEWS = {
     "plane": ("grid", "is a grid of tunable circuits"),
     "source_port": ("ports", "has ports with lightpaths"),
 }
-"""Default view of plans whose light has a field, and a sentence on the fabric, by field."""
+"""By field of a plan's light: the default view, and the end of a sentence about the fabric."""
 
 OVER_TIME = ("ports", "configurations", "space_time", "trees")
 """Views that show all slots."""
@@ -32,7 +32,7 @@ SLOTS = ("space_time", "has light in slots")
 
 
 def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
-    """Returns the views of plans on a fabric, default view first, and a sentence on the fabric."""
+    """Returns the views of plans on a fabric, default first, and the end of a sentence about it."""
     lit = (view for field, view in VIEWS.items() if field in fabric.light_fields)
     usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
     views = (usual,) if usual in OVER_TIME else (usual, "space_time")
@@ -53,9 +53,9 @@ def plan(
 ) -> None:
     """Draws a plan in a view; without `view`, in the default view of its fabric.
 
-    Views of one slot show `slot`, or the first slot. The view `fabric` shows `slot`, or all slots.
-    `size` are the bytes for times (default: the plan's size). `rank` or `chunk` selects the trees
-    to draw.
+    Views of one slot show `slot`, by default the first slot. The view `fabric` shows `slot`, by
+    default all slots. Times are those for `size` bytes (default: the plan's size). `rank` or
+    `chunk` selects the trees to draw.
 
     Raises PlotError if the fabric has no such view, or the view cannot show the plan.
     """
@@ -93,8 +93,8 @@ def outcome(
     """Draws a simulated outcome over time.
 
     The figure shows latencies and buffers of packets, losses of bursts, or the slots of a plan. If
-    `plan` is given, whose fabric names the links, and the outcome has the table `link_use`, the
-    figure shows the use of links.
+    the outcome has the table `link_use` and `plan` is given, the figure shows the use of links. The
+    plan's fabric gives the names of the links.
 
     Raises PlotError if the outcome has no table over time.
     """

@@ -1,13 +1,15 @@
-"""A second verifier in plain Python, which defines the meaning of plans and checks the first.
+"""A second verifier, in plain Python, which defines the meaning of plans and checks the core's.
 
 The verifier of the compiled core is fast, and therefore hard to trust by reading it. This verifier
 is slow and shares no code with the core or with other modules of this package. Read its modules in
-this order: the plan (`plan`), the words of its text (`words`), the families of fabrics from
-`links` (the shortest) to `ring`, the list of families (`families`), the reader of a plan's text
-(`text`, see ``docs/plan-format.md``), and the rules of all fabrics (`rules`). Each rule is a few
-lines over sets and dictionaries. Plans may have up to a few thousand transfers.
+this order: the plan (`plan`), the words of a plan's text (`words`), and one module for each kind of
+fabric, from `links` (the shortest) to `ring`. Then read the list of families (`families`), the
+reader of a plan's text (`text`, see ``docs/plan-format.md``), and the rules of all fabrics
+(`rules`). Each rule is a few lines over sets and dictionaries. Plans may have up to a few thousand
+transfers.
 
-A new family is a new module and a line in the list. Plans on other families are not proved.
+To add a family of fabrics, write a module and add a line to the list in `families`. This verifier
+does not prove plans on families that are not in the list.
 
 >>> text = '''opticoll plan 1
 ... collective broadcast ranks=3 root=0 pieces=1

@@ -1,9 +1,10 @@
 """Reader of a collective's Chakra traces: one file per rank, with a header and nodes.
 
-In a file, the header and each node follow their length. All nodes that send to (or receive from)
-the same rank with the same tag form a block. Dependencies must order the nodes of a block. A node
-without such an order starts another block with the same connection, which `verify_program` reports.
-Each node on a cycle becomes a block of its own, which waits forever.
+In a file, the header and each node are preceded by their length in bytes. The nodes that send to
+the same rank with the same tag form a block, and so do the nodes that receive from the same rank
+with the same tag. Dependencies must order the nodes of a block. If a node does not depend on the
+block's last node, it starts another block with the same connection. `verify_program` reports such
+blocks. Each node on a cycle becomes a block of its own, which waits forever.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Moved:
-    """Effect of a node on chunks."""
+    """Effect of a node on chunks: the action, two places, and the number of chunks."""
 
     act: str
     source: tuple[str, int]
@@ -75,7 +76,7 @@ def sized(text: bytes, at: int) -> tuple[bytes, int]:
 
 
 def fields(text: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yields the fields of a protobuf message: the field's number, and its number or bytes."""
+    """Yields the fields of a protobuf message: each field's number, and its value."""
     at = 0
     while at < len(text):
         key, at = varint(text, at)
@@ -99,7 +100,7 @@ def words(value: int | bytes) -> str:
 
 
 def attribute(text: int | bytes) -> tuple[str, Value]:
-    """Returns the name and the value of an attribute; whole numbers may have any integer type."""
+    """Returns the name and the value of an attribute; whole numbers of all types are read."""
     expect(isinstance(text, bytes), "an attribute is a number")
     name = ""
     value: Value = None
@@ -117,7 +118,7 @@ def attribute(text: int | bytes) -> tuple[str, Value]:
 
 
 def signed(number: int, value: int) -> int:
-    """Decodes a whole number; `number` is the number of its field, which denotes the type."""
+    """Decodes a whole number; the field number `number` determines the integer type."""
     if number in (15, 17):
         return value >> 1 ^ -(value & 1)
     bits = {7: 64, 9: 64, 23: 32, 25: 64}.get(number)
@@ -172,7 +173,7 @@ def read_chakra(files: list[bytes]) -> Program:
 
     Raises:
         NotAPlan: the files describe no program.
-        TooLarge: the files are longer than any such program.
+        TooLarge: the files have more than `MAX_BYTES` bytes.
     """
     if sum(map(len, files)) > MAX_BYTES:
         raise TooLarge(f"more than {MAX_BYTES} bytes to look at")
@@ -189,7 +190,7 @@ def read_chakra(files: list[bytes]) -> Program:
 
 
 class Reader:
-    """Converter of the nodes of all ranks to a program, with the fields of the header."""
+    """Converter from the headers and nodes of all files to a program."""
 
     def __init__(
         self, header: dict[str, Value], read: list[tuple[dict[str, Value], list[Node]]]
@@ -338,14 +339,14 @@ class Reader:
 
 
 def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Block]:
-    """Yields the blocks of a rank: one per connection, and one per node without connection."""
+    """Yields the blocks of a rank: one or more per connection, one per node without connection."""
     node_ids = {node.id for node in nodes}
     after = {node.id: {other for other in node.after if other in node_ids} for node in nodes}
     ids = topological_order(after)
     on_cycles = [node.id for node in nodes if node.id not in set(ids)]
     by_id = {node.id: node for node in nodes}
     before: dict[int, int] = {}
-    """By node: the node and all nodes that happen before it, as bits in topological order."""
+    """By node: the set of the node and all nodes before it, as bits in topological order."""
     for place, node_id in enumerate(ids):
         before[node_id] = 1 << place
         for earlier in after[node_id]:
@@ -404,7 +405,10 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
 
 
 def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None:
-    """Returns (send or receive, the other rank, tag) of a node; None for other nodes."""
+    """Returns (send or receive, the other rank, tag) for a node that sends or receives chunks.
+
+    Returns None for any other node.
+    """
     if move is None or node.kind not in (SEND, RECEIVE):
         return None
     name = "comm_dst" if node.kind == SEND else "comm_src"

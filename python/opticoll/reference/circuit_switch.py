@@ -51,7 +51,7 @@ BESIDE = (2**9 - 1, 2**9 - 1)
 
 
 class Circuit(NamedTuple):
-    """Circuit after the first circuit of a relayed transfer."""
+    """Second or later circuit of a relayed transfer."""
 
     slot: int
     rank: int
@@ -104,7 +104,7 @@ class CircuitSwitch(Fabric):
         yield from self.wrong_ports(light.ports)
 
     def wrong_ports(self, ports: tuple[int, int]) -> Iterator[Problem]:
-        """Yields the problem of ports that do not exist, or that belong to different switches."""
+        """Yields a problem if a port does not exist, or the ports belong to different switches."""
         if ports == BESIDE:
             if not self.has_network:
                 yield Problem("path", "goes beside the switch, where there is no network")
@@ -114,7 +114,7 @@ class CircuitSwitch(Fabric):
             yield Problem("path", f"joins ports {ports} of two switches")
 
     def wrong_ends(self, circuit: Circuit, receiver: int) -> Iterator[Problem]:
-        """Yields the problem of broken ports, and of ranks on different switches of the plane."""
+        """Yields a problem for each broken port, and if the ranks are on different switches."""
         if circuit.ports == BESIDE:
             return
         out, into = circuit.ports
@@ -126,7 +126,7 @@ class CircuitSwitch(Fabric):
             yield Problem("path", f"joins ranks {circuit.rank} and {receiver} of two switches")
 
     def numeral(self, rank: int) -> list[int]:
-        """Returns the digits of a rank, lowest first, in base "ranks per switch"."""
+        """Returns the digits of a rank in the base `joined`, lowest digit first."""
         digits = []
         for _ in range(self.digits):
             rank, digit = divmod(rank, self.joined)
@@ -134,7 +134,7 @@ class CircuitSwitch(Fabric):
         return digits
 
     def switch_of(self, rank: int, plane: int) -> tuple[int, ...]:
-        """Returns the switch of a rank on a plane, named by the plane and all digits but one."""
+        """Returns the switch of a rank on a plane: the plane, and all digits except the plane's."""
         digits = self.numeral(rank)
         del digits[plane % self.digits]
         return (plane, *digits)
@@ -161,8 +161,8 @@ class CircuitSwitch(Fabric):
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
         """Yields ports with several circuits in a slot, and data relayed before they arrive.
 
-        With cut-through, data may be relayed in the slot of their arrival, but never visit a rank
-        twice.
+        With cut-through, data may be relayed in the slot of their arrival. In one slot, data must
+        not visit a rank twice.
         """
         led: dict[tuple[int, str, int, int], tuple[int, int]] = {}
         for index, transfer in self.lit(transfers).items():
@@ -197,7 +197,7 @@ class CircuitSwitch(Fabric):
     ) -> Problem | None:
         """Returns the problem of a circuit that cannot exist, or None.
 
-        Other rules skip the circuit and the circuits after it.
+        Other rules skip the circuit and the later circuits of its transfer.
         """
         if max(circuit.rank, receiver) >= self.switched_ranks:
             return Problem("rank_range", "goes over a rank that does not exist")
@@ -215,14 +215,17 @@ class CircuitSwitch(Fabric):
 
 
 def circuits(transfer: Transfer) -> Iterator[tuple[Circuit, int]]:
-    """Yields the circuits of a transfer, each with the rank at which it ends."""
+    """Yields the circuits of a transfer; with each circuit, the rank at which the circuit ends."""
     first, relays = transfer.light
     sent = [Circuit(transfer.slot, transfer.source, first), *relays]
     return zip(sent, [*(relay.rank for relay in relays), transfer.destination], strict=True)
 
 
 def _digits(ranks: int, joined: int, planes: int) -> int:
-    """Returns the number of digits that `ranks` ranks need in the base `joined`."""
+    """Returns the number of digits of rank numbers in the base `joined`, the ranks per switch.
+
+    There must be at least as many planes as digits.
+    """
     if ranks == 1:
         return 1
     expect(joined >= 2, "a switch joins two ranks at least")
