@@ -47,7 +47,7 @@ OPTIONS: dict[str, Check] = {
 
 
 BESIDE = (2**9 - 1, 2**9 - 1)
-"""Ports that denote a message which does not use the switch."""
+"""Values of the ports which mean that a message does not use the switch."""
 
 
 class Circuit(NamedTuple):

@@ -20,7 +20,7 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
         for family, options in links.OPTIONS.items()
     },
 }
-"""Checks of each family's options, and the function that creates a fabric from the options."""
+"""For each family, the checks of its options, and the function that creates a fabric."""
 
 
 def read_fabric(text: str) -> Fabric:
@@ -40,7 +40,7 @@ def read_fabric(text: str) -> Fabric:
 def options_of(text: str) -> dict[str, str]:
     """Returns the options of a text such as `key=value,key=value`; no key may occur twice.
 
-    Keys may be in any case, with `-` for `_`. A key without a value has the value `yes`.
+    A key may have upper-case letters, and `-` in place of `_`. A key without a value gets `yes`.
     """
     values: dict[str, str] = {}
     for option in text.split(","):

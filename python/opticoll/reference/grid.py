@@ -1,12 +1,12 @@
 """Grids of tunable circuits.
 
 Nodes stand in rows and columns. Each node has a transceiver to the switch of its row and one to the
-switch of its column. A switch sends light of one wavelength from an input port to one output port.
-This assignment is the same for the whole plan.
+switch of its column. Light that enters a switch at one port on a wavelength leaves the switch at
+one other port. This other port is the same in all slots of a plan.
 
 The light of a transfer is a plane (row or column) and a wavelength, as in `copy 0 0>1 row.0`. Other
-ranks may relay a transfer; each hop has its own light and slot, as in `copy 0 0>4>7 row.3
-column.0@2`.
+ranks may relay a transfer. Each hop then has its own light and slot: in `copy 0 0>4>7 row.3
+column.0@2`, rank 4 relays the data in slot 2.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OPTIONS: dict[str, Check] = {
 
 
 class Sent(NamedTuple):
-    """Hop: the light of a wavelength that a rank sends in a slot over a plane."""
+    """Light of one hop: its slot, the rank that sends the light, the plane and the wavelength."""
 
     slot: int
     rank: int
@@ -110,7 +110,8 @@ class Grid(Fabric):
             yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        # The first light fixes a port for the whole plan, and a laser or receiver for its slot.
+        # The first light at a port fixes the use of the port for the whole plan. The first light of
+        # a laser or receiver fixes its use for the slot.
         first: dict[object, int] = {}
         for index, transfer in self.lit(transfers).items():
             before = None
@@ -144,9 +145,9 @@ class Grid(Fabric):
     def out_of_range(
         self, sent: Sent, receiver: int, before: int | None, slots: range
     ) -> tuple[str, str] | None:
-        """Returns the problem of a hop whose light cannot exist, as (kind, sentence), or None.
+        """Returns a problem of a hop's ranks, wavelength or slot as (kind, sentence), or None.
 
-        Other rules skip the hop and the hops after it.
+        If there is a problem, the caller skips this hop and all later hops of the transfer.
         """
         if max(sent.rank, receiver) >= len(self.nodes):
             return "rank_range", "goes over a rank that does not exist"
@@ -163,7 +164,8 @@ class Grid(Fabric):
     def joins(self, plane: str, wavelength: int, entry: int, exit_: int) -> bool:
         """Returns whether a switch sends a wavelength from port `entry` to port `exit_`.
 
-        True for any ports if the wavelength plan is no formula.
+        The option `plan` assigns wavelengths to pairs of ports. `xor` and `cyclic` are formulas.
+        For `edge_colouring`, which is no formula, the result is always True.
         """
         if self.plan == "xor":
             return entry ^ exit_ == 1 << wavelength
@@ -188,7 +190,7 @@ def read_nodes(text: str, nodes: int) -> list[int]:
 
 
 def hops(transfer: Transfer) -> Iterator[tuple[Sent, int]]:
-    """Yields the hops of a transfer: the light sent, and the rank that receives it."""
+    """Yields for each hop of a transfer its light, and the rank that receives this light."""
     plane, wavelength, relays = transfer.light
     sent = [Sent(transfer.slot, transfer.source, plane, wavelength), *relays]
     return zip(sent, [*(relay.rank for relay in relays), transfer.destination], strict=True)

@@ -1,6 +1,7 @@
-"""Grids of lightpaths: each rank has ports, and a lightpath connects a port of each of two ranks.
+"""Grids of lightpaths: a lightpath connects a port of one rank to a port of another rank.
 
-The light of a transfer is the two ports, as in `copy 5 0>4 0.1`.
+The light of a transfer names both ports: `copy 5 0>4 0.1` uses port 0 of rank 0 and port 1 of
+rank 4.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ OPTIONS: dict[str, Check] = {
 
 
 class LightpathGrid(Fabric):
-    """Grid of lightpaths with a number of ports per rank."""
+    """Grid of lightpaths; all ranks have the same number of ports."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self.ranks = whole(options["ranks"])
@@ -33,8 +34,7 @@ class LightpathGrid(Fabric):
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
         """Yields ports that do not exist, and ports with several lightpaths in a slot.
 
-        A lightpath serves both directions, so a rank has at most as many partners in a slot as
-        ports.
+        A lightpath serves both directions. In a slot, a rank needs a port for each partner.
         """
         others: dict[tuple[int, int, int], set[tuple[int, int]]] = defaultdict(set)
         for transfer in transfers.values():

@@ -1,6 +1,7 @@
 """Electrical fabrics: any rank may send to any other; only routes that name links are checked.
 
-Only the core knows the links of a fabric, and the parts that `without` may name.
+Only the compiled core knows the links of a fabric. Therefore this module does not check the names
+in the option `without`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, 
 
 
 def each(check: Check, between: str = "x") -> Check:
-    """Returns a check of a list with one value per level or dimension, such as `4x4`."""
+    """Returns a check that applies `check` to each value of a list such as `4x4`."""
 
     def check_each(word: str) -> None:
         for part in word.split(between):
@@ -30,7 +31,7 @@ def number(least: int, most: int) -> Check:
 
 
 def slower(word: str) -> None:
-    """Checks the name of a part with its rate, such as `0-1@50Gb/s`."""
+    """Checks a text that gives a part of the fabric a lower rate, such as `0-1@50Gb/s`."""
     part, _, speed = word.rpartition("@")
     expect(part != "", f"`{word}` has no rate")
     rate(speed)
@@ -223,7 +224,8 @@ def ranks_of_graph(options: dict[str, str]) -> int:
         expect(all(name and name.isprintable() for name in names), "names are printed")
         bad = re.search("%(?![0-9A-Fa-f]{2})", options["names"])
         expect(bad is None, "a name has % without two digits")
-    # A part may be connected although the whole is not; only the core knows the part's links.
+    # With `members` or `without`, only some parts of the graph are used. These parts may be
+    # connected even if the whole graph is not. Only the core knows the links between these parts.
     if not {"members", "without"} & options.keys():
         for beside in (after, before):
             expect(set(range(ranks)) <= reached(beside), "no links lead to some rank, or from it")
@@ -231,7 +233,7 @@ def ranks_of_graph(options: dict[str, str]) -> int:
 
 
 def reached(beside: list[set[int]]) -> set[int]:
-    """Returns the vertices reachable from rank 0; `beside[v]` are the neighbours of vertex v."""
+    """Returns the vertices reachable from rank 0; `beside[v]` is the set of v's neighbours."""
     visited, waiting = {0}, [0]
     while waiting:
         new = beside[waiting.pop()] - visited
@@ -254,7 +256,9 @@ RANKS_OF: dict[str, Callable[[dict[str, str]], int]] = {
     "fully_connected": ranks_of_all_pairs,
     "custom": ranks_of_graph,
 }
-"""Functions from options to the number of ranks, which refuse options that do not go together.
+"""Functions that compute a family's number of ranks from its options.
+
+They refuse options that contradict each other.
 
 Other families have the option `ranks`.
 """
@@ -267,7 +271,10 @@ class Links(Fabric):
         """Accepts all options, since no rule depends on them."""
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
-        """Returns the numbers of the links in words such as `via 3.7.12`, in place of light."""
+        """Returns the indices of the links in words such as `via 3.7.12`, and the other words.
+
+        Other fabrics return the light of a transfer in place of the indices.
+        """
         if words[:1] != ["via"]:
             return None, words
         return tuple(whole(link) for link in words[1].split(".")), words[2:]

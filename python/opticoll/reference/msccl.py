@@ -1,4 +1,4 @@
-"""Reader of a program's XML: `algo` > `gpu` (a rank) > `tb` (a block) > `step`."""
+"""Reader of MSCCL's XML, whose elements are `algo` > `gpu` (a rank) > `tb` (a block) > `step`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Element:
         return number
 
     def numbered(self, name: str) -> list[Element]:
-        """Returns the child elements by their numbers, which must be 0, 1, 2 and so on."""
+        """Returns the children, sorted by the attribute `name`; its values must be 0, 1, 2, ..."""
         children = sorted(self.children, key=lambda child: child.number(name, least=0))
         for place, child in enumerate(children):
             expect(child.number(name) == place, f"line {child.line}: there is no {name} {place}")
@@ -119,7 +119,7 @@ def step_of(step: Element) -> Step:
 
 
 def elements(text: str) -> Element:
-    """Returns the root element; refuses document types, and so entities."""
+    """Returns the root element; refuses document types, which could define entities."""
     parser = expat.ParserCreate()
     open_ones: list[Element] = []
     outermost: list[Element] = []

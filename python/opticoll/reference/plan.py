@@ -50,7 +50,7 @@ class Collective:
         return self.kind == "barrier"
 
     def before(self, chunk: int) -> set[int]:
-        """Returns the ranks that have a chunk, or contribute to it, before the collective."""
+        """Returns the ranks that have a chunk, or contribute to the chunk, at the start."""
         if self.demand is not None:
             return {self.demand[chunk][0]}
         block = chunk // self.pieces
@@ -113,7 +113,7 @@ class Fabric(ABC):
     wiring: Sequence[tuple[int, int, bool]] = ()
     """Links, as (start vertex, end vertex, True if the link leads both ways), from the caller."""
     shifted: ClassVar[Mapping[str, int]] = {}
-    """Names of the numbers of light that repetitions increase, with their maximum values."""
+    """Parts of a light that repetitions may increase, such as `wavelength`, and their maxima."""
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
         """Returns the light of a transfer, and the remaining words, which describe repetitions.
@@ -123,18 +123,18 @@ class Fabric(ABC):
         return None, words
 
     def wrong_light(self, light: Any) -> Iterator[Problem]:
-        """Yields properties of a light that the fabric does not have.
+        """Yields a problem for each part of a light that the fabric lacks, such as a wavelength.
 
-        Each sentence continues after the transfer's name.
+        The caller puts the transfer's name before each sentence.
         """
         yield from ()
 
     @abstractmethod
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """Yields all problems of light that a plan has within slots and within the whole plan."""
+        """Yields the broken rules on light, both for single slots and for the whole plan."""
 
     def lit(self, transfers: Transfers) -> Transfers:
-        """Returns the transfers whose light the fabric has."""
+        """Returns the transfers whose light exists on the fabric."""
         return {
             index: transfer
             for index, transfer in transfers.items()
@@ -157,7 +157,7 @@ class Plan:
         return f"{index} (rank {transfer.source} to {transfer.destination})"
 
     def step_of(self, slot: int) -> int:
-        """Returns the index of the step that contains a slot."""
+        """Returns the index of the step that contains `slot`."""
         for step, slots in enumerate(self.steps):
             if slot < slots:
                 return step
@@ -165,7 +165,7 @@ class Plan:
         raise NotAPlan(f"the steps have no slot {slot}")
 
     def slots_of(self, slot: int) -> range:
-        """Returns the slots of the step that contains a slot."""
+        """Returns all slots of the step that contains `slot`."""
         step = self.step_of(slot)
         first = sum(self.steps[:step])
         return range(first, first + self.steps[step])

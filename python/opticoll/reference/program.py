@@ -2,8 +2,8 @@
 
 Each rank has an input buffer, an output buffer and a scratch buffer, which consist of chunks. Its
 blocks run at the same time, and each block runs its steps in order. A step may wait for a step of
-another block of the same rank. On a channel, the n-th message from one rank to another matches
-the n-th receive. See ``docs/interchange.md``.
+another block of the same rank. Messages have numbered channels. Messages from one rank to another
+on one channel are received in the order in which they are sent. See ``docs/interchange.md``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from typing import NamedTuple
 from opticoll.reference.plan import Collective, Problem, TooLarge
 
 MAX_CHECKED_CHUNKS = 20_000_000
-"""Maximum number of chunks in all steps plus pairs of steps; the check then takes minutes."""
+"""Maximum of the work of a check, which then takes minutes.
+
+The work is the number of chunks in all steps, plus a share of the squared number of steps.
+"""
 
 
 class Act(NamedTuple):
     """Effect of an instruction on chunks.
 
-    If data arrive and the instruction also reads chunks, both are added. With
-    `adds_to_destination`, the instruction also adds the former content of the destination.
+    If data arrive and the instruction also reads chunks, it adds the chunks to the data. With
+    `adds_to_destination`, it also adds the former content of the destination.
     """
 
     arrives: bool
@@ -47,7 +50,7 @@ ACTS = {
 
 
 class Step(NamedTuple):
-    """Step of a block; `source` and `destination` are a buffer (i, o or s) and a chunk's index."""
+    """Step of a block; `source` and `destination` have a buffer (i, o, s) and a chunk's index."""
 
     act: str
     source: tuple[str, int]
@@ -60,7 +63,7 @@ class Step(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Steps that run in order, send to rank `to`, and receive from rank `of`."""
+    """Block, whose steps run in order, send to rank `to`, and receive from rank `of`."""
 
     to: int
     of: int
@@ -85,7 +88,7 @@ Name = tuple[int, int, int]
 """Name of a step: rank, block, index in the block."""
 
 Held = list[Counter[tuple[int, int]]]
-"""Content of each chunk: the number of times that it contains the input chunk (rank, chunk)."""
+"""Content of each chunk: how many times it contains each input chunk (rank, chunk)."""
 
 Cell = tuple[str, int]
 """Chunk of memory: its buffer and its index; buffer `m` is shared by input and output."""
@@ -96,7 +99,7 @@ def verify_program(
 ) -> list[Problem]:
     """Returns the problems of a program; the program is proved if the list is empty.
 
-    `links` are pairs of vertices; vertices from the number of ranks upwards are switches.
+    `links` are pairs of vertices. The first vertices are the ranks; all others are switches.
 
     Raises:
         TooLarge: this verifier would need minutes for the program.
@@ -182,7 +185,10 @@ class Check:
     # Memory.
 
     def size(self, rank: int, buffer: str) -> int:
-        """Returns the number of chunks of a rank's buffer, which the collective defines."""
+        """Returns the number of chunks in a buffer of a rank.
+
+        The program states the size of scratch buffers, and the collective all other sizes.
+        """
         kind, piece = self.collective.kind, self.collective.pieces
         every = self.collective.ranks * piece
         if rank != self.collective.root and kind + buffer in ("gathero", "scatteri"):
@@ -208,7 +214,7 @@ class Check:
         return [("m", chunk) for chunk in range(first, first + count)]
 
     def at_first(self) -> dict[tuple[int, Cell], Counter[tuple[int, int]]]:
-        """Returns the initial content of memory: the (rank, chunk) of the input in each cell."""
+        """Returns the initial content of memory: each input cell contains its own input chunk."""
         only_root = self.collective.kind in ("broadcast", "scatter")
         ranks = [self.collective.root] if only_root else range(self.collective.ranks)
         return {

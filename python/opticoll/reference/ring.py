@@ -1,6 +1,7 @@
 """Rings: each rank has fibres to both neighbours, and each fibre carries several wavelengths.
 
-The light of a transfer is a direction around the ring and a channel, as in `copy 0 0>1 cw 0.5`.
+The light of a transfer is a direction, a fibre and a wavelength. In `copy 0 0>1 cw 0.5`, light of
+wavelength 5 goes clockwise on fibre 0.
 """
 
 from __future__ import annotations
@@ -111,7 +112,10 @@ class Ring(Fabric):
             self.ports = None
 
     def channels(self, channel: str) -> set[tuple[int, int | None]]:
-        """Returns the channels of a text: `5` is wavelength 5 of all fibres, `1.5` of fibre 1."""
+        """Returns the channels that a text names, each as (fibre, wavelength).
+
+        `5` is wavelength 5 of all fibres; `1.5` is wavelength 5 of fibre 1.
+        """
         fibre, _, wavelength = channel.rpartition(".")
         on = [whole(fibre, self.fibres - 1)] if fibre else range(self.fibres)
         return {(number, whole(wavelength, self.wavelengths - 1)) for number in on}
@@ -124,10 +128,10 @@ class Ring(Fabric):
             read_cut(name.replace(">", "-"), self.nodes)
 
     def reaches(self, links: int, shares: int) -> bool:
-        """Returns whether light is still strong enough after `links` links and `shares` receptions.
+        """Returns whether light is strong enough at the end of a route of `links` links.
 
-        Each of the `shares` ranks on the route receives part of the light. ``docs/model.md`` states
-        the losses along the route.
+        `shares` ranks on the route receive part of the light. ``docs/model.md`` states the losses
+        along the route.
         """
         if links > self.reach:
             return False
@@ -177,10 +181,12 @@ class Ring(Fabric):
     def light_trees(self, lit: Transfers) -> list[Transfers]:
         """Groups transfers that share one light.
 
-        If ranks may receive part of passing light, transfers of the same chunks share a light if
-        they have the same source, slot, direction, fibre and wavelength. Transfers with the same
-        source, destination, slot, direction, fibre and wavelength share a light too: their data are
-        sent one after the other. Converted light is never shared, since it has no fixed wavelength.
+        With `multicast`, ranks may receive part of passing light. Then transfers of the same chunks
+        share a light if they have the same source, slot, direction, fibre and wavelength.
+
+        Other transfers share a light if they have the same source, destination, slot, direction,
+        fibre and wavelength. Their data are sent one after the other. Converted light is not shared
+        in this second way, since converted light has no fixed wavelength.
         """
         trees: dict[object, Transfers] = defaultdict(dict)
         for index, transfer in lit.items():
@@ -212,7 +218,7 @@ class Ring(Fabric):
                 yield Problem("dead_wavelength", f"{says} is on dead wavelength {channel}")
 
     def too_far(self, plan: Plan, trees: list[Transfers]) -> Iterator[Problem]:
-        """Yields transfers whose light arrives too weak; each reception on the route weakens it."""
+        """Yields transfers whose light is too weak at the end of its route."""
         for tree in trees:
             lengths = {len(self.links(transfer)) for transfer in tree.values()}
             for index, transfer in tree.items():
@@ -224,7 +230,7 @@ class Ring(Fabric):
                     yield Problem("reach", f"{says}, and light does not reach so far")
 
     def collisions(self, plan: Plan, shining: Transfers) -> Iterator[Problem]:
-        """Yields pairs of lights on the same wavelength of a fibre, on the same link and slot.
+        """Yields pairs of lights that use the same wavelength of a fibre on a link in a slot.
 
         A link is identified by its direction and the node at which it starts.
         """
@@ -240,7 +246,10 @@ class Ring(Fabric):
                     break
 
     def overloads(self, shining: Transfers) -> Iterator[Problem]:
-        """Yields links with more lights than usable wavelengths, on fibres with converted light."""
+        """Yields links that carry more lights than they have usable wavelengths.
+
+        Only fibres with converted light are checked.
+        """
         load: dict[tuple[int, str, int, int], int] = defaultdict(int)
         converted = set()
         for transfer in shining.values():
@@ -276,12 +285,12 @@ class Ring(Fabric):
 
 
 def items(options: dict[str, str], key: str) -> list[str]:
-    """Returns the items of an option whose value lists them with `+`."""
+    """Returns the items of an option's value, such as `a+b`; an empty list without the option."""
     return options[key].split("+") if key in options else []
 
 
 def read_run(run: str, nodes: int) -> range:
-    """Returns the nodes of a text: `3` is node 3, `0-7` are nodes 0 to 7."""
+    """Returns the nodes that a text names: `3` is node 3, `0-7` are nodes 0 to 7."""
     first, _, last = run.partition("-")
     numbers = range(whole(first), whole(last or first, nodes - 1) + 1)
     expect(len(numbers) > 0, f"`{run}`: the last comes before the first")
@@ -289,7 +298,10 @@ def read_run(run: str, nodes: int) -> range:
 
 
 def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
-    """Returns (direction, start node) of the links of `3-4`, both directions, or of `3-4cw`."""
+    """Returns the links that a text names, each as (direction, start node).
+
+    `3-4` names the links in both directions, and `3-4cw` names only the clockwise link.
+    """
     ends = cut.removesuffix("cw").removesuffix("c")
     lower, upper = (whole(end, ranks - 1) for end in ends.split("-"))
     if (lower + 1) % ranks != upper:
@@ -300,7 +312,10 @@ def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
 
 
 def check_flits(options: dict[str, str]) -> None:
-    """Checks that flits have bytes, and that packets are whole flits or whole messages."""
+    """Checks that a flit has at least one byte, and that a packet consists of whole flits.
+
+    The value `message` of `packet` is always valid.
+    """
     expect("flit" in options or "packet" not in options, "packets are made of flits")
     flit = size(options["flit"]) if "flit" in options else 1
     expect(flit > 0, "a flit has at least one byte")
@@ -310,7 +325,10 @@ def check_flits(options: dict[str, str]) -> None:
 
 
 def read_levels(options: dict[str, str]) -> dict[str, Decimal]:
-    """Returns the powers and losses of light; if one is given, three of them are required."""
+    """Returns the powers and losses of light by option; empty if no such option is given.
+
+    If one is given, `launch_power`, `sensitivity` and `through_loss` must all be given.
+    """
     needed, others = ("launch_power", "sensitivity", "through_loss"), ("drop_loss", "split_loss")
     if not {*needed, *others, "resonators"} & set(options):
         return {}

@@ -15,7 +15,7 @@ def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list
     """Returns one sentence for each problem of the plan in `text`.
 
     `wiring` are the links of an electrical fabric, as (start vertex, end vertex, True if the link
-    also leads back). Routes that name links are only proved if `wiring` is given.
+    also leads back). If routes name links, the plan can be proved only with `wiring`.
 
     Raises:
         NotAPlan: the text is no plan.
@@ -55,7 +55,7 @@ def verify(plan: Plan) -> list[Problem]:
 
 
 def malformed(plan: Plan, transfer: Transfer) -> Iterator[Problem]:
-    """Yields the problems of a transfer that the other rules cannot check."""
+    """Yields the problems that prevent a check of the transfer by the other rules."""
     if transfer.source == transfer.destination:
         yield Problem("self_transfer", f"ends at rank {transfer.source}, where it starts")
     if transfer.count == 0 or transfer.chunks()[-1] >= plan.collective.chunks:
@@ -68,7 +68,7 @@ def wrong_action(plan: Plan, transfer: Transfer) -> Iterator[Problem]:
 
 
 def deliveries(plan: Plan, sound: Transfers) -> Iterator[list[tuple[int, Transfer, int]]]:
-    """Yields for each step a list of (number of the transfer, transfer, chunk), one per chunk.
+    """Yields for each step a list with (index of the transfer, transfer, chunk) for each chunk.
 
     Data advance by steps, not by slots. A transfer sends the data that its source has when the step
     begins. Data that arrive in a step can be sent from the next step on.
@@ -114,12 +114,13 @@ def combined(plan: Plan, sound: Transfers) -> Iterator[Problem]:
     """Yields contributions that are counted twice, or that are missing at the end.
 
     The content of a chunk at a rank is the set of ranks whose contributions it contains. At first
-    this set contains only the rank itself. A reduction adds the sent set to the set at the
-    receiver. A copy replaces the set at the receiver; the sent set must be a proper superset of
-    that set.
+    this set contains only the rank itself. A reduction adds the sent set to the receiver's set. A
+    copy replaces the receiver's set by the sent set. A copied set must contain the receiver's set
+    and at least one other rank.
 
-    Only signals of a barrier may bring a contribution again, if they also bring a new one. No rank
-    may send two signals to the same rank in a step.
+    In a barrier, a signal (a reduction) may repeat contributions if it also brings a new one. No
+    rank may send two signals to the same rank in a step. In other collectives, a reduction must not
+    repeat a contribution.
     """
     ranks, chunks = range(plan.collective.ranks), range(plan.collective.chunks)
     content = {(rank, chunk): frozenset({rank}) for rank in ranks for chunk in chunks}

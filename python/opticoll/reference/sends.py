@@ -1,7 +1,8 @@
 """Reader of schedules that only list sends: CSV files, and results of TE-CCL.
 
-Such a schedule becomes a plan on a fabric that joins all ranks, so `verify` judges only the
-transfers. Each line is a transfer. Lines of one step (in TE-CCL: one epoch) happen together.
+Such a schedule becomes a plan on a fabric on which any rank may send to any other. Therefore
+`verify` judges only the transfers. Each line is a transfer. All lines of a step (in TE-CCL: an
+epoch) happen together.
 """
 
 from __future__ import annotations

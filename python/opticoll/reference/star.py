@@ -45,7 +45,7 @@ class Star(Fabric):
             yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """Yields wavelengths with different data in a slot, and ranks on too many wavelengths.
+        """Yields wavelengths on which data collide, and ranks that use too many wavelengths.
 
         Transfers of the same chunks from one rank may share a wavelength. A rank cannot send on
         more wavelengths than it has transmitters, or receive on more wavelengths than it has

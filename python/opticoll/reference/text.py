@@ -78,7 +78,7 @@ def is_control(character: str) -> bool:
 
 
 def head_length(lines: list[tuple[int, list[str]]]) -> int:
-    """Returns the number of lines before the first slot: up to and including the line `steps`."""
+    """Returns the number of lines before the first slot; the last of them is the line `steps`."""
     keywords = [words[0] for _, words in lines]
     return keywords.index("steps") + 1
 
@@ -132,7 +132,10 @@ def read_collective(words: list[str]) -> Collective:
 
 
 def read_demand(collective: Collective, lines: list[list[str]]) -> Collective:
-    """Adds the demand to a collective; `demand 0 1=4096+1024` lists the pieces from rank 0 to 1."""
+    """Returns a collective with its demand.
+
+    `demand 0 1=4096+1024` lists the bytes of the two pieces that rank 0 sends to rank 1.
+    """
     if not lines:
         return collective
     expect(collective.kind == "all_to_all", "only all_to_all has a demand")
@@ -197,7 +200,11 @@ def read_transfers(
 def repeat(
     plan: Plan, transfer: Transfer, blocks: list[tuple[int, Counter[str]]]
 ) -> Iterator[Transfer]:
-    """Yields a transfer and its repetitions; each block is a count and shifts, outermost last."""
+    """Yields a transfer and its repetitions.
+
+    Each block is a count of repetitions, and the amounts by which each repetition shifts numbers.
+    The last block is the outermost loop.
+    """
     if not blocks:
         yield transfer
         return
@@ -226,9 +233,9 @@ def repeat(
 
 
 def turned(collective: Collective, chunk: int, by: int) -> int:
-    """Returns the chunk that replaces `chunk` if all ranks move on by `by` positions.
+    """Returns the chunk that replaces `chunk` if every rank r is replaced by rank r + `by`.
 
-    If the collective does not look the same from every rank, `chunk` stays.
+    If the collective does not look the same from every rank, `chunk` is returned unchanged.
     """
     ranks, pieces = collective.ranks, collective.pieces
     block, piece = divmod(chunk, pieces)

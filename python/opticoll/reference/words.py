@@ -89,7 +89,10 @@ RANKS = count(2**20)
 
 
 def slower(listed: str, full: str) -> list[str]:
-    """Returns the parts in a list such as `3.0@100Gb/s+5.1@50Gb/s`, all slower than `full`."""
+    """Returns the parts in a list such as `3.0@100Gb/s+5.1@50Gb/s`.
+
+    Each rate in the list must be lower than the rate `full`.
+    """
     parts = []
     for item in filter(None, listed.split("+")):
         part, _, speed = item.rpartition("@")

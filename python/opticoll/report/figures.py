@@ -1,7 +1,7 @@
 """Figures of a page as Vega-Lite specifications, and the same figures as SVG.
 
-`page/figures.json` contains templates of figures with gaps, such as `$x`. `channel` describes a
-column, and the description fills the gaps. If a reader of the page chooses other columns, the
+`page/figures.json` contains templates of figures with gaps, such as `$x`. The function `channel`
+describes a column, and its result fills the gaps. If a user chooses other columns on the page, the
 page's script fills the gaps in the same way.
 """
 
@@ -86,10 +86,10 @@ PREFERRED_COLOURS = ("algorithm", "fabric", "policy")
 """Columns that are preferred for colours."""
 
 MAX_PANELS = 8
-"""Maximum number of a column's values for one panel per value by default."""
+"""Maximum number of values of a column that splits the figure into panels by default."""
 
 EDGE_PIXELS = 6
-"""Minimum number of pixels between marks and the edge of a figure, which would cut marks."""
+"""Minimum number of pixels between marks and the edge of a figure, so that no mark is cut."""
 
 MAX_DASHES = len(DASHES)
 """Maximum number of values that different dashes can distinguish."""
@@ -98,10 +98,10 @@ MAX_COLOURS = 32
 """Maximum number of values that different colours distinguish by default."""
 
 FLUSH_PIXELS = 14
-"""Pixels from the end of an axis within which a label is moved inwards, as panels are close."""
+"""Number of pixels at the end of an axis; labels there move inwards, since panels are close."""
 
 RESOLVE: Spec = {"axis": {"x": "independent"}}
-"""Gives each panel an x axis, since a shared axis may be below a column without a panel."""
+"""Gives each panel an x axis, since a shared axis may stand where the last row has no panel."""
 
 CONFIG: Spec = {
     "font": "DejaVu Sans, Verdana, sans-serif",
@@ -177,7 +177,10 @@ def _is_power_of_two(value: float) -> bool:
 
 
 def _looks(column: Shown) -> Spec:
-    """Returns colours, markers and dashes of a column's values; an algorithm keeps its colour."""
+    """Returns the colour, marker and dashes of each value of a column.
+
+    An algorithm has the same colour in all figures.
+    """
     values = [value for value in column.distinct if value is not None]
     if column.number:
         values = sorted(values)
@@ -253,11 +256,11 @@ def first_choice(table: ShownTable) -> Spec | None:
 
 
 def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
-    """Returns the value at which the figure fixes each varied column that it does not show.
+    """Returns a fixed value for each varied column that the figure does not show.
 
-    The fixed value is the largest number or the last text. Rows without a value, such as the policy
-    of a fat tree, stay in the figure. Columns that depend on columns in the figure, such as an
-    option of the fabrics, are not fixed.
+    The figure contains only rows with these values. The fixed value is the largest number or the
+    last text. Rows without a value, such as the policy of a fat tree, stay in the figure. Columns
+    that depend on columns in the figure, such as an option of the fabrics, are not fixed.
     """
     rows = list(range(len(table)))
     by_name = {other.name: other for other in table.columns}
@@ -274,7 +277,7 @@ def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
 
 
 def follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool:
-    """Returns whether a column depends on `others`: equal values there mean equal values here."""
+    """Returns whether the values of the columns `others` determine the column's value in a row."""
     value_of: dict[tuple[Any, ...], Any] = {}
     return all(
         value_of.setdefault(tuple(other.values[row] for other in others), column.values[row])
@@ -315,7 +318,7 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
 
 
 def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
-    """Returns a caption on fixed values and omitted rows; the page's `captionOf` agrees."""
+    """Returns a caption on fixed values and omitted rows, as does `captionOf` in the page."""
     used = [choice[role] for role in ("x", "y", "colour", "facet")]
     fixed_columns = [
         column
@@ -357,13 +360,16 @@ def _at(column: Shown, rows: Iterable[int]) -> list[Any]:
 
 
 def _is_dashed(column: Shown) -> bool:
-    """Returns whether a column has few enough values to tell them apart by dashes."""
+    """Returns whether dashes can distinguish the values of a column, because they are few."""
     some = {*column.values} - {None}
     return column.name not in LAST and 1 < len(some) <= MAX_DASHES
 
 
 def _repeated_in_panels(values: Sequence[Spec], field: str) -> list[Spec]:
-    """Returns the marks of a figure; marks without a value of the facet appear in all panels."""
+    """Returns the marks of a figure, and repeats a mark without panel in all panels.
+
+    `field` names the column that splits the figure into panels.
+    """
     panels = list(dict.fromkeys(value[field] for value in values if value[field] is not None))
     return [
         {**value, field: panel}
@@ -389,7 +395,7 @@ def whole(
 
 
 def _gaps(channels: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | None) -> Spec:
-    """Returns the values that fill a template's gaps, as the page's `gapsOf` does.
+    """Returns the values that fill a template's gaps, as does `gapsOf` in the page.
 
     `dashed` is the column whose values differ in dashes and markers. `apart` are the fields of
     columns whose values are drawn separately.
@@ -491,9 +497,10 @@ def _axis(traits: Spec, log: bool) -> Spec:
 
 
 def _key(traits: Spec | None, look: str) -> Spec | None:
-    """Returns the part of a figure that shows a column by `look`, or None if it shows none.
+    """Returns the part of a figure that shows a column by colours, shapes or dashes.
 
-    `look` is "colours", "shapes" or "dashes".
+    `look` is "colours", "shapes" or "dashes". The result is None without a column (`traits`), and
+    for shapes and dashes of a column with too many values.
     """
     if traits is None:
         return None
@@ -514,7 +521,7 @@ def _key(traits: Spec | None, look: str) -> Spec | None:
 
 
 def _dashes(traits: Spec) -> Spec:
-    """Returns how a figure shows a column by dashes."""
+    """Returns the part of a figure that shows a column by dashes."""
     domain = traits["domain"]
     key = _key(traits, "dashes")
     assert key is not None
@@ -534,7 +541,7 @@ def svg(spec: Spec) -> str:
 
 
 def drawn(spec: Spec, ending: str) -> bytes:
-    """Renders a figure as a file's bytes, in the format of an ending in `ENDINGS`.
+    """Renders a figure as the bytes of a file; `ending` is `.svg`, `.png` or `.pdf`.
 
     Raises
     ------

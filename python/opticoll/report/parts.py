@@ -84,9 +84,9 @@ def rows_part(
 ) -> Part:
     """Returns the part of a table and its figure.
 
-    `command` is the command that computed the rows; by default, the columns tell which one.
-    `commands` are the command lines of single rows. `axes` and `asked` are columns that the user
-    varied.
+    `command` is the command that computed the rows. By default, it is found from the names of the
+    columns. `commands` has the command line of each row. `axes` and `asked` are columns that the
+    user varied.
     """
     names = {name for row in rows for name in row}
     source_command = rows_file.command_of(names)
@@ -201,7 +201,7 @@ def draw(results: Results, path: str | os.PathLike[str]) -> None:
 
 
 def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
-    """Returns the fastest alternative, such as an algorithm, with the cases that it wins."""
+    """Returns facts on the fastest alternative, such as an algorithm, in each case of a table."""
     least, of = (table.named(choice[role]) for role in ("y", "colour")) if choice else (None, None)
     if least is None or of is None or least.unit != "s":
         return []
@@ -267,7 +267,7 @@ def _without_options(spelled: str) -> str:
 
 
 def _tables(table: ShownTable) -> list[dict[str, Any]]:
-    """Returns the nested tables, smallest first, as many as fit the page."""
+    """Returns as many nested tables as fit the page, the smallest first."""
     room, listed = MAX_NESTED_ROWS, []
     for nested in sorted(table.nested, key=lambda nested: sum(map(len, nested.rows))):
         room -= sum(map(len, nested.rows))
@@ -336,7 +336,10 @@ def plan_part(
     settings: Settings,
     source: str | None = None,
 ) -> Part:
-    """Returns the part of a plan, with its slots and its times at a size; `source` is its file."""
+    """Returns the part of a plan, with its slots and its times at a size.
+
+    `source` is the file of the plan.
+    """
     size_bytes = to_bytes(size)
     row, outcome = measured(plan, plan.verify(), size_bytes, settings)
     content = plan_page.content(plan, size_bytes, outcome)

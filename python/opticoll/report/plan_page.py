@@ -23,10 +23,10 @@ from opticoll.plot import style
 from opticoll.plot.lightpaths import lightpaths
 
 MAX_TRANSFERS = 40_000
-"""Maximum number of transfers in a page; of larger plans, the page has the first slots."""
+"""Maximum number of transfers in a page; the page shows only the first slots of larger plans."""
 
 MAX_VERTICES = 600
-"""Maximum number of vertices at their own positions; otherwise ranks are drawn on a circle."""
+"""Maximum number of vertices of a drawn graph; larger graphs become ranks on a circle."""
 
 MAX_TRACKED_PAIRS = 4_000_000
 """Maximum number of (rank, chunk) pairs for which the delivering transfer is recorded."""
@@ -66,7 +66,7 @@ def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
 
 
 def _view(plan: Plan) -> str:
-    """Returns the kind of drawing: `ring`, `grid`, `graph` of links, or ranks on a `circle`."""
+    """Returns the kind of drawing: `ring`, `grid`, `graph` (with links), or `circle` (of ranks)."""
     if "direction" in plan.fabric.light_fields:
         return "ring"
     if "plane" in plan.fabric.light_fields:
@@ -146,9 +146,9 @@ def _waits(
 ) -> dict[str, list[Any]]:
     """Returns for each transfer the reason of its wait (`for`) and two indices of other transfers.
 
-    Reasons: `data` waits until transfer `brought` delivers the data. `sender` and `receiver` wait
-    until a rank has finished transfer `busy`. `slot` waits for the earlier slots. None: the
-    transfer starts at time 0. An index of -1 means that no transfer is involved.
+    `data`: the transfer waits until transfer `brought` delivers the data. `sender`, `receiver`: it
+    waits until this rank has finished transfer `busy`. `slot`: it waits for earlier slots. None: it
+    starts at time 0. The index -1 in `brought` or `busy` means that there is no such transfer.
     """
     ranks, chunks = plan.fabric.ranks, plan.collective.chunks
     is_tracked = ranks * chunks <= MAX_TRACKED_PAIRS
@@ -230,7 +230,10 @@ def _seconds(times_ps: NDArray[np.int64]) -> list[float]:
 
 
 def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
-    """Returns the field of light that colours show, with its values, and each light as text."""
+    """Returns the part of the light that is drawn in colours, and each transfer's light as text.
+
+    This part is the wavelength or, on other fabrics, the port of the source.
+    """
     fields = plan.fabric.light_fields
     if not fields:
         return None
@@ -284,7 +287,10 @@ def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
 
 
 def _graph(plan: Plan, columns: Columns, *, drawn: bool) -> dict[str, Any]:
-    """Returns a network to draw: positions of vertices, ends of links, and links of routes."""
+    """Returns the routes, the names of their links and, if `drawn`, the network to draw.
+
+    The network has positions of vertices, and the ends of each link.
+    """
     fabric = plan.fabric
     routes = [tuple(plan.route(transfer)) for transfer in range(len(columns["source"]))]
     number = {route: place for place, route in enumerate(dict.fromkeys(routes))}

@@ -100,7 +100,7 @@ def _parquet(path: Path) -> Rows:
 
 @cache
 def kinds() -> dict[str, tuple[type[Row], ...]]:
-    """Returns the row classes of each command, by name of the command."""
+    """Returns the row classes of all commands; the keys are the commands' names."""
     commands = import_module("opticoll.commands").installed()
     row_classes = {name: command.rows for name, command in commands.items()}
     return {

@@ -48,7 +48,7 @@ MAX_VISIBLE_LENGTH = 40
 
 @dataclass(frozen=True)
 class Shown:
-    """Column of a page; `asked` is True if the user varied the column, `values` are by row."""
+    """Column of a page with a value per row; `asked` is True if the user varied the column."""
 
     name: str
     heading: str
@@ -79,7 +79,11 @@ class Shown:
 
 @dataclass(frozen=True)
 class Nested:
-    """Column of tables: the (name, heading, unit) of their columns, and the rows of each table."""
+    """Column whose cells are tables.
+
+    `columns` has the (name, heading, unit) of the tables' columns. `rows` has the rows of each
+    table.
+    """
 
     heading: str
     meaning: str
@@ -108,7 +112,7 @@ def shown_table(
 ) -> ShownTable:
     """Returns the table of rows; `axes` are the columns that the user varied.
 
-    `source_command` is the command that wrote the rows, with their class, if known.
+    `source_command` is the command that wrote the rows and the class of these rows, or None.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     about = {column.name: column for column in columns(source_command[1])} if source_command else {}
@@ -170,7 +174,10 @@ def _scalar(value: Any) -> Any:
 
 
 def _nested(values: Iterable[Any]) -> bool:
-    """Returns whether some values are lists or records, also as JSON text from CSV files."""
+    """Returns whether some value is a list, a record, or the JSON text of either in a CSV file.
+
+    If all values are missing, the result is also True.
+    """
     return any(
         isinstance(value, list | dict)
         or (isinstance(value, str) and value.startswith(("[{", '{"')))
@@ -187,7 +194,7 @@ def _within(value: Any) -> list[dict[str, Any]]:
 
 
 def _as_nested(name: str, tables: list[list[dict[str, Any]]], column: Column | None) -> Nested:
-    """Returns a column of tables, without columns that are tables themselves."""
+    """Returns a column whose cells are tables, and removes deeper tables from these tables."""
     kind = column.kind if column else None
     row_columns = columns(kind) if isinstance(kind, type) and issubclass(kind, Row) else ()
     about = {column.name: column for column in row_columns}
@@ -228,7 +235,10 @@ def _times_in_seconds(every: list[Shown]) -> list[Shown]:
 
 
 def _fabrics(column: Shown, names: Iterable[str]) -> list[Shown]:
-    """Splits the column of fabrics into names, specifications, and each option that differs."""
+    """Returns the columns that replace a column of fabrics.
+
+    They are the fabrics' names, their specifications, and each option that differs.
+    """
     spellings = [str(spelling) for spelling in column.values]
     options = {spelling: _spelled_options(spelling) for spelling in dict.fromkeys(spellings)}
     labels = fabric_labels(options, _numeric(options))
@@ -251,7 +261,7 @@ def _fabrics(column: Shown, names: Iterable[str]) -> list[Shown]:
 
 
 def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
-    """Returns the options that are numbers on all fabrics of a family; they become columns."""
+    """Returns the options that are numbers on all fabrics of each family that has the option."""
     families: dict[str, list[dict[str, tuple[Any, str, str]]]] = {}
     for spelling, fabric_options in options.items():
         families.setdefault(spelling.partition(":")[0], []).append(fabric_options)
@@ -285,7 +295,7 @@ def _spelled_options(spelling: str) -> dict[str, tuple[Any, str, str]]:
 
 
 def _gaps(every: Sequence[Shown]) -> list[Shown]:
-    """Returns a column for each quantity that has a lower bound: the gap to the bound."""
+    """Returns a column of gaps for each column that has a column of lower bounds."""
     by_name = {column.name: column for column in every}
     gaps = []
     for name, bound in BOUNDS.items():
@@ -305,7 +315,10 @@ def _gaps(every: Sequence[Shown]) -> list[Shown]:
 
 @cache
 def _options(kind: type[Row]) -> frozenset[str]:
-    """Returns the options of all commands with rows of class `kind`, with and without `s`."""
+    """Returns the options of all commands with rows of class `kind`.
+
+    Each name is also returned without a final `s`: the option `sizes` varies the column `size`.
+    """
     names = {"collective"}
     for command in (name for name, row_classes in kinds().items() if kind in row_classes):
         parameters = import_module(f"opticoll.commands.{command}").COMMAND.parameters
@@ -316,7 +329,7 @@ def _options(kind: type[Row]) -> frozenset[str]:
 
 
 def encoded(column: Shown) -> dict[str, Any]:
-    """Returns a column as the page stores it: each text is an index into a list of texts."""
+    """Returns a column as the page stores it: texts are replaced by indices in a list of texts."""
     about = {
         "name": column.name,
         "heading": column.heading,

@@ -8,7 +8,7 @@ A profile is a YAML file with the number of jobs, and the options of `dask_jobqu
     queue: batch
     walltime: "02:00:00"
 
-Each core of a job runs one worker process.
+By default, each core of a job runs one worker process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_PROCESSES = 4096
 
 
 class Dask:
-    """Engine on a Dask cluster, which is a scheduler's address or a cluster object of jobs.
+    """Engine on a Dask cluster, given as a scheduler's address or as an object of `job_cluster`.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class Dask:
         future.add_done_callback(self._events.put)
 
     def hear(self, supply: Supply) -> list[Solved]:
-        """Returns the results that have arrived; tasks of dead workers are repeated one by one."""
+        """Returns the results that have arrived; requeues the tasks of a dead worker one by one."""
         from distributed import CancelledError
         from distributed.scheduler import KilledWorker
 
@@ -128,7 +128,7 @@ class Dask:
 
 
 def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
-    """Returns a Dask cluster of `manager`'s jobs, none of them submitted, and the number of jobs.
+    """Returns a Dask cluster, and the number of its jobs; does not submit the jobs to `manager`.
 
     Raises
     ------
@@ -155,13 +155,13 @@ def _known(job: type) -> list[str]:
 
 
 def workers_of(profile: Path) -> int:
-    """Returns the total number of workers in all jobs of a profile; raises as `job_cluster`."""
+    """Returns the total number of workers in all jobs of a profile."""
     fields, jobs = _fields(profile)
     return jobs * int(fields["processes"])
 
 
 def _fields(profile: Path) -> tuple[dict[str, Any], int]:
-    """Returns the fields of one job, with one process per core, and the number of jobs."""
+    """Returns the fields of one job (default: one process per core), and the number of jobs."""
     document = Document.read(profile)
     fields = {"jobs": 1, "cores": 1, **document.content}
     fields.setdefault("processes", fields["cores"])
@@ -176,7 +176,13 @@ def _fields(profile: Path) -> tuple[dict[str, Any], int]:
 
 
 def job_script(manager: Manager, profile: Path) -> str:
-    """Returns the script of one job without submitting it; raises ConfigError as `job_cluster`."""
+    """Returns the script of one job, but does not submit the job.
+
+    Raises
+    ------
+    ConfigError
+        The profile is wrong; the message names the file.
+    """
     cluster, _ = job_cluster(manager, profile)
     try:
         return str(cluster.job_script())

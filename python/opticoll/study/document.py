@@ -12,7 +12,8 @@
     where: ranks >= 2 * wavelengths
     derive: {fabric.rate: 25.6Tb/s / (2 * wavelengths)}
 
-The points are the product of `grid`, `zip` and `points`. Errors name file, line and field.
+The study combines each entry of `points` with each row of `zip` and each combination of values in
+`grid`. Error messages name the file, the line and the field.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _derived(value: object) -> dict[str, Expression]:
 
 
 def _replications(value: object) -> tuple[str, int]:
-    """Returns the name of the option for the seed, and the number of replications."""
+    """Returns the name of the option that sets the seed, and the number of replications."""
     named = value if isinstance(value, dict) else {"seed": value}
     if len(named) != 1:
         raise ConfigError("replications are a number, or one such as {routing_seed: 10}")
@@ -194,7 +195,7 @@ class Study:
 
 
 def read(path: str | os.PathLike[str]) -> Study:
-    """Reads a study from a YAML file; paths in it may be relative to the file's folder.
+    """Reads a study from a YAML file; its paths may be relative to the folder of the file.
 
     Raises
     ------
@@ -255,7 +256,7 @@ def _all_beside(folder: Path, axes: Mapping[str, list[Value]]) -> dict[str, list
 
 
 def _beside(folder: Path, value: Any) -> Any:
-    """Returns the path of a file in the study's folder, or the value if there is no such file."""
+    """Returns the path of `value` in the study's folder, or only `value` if no file is there."""
     if isinstance(value, list):
         return [_beside(folder, item) for item in value]
     if not isinstance(value, str) or Path(value).suffix == "" or os.path.exists(value):

@@ -1,8 +1,8 @@
 """Engines that compute the points of a study in processes of this machine.
 
 `clusters` has an engine for other machines. An engine requests tasks when a worker is free, and
-returns results as they arrive. It does not access the store. If a worker dies, its tasks are
-repeated. A task whose workers die again and again becomes an error.
+returns results as they arrive. The engine does not access the store. If a worker dies, its tasks
+are repeated. If several workers die at the same task, the task becomes an error.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class Engine(Protocol):
     workers: int
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
-        """Yields results as they arrive; an empty list after `TICK_S` seconds without results."""
+        """Yields results as they arrive.
+
+        After `TICK_S` seconds without results, it yields an empty list.
+        """
         ...
 
 

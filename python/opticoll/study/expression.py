@@ -61,7 +61,7 @@ _QUANTITY = re.compile(
 )
 
 _WRITTEN = re.compile(f"'[^']*'|\"[^\"]*\"|{_QUANTITY.pattern}", _QUANTITY.flags)
-"""Pattern of texts in quotation marks, in which nothing is a quantity, and of quantities."""
+"""Pattern of quantities, and of texts in quotation marks, whose content is no quantity."""
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 
 
@@ -73,7 +73,10 @@ class Quantity:
     unit: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
-        """Returns the text that options accept: exact in the largest possible unit, or rounded."""
+        """Returns a text that options accept, in the largest unit that gives a whole number.
+
+        If no unit gives a whole number, the value is rounded to the smallest unit.
+        """
         if self.unit == (0, 0):
             whole = self.number.denominator == 1
             return str(self.number.numerator) if whole else repr(float(self.number))
@@ -101,7 +104,7 @@ class Quantity:
 
 
 _SHORT = range(1, 1000)
-"""Range of numbers that are written as whole numbers in a unit."""
+"""Numbers that are short enough to be written as whole numbers in a unit."""
 
 
 def quantity(value: object) -> Quantity | None:
@@ -126,7 +129,7 @@ Lookup = Callable[[str], Any]
 
 
 class Expression:
-    """Parsed expression; `names` are the names that it uses.
+    """Parsed expression; `names` are the names in the expression.
 
     Raises
     ------

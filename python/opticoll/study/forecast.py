@@ -38,7 +38,7 @@ SAMPLE_S = 10.0
 class Forecast:
     """Measurements of a sample of points; times are seconds per point.
 
-    The sample is incomplete if computing it took too long.
+    The sample is incomplete if the time limit ended its computation.
     """
 
     missing: int
@@ -66,8 +66,9 @@ class Forecast:
 
 
 def sample(missing: Sequence[Point]) -> list[Point]:
-    """Returns one random point of each of up to `MAX_SAMPLE_POINTS` equal parts, in random order.
+    """Draws a sample of up to `MAX_SAMPLE_POINTS` points, in random order.
 
+    The missing points are cut into equal parts, and one random point is drawn from each part.
     Neighbouring points have the same fabric and differ in size, so the sample covers every fabric.
     Since the order is random, a sample that is cut short still represents the whole study.
     """
@@ -127,14 +128,17 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
 
 
 def _error(seconds: Sequence[float], missing: int) -> float:
-    """Returns the standard error of the mean of a sample drawn from `missing` points."""
+    """Returns the standard error of a sample's mean, if the sample is drawn from `missing` points.
+
+    `seconds` are the values of the sample.
+    """
     if len(seconds) < 2:
         return 0.0
     return stdev(seconds) * math.sqrt((1 - min(1, len(seconds) / missing)) / len(seconds))
 
 
 def _peak_bytes(process: int) -> int | None:
-    """Returns the peak memory of a process in bytes, or None if the system does not tell."""
+    """Returns the peak memory of a process (an id) in bytes; None if the system does not tell."""
     try:
         with open(f"/proc/{process}/status", encoding="ascii") as file:
             (line,) = [line for line in file if line.startswith("VmHWM:")]

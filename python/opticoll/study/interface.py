@@ -45,7 +45,7 @@ def sweep(
     Raises
     ------
     OpticollError
-        The study is invalid, or the store cannot be written. Results stored before remain.
+        The study is invalid, or the store cannot be written. Earlier results are kept.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def results(
     Raises
     ------
     OpticollError
-        A store cannot be read, a study is unknown, or `where` is not a condition on its columns.
+        A store cannot be read, a study is unknown, or `where` is not a condition on columns.
 
     Examples
     --------

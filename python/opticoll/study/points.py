@@ -1,8 +1,8 @@
 """Points of a study, and the parameters with which each point calls the study's command.
 
-A point is a dictionary of options. cyclopts reads its values by the annotations of the command's
-parameter class, exactly as on the command line. So any option of any command may be an axis.
-`fabric.ranks` is the option `ranks` within the specification that `fabric` names.
+A point is a dictionary of options. cyclopts reads the values of these options exactly as on the
+command line, from the annotations of the command's parameter class. Therefore any option of any
+command may be an axis. `fabric.ranks` is the option `ranks` in the specification of the `fabric`.
 
 >>> options = {"collective": "all_gather", "fabric": "wdm_ring:ranks=8", "fabric.wavelengths": 2}
 >>> whole = composed(options)
@@ -54,7 +54,7 @@ from opticoll.study.expression import RATE, SIZE, TIME, Expression, Quantity
 
 @dataclass(frozen=True)
 class Point:
-    """Point of a study: its number, its options, and the key of its result in the store."""
+    """Point of a study: its index, its options, and the key of its result in the store."""
 
     number: int
     replication: int
@@ -113,7 +113,7 @@ def parameters_of(command: str, options: Mapping[str, Value]) -> Any:
 
 
 def composed(options: Mapping[str, Value]) -> dict[str, Value]:
-    """Returns the options with keys such as `fabric.ranks` merged into the specifications."""
+    """Returns the options; moves keys such as `fabric.ranks` into the specifications."""
     whole = {name: value for name, value in options.items() if "." not in name}
     for name, value in options.items():
         place, dot, key = name.partition(".")
@@ -152,7 +152,8 @@ def command_line(command: str, options: Mapping[str, Value]) -> str:
 def points(study: Study) -> list[Point]:
     """Returns the points of a study in order.
 
-    Conditions and derived values are skipped for points that lack one of their names.
+    A condition does not exclude a point that lacks one of the condition's names. A derived option
+    is not added to a point that lacks one of the names in the option's expression.
 
     Raises
     ------
@@ -320,7 +321,10 @@ def _digest(path: str) -> str:
 
 
 def _shares(command: str, options: Mapping[str, Value]) -> str:
-    """Returns the key of the plan that a point shares with others; empty if it shares none."""
+    """Returns the key of a point's plan; all points with this key share the plan.
+
+    The key is empty if points of the command share no plans, or if the options are invalid.
+    """
     record = command_of(command)
     if record.cache_key is None:
         return ""

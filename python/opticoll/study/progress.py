@@ -11,7 +11,11 @@ from collections.abc import Callable
 
 
 def to_line(finished: int, points: int, computed: int, seconds: float) -> str:
-    """Returns a line on progress; `computed` of the `finished` points took `seconds` seconds."""
+    """Returns a line of text on the progress of a sweep.
+
+    The sweep computed `computed` of the `finished` points in `seconds` seconds. The store already
+    had the results of all other finished points.
+    """
     line = f"{finished} of {points} points"
     if computed and seconds > 0:
         rate = computed / seconds
@@ -31,7 +35,10 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Reports the progress of a sweep by calling `update` with a text, the count and the total."""
+    """Reports the progress of a sweep to the function `update`.
+
+    Its arguments are a line of text, the number of finished points, and the number of all points.
+    """
 
     def __init__(self, update: Callable[[str, int, int], object]) -> None:
         self._update = update

@@ -67,7 +67,7 @@ class Results(Sequence[ResultRow]):
     ) -> None:
         self._rows, self.axes, self.units, self._names = rows, list(axes), units, list(names)
         self.unknown = unknown
-        """Rows left out because they lack a value that the condition uses."""
+        """Number of rows that are left out because they lack a value that the condition uses."""
 
     def __repr__(self) -> str:
         studies = ", ".join(dict.fromkeys(row.study for row in self._rows))
@@ -131,14 +131,14 @@ def table_of(
 ) -> Results:
     """Returns the rows of studies from one store, or from several stores such as those of shards.
 
-    If several stores have the same point, the result of the first store counts. Points without a
+    If several stores have the same point, its result is read from the first store. Points without a
     result are included only with `unfinished`. Columns that contain tables are included only with
     `tables`.
 
     Raises
     ------
     OpticollError
-        A store cannot be read, a study is unknown, or `where` is not a condition on its columns.
+        A store cannot be read, a study is unknown, or `where` is not a condition on columns.
     """
     paths = [stores] if isinstance(stores, str | os.PathLike) else list(stores)
     condition = None if where is None else Expression(where)

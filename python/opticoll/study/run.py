@@ -57,7 +57,7 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class Shard:
-    """Part of a study that one sweep computes: part `number` of `parts`, counted from 1."""
+    """Part of a study that one sweep computes; `number` is the part's index, from 1 to `parts`."""
 
     number: int
     parts: int
@@ -96,7 +96,10 @@ class Done:
 
 
 def groups(all_points: Iterable[Point]) -> list[list[Point]]:
-    """Groups points that share a plan, ordered by their first points; equal tasks are kept once."""
+    """Groups points that share a plan; keeps equal tasks once.
+
+    The groups are in the order of their first points.
+    """
     shared: dict[str, list[Point]] = {}
     for point in {group_point.key: group_point for group_point in all_points}.values():
         shared.setdefault(point.shares or point.key, []).append(point)
@@ -139,7 +142,7 @@ def sweep(
     Raises
     ------
     OpticollError
-        The study is invalid, or the store cannot be written. Results stored before remain.
+        The study is invalid, or the store cannot be written. Earlier results are kept.
     """
     if shard.parts > 1 and study.optimise is not None:
         raise UsageError("a study with `optimise` has no shards: each point depends on others")
@@ -227,7 +230,7 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
 
 
 def _finding_text(point: Point, finding: Found) -> str:
-    """Describes a finding of a search, with the axes that the search itself does not name."""
+    """Returns a finding of a search as text, with the point's axes that the finding omits."""
     axes = {name: as_text(value) for name, value in point.axes.items() if name not in finding.names}
     facts = [*finding.told, *(f"{name} = {value}" for name, value in axes.items())]
     return f"{finding.what}: {', '.join(facts)}" if facts else finding.what
@@ -262,7 +265,10 @@ class _Work:
         return self._taken_over()
 
     def _taken_over(self) -> Sequence[Task] | None:
-        """Returns points that another sweep claimed before it died."""
+        """Returns tasks that were claimed by another sweep, if that sweep has died.
+
+        The list is empty while another sweep computes its tasks; None means that no task remains.
+        """
         now = time.monotonic()
         if self._elsewhere and now - self._asked < OTHERS_S:
             return []
@@ -280,7 +286,7 @@ class _Work:
         return [] if self._elsewhere else None
 
     def _most(self) -> int:
-        """Returns the number of tasks per worker; 1 until a task has been timed."""
+        """Returns the maximum number of tasks that `feed` returns; 1 until a task is timed."""
         if not self._measured:
             return 1
         return min(MAX_TASKS, 1 + int(BATCH_S * self._measured / max(1e-4, self._seconds)))

@@ -13,8 +13,8 @@ At the end it reports its findings. Each finding is a verified row of the store.
       against: {fabric: "fat_tree:down=8x8,up=1x8"}
       axis_of: of
 
-`cheapest` computes points by increasing cost until a point meets all conditions. This requires
-costs that depend on options alone. `break_even` bisects the range of an axis until it finds the
+`cheapest` computes points by increasing cost until a point meets all conditions. If the cost
+depends on results, it computes all points. `break_even` bisects the range of an axis to find the
 value at which the faster of two alternatives becomes the slower one.
 """
 
@@ -34,7 +34,7 @@ from opticoll.study.store import Result
 Value = Any
 
 CONCURRENT_POINTS = 8
-"""Number of points that a search by cost proposes per round, in all groups together."""
+"""Number of points per round of a search for the cheapest point; at least one per group."""
 
 BREAK_EVEN_TOLERANCE = Fraction(1, 100)
 """Relative width of the interval at which the search for a break-even ends."""
@@ -108,7 +108,10 @@ class Optimise:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Options of a point, and `scope`, which returns the value of a name in expressions."""
+    """Options of a point that a search may compute, with the values of names in expressions.
+
+    The function `scope` returns the value of a name.
+    """
 
     options: dict[str, Value]
     scope: Callable[[str], Any]
@@ -118,7 +121,8 @@ class Candidate:
 class Found:
     """Candidate that a search found: its index among all proposed candidates, and a description.
 
-    `told` are its cost and the values in its conditions, as text. `names` are the axes in `told`.
+    `told` are texts: the candidate's cost, and the values in the search's conditions. `names` are
+    the axes that `told` contains.
     """
 
     place: int
@@ -131,7 +135,7 @@ ValueOf = Callable[[Expression, int], Any]
 """Function that returns an expression's value for a candidate's index, or None if unverified."""
 
 Rounds = Generator[list[dict[str, Value]], ValueOf, list[Found]]
-"""Generator that yields options to compute, is sent a `ValueOf`, and returns the findings."""
+"""Generator that yields options of points, receives their `ValueOf`, and returns the findings."""
 
 
 def renamed(value: object) -> object:
@@ -143,7 +147,7 @@ def renamed(value: object) -> object:
 
 
 def check(wanted: Optimise) -> Optimise:
-    """Checks that a goal is complete and names one search; raises ConfigError otherwise."""
+    """Checks that a goal is complete and contains one search; raises ConfigError otherwise."""
     kinds = [
         name for name in ("cheapest", "pareto", "break_even") if getattr(wanted, name) is not None
     ]
@@ -292,7 +296,10 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
 
 @dataclass
 class _Bracket:
-    """Interval that contains the break-even value; `at_high` are the points at `high`."""
+    """Interval that contains the break-even value.
+
+    `at_high` has the candidates' indices of the two alternatives at the value `high`.
+    """
 
     options: dict[str, Value]
     name: str
@@ -320,7 +327,7 @@ class _Bracket:
 
 
 def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
-    """Searches for the value of an axis at which the faster alternative changes."""
+    """Searches for the value of an axis at which one alternative overtakes the other."""
     axis, column = wanted.break_even, wanted.column or Expression("time_s")
     assert axis is not None
     assert wanted.start is not None
@@ -339,7 +346,10 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
         return sides
 
     def leads(value_of: ValueOf, place: int) -> bool | None:
-        """Returns whether the first alternative is better; None if a verified row is missing."""
+        """Returns whether the first alternative is at least as good as the second.
+
+        The result is None if an alternative has no verified row.
+        """
         ours, theirs = (_number(value_of(column, at), column) for at in (place, place + 1))
         return None if ours is None or theirs is None else ours.number <= theirs.number
 

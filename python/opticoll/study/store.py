@@ -1,7 +1,8 @@
 """Store of studies: one SQLite file that several studies and sweeps may share.
 
-The key of a result is a digest of the whole task, so no task is computed twice. Each row is added
-in a transaction of its own as soon as it is computed. Other processes may read meanwhile.
+The key of a result is a digest of the whole task, so no task is computed twice. A sweep adds new
+results soon after their computation; one transaction may add several results. Other processes may
+read the store at any time.
 
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "studies.sqlite"
@@ -115,7 +116,7 @@ class StudyRecord:
 
 @dataclass(frozen=True)
 class StoredPoint:
-    """Point of a study with its command line and its result; the result is None if missing."""
+    """Point of a study with its command line, and its result or None."""
 
     study: str
     number: int
@@ -272,7 +273,11 @@ class Store:
     def define(
         self, study: StudyRecord, points: Iterable[tuple[int, str, int, dict[str, Any], str]]
     ) -> None:
-        """Replaces a study's points: tuples of number, key, replication, axes and command line."""
+        """Replaces the points of a study in the store.
+
+        A point is a tuple of its index, its key, the index of its replication, its axes and its
+        command line.
+        """
         with self._changing():
             self._connection.execute(
                 "INSERT INTO studies VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
@@ -291,7 +296,7 @@ class Store:
             )
 
     def mark(self, study: str, findings: Iterable[tuple[int, str]]) -> None:
-        """Stores the findings of a search: pairs of a point's number and a description."""
+        """Stores the findings of a search, as pairs: the index of a point, and a description."""
         with self._changing():
             self._connection.executemany(
                 "INSERT INTO found VALUES (?, ?, ?)",
@@ -299,7 +304,7 @@ class Store:
             )
 
     def found(self, study: str) -> list[tuple[int, str, str]]:
-        """Returns the findings of a search as tuples: point number, command line, description."""
+        """Returns the findings of a search as tuples: index, command line and description."""
         query = (
             "SELECT points.number, points.command, what FROM found JOIN points "
             "ON points.study = found.study AND points.number = found.number "
@@ -310,7 +315,7 @@ class Store:
     def missing(self, keys: Iterable[str], *, retry: bool = False) -> list[str]:
         """Returns the keys without a result.
 
-        With `retry`, keys whose result is an error count too.
+        With `retry`, keys whose result is an error are returned too.
         """
         finished = {
             key
@@ -320,9 +325,10 @@ class Store:
         return [key for key in keys if key not in finished]
 
     def claim(self, keys: Sequence[str], *, retry: bool = False) -> list[str]:
-        """Claims keys without a result for this sweep, and returns the claimed keys.
+        """Claims for this sweep all keys that have no result, and returns the claimed keys.
 
-        Keys that another running sweep has claimed are left out.
+        Keys that another running sweep has claimed are left out. With `retry`, an error does not
+        count as a result.
         """
         host, now = socket.gethostname(), time.time()
         with self._changing():
@@ -382,7 +388,7 @@ class Store:
             return Result(key, _unpacked(packed), *others)
 
     def merge(self, source: Store) -> int:
-        """Copies the results of another store into this store, and returns their number."""
+        """Copies the results of another store into this store; returns the number of results."""
         query = "SELECT key, rows, error, seconds, refuted FROM results"
         rows = [source._result(*row) for row in source._every(query)]
         self.keep(rows)
@@ -432,7 +438,7 @@ class Store:
                 yield StoredPoint(name, number, replication, point_axes, command, result, finding)
 
     def tally(self, keys: Iterable[str]) -> tuple[int, int]:
-        """Returns the numbers of tasks with an error and of rows with a violated plan."""
+        """Returns the number of failed tasks, and the number of rows whose plan violates a rule."""
         query = (
             "SELECT key, error IS NOT NULL, refuted FROM results "
             "WHERE error IS NOT NULL OR refuted > 0"
@@ -455,7 +461,10 @@ class Store:
 
 
 def _alive(run: tuple[str, int, float], this_host: str, now: float) -> bool:
-    """Returns whether a sweep still runs; `run` is its host, process and last sign of life."""
+    """Returns whether a sweep still runs.
+
+    `run` has the host, the process and the time of the last sign of life of the sweep.
+    """
     host, process, seen = run
     if now - seen > ABSENT_S:
         return False
@@ -475,7 +484,7 @@ def as_text(rows: list[dict[str, Any]]) -> str:
 
 
 def refuted_in(rows: list[dict[str, Any]]) -> int:
-    """Returns the number of rows whose plans are violated."""
+    """Returns the number of rows whose plans violate a rule."""
     return sum(not row.get("verified", True) for row in rows)
 
 

@@ -1,7 +1,8 @@
 """Worker process that computes points of a study: `python -m opticoll.study.worker`.
 
 Each line of standard input is a JSON object with tasks of one command. The worker writes a line for
-each finished task, then an empty line. It ends as soon as its standard input ends.
+each finished task, and an empty line after the last task. The worker ends as soon as its standard
+input ends.
 
 >>> task = Task("k1", {"collective": "all_gather", "fabric": "wdm_ring:ranks=4,wavelengths=1"})
 >>> solved = solve("simulate", task)
@@ -91,7 +92,7 @@ def solve_all(
     Raises
     ------
     UsageError
-        The worker has another build of opticoll than `wanted`.
+        The worker's build of opticoll differs from `wanted`.
     """
     if wanted is not None and wanted != build():
         raise UsageError(
@@ -146,7 +147,7 @@ def main() -> None:
 
 
 def _asked(source: IO[str]) -> Iterator[dict[str, Any]]:
-    """Yields requests from a thread that ends the process when the input ends."""
+    """Yields requests that a thread reads; this thread ends the process when the input ends."""
     lines: queue.Queue[str] = queue.Queue()
 
     def read() -> None:
