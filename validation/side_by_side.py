@@ -72,13 +72,14 @@ the fat tree and the torus, opticoll simulates the contention between groups.
 REMARKS = """\
 How to read the table:
 
-- On an OCS with `first_configuration=charged`, the first configuration of each collective is charged, as
-  if another collective had used the ports before. In the row `first setting there`, first
-  configurations are not charged. The time of a real OCS lies between these rows.
+- On an OCS with `first_configuration=charged`, the first configuration of each collective is
+  charged, as if another collective had used the ports before. In the row `OCS, 10 us, first setting
+  there`, first configurations are not charged. The time of a real OCS with a reconfiguration time
+  of 10 us lies between this row and the row `OCS, 10 us`.
 - In the row `lightpaths, 5 ms`, a setup takes 5 ms and a teardown takes 5 ms, as in [the
-  paper](obs-grid.md). In the row `lightpaths, 10 us`, each takes 5 us.
+  paper](obs-grid.md). In the row `lightpaths, 10 us`, a setup takes 5 us and a teardown takes 5 us.
 - The load of the experts is skewed. The devices of popular experts compute longer, and on every
-  fabric all other devices wait for them.
+  fabric all other devices wait for these devices.
 
 """
 

@@ -110,7 +110,8 @@ def _agreement_table(cases: Sequence[CaseRow]) -> str:
         [
             *lines,
             "",
-            "`in ps` is the largest difference between the ends of a whole case, in picoseconds.",
+            "`in ps` is the largest difference between the ends of a whole case in both programs,",
+            "in picoseconds.",
             "",
         ]
     )
@@ -120,8 +121,8 @@ def _speed_part(speed: Sequence[SpeedRow]) -> str:
     lines = [
         "## Speed",
         "",
-        "Processor time in seconds on one machine, which also ran tests meanwhile. A dash means",
-        "that the work was not run.",
+        "The table has processor times in seconds on one machine, which also ran tests at the same",
+        "time. A dash means that the work was not run.",
         "",
         "| column | meaning |",
         "|---|---|",
@@ -195,13 +196,13 @@ the same rule. Collectives are opticoll's verified plans. One actor per rank sen
 their messages, and waits for a step's messages before it starts the next step (start rule
 `rendezvous`).
 
-The comparison leaves out three cases in which SimGrid 3.32 does not follow its routing rule:
+The comparison leaves out three topologies on which SimGrid 3.32 does not follow its routing rule:
 
 * tori with an even number of nodes in a dimension: both directions to the opposite node are equally
   long. opticoll takes the direction of increasing numbers. SimGrid takes the same direction, except
-  from the middle node to node 0;
+  from the middle node to node 0.
 * fat trees with parallel cables below the top level: above these cables, SimGrid also divides the
-  number of the destination by the number of cables, unlike the published rule D-mod-k;
+  index of the destination by the number of cables. The published rule D-mod-k does not do this.
 * dragonflies of several chassis per group: SimGrid ignores the chassis after some hops.
 """
 

@@ -67,8 +67,11 @@ class _Component:
 
     @property
     def kind(self) -> str | None:
-        """Returns the kind of a component: the value of its field `choice` or, without this field, the
-        name of its only field."""
+        """Returns the kind of a component.
+
+        The kind is the value of the field `choice`. Without this field, the kind is the name of the
+        field that is present among `custom`, `device`, `cpu` and so on.
+        """
         kinds = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
         named = (kind for kind in kinds if getattr(self, kind) is not None)
         return self.choice or next(named, None)
