@@ -1,7 +1,8 @@
 """Exceptions of opticoll, all derived from `OpticollError`, with a class for each kind of error.
 
-The compiled core raises the first group, and Python code raises the second group. The message is
-one sentence that names the wrong value. A hint follows if opticoll knows how to fix the problem.
+The compiled core defines the errors that it raises; this module defines the other errors. The
+message of an error is one sentence that names the wrong value. A hint follows if opticoll knows how
+to fix the problem.
 
 >>> import opticoll
 >>> try:
@@ -55,7 +56,7 @@ __all__ = [
 
 
 class ReadingNote(UserWarning):
-    """Note on a file that was read: the meaning of attributes, and ignored attributes."""
+    """Note on the reading of a file: the meaning of its attributes, and the attributes left out."""
 
 
 class UsageError(OpticollError):
@@ -92,7 +93,11 @@ def installing(extra: str) -> str:
 
 
 def needed(module: str, use: str, extra: str = "", package: str = "") -> Any:
-    """Imports a module of an optional package; `use` begins the sentence of the error.
+    """Imports a module of an optional package.
+
+    The error message begins with `use`, such as `Parquet tables are read by`. If an extra of
+    opticoll contains the package, `extra` is its name. If the package and the module have different
+    names, `package` is the name of the package.
 
     Raises
     ------

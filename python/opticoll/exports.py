@@ -31,9 +31,10 @@ COLUMNS = ("slot", "action", "chunk", "count", "source", "destination")
 
 
 def transfers(plan: Plan) -> list[dict[str, int | str]]:
-    """Returns the transfers of a plan in the schedule's order, as rows.
+    """Returns the transfers of a plan as rows, in the order of the schedule.
 
-    A relayed transfer has the light of its first hop.
+    A row also describes the light of the transfer, such as its wavelength. If a transfer is
+    relayed, this is the light of the first hop.
 
     Raises
     ------
@@ -66,7 +67,7 @@ KNOWN = {form.name: form for form in FORMATS if form.writes and form.holds in CO
 """Formats in which plans can be written, by name."""
 
 TRACES = {form.name for form in formats_of("trace")} - {form.name for form in formats_of("rows")}
-"""Names of the formats of traces, which `replay` reads."""
+"""Names of the trace formats that `replay` reads."""
 
 FABRICS = {form.name: form for form in formats_of("fabric") if form.writes}
 """Formats in which fabrics can be written, by name."""
@@ -175,7 +176,10 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
 
 
 def unused_plan_notes(path: str | os.PathLike[str]) -> list[str]:
-    """Returns a note that a file was read although the plan of its export is in the same folder."""
+    """Returns a note that a file itself was read, if the plan file beside it belongs to the file.
+
+    The export of this plan gives exactly the file. Without such a plan file, there is no note.
+    """
     with suppress(OpticollError):
         if (beside := plan_beside(path)) is not None:
             return [f"`{path}` itself was read; `{beside}` has the plan that it was exported from"]
@@ -192,7 +196,7 @@ def read_trace(
     Raises
     ------
     OpticollError
-        Any reason that `trace_file.read` or `plan_beside` lists.
+        Any error that the docstring of `trace_file.read` or `plan_beside` lists.
     """
     trace = trace_file.read(source, form, operations_per_second)
     if isinstance(source, bytes):
@@ -208,10 +212,10 @@ def read_trace(
 
 
 def carried_out_on(trace: Trace, network: str) -> tuple[Trace, list[str]]:
-    """Moves the exported plan of a trace to another fabric, and returns the trace and notes.
+    """Moves the plan of an exported trace to another fabric; returns the trace and notes.
 
-    If the plan does not fit the fabric, the trace loses the plan, and each message is simulated
-    alone.
+    If the plan does not fit the fabric, the trace is returned without the plan, and each message is
+    simulated alone.
     """
     plan = trace.plan
     if plan is None:

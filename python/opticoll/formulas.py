@@ -2,11 +2,11 @@
 
 | function | formula | source |
 |---|---|---|
-| `relay_tree_costs` | least total length in links of relay trees, by depth | none: a recursion |
-| `erlang_b` | blocking probability of servers under Poisson load in Erlang | Erlang (1917) |
-| `engset` | blocking probability with sources that pause while blocked | Engset (1918) |
+| `relay_tree_costs` | minimum total length of relay trees, in links, by depth | none: a recursion |
+| `erlang_b` | blocking probability of servers, for a Poisson load in Erlang | Erlang (1917) |
+| `engset` | share of calls that are blocked, for a limited number of sources | Engset (1918) |
 | `bandwidths` | algbw and busbw of a collective, in GB/s | nccl-tests, PERFORMANCE.md |
-| `burst_fixed_point` | loss of Poisson bursts with full conversion | Rosberg et al. (2003) |
+| `burst_fixed_point` | loss of Poisson bursts, with full conversion | Rosberg et al. (2003) |
 
 >>> from opticoll import formulas
 >>> formulas.bandwidths("all_reduce", 8, 10**9, 0.1)

@@ -36,7 +36,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ProofRow | Program
     Raises
     ------
     OpticollError
-        Any reason that `opticoll.plan` lists, or the file is no plan or program.
+        The file is no plan or program; also any error that the docstring of `opticoll.plan` lists.
     """
     check_planned(parameters.source, parameters.size, parameters.settings)
     if names_file(parameters.source):

@@ -38,8 +38,8 @@ def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions
     Raises
     ------
     ProgramError
-        No instruction can continue, or an instruction leaves its buffers; the message names rank
-        and step.
+        No instruction can continue, or an instruction accesses data outside of the buffers; the
+        message names rank and step.
     """
     ranks = range(payload.collective.ranks)
     inputs = [payload.input(rank).tobytes() for rank in ranks]
@@ -61,7 +61,7 @@ def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions
 
 
 def differing(computed: np.ndarray, wanted: np.ndarray) -> int:
-    """Returns the number of elements whose bytes differ."""
+    """Returns the number of elements whose bytes differ between two arrays."""
     if computed.size != wanted.size:
         return max(computed.size, wanted.size)
     width = computed.dtype.itemsize

@@ -80,14 +80,16 @@ def _mpiexec() -> str | None:
 def _lasting() -> list[str]:
     """Returns the option of MPICH's `mpiexec` that keeps other ranks alive if one rank dies.
 
-    This module ends the ranks itself, after it has found out which rank died.
+    For the `mpiexec` of another MPI, returns an empty list.
+
+    With this option, this module can find out which rank died before it ends the other ranks.
     """
     version = subprocess.run([str(_mpiexec()), "--version"], capture_output=True, check=False)
     return ["-disable-auto-cleanup"] if b"HYDRA" in version.stdout else []
 
 
 def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[str, Any]:
-    """Returns the description of a job that one rank reads."""
+    """Returns the description of a job that is written for one rank."""
     collective = job.payload.collective
     kind, ranks, root, pieces = (
         collective.kind,
@@ -113,11 +115,12 @@ def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[st
 def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
     """Executes jobs as one process of an MPI program; only rank 0 prints.
 
+    If a rank cannot continue, the rank reports the cause and ends the whole program.
+
     Raises
     ------
     RunError
-        The program has another number of processes than ranks. A rank that cannot continue ends the
-        whole program.
+        The number of processes differs from the number of ranks.
     """
     progress = _continue_in_child()
     from mpi4py import MPI
@@ -157,14 +160,15 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
 
 
 RANK = 5
-"""Index of the entry with the rank, among the entries of a process in the progress array."""
+"""Index of the rank in a process's row of the progress array."""
 
 
 def _continue_in_child() -> np.ndarray:
-    """Continues in a child process; this process waits for the child. Returns the child's progress.
+    """Starts a child process in which the program continues; returns the progress of the child.
 
-    If the child dies, this process reports the rank and the step, and ends with code 1. If the
-    program has initialized MPI itself, it continues without a child.
+    Only the child returns from this function. The parent waits for the child and then ends. If the
+    child dies, the parent reports the rank and the step, and ends with code 1. If the program has
+    initialized MPI before, there is no child, and this process continues.
     """
     noted = np.frombuffer(mmap.mmap(-1, 8 * (RANK + 1)), np.int64)
     noted[RANK] = -1
@@ -230,9 +234,9 @@ def carry_out(
 def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:
     """Returns the cause of the end: the rank that died, or else the first error of a rank.
 
-    The death of a rank ends the other ranks, so several ranks are found dead. Therefore the watcher
-    of a rank records its death in a file `died`, and a rank whose watcher died records that in a
-    file `left`.
+    If one rank dies, the other ranks end too, so several ranks are found dead. Two kinds of files
+    show which rank died first. The watcher of a rank creates a file `.died` if the rank dies. A
+    rank creates a file `.left` if its watcher dies.
     """
     messages = {
         process: (rank, block, step)
@@ -255,7 +259,7 @@ def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:
 def _environment() -> dict[str, str]:
     """Returns the environment of the processes.
 
-    Variables in it keep numerical libraries from starting threads.
+    Two variables in this environment keep numerical libraries from starting threads.
     """
     return os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
@@ -299,7 +303,10 @@ def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _is_ours(identity: int, process: subprocess.Popen[bytes]) -> bool:
-    """Returns whether a process belongs to this run, whose folder is in its command line."""
+    """Returns whether a process belongs to this run.
+
+    The command line of each process of the run contains the run's folder.
+    """
     folder = str(process.args[-1]).encode()  # type: ignore[index]
     try:
         return folder in Path(f"/proc/{identity}/cmdline").read_bytes()

@@ -1,7 +1,8 @@
 """A rank of a program that MPI processes execute; `mpiexec` runs this module with `python -m`.
 
-One process executes all thread blocks of the rank, each until it has to wait. If no block can
-continue within the time limit, the process reports the cause and ends all other processes.
+One process executes the thread blocks of the rank in turn, each block until the block has to wait.
+If no block can continue within the time limit, the process reports the cause and ends all other
+processes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from opticoll.execution.in_process import differing
 from opticoll.execution.payload import OPERATORS, Payload
 
 Buffers = list[NDArray[Any]]
-"""Input, output, scratch; in place, the smaller of input and output is part of the larger."""
+"""Buffers for input, output and scratch; in place, one of input and output contains the other."""
 
 Sent = tuple[Any, str]
 """MPI request of a sent message, and the error text if no rank receives the message."""
@@ -46,12 +47,12 @@ GRACE_S = 2.0
 
 
 class StuckError(Exception):
-    """Error if no thread block can continue; the message says for what the first block waits."""
+    """Error if no thread block can continue; the message names what the first block waits for."""
 
     def __init__(self, message: str, missing: Sequence[int] = ()) -> None:
         super().__init__(message)
         self.missing = missing
-        """Ranks that are known to be missing; some of them may wait for another."""
+        """Ranks that do not answer; some of them may only wait for another of these ranks."""
 
 
 def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buffers:
@@ -120,7 +121,7 @@ class Interpreter:
                     raise StuckError(self._waiting(next_of, sent))
 
     def _waiting(self, next_of: list[int], sent: list[Sent]) -> str:
-        """Names the event for which the first unfinished thread block waits."""
+        """Returns a text about the event for which the first unfinished thread block waits."""
         for number, (_, source, channel, instructions) in enumerate(self.blocks):
             if next_of[number] == len(instructions):
                 continue
@@ -134,7 +135,11 @@ class Interpreter:
     def _step(
         self, number: int, block: Any, next_of: list[int], memory: Buffers, sent: list[Sent]
     ) -> bool:
-        """Executes the next instruction of a thread block; returns False if the block must wait."""
+        """Executes the next instruction of a thread block; returns False if the block must wait.
+
+        `number` is the index of the block, and `next_of` has the index of the next instruction by
+        block.
+        """
         to, source, channel, instructions = block
         if next_of[number] == len(instructions):
             return False
@@ -169,7 +174,7 @@ class Interpreter:
 
 
 def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray[Any]]:
-    """Runs the same collective of the MPI library; returns its time in seconds and its output.
+    """Runs the collective of `payload` in the MPI library; returns seconds and the output.
 
     Raises
     ------
@@ -250,7 +255,7 @@ def meet(comm: Any, limit_s: float) -> None:
 
 
 def state(identity: int) -> str:
-    """Returns the state of a process as Linux's letter; X if there is no such process."""
+    """Returns Linux's letter for the state of a process; X if there is no such process."""
     try:
         return Path(f"/proc/{identity}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -275,7 +280,7 @@ def silent(rank: int, block: int, step: int) -> str:
 def leave_with(folder: str, watcher: int, starter: int) -> None:
     """Ends this process if its watcher or the starting process ends.
 
-    Notes the loss of a watcher.
+    If the watcher ends first, this process creates a file `.left` in `folder`.
     """
     while lives(watcher) and lives(starter):
         time.sleep(POLL_S)
@@ -292,7 +297,7 @@ def leave_after(watcher: int) -> None:
 
 
 def watched(folder: str) -> int:
-    """Executes a folder's job in a child process, and notes if the child dies.
+    """Executes the jobs in a folder in a child process; creates a file `.died` if the child dies.
 
     Returns the exit code of the child.
     """
@@ -309,7 +314,10 @@ def watched(folder: str) -> int:
 
 
 def progress(folder: str, ranks: int) -> NDArray[np.int64]:
-    """Returns a row per rank: its process, executed instructions, thread block, step, watcher.
+    """Returns the progress of all ranks as an array with a row per rank.
+
+    The columns are the process, the number of executed instructions, the thread block, the step and
+    the watcher.
 
     The array is mapped to a file, which the starting process reads.
     """
@@ -319,7 +327,7 @@ def progress(folder: str, ranks: int) -> NDArray[np.int64]:
 def run(
     comm: Any, job: dict[str, Any], payload: Payload, progress: NDArray[np.int64]
 ) -> dict[str, Any]:
-    """Executes a job as one of its ranks, and notes the progress; every rank returns the outcome.
+    """Executes a job as one of its ranks, and updates `progress`; returns the outcome of all ranks.
 
     Raises
     ------
@@ -359,7 +367,7 @@ def run(
 
 
 def main(folder: str, watcher: int) -> None:
-    """Executes the job in a folder, and writes the outcome or the error to the folder."""
+    """Executes the jobs in a folder, and writes the outcomes or the error to the folder."""
     from mpi4py import MPI
 
     from opticoll._core import Collective

@@ -1,7 +1,7 @@
 """Payloads: input bytes that depend on rank, chunk and element, and the expected outputs.
 
-Each collective is defined in NumPy on whole buffers, independently of programs. Elements are so
-small that sums are exact in any order.
+Each collective is defined in NumPy on whole buffers, independently of programs. The values of
+elements are so small that sums are exact in any order.
 
 >>> from opticoll import Collective
 >>> job = Payload(Collective("all_reduce", 3), 2, "float32", "sum")
@@ -41,7 +41,7 @@ VECTOR_COLLECTIVES = ("all_reduce", "reduce", "broadcast")
 
 @dataclass
 class Payload:
-    """Input and output buffers of a collective; each chunk has `elements` elements."""
+    """Contents of the input and output buffers of a collective; a chunk has `elements` elements."""
 
     collective: Collective
     elements: int
@@ -129,14 +129,14 @@ class Payload:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the collective in bytes, as the collective defines its size."""
+        """Size of the collective in bytes; the kind of collective defines what the size counts."""
         collective = self.collective
         chunk = self.elements * np.dtype(self.element_type).itemsize
         return chunk * _parts(collective)
 
 
 def _parts(collective: Collective) -> int:
-    """Returns the number of chunks in the size of a collective."""
+    """Returns the number of chunks that together have the size of a collective."""
     pieces = collective.pieces
     return (
         pieces

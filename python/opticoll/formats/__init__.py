@@ -21,10 +21,11 @@ from typing import Any, Literal
 Holds = Literal["choices", "fabric", "plan", "program", "rows", "schedule", "timeline", "trace"]
 """Kinds of file contents.
 
-Readers of plans and programs have one argument: a path. Readers of schedules also have a number of
-ranks, and return notes with the schedule. Readers of fabrics also have the other fields of the YAML
-file that names the file in `graph`. Readers of traces also have a content and a rate of operations.
-Writers have the content as first argument and the path as last argument.
+The reader of a plan or program has one argument: the path. The reader of a schedule also has the
+number of ranks as an argument, and returns notes with the schedule. The reader of a fabric also has
+the fields that a YAML file states beside `graph`. The reader of a trace also has the content and
+the number of operations per second as arguments. A writer has the content as its first argument and
+the path as its last argument.
 """
 
 
@@ -35,10 +36,10 @@ class Format:
     `shows` returns whether a content has the format. If no format of a kind recognizes a content,
     the kind's last format is used.
 
-    `sized` formats contain bytes, so their writer receives the size of the collective in bytes
-    before the path. A writer of several files returns their paths. `on_links` formats send only
-    over links, so the fabric must have a link for every transfer. `beside` are the fields that a
-    fabric's YAML file may have in addition to `graph`.
+    A file of a `sized` format contains numbers of bytes, so the writer also receives the size of
+    the collective in bytes, before the path. A writer of several files returns their paths. A file
+    of an `on_links` format sends only over links, so the fabric must have a link for every
+    transfer. `beside` are the fields that a fabric's YAML file may have in addition to `graph`.
     """
 
     name: str
@@ -52,13 +53,13 @@ class Format:
     beside: tuple[str, ...] = ()
 
     def read(self, *source: Any, **fields: Any) -> Any:
-        """Reads a file with the function of the format, whose module is imported on first use."""
+        """Reads a file with the format's function; the first use imports the function's module."""
         return _function(self.reads)(*source, **fields)
 
     def write(self, *content_and_path: Any) -> list[Path] | None:
         """Writes a file with the function of the format.
 
-        Returns the paths if there are several files.
+        Returns the paths of the files if there are several.
         """
         paths: list[Path] | None = _function(self.writes)(*content_and_path)
         return paths
@@ -154,12 +155,12 @@ def formats_of(holds: Holds) -> list[Format]:
 
 
 def suffixes(holds: Holds) -> tuple[str, ...]:
-    """Returns the endings of all files for a kind of content."""
+    """Returns the file endings of all formats for a kind of content."""
     return tuple(suffix for form in formats_of(holds) for suffix in form.suffixes)
 
 
 def named_format(holds: Holds, path: str) -> Format:
-    """Returns the format to which a file's ending belongs, or the first format of the kind."""
+    """Returns the format to which a file's ending belongs, or else the first format of the kind."""
     candidates = formats_of(holds)
     return next(
         (form for form in candidates if path.lower().endswith(form.suffixes)), candidates[0]

@@ -71,7 +71,9 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yields a temporary path, whose file replaces `path` at the end; an error removes the file.
+    """Yields a temporary path; at the end, the file at this path replaces `path`.
+
+    If an error occurs, the temporary file is removed, and `path` does not change.
 
     If `path` exists, its mode stays. If `path` is a link, the file behind it is replaced. If `path`
     is a device, it is written to directly.
@@ -100,7 +102,7 @@ def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
 
 @contextmanager
 def together() -> Iterator[_Files]:
-    """Replaces all files of a `with` block at its end, or none of them if one fails.
+    """Replaces files at the end of a `with` block: all files or, if an error occurs, none.
 
     Raises
     ------
@@ -125,16 +127,16 @@ def together() -> Iterator[_Files]:
 
 
 class _Files(ExitStack):
-    """Files that appear together; until then, they are in locked temporary folders."""
+    """Files that appear at the same time; until then, they are in locked temporary folders."""
 
     def __init__(self) -> None:
         super().__init__()
         self.complete: list[tuple[str | os.PathLike[str], Path, Path]] = []
-        """Paths as given, temporary files, and the files that they will replace."""
+        """For each file: the path as given, the temporary file, and the file to replace."""
         self._folders: dict[Path, Path] = {}
 
     def folder_in(self, folder: Path) -> Path:
-        """Returns the temporary folder in `folder`.
+        """Returns the temporary folder in `folder`, which the first call creates.
 
         Removes temporary folders of killed processes.
         """

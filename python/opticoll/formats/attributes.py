@@ -3,20 +3,21 @@
 If a name implies a unit, values are read in that unit. Notes name the attributes that were read
 and the attributes that were ignored.
 
-| of | attribute | is |
+| item | attribute | meaning |
 |---|---|---|
-| node | `kind`, else `type` | rank, host, gpu or server (the default); switch or router |
+| node | `kind`, else `type` | a rank: rank (default), host, gpu, server; a switch: switch, router |
 | node | `label` | the name of the rank or switch |
-| edge | `rate`, `latency`, `sharing`, `duplex` | text with its unit |
+| edge | `rate`, `latency`, `sharing`, `duplex` | texts, such as `40Gb/s` for the rate |
 | edge | `LinkSpeedRaw` | rate in b/s (Topology Zoo) |
 | edge | `LinkSpeed` | rate in b/s times `LinkSpeedUnits`, one of K, M, G and T (Topology Zoo) |
-| edge | `capacity`, `bandwidth` | rate in b/s; in Gb/s where all are below a million |
-| edge | `delay` | latency in seconds, or text with its unit |
+| edge | `capacity`, `bandwidth` | rate in b/s, or in Gb/s if all values are below a million |
+| edge | `delay` | latency: a number of seconds, or a text with a unit |
 | graph | `rate`, `latency`, `sharing`, `ties`, `members`, `without` | options of the fabric |
 | graph | `wavelengths`, `hosts` | options of a burst network |
 
-If an edge has several attributes for the rate, the first in the table is read. The option
-`rate_from` names another attribute, and `unit` its unit. An edge from a node to itself is ignored.
+If edges have several attributes for the rate, only the first of them in the table is read. The
+option `rate_from` names another attribute with the rate, and the option `unit` is the unit of the
+rates. An edge from a node to itself is ignored.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def fabric_of(
     """Returns the custom fabric of a graph.
 
     `whole` are the attributes of the graph, at `place` in the file; `beside` are further fields of
-    a fabric file.
+    the YAML file that names the graph.
 
     Raises
     ------
@@ -127,9 +128,9 @@ def fabric_of(
 def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
     """Returns whether edges are directed, and the attributes of graph, nodes and edges.
 
-    If some links lead in one direction and none is half duplex, all edges are directed, since a
-    NetworkX graph cannot have both kinds. If there are half-duplex links, each one-way edge says
-    that it is directed.
+    A NetworkX graph cannot have both directed and undirected edges. If some links lead in one
+    direction and no link is half duplex, all edges are directed. If there are half-duplex links,
+    the edges are undirected, and each one-way edge has the attribute `directed`.
 
     Raises
     ------
@@ -158,7 +159,7 @@ def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
 
 
 def _add_nodes(graph: Graph, nodes: Sequence[Item], read: set[str]) -> dict[str, str]:
-    """Adds ranks and switches to `graph`; returns their names by identity of the node."""
+    """Adds ranks and switches to `graph`; returns the name of each, by the identity of its node."""
     stated_labels = [node.attributes.get("label") for node in nodes]
     labels = ["" if label is None else str(label).strip() for label in stated_labels]
     count = Counter(labels)

@@ -1,7 +1,7 @@
-"""Chakra traces of a collective, in the form that ASTRA-sim reads, or of a whole program.
+"""Chakra traces of a whole program, or of one collective in the form that ASTRA-sim reads.
 
 Each rank has a file: `name.0.et`, `name.1.et` and so on. The path of any of these files, or of the
-folder, refers to all of them. The compiled core reads and writes the content.
+folder, refers to all files. The compiled core reads and writes the content.
 
 >>> import pathlib, tempfile, opticoll
 >>> program = opticoll.Program.from_plan(opticoll.plan("all_gather", "crossbar:ranks=3", "ring"))
@@ -27,7 +27,10 @@ NAME = re.compile(r"(?P<name>.*)\.(?P<rank>\d{1,7})\.et(?P<packed>\.zst)?", re.D
 
 
 def is_trace(content: bytes) -> bool:
-    """Returns whether a content begins with a trace's header and a node, which may be cut off."""
+    """Returns whether a content begins with a trace's header and a node.
+
+    The node may be cut off.
+    """
     try:
         length, at = _number(content, 0)
         end = at + length
@@ -47,7 +50,10 @@ def is_trace(content: bytes) -> bool:
 
 
 def _number(content: bytes, at: int) -> tuple[int, int]:
-    """Returns the number that is coded at position `at` with seven bits per byte, and its end."""
+    """Returns the number at position `at`, and the position after the number.
+
+    Each byte contains seven bits of the number, the lowest bits first.
+    """
     number = 0
     for place in range(5):
         byte = content[at + place]
@@ -91,7 +97,7 @@ def paths_of(path: str | os.PathLike[str]) -> list[Path]:
 
 
 def read(path: str | os.PathLike[str]) -> Program:
-    """Reads a program from the files of all ranks, each of which may be compressed with zstd.
+    """Reads a program from the files of all ranks; each file may be compressed with zstd.
 
     Raises
     ------
@@ -108,7 +114,7 @@ def read(path: str | os.PathLike[str]) -> Program:
 def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
     """Reads the traces of all ranks from a folder, or from files named `NAME.RANK.et`.
 
-    Without such a `path`, `content` is the trace of one rank.
+    If `path` is neither of these, `content` is the trace of one rank.
 
     Raises
     ------
@@ -122,7 +128,7 @@ def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
 
 
 def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> list[Path]:
-    """Writes one file per rank, complete or not at all, and returns their paths.
+    """Writes one file per rank and returns the paths; if an error occurs, writes no file.
 
     The names of the files follow from `path`, which may end in `.et` or `.0.et`.
 

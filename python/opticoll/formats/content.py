@@ -39,7 +39,7 @@ _PORTION_BYTES = 4096
 
 
 def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """Returns the bytes of a file; an error if there are more than `most` (default: MAX_BYTES).
+    """Returns the bytes of a file; raises an error for more than `most` bytes (default: MAX_BYTES).
 
     Compression is recognized by content, not by name.
 
@@ -71,7 +71,7 @@ def read_text(
 
 
 def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yields each row of a CSV file that is not empty, with the number of its last line.
+    """Yields the non-empty rows of a CSV file, each with the number of the line on which it ends.
 
     A byte order mark, which spreadsheets write at the beginning, is skipped.
 

@@ -102,7 +102,9 @@ def write_msccl(program: Program, path: Path) -> None:
 
 
 def read_goal(path: Path, _ranks: int | None = None) -> tuple[Schedule, list[str]]:
-    """Reads the schedule that a GOAL file states in its comments; the list of notes is empty.
+    """Reads the schedule that a GOAL file states in its comments.
+
+    The list of notes that is also returned is empty.
 
     Raises
     ------

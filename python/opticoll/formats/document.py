@@ -177,7 +177,8 @@ def read_fields(
 ) -> T:
     """Converts plain values to a dataclass or named tuple; `refuse` creates the errors.
 
-    The annotation of a field contains its reader. The entries of a list are read by their type.
+    If the annotation of a field has functions as metadata, these functions convert the value of the
+    field. The entries of a list are converted by their type.
 
     Raises
     ------
@@ -201,7 +202,7 @@ def read_fields(
 
 
 def _value(hint: Any, value: Any, refuse: Callable[[Place, str], ConfigError], place: Place) -> Any:
-    """Converts a value by the reader in its annotation."""
+    """Converts a value with the functions and the type in the annotation `hint`."""
     if get_origin(hint) is UnionType or get_origin(hint) is Union:
         if value is None:
             return None
@@ -252,7 +253,7 @@ def _compose(path: Path, text: str) -> Node | None:
 class _Reading:
     """Reader of a syntax tree as plain values.
 
-    Limits prevent that a small file becomes a huge tree.
+    Limits keep a small file from becoming a huge tree.
     """
 
     path: Path

@@ -25,7 +25,7 @@ _STRUCTURE = ("id", "source", "target", "directed")
 
 
 def read(path: Path, **beside: object) -> Fabric:
-    """Reads a custom fabric from a file; `beside` are further fields of the fabric file.
+    """Reads a custom fabric from a file; `beside` are fields of the YAML file that names this file.
 
     Raises
     ------
@@ -77,7 +77,9 @@ def read(path: Path, **beside: object) -> Fabric:
 
 
 def write(fabric: Fabric, path: Path) -> None:
-    """Writes the links of an electrical fabric; the graph's attribute is the specification.
+    """Writes the links of an electrical fabric.
+
+    The attribute `fabric` of the graph is the specification of the fabric.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 Files are YAML or JSON, as `infrastructure.serialize()` of the package `infragraph` writes them, or
 protobuf, which requires that package (extra `infragraph`). Components of the kind `xpu` become
-ranks; other components with edges become switches. Each edge is a link in both directions, and
-each direction has the bandwidth of the edge's link.
+ranks; other components with edges become switches. Each edge becomes a link in both directions.
+Each direction has the bandwidth of the InfraGraph link that the edge names.
 
 >>> xpus = {"name": "xpu", "count": 4, "choice": "xpu"}
 >>> ends = {"ep1": {"component": "xpu[0:3]"}, "ep2": {"component": "xpu[1:]"}}
@@ -69,8 +69,8 @@ class _Component:
     def kind(self) -> str | None:
         """Returns the kind of a component.
 
-        The kind is the value of the field `choice`. Without this field, the kind is the name of the
-        field that is present among `custom`, `device`, `cpu` and so on.
+        The kind is the value of the field `choice`. Without this field, the component has only one
+        field, whose name is the kind.
         """
         kinds = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
         named = (kind for kind in kinds if getattr(self, kind) is not None)
@@ -207,7 +207,7 @@ class _Cable:
 
 
 class _Expansion:
-    """Expansion of a description: components and edges of all instances, by name."""
+    """Expansion of a description: the components and edges of all instances, by name."""
 
     def __init__(self, described: _Infrastructure, options: dict[str, str]) -> None:
         self.options = options
@@ -225,7 +225,7 @@ class _Expansion:
             self.join(("edges", position), edge, "", links, self.across)
 
     def make(self, several: int, place: Place) -> None:
-        """Counts `several` new items, and refuses graphs that become too large.
+        """Counts `several` more items, and raises an error if the graph becomes too large.
 
         A small file can expand to a huge graph.
         """
@@ -305,7 +305,7 @@ class _Expansion:
     ) -> None:
         """Adds the cables of an edge.
 
-        Between the same two ends, the last cable replaces earlier ones.
+        If two cables have the same ends, the later cable replaces the earlier cable.
         """
         starts, targets = ends(edge.ep1, (*place, "ep1")), ends(edge.ep2, (*place, "ep2"))
         at, link = _found(links, edge.link, (*place, "link"), "link")
@@ -362,7 +362,7 @@ class _Expansion:
 
 
 def _quantity(quantity: Any, place: Place) -> str | None:
-    """Returns a bandwidth or latency with its unit; None if it is missing.
+    """Returns a bandwidth or latency with its unit; None if the quantity is missing.
 
     A bandwidth in transfers per second also gives None, since the bits per transfer are unknown.
     """
@@ -386,7 +386,7 @@ def _quantity(quantity: Any, place: Place) -> str | None:
 def write(fabric: Fabric, path: Path) -> None:
     """Writes an electrical fabric as one device with an `xpu` per rank and a `switch` per switch.
 
-    Descriptions contain the names and the fabric's specification.
+    The fields `description` contain the specification of the fabric, and the names of its parts.
 
     Raises
     ------
@@ -470,7 +470,10 @@ def _found(
 
 
 def _slice(text: str, place: Place) -> tuple[str, Callable[[int], list[int]]]:
-    """Splits `name`, `name[3]` or `name[start:stop:step]` into the name and a slicing function."""
+    """Splits `name`, `name[3]` or `name[start:stop:step]` into a name and a function.
+
+    Given the number of items, the function returns the indices that the brackets select.
+    """
     number = r"(-?[0-9]{1,6})?"
     read = re.fullmatch(rf"([^\[\]]+)(?:\[{number}(:{number}(?::{number})?)?\])?", text)
     if read is None:

@@ -1,12 +1,13 @@
 """NCCL's topology XML: the GPUs, PCI switches, processors, NVLink and NICs of servers.
 
-NCCL writes this file under the name in `NCCL_TOPO_DUMP_FILE`. GPUs become ranks, and everything
-else becomes switches. Rates come from NCCL's own table (`src/graph/topo.h` and `topo.cc` of June
-2026), and for xGMI from RCCL's table (October 2024). They are the data rates that these libraries
-assume, not the raw rates of wires.
+NCCL writes this file if the environment variable `NCCL_TOPO_DUMP_FILE` names it. GPUs become ranks,
+and everything else becomes switches. The rates of xGMI come from RCCL's table (October 2024). All
+other rates come from NCCL's own table (`src/graph/topo.h` and `topo.cc` of June 2026). The tables
+contain the data rates that these libraries assume, not the raw rates of wires.
 
-A single server is read without its NICs, as NCCL uses it. With several servers, or several copies
-of one server (`boxes`), the NICs are connected by a switch `network`, which is never a bottleneck.
+A single server is read without its NICs, because NCCL does not use them there. With several
+servers, or several copies of one server (`boxes`), the NICs are connected by a switch `network`,
+which is never a bottleneck.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from opticoll.formats.network_graph import Graph, MisplacedError, texts
 from opticoll.formats.xml_tree import MAX_BYTES, MAX_ELEMENTS, Element, parse
 
 PCI_LANE = {"2.5": 1500, "5": 3000, "8": 6000, "16": 12_000, "32": 24_000, "64": 48_000}
-"""Mb/s of a PCI lane by its GT/s (`kvDictPciGen`)."""
+"""Rate of a PCI lane in Mb/s, by gigatransfers per second (`kvDictPciGen`)."""
 
 UNKNOWN_PCI, UNKNOWN_LANES, UNKNOWN_NIC = "8", 16, 10_000
-"""GT/s, lanes and Mb/s that NCCL assumes if the file does not state them."""
+"""Values that NCCL assumes if they are missing: GT/s of PCI, number of lanes, and Mb/s of a NIC."""
 
 NVLINK = ((100, 40_100), (90, 20_600), (87, 20_000), (86, 12_000), (70, 20_000), (60, 18_000))
-"""Minimum compute capability, and MB/s of an NVLink in each direction (`ncclTopoNVLinkBw`)."""
+"""Minimum compute capability, and MB/s in each direction of its NVLinks (`ncclTopoNVLinkBw`)."""
 
 XGMI = {"gfx906": 24_000, "gfx908": 24_000, "gfx90a": 36_000, "gfx94": 48_000}
 """MB/s of an xGMI link in each direction, by prefix of the architecture (`ncclTopoXGMISpeed`)."""
@@ -39,7 +40,7 @@ OLD_ARCHITECTURES = {"910": "gfx90a"} | {
 """Architectures of AMD by their names in older files (`convertGcnArchToGcnArchName`)."""
 
 INTEL = ((0xCF, 40_000), (0x8F, 22_000), (0x55, 10_000), (0, 6000))
-"""Minimum model of Intel's family 6, and MB/s between processors (`ncclTopoGetInterCpuBw`)."""
+"""Minimum model in Intel's family 6, and MB/s between its processors (`ncclTopoGetInterCpuBw`)."""
 
 PROCESSORS = {"AuthenticAMD": 16_000, "ppc64": 32_000, "arm64": 6000}
 """MB/s between two processors that are not Intel's, by vendor or architecture."""
@@ -55,7 +56,8 @@ MAX_PROCESSORS = 256
 def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
     """Reads the servers in a file, and returns the custom fabric of `boxes` copies of them.
 
-    `latency` applies to all links except links of NICs that state a latency.
+    `latency` applies to all links, except to a NIC's links if the file states the latency of this
+    NIC.
 
     Raises
     ------
@@ -111,7 +113,7 @@ class _Servers:
     """Vertices and links of a file, to which servers are added one by one."""
 
     numbers: dict[int, int]
-    """Number of each rank of the file, counted from 0."""
+    """Index of each GPU, from 0, by its rank in the file."""
     networked: bool
     """True if the NICs are connected to a network."""
     box: int = 0
@@ -122,7 +124,7 @@ class _Servers:
     at_bus: dict[tuple[str, str], str] = field(default_factory=dict)
     """Name of the vertex at each bus, by server and bus."""
     waiting: list[tuple[Element, str, str, str]] = field(default_factory=list)
-    """Devices with server, vertex and processor; their direct links follow after all devices."""
+    """Devices with server, vertex and processor; the direct links are added after all devices."""
     links: dict[tuple[str, str, str], _Link] = field(default_factory=dict)
     """Links by both ends and kind of element; NCCL adds up the rates of links with the same key."""
 
@@ -212,7 +214,7 @@ class _Servers:
             self.device(device, vertex, processor, head)
 
     def nic(self, nic: Element, parent: str, name: str, rate_mbps: int) -> None:
-        """Adds a NIC and its cables to the network, if the NIC is connected."""
+        """Adds a NIC and its cables to the network; a NIC without a connection is left out."""
         nets = [
             element for element in nic.named("net") if element.attributes.get("net", "1") != "0"
         ]
@@ -315,7 +317,10 @@ def _pci_rate(pci: Element) -> int:
 
 
 def _broadcom(pci: Element, level: int) -> int:
-    """Returns the generation of a Broadcom switch; 0 for other devices (NCCL's `getBcmGen`)."""
+    """Returns the generation of a Broadcom switch; 0 for other devices (NCCL's `getBcmGen`).
+
+    `level` is the level of the switch that counts: 0 is the upper level, 1 the lower level.
+    """
     names = ("vendor", "device", "subsystem_vendor", "subsystem_device")
     texts = [pci.attributes.get(name, "").lower() for name in names]
     if texts[:3] == ["0x1000", "0xc010", "0x1000"] and re.fullmatch("0xa...", texts[3]):
@@ -327,7 +332,10 @@ def _broadcom(pci: Element, level: int) -> int:
 
 
 def _microseconds(net: Element, name: str) -> int:
-    """Returns a latency in picoseconds, from an attribute in microseconds; 0 if it is missing."""
+    """Returns a latency in picoseconds, from an attribute in microseconds.
+
+    Without the attribute, returns 0.
+    """
     text = net.attributes.get(name, "0")
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,12})?", text) is None:
         raise _wrong(net, f"{name} `{text}` is not a number of microseconds")

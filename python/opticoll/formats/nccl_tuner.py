@@ -4,8 +4,8 @@ The example tuner plug-in of NCCL (`plugins/tuner/example`, June 2026) reads the
 Columns: collective, minimum and maximum bytes, algorithm, protocol, channels, nodes, ranks. A value
 of -1 leaves the choice to NCCL.
 
-NCCL runs only its own algorithms, so the table contains only plans that equal one of them. A
-comment says for which sizes another plan was faster.
+NCCL runs only its own algorithms, so the table contains only plans that equal the plans of these
+algorithms. A comment in the table says for which sizes another plan was faster.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ ALGORITHMS = {
 """NCCL's names of collective and algorithm, by opticoll's names."""
 
 PROTOCOL = "simple"
-"""Protocol that sends no flags between the data, as simulated times only count data bytes."""
+"""Protocol that sends no flags between the data, because simulated times count only data bytes."""
 
 MAX_LINE_LENGTH = 200
 """Maximum length of a comment; the plug-in reads characters after the 255th as another line."""
 
 AGREEING_COLUMNS = ("fabric", "wavelengths", "policy", "simulator", "start", "settings", "root")
-"""Columns in which the rows of a collective and a number of ranks must agree."""
+"""Columns in which all rows with the same collective and the same number of ranks must agree."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,9 @@ class Choice:
 def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]:
     """Returns the choices that rows of `compare` support, and sentences on the remaining sizes.
 
-    A choice applies to compared sizes, up to the geometric mean with the next compared size.
-    Smaller and larger sizes are left to NCCL.
+    Each compared size has a range, which ends at the geometric means of this size and the
+    neighbouring sizes. Consecutive ranges with the same algorithm become one choice. Sizes below
+    the smallest and above the largest compared size are left to NCCL.
 
     Raises
     ------
@@ -123,7 +124,7 @@ def _ranges(
 ) -> list[Choice]:
     """Returns the choices for one collective and one number of ranks, ordered by size.
 
-    `fastest_by_size` is the fastest row with an algorithm of NCCL, by size.
+    For each size, `fastest_by_size` has the fastest row whose algorithm NCCL has.
     """
     # NCCL's size is the larger of the bytes that a rank sends and the bytes that it receives.
     factor = ranks if collective == "all_gather" else 1
@@ -196,7 +197,7 @@ def write(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     Raises
     ------
     UsageError
-        Any reason that `choices` lists.
+        Any error that the docstring of `choices` lists.
     FileError
         The file cannot be written.
     """

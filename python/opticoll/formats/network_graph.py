@@ -80,7 +80,7 @@ class Graph:
     def number(self, ranks: Place, switches: Place) -> None:
         """Numbers the vertices, ranks first.
 
-        `ranks` and `switches` locate their names in the file.
+        `ranks` and `switches` are the places of the ranks' and switches' names in the file.
         """
         named = [(ranks, name) for name in self.ranks]
         for place, name in [*named, *((switches, name) for name in self.switches)]:
@@ -241,7 +241,7 @@ def rank_names(fabric: Fabric) -> list[str]:
 
 
 def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
-    """Returns the custom fabric of the fields `ranks`, `switches` and `links`, and of options.
+    """Returns the custom fabric of the fields `ranks`, `switches`, `links` and of options.
 
     Raises
     ------

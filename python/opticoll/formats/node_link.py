@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def read(path: Path, **beside: object) -> Fabric:
-    """Reads a custom fabric from a file; `beside` are further fields of the fabric file.
+    """Reads a custom fabric from a file; `beside` are fields of the YAML file that names this file.
 
     Raises
     ------
@@ -45,7 +45,9 @@ def read(path: Path, **beside: object) -> Fabric:
 def fabric_of(
     content: object, file: str = "", beside: Mapping[str, object] = MappingProxyType({})
 ) -> Fabric:
-    """Returns the custom fabric of a node-link graph; `beside` are further fields.
+    """Returns the custom fabric of a node-link graph.
+
+    `beside` are fields of the YAML file that names the file of the graph.
 
     Raises
     ------
@@ -78,7 +80,10 @@ def fabric_of(
 
 
 def _identity(value: object) -> str:
-    """Returns the name of a node as text; JSON contains NetworkX's tuples as lists."""
+    """Returns the name of a node as text.
+
+    If the name is a tuple in NetworkX, it is a list in JSON.
+    """
     return ".".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
@@ -105,12 +110,12 @@ def from_networkx(graph: networkx.Graph) -> Fabric:
 
 
 def to_networkx(fabric: Fabric) -> networkx.Graph:
-    """Converts an electrical fabric to a NetworkX graph with the attributes of `write`.
+    """Converts an electrical fabric to a NetworkX graph with the attributes that `write` writes.
 
     Raises
     ------
     FabricError
-        Any reason that `write` lists.
+        Any error that the docstring of `write` lists.
     UsageError
         The package `networkx` is not installed.
     """
@@ -126,7 +131,9 @@ def to_networkx(fabric: Fabric) -> networkx.Graph:
 
 
 def write(fabric: Fabric, path: Path) -> None:
-    """Writes the links of an electrical fabric; the graph's attribute is the specification.
+    """Writes the links of an electrical fabric.
+
+    The attribute `fabric` of the graph is the specification of the fabric.
 
     If some links lead in one direction only, all edges are directed.
 

@@ -1,12 +1,14 @@
 """OTF2 archives as traces, read by the package `otf2` of the Score-P team (an extra).
 
 Calls have names that begin with `MPI_`, and the time between two calls is local work. Times come
-from the archive's clock, rounded to nanoseconds. The records inside a call determine its kind:
+from the archive's clock, rounded to nanoseconds. The records inside a call determine the calls of
+the trace:
 
-* A send, a receive, the begin of a request, or a collective is itself the call.
-* The end of a request, in a call that waits or tests for requests, is a wait for this request.
+* A send, a receive, a collective, or the begin of a request becomes a call of the same kind.
+* The end of a request becomes a wait for this request.
 * A send and a receive in one call (`MPI_Sendrecv`) become a nonblocking receive, a send and a wait.
-* A call without records, such as `MPI_Init` or `MPI_Comm_split`, does not communicate.
+* A call without records, such as `MPI_Init` or `MPI_Comm_split`, becomes a call that does not
+  communicate.
 
 Archives contain only the total bytes of an exchange whose sizes vary, so the bytes are divided
 evenly among the members. Local work before the first call is left out.
@@ -104,7 +106,7 @@ class NotIntactError(Exception):
 
 
 def to_trace(packed: bytes) -> Trace:
-    """Returns the trace of the bytes that `_Archive.packed` returned in the reading process."""
+    """Returns the trace of the calls in `packed`, which the reading process printed."""
     head, _, columns = packed.partition(b"\n")
     header = json.loads(head)
     communicators = {int(number): members for number, members in header["communicators"].items()}
@@ -142,7 +144,10 @@ def _read_in_subprocess(anchor: Path) -> bytes:
 
 
 def _read_and_print(anchor: str, seconds: str) -> int:
-    """Runs in the reading process: prints the calls or the problem, and returns the exit code."""
+    """Reads an archive in the reading process; prints the calls or the problem.
+
+    Returns the exit code of the process.
+    """
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -163,7 +168,7 @@ _REFUSED, _NOT_INTACT = 3, 4
 def read(anchor: Path) -> bytes:
     """Reads the calls of an archive in this process.
 
-    Returns a line of JSON, then 64-bit columns.
+    Returns bytes: a line of JSON, followed by columns of 64-bit numbers.
     """
     import otf2
 
@@ -231,7 +236,7 @@ def _unpack_member(
 
 @dataclass
 class _Row:
-    """Call of a rank; an `Irecv` learns its number of bytes when its request ends."""
+    """Call of a rank; the number of bytes of an `Irecv` is set when its request ends."""
 
     call: str
     peer: int | None = None
@@ -367,7 +372,7 @@ class _Archive:
         return row
 
     def _close(self, number: int, rank: _Rank) -> None:
-        """Ends the current call; its first row gets the local work before the call."""
+        """Ends the current call; the first row of the call gets the local work before the call."""
         new = rank.new or [_Row(_silent(rank.inside or ""))]
         kinds = [row.call for row in new]
         if "Send" in kinds and "Recv" in kinds:
@@ -415,7 +420,10 @@ def _name(event: Any) -> str:
 
 
 def _makes(event: Any) -> bool:
-    """Returns whether a call creates or closes a communicator, window or file, so no bytes move."""
+    """Returns whether a call creates or closes a communicator, window or file.
+
+    Such a call moves no bytes.
+    """
     return any(word in _name(event) for word in ("HANDLE", "ALLOCATE"))
 
 

@@ -1,10 +1,10 @@
 """Event tables in Parquet files, read by the package `pyarrow` (an extra).
 
-The file has the columns of an event table. A number may be missing if its field may be empty. The
-comments of an event table become metadata of the file's schema: `ranks`, and `comm ID` for the
-members of a communicator other than the world. The column `sizes` is a list with the bytes of an
-Alltoallv for each member. Columns are passed to the core in batches of rows, without conversion
-to text.
+The file has the columns of an event table. A number may be null if an event table may leave its
+field empty. Instead of comments, the file's schema has metadata: `ranks`, and `comm ID` for the
+members of a communicator other than the world. In a row of an Alltoallv, the column `sizes` has a
+list with the number of bytes for each member. Columns are passed to the core in batches of rows,
+without conversion to text.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _read(file: Any) -> Trace:
 
 
 def _members(metadata: dict[bytes, bytes]) -> tuple[int | None, dict[int, list[int]]]:
-    """Returns the number of ranks (or None), and the members of each communicator by number."""
+    """Returns the number of ranks (or None), and the members of each communicator by its number."""
     ranks, communicators = None, {}
     for key, members in ((key.decode(), value.decode()) for key, value in metadata.items()):
         if key != "ranks" and not key.startswith("comm "):
@@ -168,7 +168,10 @@ def _text(column: Any) -> Any:
 
 
 def _sizes(column: Any, before: int) -> list[tuple[int, list[int]]]:
-    """Returns pairs of a row's index and its list of sizes, for rows that have one."""
+    """Returns the index and the list of sizes of each row that has such a list.
+
+    `before` is the number of rows in earlier batches, which error messages need.
+    """
     rows_with_sizes = []
     for index in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
         texts = [str(size) for size in column[index].as_py()]

@@ -32,7 +32,9 @@ Line = tuple[int, int, int, int, int, str]
 
 
 def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Schedule, list[str]]:
-    """Reads a schedule from a file, which states its number of ranks; the list of notes is empty.
+    """Reads a schedule from a file that states the number of ranks.
+
+    The list of notes that is also returned is empty.
 
     Raises
     ------
@@ -157,7 +159,7 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
 
 
 def lines_of(plan: Plan) -> Iterator[Line]:
-    """Yields the transfers of a plan by step, which may differ from the order of slots."""
+    """Yields the transfers of a plan in the order of steps; the order of slots may differ."""
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     step_of = [step for step, slots in enumerate(plan.step_slots) for _ in range(slots)]
     names = ("source", "destination", "chunk", "count", "slot", "action")

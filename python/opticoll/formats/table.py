@@ -27,11 +27,11 @@ FORMULA = re.compile("[=+@\\t\\r]|-.")
 
 
 def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Returns rows as CSV text, with their keys as the first line; None becomes an empty cell.
+    """Returns rows as CSV text; the first line has their keys, and None becomes an empty cell.
 
     A list of texts is joined by `; `. A list of rows becomes JSON. An empty list becomes an empty
-    cell. A text that spreadsheets would read as a formula gets an apostrophe in front, which they
-    hide.
+    cell. Spreadsheets would read some texts as formulas. Such a text gets an apostrophe in front,
+    which spreadsheets hide.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """Results of TE-CCL: JSON files with flows over links in epochs.
 
-An epoch becomes a step. In an all_gather, chunks are numbered by source. In an all_to_all, they are
-numbered in the order of their destinations, which the file states with each demand.
+An epoch becomes a step. In an all_gather, the chunks of a source are the pieces of its block. In an
+all_to_all, the file states the destination of each chunk, and the chunks of a pair of ranks are the
+pieces of its block.
 
 The file numbers the vertices of a machine without saying which of them are ranks. A vertex that
 only forwards data (`via switches`) is a switch, or a rank that the solver used as a switch. The
@@ -117,7 +118,7 @@ def _check(collective: Collective, path: str | os.PathLike[str]) -> None:
 
 
 def _first_chunks(collective: Collective) -> dict[int, tuple[int, int]]:
-    """Returns the range of each source's chunks: its first chunk, and its last chunk plus 1."""
+    """Returns the first chunk of each source, and its last chunk plus 1."""
     if collective.kind in ("broadcast", "scatter"):
         return {collective.root: (0, collective.chunks)}
     share = collective.chunks // collective.ranks

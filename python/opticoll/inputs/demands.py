@@ -1,6 +1,6 @@
 """Demand of an all_to_all whose blocks differ in size: from a file, a matrix or a generator.
 
-If all blocks have the same size, they count as no demand, so results are the same.
+If all blocks have the same size, the result is as for an all_to_all without a demand.
 
 >>> demand, size_bytes = to_demand([[0, 300, 100], [0, 0, 200], [50, 0, 0]], 3)
 >>> demand, size_bytes
@@ -44,7 +44,7 @@ MAX_FILE_BYTES = 2**30
 def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
     """Returns the demand among `ranks` ranks, and the largest number of bytes that a rank sends.
 
-    The number is None for a generated demand, whose amounts are shares of any size.
+    A generated demand has only shares of a size, so the number of bytes is None.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def checked_demand(
     Raises
     ------
     CollectiveError
-        Any reason that `to_demand` lists, or the collective is no all_to_all.
+        The collective is no all_to_all; also any error that the docstring of `to_demand` lists.
     """
     full_demand, own_size = to_demand(demand, ranks)
     Collective(kind, ranks, demand=full_demand)
@@ -118,7 +118,7 @@ def _matrix_demand(matrix: Any) -> Demand:
 
 
 def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
-    """Reads a demand from a CSV file with a row of bytes per source, or with a line per pair.
+    """Reads a demand from a CSV file: a row of bytes per source, or a line per pair of ranks.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
 
 
 def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields the number and the cells of each line, without comments and empty lines."""
+    """Yields the line number and the cells of each line, without comments and empty lines."""
     for number, line in enumerate(text.splitlines(), 1):
         statement = line.partition("#")[0]
         if statement.strip():

@@ -92,7 +92,9 @@ def _file_name(path: os.PathLike[str]) -> str:
 
 
 def to_medium(fabric: FabricLike) -> str:
-    """Returns the specification of a fabric, burst network or cost model, or of one in a YAML file.
+    """Returns the specification of a fabric, burst network or cost model.
+
+    The specification may be in a YAML file.
 
     Raises
     ------
@@ -111,13 +113,16 @@ def to_medium(fabric: FabricLike) -> str:
 
 
 def _with_light(fabric: Fabric, light_options: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """Adds wavelengths and hosts to a fabric's specification, from its graph or given options."""
+    """Returns the specification of a fabric, with its wavelengths and hosts.
+
+    Wavelengths and hosts come from `light_options`, or else from the graph of the fabric.
+    """
     light = {**network_graph.LIGHT_OF.get(fabric.spec, {}), **light_options}
     return fabric.spec + "".join(f",{key}={value}" for key, value in light.items())
 
 
 def _medium_in(path: str) -> str:
-    """Returns the specification in a YAML file, whose links may have wavelengths and hosts."""
+    """Returns the specification in a YAML file, with the wavelengths and hosts in the file."""
     document = Document.read(path)
     records = {record["name"]: record for record in record_rows("fabrics")}
     family = canonical(str(document.content.get("family")), records)
@@ -210,7 +215,8 @@ def read_graph(
 ) -> Fabric:
     """Reads a custom fabric from a file in any fabric format except YAML.
 
-    `fields` have values that the format does not contain; `parts` are as in `parse_fabric`.
+    `fields` are further values, such as `rate`, that the graph lacks; `parts` are as in
+    `parse_fabric`.
 
     Raises
     ------
@@ -283,7 +289,7 @@ def fabric_of_fields(
     place: Place,
     parts: Mapping[str, str] = MappingProxyType({}),
 ) -> Fabric:
-    """Returns the fabric of the field `family` or `preset` and its options, restricted to parts."""
+    """Returns the fabric of the field `family` or `preset` and its options, reduced to `parts`."""
     names = [key for key in ("family", "preset") if key in fields]
     if len(names) != 1:
         problem = "is given twice, as `family` and as `preset`" if names else "is missing"

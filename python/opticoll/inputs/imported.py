@@ -77,7 +77,7 @@ def read_program(path: str | os.PathLike[str], name: str | None = None) -> Progr
 
 
 def check_ranks(count: int, fabric: Fabric | None, ranks: int | None = None) -> None:
-    """Checks that a schedule has the number of ranks of the fabric, and the requested number.
+    """Checks that a schedule has as many ranks as the fabric, and as many ranks as requested.
 
     Raises
     ------
@@ -100,7 +100,8 @@ def read_plan(
 ) -> tuple[Plan, list[str]]:
     """Reads a plan from a file; returns the plan and notes on its conversion.
 
-    If the file does not state the number of ranks, it is `ranks`, or the fabric's number of ranks.
+    If the file does not state the number of ranks, the number is `ranks`, or else the fabric's
+    number of ranks.
 
     Raises
     ------
@@ -228,7 +229,7 @@ def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
     Raises
     ------
     Refuted
-        The check fails; the error lists its problems before the verifier's violations.
+        The check fails; the error lists the failures before the verifier's violations.
     """
     columns = plan.columns()
     busy = {int(rank) for name in ("source", "destination") for rank in columns[name]}
@@ -251,5 +252,5 @@ def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
 
 
 def _spec(name: str) -> str:
-    """Replaces characters in a name that plan files do not allow in names of algorithms."""
+    """Replaces characters that plan files do not allow in the name of an algorithm."""
     return re.sub(r"[^A-Za-z0-9_.]+", "_", name)[:255]

@@ -58,7 +58,10 @@ def _name(value: Any) -> str:
 
 
 class Layer(NamedTuple):
-    """Layer: the parameters of each gradient tensor, and the picoseconds of both passes."""
+    """Layer: the number of parameters of each gradient tensor, and the times of both passes.
+
+    Times are in picoseconds.
+    """
 
     name: Annotated[str, _name]
     parameters: Annotated[Sequence[int], _tensors]
@@ -124,5 +127,5 @@ def _from_csv(path: Path) -> list[Layer]:
 
 
 def _number(text: str) -> int | str:
-    """Parses a whole number; returns other texts unchanged, which the error will quote."""
+    """Parses a whole number; returns any other text unchanged, so that the error can quote it."""
     return int(text) if re.fullmatch("[0-9]{1,18}", text.strip()) else text

@@ -1,6 +1,6 @@
 """Cache of the last plan and its violations, for points of a study that share a plan.
 
-Only workers of a study use the cache. It contains at most one plan, so memory stays bounded.
+Only workers of a study use the cache. The cache contains at most one plan, so memory stays bounded.
 
 >>> built = []
 >>> with remembered():
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Last:
-    """Cached plan with its key, and the verifier's violations once they are computed."""
+    """Cached plan with its key; after the first verification, also the violations."""
 
     key: Hashable
     plan: Any
@@ -50,7 +50,10 @@ def remembered() -> Iterator[None]:
 
 
 def plan_once(key_of: Callable[[], Hashable], make: Callable[[], Plan]) -> Plan:
-    """Returns the cached plan if it has the key, or else calls `make`."""
+    """Returns the cached plan if the plan has the key; otherwise makes a plan and caches it.
+
+    Outside of `remembered`, nothing is cached.
+    """
     if not _memory.on:
         return make()
     key = key_of()
@@ -62,7 +65,7 @@ def plan_once(key_of: Callable[[], Hashable], make: Callable[[], Plan]) -> Plan:
 
 
 def verify_once(plan: Plan) -> list[Violation]:
-    """Returns the violations of a plan; the cached violations if `plan` is the cached plan."""
+    """Returns the violations of a plan, from the cache if `plan` is the cached plan."""
     last = _memory.last
     if last is None or last.plan is not plan:
         return plan.verify()

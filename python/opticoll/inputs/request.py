@@ -89,7 +89,7 @@ class Request:
     def proved(
         self, key: Callable[[], Hashable], watch: Callable[[str], object]
     ) -> tuple[Plan, list[Violation]]:
-        """Returns the plan and its violations; uses the cached plan if it has the same key."""
+        """Returns the plan and its violations; uses the cached plan if its key equals `key()`."""
         plan = plan_once(key, partial(self.plan, watch))
         return plan, verify_once(plan)
 

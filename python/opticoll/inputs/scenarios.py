@@ -55,7 +55,7 @@ class Scenario:
     origin: Document | None = None
     """File from which the scenario was read."""
     overridden: frozenset[str] = frozenset()
-    """Fields that options replaced, so that errors in them do not name the file."""
+    """Fields that options replaced; errors in these fields do not name the file."""
 
     def located(self, error: OpticollError) -> OpticollError:
         """Adds file, line and field to an error if the file caused the error."""
@@ -139,7 +139,11 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
 
 
 def _demanded(document: Document, demand: str, ranks: int) -> dict[str, Any]:
-    """Returns the fields `demand` (with the folder of the scenario) and, if known, `sizes`."""
+    """Returns the field `demand`, and the field `sizes` if the demand has a number of bytes.
+
+    If `demand` is the name of a file, the folder of the scenario is added to the name. If the
+    scenario has sizes, these sizes stay.
+    """
     if demands.names_file(demand):
         demand = str(document.path.parent / demand)
     try:

@@ -6,8 +6,8 @@
       - {name: right, nodes: 2-3+6-7, collective: all_reduce, algorithm: ring, request: 2ms}
 
 A task runs a collective `rounds` times (default: 1) on its `nodes` (default: all), with an
-`algorithm` (default: `auto`) and a `size` (default: 4 MiB). It requests the switches at the time
-`request` (default: 0 s). Errors name file, line and field.
+`algorithm` (default: `auto`) and a `size` (default: 4 MiB). The task requests the switches at the
+time `request` (default: 0 s). Errors name file, line and field.
 
 >>> import pathlib, tempfile
 >>> from opticoll.inputs import task_list

@@ -164,7 +164,7 @@ def _import_module(spec: str, module: str) -> object:
 
 
 def _pass_on(error: BaseException) -> None:
-    """Raises an exception again if user code did not cause it: an interrupt or a panic."""
+    """Raises an exception again if an interrupt or a panic caused it, and not user code."""
     if type(error) is KeyboardInterrupt or type(error).__name__ == "PanicException":
         raise error
 

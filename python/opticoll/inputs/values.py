@@ -115,7 +115,7 @@ def split_algorithms(text: str) -> list[str]:
 
 
 def split_sizes(text: str) -> list[int]:
-    """Parses a list of sizes to bytes; `A..B` stands for A, 4A, 16A and so on up to B.
+    """Converts a list of sizes to bytes; `A..B` stands for A, 4A, 16A and so on up to B.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def split_counts(option: str, text: str) -> list[int]:
 def up_to(
     first: Fraction, last: Fraction, following: Callable[[Fraction], Fraction]
 ) -> Iterator[Fraction]:
-    """Yields a range: `first`, `following(first)` and so on below `last`, and `last`."""
+    """Yields `first`, `following(first)` and so on below `last`; then yields `last`."""
     while first < last:
         yield first
         first = following(first)
@@ -181,7 +181,7 @@ def _split(
 ) -> Iterator[int]:
     """Yields the values of a list.
 
-    The values of a range `A..B` grow by each of `factors` in turn.
+    In a range `A..B`, each value is the previous value times the next factor; `factors` repeat.
     """
     for part in text.split(","):
         first, dots, last = (word.strip() for word in part.partition(".."))

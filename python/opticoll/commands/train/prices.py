@@ -1,4 +1,4 @@
-"""Inputs of a training iteration: the times of layers, and the costs of all_reduces."""
+"""Inputs of a training iteration: the times of a model's layers, and the costs of all_reduces."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class MemoryRow(Row):
 
 @dataclass(frozen=True)
 class Model:
-    """Names and numbers of a model, and the memory that it needs."""
+    """Model that is trained: its names, its number of parameters, and the memory that it needs."""
 
     name: str
     label: str
@@ -65,7 +65,7 @@ class Model:
 
 
 def timed(parameters: Train) -> tuple[TimedModel, Model, int]:
-    """Returns the layers with their times, the model, and the batch per replica."""
+    """Returns three values: the layers with their times, the model, and the batch of a replica."""
     if parameters.profile is not None:
         for name in ("model", "device", "throughput"):
             if getattr(parameters, name) is not None:
@@ -126,7 +126,10 @@ def _profiled(parameters: Train, profile: Profile) -> tuple[TimedModel, Model, i
 
 
 def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
-    """Returns the memory in bytes for weights, gradients, optimizer and, if known, activations."""
+    """Returns the memory that a model needs.
+
+    `parts` are the bytes for weights, gradients, optimizer and, if known, activations.
+    """
     return MemoryRow(
         weights_bytes=parts[0],
         gradients_bytes=parts[1],
@@ -139,7 +142,11 @@ def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
 
 
 def memory_of(parameters: Train, *, device: bool) -> int | None:
-    """Returns the memory of a device in bytes; None if it is unknown."""
+    """Returns the memory of a device in bytes, or None if the memory is unknown.
+
+    The option `device_memory` states the memory. Without this option, the name of the device tells
+    the memory if `device` is True; otherwise the memory is unknown.
+    """
     if parameters.device_memory is not None:
         return to_bytes(parameters.device_memory)
     return device_memory(parameters.device) if device else None
@@ -147,7 +154,10 @@ def memory_of(parameters: Train, *, device: bool) -> int | None:
 
 @dataclass(frozen=True)
 class _Part:
-    """Collective that an all_reduce consists of; its block is the size divided by `divisor`."""
+    """Collective that performs an all_reduce or one half of an all_reduce.
+
+    The size of the collective is the size of the all_reduce divided by `divisor`.
+    """
 
     kind: str
     algorithm: str | UserAlgorithm
@@ -174,10 +184,13 @@ class Prices:
         self.violations: dict[int, list[str]] = {}
 
     def find(self, size: int) -> None:
-        """Simulates an all_reduce of `size` bytes; makes and verifies its plans if necessary."""
+        """Simulates an all_reduce of `size` bytes, and stores its cost.
+
+        Plans that are not cached are made and verified first.
+        """
         costs, plans, self.violations[size] = [], [], []
         for part in self._parts:
-            # The block of an all_gather is rounded up if the size is no multiple.
+            # The block of an all_gather is rounded up if `divisor` does not divide the size.
             part_size = -(-size // part.divisor)
             plan, problems = self._planned(part, part_size)
             costs.append(collective_cost(plan, part_size, **self._settings))
@@ -208,7 +221,11 @@ class Prices:
 
 
 def _parts(algorithm: str | UserAlgorithm, ranks: int) -> list[_Part]:
-    """Returns the collectives of an algorithm: one all_reduce, or the two parts of `A+B`."""
+    """Returns the collectives that perform an all_reduce.
+
+    The algorithm `A+B` performs a reduce_scatter by `A` and then an all_gather by `B`. Any other
+    algorithm performs the whole all_reduce.
+    """
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
         scatter, plus, gather = algorithm.partition("+")
         if plus:

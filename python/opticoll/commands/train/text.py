@@ -19,7 +19,7 @@ MAX_SIZES = 12
 
 
 def training_text(rows: Sequence[TrainingRow]) -> str:
-    """Returns the iteration on each fabric.
+    """Returns a text about the iteration on each fabric.
 
     For several fabrics, adds a table that compares the fabrics.
     """
@@ -30,7 +30,10 @@ def training_text(rows: Sequence[TrainingRow]) -> str:
 
 
 def _fabrics(rows: Sequence[TrainingRow]) -> str:
-    """Returns a line per fabric, with the ratio of its iteration to the shortest iteration."""
+    """Returns a table with a line per fabric.
+
+    The ratio in a line is the time of the fabric's iteration divided by the shortest time.
+    """
     labels = fabric_labels(row.fabric for row in rows)
     least = min(row.iteration_s for row in rows)
     sized = different_ranks(rows)
@@ -52,7 +55,7 @@ def _fabrics(rows: Sequence[TrainingRow]) -> str:
 
 
 def _memory(row: TrainingRow) -> str:
-    """Returns the memory that the model needs on a device, and whether the device has it."""
+    """Returns a text about the memory that the model needs, and about the memory of the device."""
     memory = row.memory
     gigabytes = f"{memory.total_bytes / 1e9:,.1f} GB"
     states = f"weights {memory.weights_bytes / 1e9:,.1f}"
@@ -133,7 +136,7 @@ RECONFIGURE = {
     "iteration": "once an iteration, for all exchanges among experts together",
     "never": "one for all exchanges among experts",
 }
-"""Text on the demand for which configurations of a circuit switch are planned."""
+"""Text that says how often configurations of a circuit switch are planned, by `reconfigure`."""
 
 
 def _group_facts(groups: GroupsRow) -> list[list[str]]:
@@ -200,7 +203,7 @@ GROUP_PARTS = {
     "bubble of the pipeline": "bubble_s",
     "between replicas, exposed": "replicas_s",
 }
-"""Field with the time of each part of an iteration with groups, by name of the part."""
+"""Name of the field with the time of each part of an iteration, for a model in groups of ranks."""
 
 
 def _stages(groups: GroupsRow) -> str:
