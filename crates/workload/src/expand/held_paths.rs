@@ -1,4 +1,4 @@
-//! Setup and teardown of lightpaths by the ranks of a program, and the lightpaths that a rank keeps.
+//! Setup and teardown of lightpaths by the ranks of a program.
 //!
 //! A rank with k ports keeps the lightpaths to the k partners that it used most recently. Before
 //! messages, the rank sets up all missing lightpaths at the same time, which takes time E. If too
