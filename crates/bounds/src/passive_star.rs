@@ -55,9 +55,9 @@ impl Capacities {
         }
     }
 
-    /// Returns pairs (amount that the star must transmit, number of lights per slot that share this
-    /// amount). `unit` is the amount of a block, of a pair of ranks or of the vector, in chunks or
-    /// bytes.
+    /// Returns pairs (amount that the star must transmit, number of lights per slot among which
+    /// this amount is divided). `unit` is the amount of a block, of a pair of ranks or of the
+    /// vector, in chunks or bytes.
     fn demands(&self, kind: CollectiveKind, unit: u128) -> Vec<(u128, u128)> {
         let others = self.ranks - 1;
         match kind {

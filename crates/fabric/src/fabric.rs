@@ -210,7 +210,7 @@ pub trait Machine: Object {
 
     /// Returns the fabric on which the ranks in `members` run a separate job. These ranks are
     /// renumbered from 0 in ascending order. On an electrical fabric, the job may use all links. On
-    /// a fabric with circuits, the returned fabric has `members.len()` ranks.
+    /// a fabric with circuits, the job has a fabric of its own with these ranks only.
     ///
     /// # Errors
     /// The fabric has no part for these ranks.

@@ -201,7 +201,7 @@ const NO_ARRIVAL: Arrival = Arrival {
 pub(super) struct Combining<'a> {
     plan: &'a Plan,
     rows: Rows,
-    /// Present set of each rank, indexed by rank.
+    /// Set of contributions that each rank has now, indexed by rank.
     held: Vec<Set>,
     /// Set that each delivery of the step sends, indexed by position in the step.
     sent: Vec<Set>,

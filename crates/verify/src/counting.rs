@@ -165,8 +165,7 @@ mod tests {
         }
     }
 
-    /// Counting proves no deliveries that `holds_by_sets` refutes. It proves reductions along a
-    /// tree to the root and copies back.
+    /// Counting proves no deliveries that `holds_by_sets` refutes. It proves reductions along a tree to the root, and the copies from the root to the ranks.
     #[test]
     fn counting_proves_nothing_that_sets_refute() {
         let mut random = Pcg64::seed_from_u64(7);

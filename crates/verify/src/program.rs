@@ -86,7 +86,8 @@ opticoll_base::named_enum! {
         TooLarge = "too_large",
         /// A message brings data that the receiver already has. A remark.
         Redundant = "redundant",
-        /// An input chunk is overwritten although the program is not in place. A remark.
+        /// An input chunk is overwritten although the program is not in place. This is a remark,
+        /// not a violation.
         InputOverwritten = "input_overwritten",
         /// The declared size of a buffer differs from the size that the collective needs. A remark.
         DeclaredSize = "declared_size",

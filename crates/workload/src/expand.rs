@@ -118,7 +118,7 @@ pub struct CollectiveTarget<'a> {
     /// Specification of a fabric that resembles the network, without a number of ranks. `auto`
     /// plans on this fabric if `fabric` is `None`.
     pub resembles: Option<&'a Spec>,
-    /// Simulator settings for timing plans; `None` means the defaults.
+    /// Model by which plans are timed; `None` means the defaults.
     pub method: Option<&'a TimingModel>,
 }
 

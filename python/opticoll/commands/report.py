@@ -126,7 +126,7 @@ def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
         )
         study_facts: list[parts.Fact] = [
             ("Study", f"{study.name}, of `opticoll {study.command}`", "", ""),
-            ("Computed by", _builders(study_runs), "", ""),
+            ("Computed by", _run_origins(study_runs), "", ""),
         ]
         facts = [fact for fact in study_facts if fact[1]]
         yield (
@@ -159,7 +159,7 @@ def _without_place(command: str) -> str:
     return f"{Path(program).name} {arguments}"
 
 
-def _builders(runs: list[dict[str, Any]]) -> list[str]:
+def _run_origins(runs: list[dict[str, Any]]) -> list[str]:
     """Returns the distinct versions, machines and days of the runs of a study."""
     days = (time.strftime("%Y-%m-%d", time.gmtime(run["started"])) for run in runs)
     builds = zip(

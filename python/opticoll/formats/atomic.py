@@ -136,7 +136,7 @@ class _Files(ExitStack):
         self._folders: dict[Path, Path] = {}
 
     def folder_in(self, folder: Path) -> Path:
-        """Returns the temporary folder in `folder`, which the first call creates.
+        """Returns the temporary folder in `folder`; the first call creates the temporary folder.
 
         Removes temporary folders of killed processes.
         """

@@ -133,9 +133,9 @@ def _image(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
 
 
 def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
-    """Draws a line at the end of each step, and the numbers of steps if `numbered`.
+    """Draws a line at the end of each step, and the index of each step if `numbered`.
 
-    If there are too many steps, nothing is drawn. Numbers of steps without room are left out.
+    If there are too many steps, nothing is drawn. An index that has no room is left out.
     """
     steps = plan.step_slots
     if len(steps) > _MAX_BOUNDARIES:

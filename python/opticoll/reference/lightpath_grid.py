@@ -32,7 +32,7 @@ class LightpathGrid(Fabric):
         return (whole(source, 2**8 - 1), whole(destination, 2**16 - 1)), words[1:]
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """Yields ports that do not exist, and ports with several lightpaths in a slot.
+        """Yields a problem for each port that does not exist or has several lightpaths in a slot.
 
         A lightpath serves both directions. In a slot, a rank needs a port for each partner.
         """

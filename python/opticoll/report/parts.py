@@ -185,8 +185,8 @@ def draw(results: Results, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     UsageError
-        The package that draws is not installed, the rows differ in no number, or `path` has another
-        ending.
+        The package that draws is not installed, all rows have the same numbers, or `path` has
+        another ending.
     FileError
         The file cannot be written.
     """

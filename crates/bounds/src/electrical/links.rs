@@ -190,7 +190,7 @@ impl Windows {
         }
     }
 
-    /// Returns the least window in picoseconds.
+    /// Returns the shortest window in picoseconds.
     pub(super) fn first(&self) -> Option<u64> {
         self.0.keys().next().copied()
     }

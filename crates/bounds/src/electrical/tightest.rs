@@ -3,8 +3,8 @@
 //!
 //! The bytes that cross such a cut, and their time on its links, are computed as for any other cut
 //! ([`cuts`]). Without latencies and rounding, an all_gather or reduce_scatter with blocks of d
-//! bytes takes at least d times the ratio of the cut. Some plans take no longer, unless a link is
-//! half-duplex.
+//! bytes takes at least d times the ratio of the cut (blocks that must cross, divided by the rate).
+//! Some plans take no longer, unless a link is half-duplex.
 
 use super::WitnessedBound;
 use super::cuts;

@@ -122,7 +122,7 @@ impl Growth {
     }
 }
 
-/// Chains with integer weights, and their counts, for the price u = 1 of a lightpath.
+/// Chains with integer weights, and the counts of these chains, for the price u = 1 of a lightpath.
 struct Proved<'a> {
     ring: &'a Ring,
     /// Second differences of the weighted sum of `twice_count` over all chains, with respect to the

@@ -130,8 +130,8 @@ pub(super) mod backwards {
         vec![UNREACHED; ranks.saturating_sub(1) as usize]
     }
 
-    /// Adds a step before the steps of `later`, which has the first differences of V. `price` is
-    /// the price of a channel in the new step.
+    /// Adds a step before the steps whose first differences of V are in `later`, and updates
+    /// `later`. `price` is the price of a channel in the new step.
     pub(crate) fn step(price: u64, later: &mut [u64]) {
         StepGain::new(price, later);
     }

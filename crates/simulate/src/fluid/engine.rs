@@ -267,7 +267,7 @@ impl<'a> FluidEngine<'a> {
         self.join(place, now)
     }
 
-    /// Starts to move the bytes of a message, after the latency of its route.
+    /// Starts to move the bytes of a message; the latency of its route has passed at `now`.
     fn join(&mut self, place: u32, now: f64) -> Result<(), FluidError> {
         let UnderWay { message, class, .. } = self.under_way[place as usize];
         if message.bytes == 0 || !self.classes.is_bounded(class) {

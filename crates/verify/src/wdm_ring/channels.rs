@@ -1,10 +1,11 @@
 //! Check that every channel is used by one lightpath at a time, and that ranks have enough ports.
 //!
-//! In each slot, lightpaths are grouped by channel: a wavelength of a fibre in one direction. A
-//! channel consists of N links, numbered by the node at which they start. A lightpath from s to d
-//! occupies consecutive links: clockwise the links s, s+1, ..., d-1, counter-clockwise the links
-//! d+1, ..., s-1, s, all modulo N. For each channel, the check marks the occupied links word by
-//! word. Only if a link is already occupied, it compares pairs of lightpaths.
+//! In each slot, lightpaths are grouped by channel: a wavelength of a fibre in one direction. The
+//! wavelength of a fibre extends over the N links of the ring, numbered by the node at which they
+//! start. A lightpath from s to d occupies consecutive links: clockwise the links s, s+1, ..., d-1,
+//! counter-clockwise the links d+1, ..., s-1, s, all modulo N. For each channel, the check marks
+//! the occupied links word by word. Only if a link is already occupied, it compares pairs of
+//! lightpaths.
 //!
 //! Transfers between the same ranks on the same channel are one lightpath, which carries them one
 //! after another. Converted lightpaths have no channel. A light tree carries only its own chunks.

@@ -104,6 +104,6 @@ pub(super) enum Role {
     },
     /// The rank sends a message to another stage.
     Sending,
-    /// A collective among replicas runs.
+    /// A collective is running among the replicas.
     Replicas,
 }
