@@ -60,8 +60,8 @@ pub struct Plan {
     pub slot: Vec<u32>,
     /// Range of slots of each step, indexed by step.
     pub step_slots: Vec<Range<u32>>,
-    /// Relays, sorted by transfer and position on the route; empty unless [`LightKind::relays`] is
-    /// true.
+    /// Relays, sorted by transfer and position on the route; empty unless the kind of light has
+    /// relays.
     pub relays: Vec<Relay>,
     /// Named routes of transfers that do not use the fabric's route. Only on fabrics with links.
     pub routes: NamedRoutes,
