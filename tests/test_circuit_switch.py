@@ -221,7 +221,7 @@ def test_the_view_settings_lists_the_graph_of_each_setting(run: Run, tmp_path: P
     ends = [setting["end_s"] for setting in settings]
     assert [setting["start_s"] for setting in settings[1:]] == ends[:-1]
     assert figure.exists()
-    assert "setting  slots" in run(*asked).out
+    assert "configuration  slots" in run(*asked).out
 
 
 @pytest.mark.parametrize("ranks", [258, 300])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from opticoll.outputs.circuit_settings import settings
+from opticoll.outputs.circuit_configurations import configurations
 from support import Run, answer, compare_mutants, with_another_number
 
 EIGHT = "lightpath_grid:ranks=8,ports=2"
@@ -113,7 +113,7 @@ def test_every_command_knows_the_fabric(run: Run, tmp_path: Path) -> None:
 
 def test_the_picture_shows_every_group_of_slots(run: Run, tmp_path: Path) -> None:
     plan = opticoll.plan("all_gather", EIGHT, "recursive_doubling", size=1000)
-    found = settings(plan)
+    found = configurations(plan)
     assert [(group.first, group.last) for group in found] == [(0, 1), (2, 2)]
     # Rank 5 has its partners at distance 1 and 2, then the one at distance 4.
     assert {peer for (rank, _), peer in found[0].peers.items() if rank == 5} == {4, 7}

@@ -121,7 +121,7 @@ pub fn best(
     Ok(TimeBound {
         time: least.unwrap_or(Time::ZERO),
         name: "configurations",
-        assumption: "no port is faster than its rate, and each setting gives a rank as many \
+        assumption: "no port is faster than its rate, and each configuration gives a rank as many \
                      circuits as it has ports",
     })
 }

@@ -33,7 +33,7 @@ def reproduce(results: Results, *, quick: bool) -> dict[str, Computed]:
     _show_steps(results, steps)
     times = {
         beside: [
-            replace(row, beside=beside)
+            replace(row, printed_in=beside)
             for case in cases
             if not quick or case == TABLE
             for row in own_times(*case, quick)

@@ -16,7 +16,7 @@ from opticoll.errors import UsageError
 from opticoll.formats.network_graph import rank_names
 from opticoll.inputs.demands import size_of
 from opticoll.names import has_root
-from opticoll.outputs.circuit_settings import settings
+from opticoll.outputs.circuit_configurations import configurations
 from opticoll.outputs.circuit_switches import SwitchRow, switch_lines, switches
 from opticoll.outputs.layout import PICOSECONDS, align, and_more, human_seconds, labelled, plural
 from opticoll.outputs.plan_row import describe_fabric
@@ -55,7 +55,7 @@ class Show(FileSource):
         Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "configurations"] | None
     ) = option(
         "View: ring or grid (one slot), fabric (load of electrical links), trees (routes of "
-        "chunks), ports (circuits over time), settings (the circuits of each configuration) or "
+        "chunks), ports (circuits over time), configurations (their circuits) or "
         "space_time (all transfers over time) (default: by the fabric)"
     )
     slot: int | None = option(
@@ -211,15 +211,15 @@ def _configurations(plan: Plan, parameters: Show) -> list[ConfigurationRow]:
     slots = plan.simulate(size_of(plan, parameters.size, parameters.demand)).slots
     return [
         ConfigurationRow(
-            slots=[setting.first, setting.last],
-            start_s=int(slots["start_ps"][setting.first]) / PICOSECONDS,
-            end_s=int(slots["end_ps"][setting.last]) / PICOSECONDS,
+            slots=[configuration.first, configuration.last],
+            start_s=int(slots["start_ps"][configuration.first]) / PICOSECONDS,
+            end_s=int(slots["end_ps"][configuration.last]) / PICOSECONDS,
             circuits=[
                 PortCircuitRow(source=rank, port=port, destination=peer)
-                for (rank, port), peer in sorted(setting.peers.items())
+                for (rank, port), peer in sorted(configuration.peers.items())
             ],
         )
-        for setting in settings(plan)
+        for configuration in configurations(plan)
     ]
 
 
@@ -235,8 +235,8 @@ def _configuration_lines(listed: list[ConfigurationRow]) -> str:
         first, last = item.slots
         times = [human_seconds(item.start_s), human_seconds(item.end_s)]
         cells.append([str(number), f"{first}-{last}", *times, "  ".join(pairs)])
-    table = align(cells, ["setting", "slots", "from", "to", "circuits"], right=(0, 1, 2, 3))
-    return "\n".join([table, *and_more(len(listed), MAX_STEPS, " settings")])
+    table = align(cells, ["configuration", "slots", "from", "to", "circuits"], right=(0, 1, 2, 3))
+    return "\n".join([table, *and_more(len(listed), MAX_STEPS, " configurations")])
 
 
 def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:

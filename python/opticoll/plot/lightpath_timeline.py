@@ -4,7 +4,7 @@ import os
 from math import cos, pi, sin
 from typing import TYPE_CHECKING, Any
 
-from opticoll.outputs.circuit_settings import CircuitSetting, circuits, settings
+from opticoll.outputs.circuit_configurations import CircuitConfiguration, circuits, configurations
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
 from opticoll.plot.panels import legend_below, panels, time_line
@@ -48,7 +48,7 @@ def lightpath_timeline(plan: "Plan", path: str | os.PathLike[str], *, size: int)
     colours = style.wavelength_colours(fabric.ranks)
     figure = sheet(9.6, max(3.6, 0.16 * rows + 1.9))
     axes = figure.subplots()
-    for group in settings(plan):
+    for group in configurations(plan):
         waits = int(outcome.slots["reconfiguration_ps"][group.first])
         before = waits if setup is None else setup
         _draw(axes, plan, group, outcome.slots, (ports, before, teardown, scale), colours)
@@ -73,7 +73,7 @@ def lightpath_timeline(plan: "Plan", path: str | os.PathLike[str], *, size: int)
 def _draw(
     axes: Any,
     plan: "Plan",
-    group: CircuitSetting,
+    group: CircuitConfiguration,
     slots: dict[str, Any],
     constants: tuple[int, int, int, int],
     colours: Any,
@@ -107,7 +107,7 @@ def configuration_graphs(plan: "Plan", path: str | os.PathLike[str]) -> "Figure"
 
     Raises PlotError for a plan without transfers, and for too many ranks to draw on a circle.
     """
-    listed = settings(plan)
+    listed = configurations(plan)
     if not listed:
         raise PlotError("there is nothing to draw: nothing is sent")
     ranks = plan.fabric.ranks
@@ -116,25 +116,25 @@ def configuration_graphs(plan: "Plan", path: str | os.PathLike[str]) -> "Figure"
     shown = listed[:_MAX_PANELS]
     wide = max(2.9, 6.0 / len(shown))
     figure, grid = panels(len(shown), _COLUMNS, (wide, 3.0), (0.0, 0.7))
-    for number, (axes, setting) in enumerate(zip(grid, shown, strict=True)):
-        _graph(axes, setting, ranks)
-        axes.set_title(f"setting {number}: {_slots(setting)}", fontsize=10)
-    count = style.counted(len(listed), "setting")
+    for number, (axes, configuration) in enumerate(zip(grid, shown, strict=True)):
+        _graph(axes, configuration, ranks)
+        axes.set_title(f"configuration {number}: {_slots(configuration)}", fontsize=10)
+    count = style.counted(len(listed), "configuration")
     more = f", the first {len(shown)} of {count}" if len(listed) > len(shown) else f", {count}"
     headed(figure, f"{style.heading(plan)}{more}\n{style.conditions(plan.fabric.spec)}")
     return figure
 
 
-def _slots(setting: CircuitSetting) -> str:
-    if setting.first == setting.last:
-        return f"slot {setting.first}"
-    return f"slots {setting.first} to {setting.last}"
+def _slots(configuration: CircuitConfiguration) -> str:
+    if configuration.first == configuration.last:
+        return f"slot {configuration.first}"
+    return f"slots {configuration.first} to {configuration.last}"
 
 
-def _graph(axes: "Axes", setting: CircuitSetting, ranks: int) -> None:
+def _graph(axes: "Axes", configuration: CircuitConfiguration, ranks: int) -> None:
     places = [(sin(2 * pi * rank / ranks), cos(2 * pi * rank / ranks)) for rank in range(ranks)]
-    ports = style.wavelength_colours(1 + max(port for _, port in setting.peers))
-    for (rank, port), peer in setting.peers.items():
+    ports = style.wavelength_colours(1 + max(port for _, port in configuration.peers))
+    for (rank, port), peer in configuration.peers.items():
         look = {
             "arrowstyle": "-|>",
             "color": ports(port),

@@ -89,7 +89,7 @@ pub(crate) const PLANNER: Planner = Planner {
         HierarchicalLayout::NAME,
         "Hierarchical",
         &[CollectiveKind::AllReduce],
-        "Ranks send to owners of their group, owners exchange sums and return the results, \
+        "Ranks send to gateways of their group, the gateways exchange sums and return the results, \
         all striped",
         "opticoll; after WRHT, Dai et al., PPoPP 2023",
         recipe::scope::<HierarchicalLayout>(),

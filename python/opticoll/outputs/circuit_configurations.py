@@ -2,7 +2,7 @@
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "circuit_switch:ranks=4", "ring", size="1KiB")
->>> [(one.first, one.last, one.peers) for one in settings(plan)]
+>>> [(one.first, one.last, one.peers) for one in configurations(plan)]
 [(0, 2, {(0, 0): 1, (1, 0): 2, (2, 0): 3, (3, 0): 0})]
 """
 
@@ -15,7 +15,7 @@ from opticoll._core import BESIDE, Plan
 
 
 @dataclass(frozen=True)
-class CircuitSetting:
+class CircuitConfiguration:
     """Configuration: circuits that are up at the same time, and the first and last of its slots."""
 
     first: int
@@ -25,9 +25,9 @@ class CircuitSetting:
     port."""
 
 
-def settings(plan: Plan) -> list[CircuitSetting]:
+def configurations(plan: Plan) -> list[CircuitConfiguration]:
     """Returns a plan's configurations: maximal ranges of slots without a change of circuits."""
-    listed: list[CircuitSetting] = []
+    listed: list[CircuitConfiguration] = []
     current: dict[tuple[str, int, int], int] = {}
     for slot in range(plan.slots):
         peers, ends = circuits(plan, slot)
@@ -35,10 +35,10 @@ def settings(plan: Plan) -> list[CircuitSetting]:
             continue
         if listed and all(current.get(port, peer) == peer for port, peer in ends.items()):
             last = listed[-1]
-            listed[-1] = CircuitSetting(last.first, slot, last.peers | peers)
+            listed[-1] = CircuitConfiguration(last.first, slot, last.peers | peers)
             current |= ends
         else:
-            listed.append(CircuitSetting(slot, slot, peers))
+            listed.append(CircuitConfiguration(slot, slot, peers))
             current = ends
     return listed
 
