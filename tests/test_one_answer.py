@@ -411,7 +411,7 @@ rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns
 """A message and a collective, for `replay`."""
 
 IN_WORDS: dict[str, typing.Callable[[opticoll.Fabric], str]] = {
-    "depends on the fabric": lambda fabric: fabric.simulator,
+    "by the fabric": lambda fabric: fabric.simulator,
     "all": lambda fabric: f"0-{fabric.ranks - 1}",
     "the fabric's": lambda fabric: str(fabric.ranks),
     "the same for all pairs": lambda _: "uniform",

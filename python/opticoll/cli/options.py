@@ -183,7 +183,7 @@ def _settings(
 def _method(name: str, without: Sequence[str] = (), group: str | Group = "Options") -> Any:
     """Returns an object with fields for the simulator and for the simulators' settings."""
     simulators = ", ".join(record["name"] for record in records("simulators"))
-    text = f"Simulator: {simulators} (default: by fabric)"
+    text = f"Simulator: {simulators} (default: by the fabric)"
     simulator = Parameter(help=text, metavar="NAME", group=group)
     return _group(name, {"simulator": simulator} | _settings("settings", group, without))
 
