@@ -6,12 +6,12 @@
 //! If ports are dead or slower, n d B is the sum of the rates of all working ports. The rank with
 //! the least rate then bounds the bytes that each rank sends or receives.
 //!
-//! - **settings** (theorem C1). If the whole switch changes at once, T >= min over P of c(P) +
-//!   alpha + S(P) delta + m / (d B). P configurations need S(P) slots (`phases`). They cost c(P) =
-//!   (P - 1) R, or P R if the first configuration is charged. With cut-through forwarding, T >= min
-//!   over P of c(P) + alpha + max(S(P) delta, P delta + m / (d B)). In an all_to_all, m counts
-//!   every hop of the blocks (`hop_counts`), and the bound is the minimum over P and over the
-//!   number of slots.
+//! - **configurations** (theorem C1). If the whole switch changes at once, T >= min over P of
+//!   c(P) + alpha + S(P) delta + m / (d B). P configurations need S(P) slots (`phases`). They cost
+//!   c(P) = (P - 1) R, or P R if the first configuration is charged. With cut-through forwarding,
+//!   T >= min over P of c(P) + alpha + max(S(P) delta, P delta + m / (d B)). In an all_to_all, m
+//!   counts every hop of the blocks (`hop_counts`), and the bound is the minimum over P and over
+//!   the number of slots.
 //! - **Ports, or planes, that change one by one** (theorem C2). P is the number of configurations
 //!   of a port. T >= min over P of max(c(P), alpha + D(P) delta, alpha + delta + m / (d B)). D(P)
 //!   is the least h with 1 + P d + ... + (P d)^h >= n.

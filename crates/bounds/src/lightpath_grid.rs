@@ -9,8 +9,8 @@
 //!
 //! - **rounds** (theorem L1). A *phase* is the time between two instants at which lightpaths are
 //!   set up. In a phase of s slots, data of one rank reach at most n(s) ranks (Moore's bound,
-//!   `within`). P phases cost c(P) and need S(P) slots (`phases`). T >= min over P of c(P) + S(P) a
-//!   + m / (k B):
+//!   `within`). P phases cost c(P) and need S(P) slots (`phases`). T >= min over P of c(P) +
+//!   S(P) a + m / (k B):
 //!
 //!   | paths | c(P) |
 //!   |---|---|

@@ -11,7 +11,7 @@
 //! configurations.
 //!
 //! **Plans without relays.** Each pair of a line has a circuit of its own. If ports, or planes,
-//! change one by one, T >= alpha + delta + (m / B + (k - c) R) / d. c is d if the first
+//! change one by one, T >= alpha + delta + (m / B + max(0, k - c) R) / d. c is d if the first
 //! configurations are free, and 0 otherwise. If the whole switch changes at once, T >= K (alpha +
 //! delta) + (K - 1) R + m / (d B) with K = ceil(k / d). K R replaces (K - 1) R if the first
 //! configuration, or every slot, is charged.

@@ -10,10 +10,10 @@
 //! T >= max over j of  min(R_j, l + j M / C)
 //! ```
 //!
-//! The bound also holds for a reduce. It holds for an all_reduce at any rank v, with the values
-//! R(u, v) of all other ranks u and the cables into v. On a fabric of switches, two messages have
-//! more latency than one. If ranks forward, as on a torus, R differs from d only between
-//! neighbours.
+//! The bound also holds for a reduce at its root v, and for an all_reduce at any rank v. R_1, R_2,
+//! ... are then the values R(u, v) of all other ranks u. C is the rate of the cables into v, and l
+//! is the least latency into v. On a fabric of switches, two messages have more latency than one.
+//! If ranks forward, as on a torus, R differs from d only between neighbours.
 
 use std::cmp::Reverse;
 

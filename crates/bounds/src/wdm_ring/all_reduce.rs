@@ -17,9 +17,7 @@
 //! all_reduce along trees. Such an S is in the *sequence* 1, 2, ..., 16, 18, 20, ..., in which
 //! numbers from 8 on rise by an eighth, rounded down. Later, the search computes the bound for
 //! single numbers of slots, those with the least times, until [`MAX_CROSSED`] bounds in total are
-//! computed. all_reduce along trees. Such an S is in the *sequence* 1, 2, ..., 16, 18, 20, ..., in
-//! which numbers from 8 on rise by an eighth, rounded down. After that, the S with the least times
-//! are computed for themselves alone, until [`MAX_CROSSED`] numbers in total are computed.
+//! computed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

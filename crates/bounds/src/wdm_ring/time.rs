@@ -12,10 +12,12 @@
 //! | `relay_tree` | min over S >= G of S (R + a + delta) + max(bandwidth, E_S d / (2 c B)) | R11 |
 //! | `crossings` | as `relay_tree`, with E_S of an all_reduce from [`super::crossings`] | R12 |
 //!
-//! E_S is the least number of links that a byte of every block occupies in S slots, and d is the
-//! number of bytes of a block. A reduce_scatter is a time-reversed all_gather with d = M / N, and a
-//! reduce is a time-reversed broadcast. With light trees, `relay_tree` holds only for
-//! reduce_scatter, reduce and all_reduce: at most one copy of a contribution reaches a given rank.
+//! d is the number of bytes of a block; a vector of M bytes has N blocks. In S slots, a byte of a
+//! block occupies at least E_S links, as the mean over all blocks. For a broadcast, E_S also counts
+//! links that must stay unused (`root_bound`). A reduce_scatter is a time-reversed all_gather with
+//! d = M / N, and a reduce is a time-reversed broadcast. With light trees, `relay_tree` holds only
+//! for reduce_scatter, reduce and all_reduce: at most one copy of a contribution reaches a given
+//! rank.
 //!
 //! ```
 //! use opticoll_bounds::ReconfigurationCost;
