@@ -13,8 +13,8 @@
 //!
 //! f_h is convex. Let D be the first differences of f_(h-1), and E those of f_h. The differences of
 //! b_h are 1, followed by all 1 + D(l) and all D(l), merged in ascending order. The differences of
-//! f_h are 1, followed by the differences of b_h and all 1 + E(m), merged. Each depth takes O(N)
-//! operations. C_1(N) = floor(N^2 / 4), and C_S(N) = N - 1 for S >= N / 2.
+//! f_h are 1, followed by the other differences of b_h and all 1 + E(m), merged. Each depth takes
+//! O(N) operations. C_1(N) = floor(N^2 / 4), and C_S(N) = N - 1 for S >= N / 2.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
