@@ -41,7 +41,7 @@ pub(super) fn check(
         channels.group_by_channel(own_lightpaths, &mut converted);
         channels.report_collisions(riders, report);
         if !converted.is_empty() {
-            overload(plan, ring, &converted, &channels.lightpaths(), report);
+            overload(plan, ring, &converted, &channels.lightpaths(riders), report);
         }
         if let Some(ports) = &mut ports {
             let mut received: Vec<usize> = slot.map(|position| order.at(position)).collect();
@@ -153,12 +153,16 @@ impl<'a> SlotChannels<'a> {
         }
     }
 
-    /// Returns the links of each lightpath of the slot, without repetitions.
-    fn lightpaths(&self) -> Vec<LitLinks> {
-        let mut transfers: Vec<usize> = self.arcs.iter().map(|arc| arc.transfer as usize).collect();
-        keep_one_per_lightpath(self.plan, &mut transfers);
+    /// Returns the links of each lightpath of the slot, without repetitions. A light tree shares its
+    /// light with no other transfer.
+    fn lightpaths(&self, riders: &Riders) -> Vec<LitLinks> {
+        let transfers = self.arcs.iter().map(|arc| arc.transfer as usize);
+        let (mut kept, mut single): (Vec<usize>, Vec<usize>) =
+            transfers.partition(|&transfer| riders.carries_riders(transfer));
+        keep_one_per_lightpath(self.plan, &mut single);
+        kept.append(&mut single);
         let arc = |transfer| LitLinks::new(self.plan, self.ring, transfer);
-        transfers.into_iter().map(arc).collect()
+        kept.into_iter().map(arc).collect()
     }
 
     /// Reports every pair of lightpaths that share a link on a channel, and resets `next`.
