@@ -12,6 +12,7 @@
 //! ```
 
 pub(crate) mod fewest_links;
+pub mod named_routes;
 pub mod translations;
 
 use rustc_hash::FxHashMap;

@@ -18,7 +18,6 @@
 
 mod messages;
 pub mod repetition;
-pub mod routes;
 mod same;
 pub mod text;
 
@@ -28,8 +27,8 @@ use crate::schedule::{Schedule, Transfer};
 pub use messages::StepMessages;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::{Fabric, Hop, Light};
+pub use opticoll_fabric::network::named_routes::{self as routes, NamedRoutes};
 pub use repetition::{Repetition, fold};
-pub use routes::NamedRoutes;
 
 /// Transfer with its light and its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,12 +131,14 @@ impl Plan {
                     to,
                     light,
                     slot: self.slot[transfer],
+                    route: self.routes.number(transfer),
                 },
                 Some(relay) => Hop {
                     from: relay.rank,
                     to,
                     light: relay.light,
                     slot: relay.slot,
+                    route: routes::FABRIC_ROUTE,
                 },
             }
         })

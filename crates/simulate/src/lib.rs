@@ -39,7 +39,7 @@ pub use opticoll_fabric::fabric::circuits::Paths;
 use opticoll_fabric::fabric::circuits::{Circuit, NoCircuit};
 use opticoll_fabric::fabric::{Circuits, Fabric, Hop, Named};
 use opticoll_fabric::network::Network;
-use opticoll_plan::plan::{Plan, Relay};
+use opticoll_plan::plan::{NamedRoutes, Plan, Relay};
 use packet::PacketError;
 pub use setting::SettingRecord;
 pub use simulators::{SIMULATORS, default_simulator, run, run_watched, simulate};
@@ -474,10 +474,11 @@ fn missing_chunks(transfer: usize) -> SimulationError {
 fn measure_circuits(
     circuits: &dyn Circuits,
     hops: &[Hop],
+    routes: &NamedRoutes,
     measured: &mut Vec<Circuit>,
     transfer_of: impl Fn(usize) -> u32,
 ) -> Result<(), SimulationError> {
-    match circuits.measure(hops, measured) {
+    match circuits.measure(hops, routes, measured) {
         Ok(()) => Ok(()),
         Err(NoCircuit::Unit(problem)) => Err(problem.into()),
         Err(NoCircuit::Absent { hop, problem }) => Err(SimulationError::Transfer {

@@ -257,6 +257,7 @@ impl HopUse {
             to,
             light,
             slot,
+            ..
         } = hop;
         let TunedLight {
             plane: number,

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::light::{Hop, Light, LightKind, NumberedChannels, Rotation};
 use super::transmission::Transmission;
+use crate::network::named_routes::NamedRoutes;
 pub use opticoll_base::ports::Port;
 use opticoll_base::units::{Time, UnitError};
 
@@ -16,9 +17,46 @@ use opticoll_base::units::{Time, UnitError};
 pub struct Circuit {
     /// Delay of a message on the circuit, in addition to the time of [`Circuits::transmission`].
     pub delay: Time,
-    /// Indices of the lines that the circuit occupies, as two ranges, which may be empty. The
-    /// indices may ascend against the direction of the light.
-    pub lines: [Range<u32>; 2],
+    /// Numbers of the lines that the circuit occupies. The ranges follow the direction of the light
+    /// or the opposite direction.
+    pub lines: LineRanges,
+}
+
+/// Ranges of lines. Two ranges are stored without an allocation, because a plan may have millions
+/// of circuits, most of which have one or two ranges.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LineRanges {
+    pair: [Range<u32>; 2],
+    others: Vec<Range<u32>>,
+}
+
+impl LineRanges {
+    /// Returns the ranges in order; some may be empty.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &Range<u32>> + Clone {
+        self.pair.iter().chain(&self.others)
+    }
+}
+
+impl From<[Range<u32>; 2]> for LineRanges {
+    fn from(pair: [Range<u32>; 2]) -> LineRanges {
+        LineRanges {
+            pair,
+            others: Vec::new(),
+        }
+    }
+}
+
+/// Creates a range for each line.
+impl FromIterator<u32> for LineRanges {
+    fn from_iter<I: IntoIterator<Item = u32>>(lines: I) -> LineRanges {
+        let mut ranges = lines.into_iter().map(|line| line..line + 1);
+        let pair = [0, 1].map(|_| ranges.next().unwrap_or(0..0));
+        LineRanges {
+            pair,
+            others: ranges.collect(),
+        }
+    }
 }
 
 /// Reason why a hop has no circuit.
@@ -281,8 +319,13 @@ pub trait Circuits: Send + Sync {
     /// Appends the circuit of each hop in `hops` to `circuits`.
     ///
     /// # Errors
-    /// The light or a rank of a hop does not exist, or a time exceeds the maximum [`Time`].
-    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit>;
+    /// The light or a rank of a hop does not exist, or a time exceeds 64 bits of picoseconds.
+    fn measure(
+        &self,
+        hops: &[Hop],
+        routes: &NamedRoutes,
+        circuits: &mut Vec<Circuit>,
+    ) -> Result<(), NoCircuit>;
 
     /// Appends the ports, channel and switch of each hop's circuit to `tunings`.
     /// [`Circuits::measure`] must have accepted the hops.

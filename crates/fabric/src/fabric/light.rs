@@ -86,7 +86,10 @@ pub struct Hop {
     pub to: u32,
     /// Properties of the lightpath, such as its wavelength.
     pub light: Light,
-    /// Index of the slot.
+    /// Number of the named route that the light takes, or
+    /// [`FABRIC_ROUTE`](crate::network::named_routes::FABRIC_ROUTE).
+    pub route: u32,
+    /// Number of the slot.
     pub slot: u32,
 }
 

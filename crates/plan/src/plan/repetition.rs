@@ -336,6 +336,7 @@ fn hop(lightpath: &Lightpath) -> Hop {
         to: lightpath.transfer.destination,
         light: lightpath.light,
         slot: lightpath.slot,
+        route: super::routes::FABRIC_ROUTE,
     }
 }
 

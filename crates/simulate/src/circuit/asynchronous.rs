@@ -54,7 +54,7 @@ use opticoll_base::ports::{Ports, SelectedPort};
 use opticoll_base::units::Time;
 use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::{
-    Change, Circuit, Circuits, Lines, Port, ReconfigurationCharge, Tuning,
+    Change, Circuits, Lines, Port, ReconfigurationCharge, Tuning,
 };
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::Plan;
@@ -255,29 +255,22 @@ impl<'a> TransferTimeline<'a> {
         })
     }
 
-    /// Returns the indices into `free` of `channel` on the lines of `circuit`, with columns modulo
-    /// the period. Each of the circuit's two ranges of lines gives two ranges of indices, which may
-    /// be empty.
+    /// Returns the indices into `free` of `channel` on a range of lines, modulo the period, as two
+    /// ranges that may be empty.
     #[inline]
-    fn channel_ranges(&self, circuit: &Circuit, channel: u32) -> [Range<usize>; 4] {
-        let [first, second] = &circuit.lines;
-        let [start, around] = self.channel_ranges_on(first, channel);
-        if second.is_empty() {
-            return [start, around, 0..0, 0..0];
-        }
-        let [second_start, second_around] = self.channel_ranges_on(second, channel);
-        [start, around, second_start, second_around]
-    }
-
-    #[inline]
-    fn channel_ranges_on(&self, lines: &Range<u32>, channel: u32) -> [Range<usize>; 2] {
+    fn channel_ranges(
+        shape: Lines,
+        period: u32,
+        lines: &Range<u32>,
+        channel: u32,
+    ) -> [Range<usize>; 2] {
         if lines.is_empty() {
             return [0..0, 0..0];
         }
-        let [_, (_, columns)] = self.lines.shape;
-        let period = self.period.min(columns);
+        let [_, (_, columns)] = shape.shape;
+        let period = period.min(columns);
         let row = lines.start / columns;
-        let first = (row * self.lines.channels + channel) as usize * period as usize;
+        let first = (row * shape.channels + channel) as usize * period as usize;
         let start = (lines.start - row * columns) % period;
         // A circuit uses each line modulo the period at most once.
         let end = start + (lines.len() as u32).min(period);
@@ -369,9 +362,11 @@ impl<'a> TransferTimeline<'a> {
         let free_first = |times: PortTimes| times.free.time;
         let sender = self.ports.take(transmitter, free_first);
         let mut free = available(&sender, is_fixed);
-        for indices in self.channel_ranges(&block.circuits[leader as usize], channel) {
-            for &since in &self.free[indices] {
-                free = free.later(since);
+        for lines in block.circuits[leader as usize].lines.iter() {
+            for indices in Self::channel_ranges(self.lines, self.period, lines, channel) {
+                for &since in &self.free[indices] {
+                    free = free.later(since);
+                }
             }
         }
         // If first circuits are free, a port's first circuit is up from the start.
@@ -447,9 +442,10 @@ impl<'a> TransferTimeline<'a> {
             time: end,
             transfer: Some(transfer),
         };
-        let ranges = self.channel_ranges(&block.circuits[leader as usize], channel);
-        for indices in ranges {
-            self.free[indices].fill(since);
+        for lines in block.circuits[leader as usize].lines.iter() {
+            for indices in Self::channel_ranges(self.lines, self.period, lines, channel) {
+                self.free[indices].fill(since);
+            }
         }
         if let Some(planes) = &mut self.planes {
             planes.end(plane, |ended| {

@@ -203,12 +203,10 @@ impl<'a> Configuration<'a> {
     ) -> bool {
         let lines = circuits.lines();
         self.circuit.clear();
-        let Ok(()) = circuits.measure(&[hop], &mut self.circuit) else {
+        let Ok(()) = circuits.measure(&[hop], &self.plan.routes, &mut self.circuit) else {
             // The timing of the message rejects a circuit that does not exist.
             return true;
         };
-        let ranges = self.circuit.iter().flat_map(|circuit| &circuit.lines);
-        let indices = ranges.flat_map(|lines| lines.clone());
         let is_converted = self
             .tuning
             .iter()
@@ -219,7 +217,7 @@ impl<'a> Configuration<'a> {
                 Capacity::Slots(channels) => channels,
                 Capacity::Time => lines.channels,
             };
-            for line in indices {
+            for line in lines_of(&self.circuit) {
                 // The rotations of a circuit over l links occupy l channels of each line of the
                 // row.
                 let line = self.rotation.map_or(line, |_| line / lines.shape[1].1);
@@ -232,13 +230,14 @@ impl<'a> Configuration<'a> {
         let Some(rotation) = self.rotation else {
             let channel = self.tuning.first().map_or(0, |tuning| tuning.channel);
             for circuit in 0..self.circuit.len() {
-                for lines in self.circuit[circuit].lines.clone() {
-                    fits &= self.take(channel, lines, tree);
+                let ranges = self.circuit[circuit].lines.clone();
+                for lines in ranges.iter() {
+                    fits &= self.take(channel, lines.clone(), tree);
                 }
             }
             return fits;
         };
-        let row = indices
+        let row = lines_of(&self.circuit)
             .map(|line| line / lines.shape[1].1)
             .next()
             .unwrap_or_default();
@@ -345,4 +344,10 @@ fn mixed((ends, light): CircuitEnds) -> u128 {
     let light = hash(light.into());
     let high = u128::from(hash(ends ^ light ^ 0x9e37_79b9_7f4a_7c15));
     high << 64 | u128::from(hash(ends ^ light.rotate_left(32)))
+}
+
+/// Returns the lines of circuits, one by one.
+fn lines_of(circuits: &[Circuit]) -> impl Iterator<Item = u32> {
+    let ranges = circuits.iter().flat_map(|circuit| circuit.lines.iter());
+    ranges.flat_map(|lines| lines.clone())
 }

@@ -81,10 +81,8 @@ impl LineLedger {
             held: held.into(),
             bytes: message.bytes.get().into(),
         };
-        let [first, second] = &circuit.lines;
-        self.occupy(first, &sums);
-        if !second.is_empty() {
-            self.occupy(second, &sums);
+        for lines in circuit.lines.iter().filter(|lines| !lines.is_empty()) {
+            self.occupy(lines, &sums);
         }
         Ok(())
     }
@@ -109,7 +107,7 @@ impl LineLedger {
         *sent = sent.plus(Bytes::new(bytes))?;
         let received = &mut self.ranks[hop.to as usize].received;
         *received = received.plus(Bytes::new(bytes))?;
-        for lines in &circuit.lines {
+        for lines in circuit.lines.iter() {
             self.occupy(lines, sums);
         }
         Ok(())

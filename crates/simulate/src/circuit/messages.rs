@@ -47,7 +47,7 @@ pub(super) struct SlotMessages<'a> {
     /// Hops of the current slot; `None` if no transfer uses several circuits in one slot.
     chained: Option<Vec<ChainHop>>,
     /// Index of the message on each circuit; the key is source, destination and light.
-    places: FxHashMap<(u32, u32, Light), u32>,
+    places: FxHashMap<(u32, u32, Light, u32), u32>,
 }
 
 impl<'a> SlotMessages<'a> {
@@ -102,7 +102,10 @@ impl<'a> SlotMessages<'a> {
             circuits,
             ..
         } = &mut self.block;
-        crate::measure_circuits(self.circuits, hops, circuits, |hop| messages[hop].transfer)?;
+        let routes = &self.plan.routes;
+        crate::measure_circuits(self.circuits, hops, routes, circuits, |hop| {
+            messages[hop].transfer
+        })?;
         if let Some(network) = self.side_network.filter(|_| !self.one_by_one) {
             side_network::share(network, &mut self.block)?;
         }
@@ -204,7 +207,7 @@ impl<'a> SlotMessages<'a> {
             let mut known = self.block.hops.iter();
             return known.position(|other| other == hop).unwrap_or(next);
         }
-        let circuit = (hop.from, hop.to, hop.light);
+        let circuit = (hop.from, hop.to, hop.light, hop.route);
         *self.places.entry(circuit).or_insert(next as u32) as usize
     }
 
@@ -221,6 +224,7 @@ impl<'a> SlotMessages<'a> {
                     to: moved.destination,
                     light: plan.light[index as usize],
                     slot: plan.slot[index as usize],
+                    route: plan.routes.number(index as usize),
                 };
                 (hop, index, moved, true)
             }

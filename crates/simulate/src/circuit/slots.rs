@@ -1,6 +1,7 @@
 //! Hops of a plan, grouped by slot.
 
 use opticoll_fabric::fabric::Hop;
+use opticoll_fabric::network::named_routes::FABRIC_ROUTE;
 use opticoll_plan::plan::{Plan, Relay};
 
 /// Indices of the hops of each slot, in the order of the plan. The first hop of a transfer has the
@@ -74,6 +75,7 @@ pub(super) fn hop(plan: &Plan, index: u32) -> (Hop, u32) {
             to,
             light,
             slot,
+            route: plan.routes.number(index as usize),
         };
         return (hop, index);
     };
@@ -91,6 +93,7 @@ pub(super) fn hop(plan: &Plan, index: u32) -> (Hop, u32) {
         to,
         light,
         slot,
+        route: FABRIC_ROUTE,
     };
     (hop, transfer)
 }

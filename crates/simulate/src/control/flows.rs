@@ -135,7 +135,7 @@ impl TransceiverFlows {
                 hops.extend(plan.hops_of(transfer).map(|hop| (hop, transfer)));
             }
             let step_hops: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
-            crate::measure_circuits(circuits, &step_hops, &mut Vec::new(), |hop| {
+            crate::measure_circuits(circuits, &step_hops, &plan.routes, &mut Vec::new(), |hop| {
                 hops[hop].1 as u32
             })?;
             let mut order: Vec<usize> = (0..hops.len()).collect();

@@ -8,6 +8,7 @@ use crate::fabric::circuits::{
     ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, Light, LightKind};
+use crate::network::named_routes::NamedRoutes;
 use opticoll_base::units::{Time, UnitError};
 
 impl Circuits for CircuitSwitch {
@@ -92,7 +93,12 @@ impl Circuits for CircuitSwitch {
         })
     }
 
-    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+    fn measure(
+        &self,
+        hops: &[Hop],
+        _routes: &NamedRoutes,
+        circuits: &mut Vec<Circuit>,
+    ) -> Result<(), NoCircuit> {
         for (place, hop) in hops.iter().enumerate() {
             let light = SwitchedLight::from(hop.light);
             let ports = [light.source_port, light.destination_port].map(u32::from);
@@ -114,7 +120,7 @@ impl Circuits for CircuitSwitch {
             let line = row * self.ranks + hop.from;
             circuits.push(Circuit {
                 delay,
-                lines: [line..line + 1, 0..0],
+                lines: [line..line + 1, 0..0].into(),
             });
         }
         Ok(())

@@ -7,6 +7,7 @@ use crate::fabric::circuits::{
     ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
+use crate::network::named_routes::NamedRoutes;
 use opticoll_base::units::{Time, UnitError};
 
 impl Circuits for LightpathGrid {
@@ -68,7 +69,12 @@ impl Circuits for LightpathGrid {
         })
     }
 
-    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+    fn measure(
+        &self,
+        hops: &[Hop],
+        _routes: &NamedRoutes,
+        circuits: &mut Vec<Circuit>,
+    ) -> Result<(), NoCircuit> {
         for (place, hop) in hops.iter().enumerate() {
             let light = PortsLight::from(hop.light);
             let source_port = u32::from(light.source_port);
@@ -84,7 +90,7 @@ impl Circuits for LightpathGrid {
             let line = source_port * self.ranks + hop.from;
             circuits.push(Circuit {
                 delay: self.latency,
-                lines: [line..line + 1, 0..0],
+                lines: [line..line + 1, 0..0].into(),
             });
         }
         Ok(())

@@ -8,6 +8,7 @@ use crate::fabric::circuits::{
     ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
+use crate::network::named_routes::NamedRoutes;
 use opticoll_base::units::{Time, UnitError};
 
 impl Circuits for PassiveStar {
@@ -62,7 +63,12 @@ impl Circuits for PassiveStar {
         })
     }
 
-    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+    fn measure(
+        &self,
+        hops: &[Hop],
+        _routes: &NamedRoutes,
+        circuits: &mut Vec<Circuit>,
+    ) -> Result<(), NoCircuit> {
         for (place, hop) in hops.iter().enumerate() {
             let wavelength = u32::from(StarLight::from(hop.light).wavelength);
             if hop.from.max(hop.to) >= self.ranks || wavelength >= self.wavelengths {
@@ -73,7 +79,7 @@ impl Circuits for PassiveStar {
             }
             circuits.push(Circuit {
                 delay: self.latency,
-                lines: [wavelength..wavelength + 1, 0..0],
+                lines: [wavelength..wavelength + 1, 0..0].into(),
             });
         }
         Ok(())

@@ -8,6 +8,7 @@ use crate::fabric::circuits::{
 };
 use crate::fabric::light::{Hop, LightKind, NumberedChannels, Rotation};
 use crate::fabric::{Light, Transmission};
+use crate::network::named_routes::NamedRoutes;
 use opticoll_base::units::{Time, UnitError};
 
 impl Circuits for WdmRing {
@@ -116,7 +117,12 @@ impl Circuits for WdmRing {
         })
     }
 
-    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+    fn measure(
+        &self,
+        hops: &[Hop],
+        _routes: &NamedRoutes,
+        circuits: &mut Vec<Circuit>,
+    ) -> Result<(), NoCircuit> {
         for (place, hop) in hops.iter().enumerate() {
             let absent = |problem| {
                 Err(NoCircuit::Absent {
@@ -147,7 +153,7 @@ impl Circuits for WdmRing {
                 delay: self
                     .propagation
                     .times(self.span(from, to, light.direction).into())?,
-                lines: [row + first..row + first + to_end, row..row + links - to_end],
+                lines: [row + first..row + first + to_end, row..row + links - to_end].into(),
             });
         }
         Ok(())

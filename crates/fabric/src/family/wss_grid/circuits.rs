@@ -9,6 +9,7 @@ use crate::fabric::circuits::{
     ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
+use crate::network::named_routes::NamedRoutes;
 use opticoll_base::units::{Time, UnitError};
 
 impl Circuits for WssGrid {
@@ -67,7 +68,12 @@ impl Circuits for WssGrid {
         })
     }
 
-    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+    fn measure(
+        &self,
+        hops: &[Hop],
+        _routes: &NamedRoutes,
+        circuits: &mut Vec<Circuit>,
+    ) -> Result<(), NoCircuit> {
         let ranks = self.ranks();
         for (place, hop) in hops.iter().enumerate() {
             let light = TunedLight::from(hop.light);
@@ -83,7 +89,7 @@ impl Circuits for WssGrid {
             let line = u32::from(light.plane) * ranks + hop.from;
             circuits.push(Circuit {
                 delay: self.latency,
-                lines: [line..line + 1, 0..0],
+                lines: [line..line + 1, 0..0].into(),
             });
         }
         Ok(())

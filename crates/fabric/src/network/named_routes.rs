@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use opticoll_fabric::network::{Network, Wiring};
+use super::{Network, Wiring};
 
 /// Index that stands for the fabric's route.
 pub const FABRIC_ROUTE: u32 = u32::MAX;
