@@ -295,6 +295,12 @@ pub trait Machine: Object {
         None
     }
 
+    /// Returns the links over which a plan may name routes: shared links, or fibres. Returns `None`
+    /// if the light of a transfer determines its route.
+    fn routed_links(&self) -> Option<&dyn Network> {
+        self.network().or_else(|| self.circuits()?.fibre_links())
+    }
+
     /// Returns the circuits that plans place in slots, or `None` if data moves over shared links.
     fn circuits(&self) -> Option<&dyn Circuits> {
         None

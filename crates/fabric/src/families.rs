@@ -12,6 +12,7 @@ use crate::family;
 use crate::family::circuit_switch::CircuitSwitch;
 use crate::family::lightpath_grid::LightpathGrid;
 use crate::family::passive_star::PassiveStar;
+use crate::family::wdm_graph::WdmGraph;
 use crate::family::wdm_ring::WdmRing;
 use crate::family::wss_grid::WssGrid;
 pub use medium::{Bursts, Medium};
@@ -20,6 +21,9 @@ use opticoll_base::spec::{Role, Spec};
 /// All families.
 pub const FAMILIES: &[&FamilyRecord] = &[
     &family::wdm_ring::RECORD,
+    &family::wdm_graph::GRAPH,
+    &family::wdm_graph::TORUS,
+    &family::wdm_graph::MESH,
     &family::crossbar::RECORD,
     &family::fat_tree::RECORD,
     &family::dragonfly::RECORD,
@@ -50,6 +54,8 @@ pub fn presets() -> impl Iterator<Item = &'static PresetRecord> {
 pub enum CircuitMachine<'a> {
     /// Ring with wavelength-division multiplexing.
     WdmRing(&'a WdmRing),
+    /// Graph of fibres.
+    WdmGraph(&'a WdmGraph),
     /// Grid of wavelength-selective switches.
     WssGrid(&'a WssGrid),
     /// Grid of lightpaths.
@@ -65,6 +71,7 @@ impl Fabric {
     pub fn circuit_machine(&self) -> Option<CircuitMachine<'_>> {
         let ring = self.downcast().map(CircuitMachine::WdmRing);
         ring.or_else(|| self.downcast().map(CircuitMachine::WssGrid))
+            .or_else(|| self.downcast().map(CircuitMachine::WdmGraph))
             .or_else(|| self.downcast().map(CircuitMachine::LightpathGrid))
             .or_else(|| self.downcast().map(CircuitMachine::PassiveStar))
             .or_else(|| self.downcast().map(CircuitMachine::CircuitSwitch))

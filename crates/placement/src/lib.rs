@@ -6,6 +6,7 @@ mod error;
 pub mod lightpath_grid;
 pub mod passive_star;
 mod slots;
+pub mod wdm_graph;
 pub mod wdm_ring;
 pub mod wss_grid;
 
@@ -13,7 +14,7 @@ use lightpath_grid::placement::assign_ports;
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::families::CircuitMachine::{
-    CircuitSwitch, LightpathGrid, PassiveStar, WdmRing, WssGrid,
+    CircuitSwitch, LightpathGrid, PassiveStar, WdmGraph, WdmRing, WssGrid,
 };
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
@@ -43,6 +44,10 @@ pub fn place(
     match fabric.circuit_machine() {
         Some(WdmRing(ring)) => {
             wdm_ring::placement::place_by_name(schedule, fabric, ring, assignment, algorithm)
+        }
+        Some(WdmGraph(graph)) => {
+            only_auto("takes the lowest free channel")?;
+            wdm_graph::place(schedule, fabric, graph, algorithm)
         }
         Some(WssGrid(grid)) => {
             only_auto("assigns wavelengths by its wavelength plan")?;

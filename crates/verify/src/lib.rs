@@ -97,6 +97,7 @@ mod rotation_symmetric;
 mod routes;
 mod rules;
 mod signals;
+mod wdm_graph;
 mod wdm_ring;
 mod wss_grid;
 
@@ -275,6 +276,9 @@ pub fn verify(plan: &Plan) -> Vec<Violation> {
 /// Rules of all fabric families with circuits in slots.
 const RULES: &[Rules] = &[
     wdm_ring::RULES,
+    wdm_graph::rules("wdm_graph"),
+    wdm_graph::rules("wdm_torus"),
+    wdm_graph::rules("wdm_mesh"),
     wss_grid::RULES,
     lightpath_grid::RULES,
     passive_star::RULES,

@@ -13,7 +13,11 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     if plan.routes.is_empty() {
         return;
     }
-    let Some(network) = plan.fabric.network() else {
+    let links = plan
+        .fabric
+        .circuits()
+        .and_then(|circuits| circuits.fibre_links());
+    let Some(network) = plan.fabric.network().or(links) else {
         report.add(ViolationKind::Route, || {
             let family = plan.fabric.family();
             let sentence =

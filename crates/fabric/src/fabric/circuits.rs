@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::light::{Hop, Light, LightKind, NumberedChannels, Rotation};
 use super::transmission::Transmission;
+use crate::network::Network;
 use crate::network::named_routes::NamedRoutes;
 pub use opticoll_base::ports::Port;
 use opticoll_base::units::{Time, UnitError};
@@ -255,9 +256,15 @@ pub trait Circuits: Send + Sync {
     /// Returns the delay of a circuit to the farthest rank that a single circuit can reach.
     fn delay(&self) -> Result<Time, UnitError>;
 
+    /// Returns the network of links over which light travels if a plan may name routes over it, or
+    /// `None` if the light of a transfer determines its route.
+    fn fibre_links(&self) -> Option<&dyn Network> {
+        None
+    }
+
     /// Returns the model of the time that the circuit of `_hop` needs for the bytes of a message.
     /// [`Circuits::measure`] must have accepted the hop.
-    fn transmission_of(&self, _hop: &Hop) -> Transmission {
+    fn transmission_of(&self, _hop: &Hop, _routes: &NamedRoutes) -> Transmission {
         self.transmission()
     }
 
@@ -329,5 +336,5 @@ pub trait Circuits: Send + Sync {
 
     /// Appends the ports, channel and switch of each hop's circuit to `tunings`.
     /// [`Circuits::measure`] must have accepted the hops.
-    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>);
+    fn tune(&self, hops: &[Hop], routes: &NamedRoutes, tunings: &mut Vec<Tuning>);
 }

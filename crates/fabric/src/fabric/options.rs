@@ -186,13 +186,12 @@ impl<'a, M> Options<'a, M> {
     /// machine.
     pub(crate) fn several<T>(
         &mut self,
-        records: &[OptionRecord],
+        records: impl IntoIterator<Item = impl Into<FabricOption>>,
         read: impl FnOnce(&Spec) -> Result<T, FabricError>,
         print: impl FnOnce(Spec, &T) -> Spec,
         of: impl FnOnce(&M) -> T,
     ) -> Result<T, FabricError> {
-        let records = records.iter().copied();
-        self.declared.extend(records.map(FabricOption::from));
+        self.declared.extend(records.into_iter().map(Into::into));
         self.value_from(read, print, of)
     }
 

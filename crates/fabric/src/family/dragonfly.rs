@@ -146,7 +146,9 @@ fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricErr
         Routing::Valiant { seed } => spec.with("routing", "valiant").with("seed", seed),
         Routing::Minimal => spec,
     };
-    let routing = options.several(ROUTING, routing, print, |dragonfly| dragonfly.routing)?;
+    let routing = options.several(ROUTING.iter().copied(), routing, print, |dragonfly| {
+        dragonfly.routing
+    })?;
     let link = wiring::rate_and_latency(options, |dragonfly| dragonfly.wire.link)?;
     let rate = "rate of cables to ranks";
     let terminal = (

@@ -122,7 +122,7 @@ fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wi
             .with("up", wiring::print_counts(up))
             .with("links", wiring::print_counts(parallel))
     };
-    let numbers = options.several(SHAPE, shape, print, |tree| {
+    let numbers = options.several(SHAPE.iter().copied(), shape, print, |tree| {
         [tree.down.clone(), tree.up.clone(), tree.parallel.clone()]
     })?;
     let levels = numbers[0].len();

@@ -277,7 +277,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latenc
         }
     };
     let records = [LATENCY, NETWORK_LATENCY];
-    let latencies = options.several(&records, read, print, |servers| servers.latencies)?;
+    let latencies = options.several(records, read, print, |servers| servers.latencies)?;
     Ok((model, boxes, latencies))
 }
 

@@ -207,7 +207,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         reach "reach" limit(None, MAX_RANKS) "maximum number of links of a lightpath";
     }
     let budget = options.several(
-        loss::OPTIONS,
+        loss::OPTIONS.iter().copied(),
         |spec| LossBudget::read(spec, wavelengths),
         |spec, budget| match budget {
             Some(budget) => budget.print(spec, wavelengths),

@@ -57,7 +57,7 @@ use opticoll_fabric::fabric::circuits::{
     Change, Circuits, Lines, Port, ReconfigurationCharge, Tuning,
 };
 use opticoll_plan::collective::CollectiveKind;
-use opticoll_plan::plan::Plan;
+use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::plan::repetition::rotated_chunk;
 use opticoll_plan::schedule::Transfer;
 
@@ -173,7 +173,14 @@ pub(super) fn run(
             let (mut start, mut end) = (None, None);
             let mut lightpaths = 0;
             let block = messages.block(slots.hops(slot))?;
-            tune(circuits, period, block, &mut hops, &mut tunings);
+            tune(
+                circuits,
+                &plan.routes,
+                period,
+                block,
+                &mut hops,
+                &mut tunings,
+            );
             retuned = retuned.max(timeline.change_planes(slot, &tunings)?);
             for (index, _, message, _) in block.iter() {
                 if message.leader != index {
@@ -212,6 +219,7 @@ pub(super) fn run(
 /// `reduced` is a buffer.
 fn tune(
     circuits: &dyn Circuits,
+    routes: &NamedRoutes,
     period: u32,
     block: &MessageBlock,
     reduced: &mut Vec<Hop>,
@@ -224,7 +232,7 @@ fn tune(
         ..*hop
     }));
     tunings.clear();
-    circuits.tune(reduced, tunings);
+    circuits.tune(reduced, routes, tunings);
 }
 
 impl<'a> TransferTimeline<'a> {

@@ -9,12 +9,13 @@ use crate::SimulationError;
 use opticoll_base::ports::Ports;
 use opticoll_base::units::{Time, UnitError};
 use opticoll_fabric::fabric::circuits::{Change, Circuits, ReconfigurationCharge, Tuning};
-use opticoll_plan::plan::Plan;
+use opticoll_plan::plan::{NamedRoutes, Plan};
 
 /// Charging rule of a policy. The state advances slot by slot.
 pub(super) struct Charging<'a> {
     slots: &'a SlotHops,
     circuits: &'a dyn Circuits,
+    routes: &'a NamedRoutes,
     change: Change,
     state: ChargeState<'a>,
     /// True if the next setup is the first, and the first setup is free.
@@ -64,6 +65,7 @@ impl<'a> Charging<'a> {
         Ok(Charging {
             slots,
             circuits,
+            routes: &plan.routes,
             change,
             state,
             is_free: change.first_free,
@@ -102,7 +104,7 @@ impl<'a> Charging<'a> {
     pub(super) fn load_block(&mut self, block: &MessageBlock) {
         if let ChargeState::ChangedCircuit { tunings, .. } = &mut self.state {
             tunings.clear();
-            self.circuits.tune(&block.hops, tunings);
+            self.circuits.tune(&block.hops, self.routes, tunings);
         }
     }
 

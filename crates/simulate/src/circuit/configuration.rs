@@ -126,7 +126,7 @@ impl<'a> Configuration<'a> {
             LightSharing::SameCircuit => None,
         };
         self.tuning.clear();
-        circuits.tune(&[hop], &mut self.tuning);
+        circuits.tune(&[hop], &self.plan.routes, &mut self.tuning);
         if self.insert(ends, tree.is_some()) {
             return true;
         }
@@ -244,7 +244,7 @@ impl<'a> Configuration<'a> {
         self.tuning.clear();
         for by in 0..rotation.span(&hop) {
             let light = rotation.shift_channel(hop.light, by);
-            circuits.tune(&[Hop { light, ..hop }], &mut self.tuning);
+            circuits.tune(&[Hop { light, ..hop }], &self.plan.routes, &mut self.tuning);
         }
         for copy in 0..self.tuning.len() {
             fits &= self.take(self.tuning[copy].channel, row..row + 1, tree);

@@ -78,7 +78,8 @@ impl<'a> CircuitGroups<'a> {
         self.hops.clear();
         self.hops.extend(hops.map(|&index| hop(self.plan, index).0));
         self.tunings.clear();
-        self.circuits.tune(&self.hops, &mut self.tunings);
+        let routes = &self.plan.routes;
+        self.circuits.tune(&self.hops, routes, &mut self.tunings);
     }
 
     /// Forms the groups. A group ends when a port changes its circuit. If `each_slot` is true,

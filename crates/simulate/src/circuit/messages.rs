@@ -160,7 +160,7 @@ impl<'a> SlotMessages<'a> {
                     transmission.time(message.bytes)?
                 }
                 _ if self.is_degraded => {
-                    let transmission = self.circuits.transmission_of(hop);
+                    let transmission = self.circuits.transmission_of(hop, &self.plan.routes);
                     transmission.time(message.bytes)?
                 }
                 _ => time(&mut self.latest, self.transmission, message.bytes)?,

@@ -48,7 +48,7 @@ impl Circuits for CircuitSwitch {
     }
 
     /// Returns the time model at the lower rate of the two ports of the circuit.
-    fn transmission_of(&self, hop: &Hop) -> Transmission {
+    fn transmission_of(&self, hop: &Hop, _routes: &NamedRoutes) -> Transmission {
         let light = SwitchedLight::from(hop.light);
         let out = self.rate_of(hop.from, light.source_port.into());
         let into = self.rate_of(hop.to, light.destination_port.into());
@@ -127,7 +127,7 @@ impl Circuits for CircuitSwitch {
     }
 
     /// Assigns the sender's output port and the receiver's input port that the light names.
-    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+    fn tune(&self, hops: &[Hop], _routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = SwitchedLight::from(hop.light);
             let is_fixed = hop.light == SwitchedLight::PACKET;

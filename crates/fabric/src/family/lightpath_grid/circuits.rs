@@ -97,7 +97,7 @@ impl Circuits for LightpathGrid {
     }
 
     /// Assigns the two ports that the light names. A port both sends and receives.
-    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+    fn tune(&self, hops: &[Hop], _routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = PortsLight::from(hop.light);
             let source = u64::from(hop.from) << 32 | u64::from(light.source_port);

@@ -87,7 +87,7 @@ impl Circuits for PassiveStar {
 
     /// Assigns any transmitter of the source and any receiver of the destination. Both are tuned to
     /// the wavelength of the light.
-    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+    fn tune(&self, hops: &[Hop], _routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let wavelength = StarLight::from(hop.light).wavelength;
             let port = |rank: u32, end: u64, size: u32| Port {

@@ -78,7 +78,7 @@ impl Circuits for WdmRing {
         self.propagation.times(spans.max().unwrap_or(0).into())
     }
 
-    fn transmission_of(&self, hop: &Hop) -> Transmission {
+    fn transmission_of(&self, hop: &Hop, _routes: &NamedRoutes) -> Transmission {
         Transmission {
             rate: self.rate_of(hop.from, hop.to, WdmLight::from(hop.light)),
             ..self.transmission()
@@ -160,9 +160,9 @@ impl Circuits for WdmRing {
     }
 
     /// Assigns the ring resonators for the lightpath's channel at both ends. If the ring limits the
-    /// number of ports of a rank, assigns any port of the rank instead; each port can be tuned to
-    /// any channel.
-    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+    /// ports of a rank, assigns any port of the rank instead; each port can be tuned to any
+    /// channel.
+    fn tune(&self, hops: &[Hop], _routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
         let channels = self.fibres * self.wavelengths;
         tunings.extend(hops.iter().map(|hop| {
             let light = WdmLight::from(hop.light);

@@ -39,7 +39,7 @@ impl Circuits for WssGrid {
         Transmission::at(self.rate)
     }
 
-    fn transmission_of(&self, hop: &Hop) -> Transmission {
+    fn transmission_of(&self, hop: &Hop, _routes: &NamedRoutes) -> Transmission {
         Transmission::at(self.rate_between([hop.from, hop.to], TunedLight::from(hop.light)))
     }
 
@@ -96,7 +96,7 @@ impl Circuits for WssGrid {
     }
 
     /// Assigns the transmitter of `from` and the receiver of `to` in the plane of the light.
-    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+    fn tune(&self, hops: &[Hop], _routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = TunedLight::from(hop.light);
             let port = |rank: u32, end: u64, other: u32| Port {

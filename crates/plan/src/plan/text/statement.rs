@@ -41,9 +41,9 @@ impl<'a> Statement<'a> {
         (room, limit): (u64, u64),
     ) -> Result<Statement<'a>, PlanTextError> {
         let (base, light, relays) = read_lightpath(plan, slot, action, words)?;
-        let route = match plan.has_light() {
-            true => None,
-            false => read_route(words)?,
+        let route = match plan.fabric.routed_links() {
+            Some(_) => read_route(words)?,
+            None => None,
         };
         let repetitions = read_repetitions(plan, slot, words, (room, limit))?;
         if !(relays.is_empty() || repetitions.is_empty()) {
