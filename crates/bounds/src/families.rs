@@ -4,12 +4,12 @@ use opticoll_base::units::{Bytes, UnitError};
 use opticoll_fabric::fabric::circuits::Paths;
 use opticoll_fabric::fabric::{Fabric, circuits};
 use opticoll_fabric::families::CircuitMachine::{
-    CircuitSwitch, LightpathGrid, PassiveStar, WdmRing, WssGrid,
+    CircuitSwitch, LightpathGrid, PassiveStar, WdmGraph, WdmRing, WssGrid,
 };
 use opticoll_plan::collective::Collective;
 
 use crate::{Bound, TimeBound};
-use crate::{circuit_switch, lightpath_grid, passive_star, wdm_ring, wss_grid};
+use crate::{circuit_switch, lightpath_grid, passive_star, wdm_graph, wdm_ring, wss_grid};
 
 /// Collective whose time is bounded, with its size and the cost of its circuits.
 pub struct CircuitProblem<'a> {
@@ -32,6 +32,7 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
         _ if collective.demand().is_some() => None,
         WdmRing(ring) if single => Some(wdm_ring::best(ring, collective)),
         WdmRing(ring) => Some(wdm_ring::slots_for_any_load(ring, collective)),
+        WdmGraph(graph) => Some(wdm_graph::slots(graph, collective, single)),
         WssGrid(grid) => Some(wss_grid::slots(grid, collective)),
         LightpathGrid(_) => None,
         PassiveStar(star) if single => Some(passive_star::slots(star, collective)),
@@ -80,7 +81,10 @@ pub fn time_bound(
         WdmRing(ring) if has_demand => wdm_ring::demanded::best(ring, collective, size, least),
         WdmRing(ring) => wdm_ring::time::best(ring, collective, size, least),
         CircuitSwitch(switch) => circuit_switch::best(switch, collective, size, charge),
-        WssGrid(_) | LightpathGrid(_) | PassiveStar(_) if has_demand => return Ok(None),
+        WdmGraph(_) | WssGrid(_) | LightpathGrid(_) | PassiveStar(_) if has_demand => {
+            return Ok(None);
+        }
+        WdmGraph(graph) => wdm_graph::best(graph, collective, size, least),
         WssGrid(grid) => wss_grid::best(grid, collective, size, least),
         LightpathGrid(grid) => lightpath_grid::best(grid, collective, size, (charge, paths).into()),
         PassiveStar(star) => passive_star::best(star, collective, size, least),

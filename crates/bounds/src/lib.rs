@@ -14,6 +14,7 @@ pub mod passive_star;
 pub(crate) mod phases;
 pub(crate) mod pieces;
 pub mod throughput;
+pub mod wdm_graph;
 pub mod wdm_ring;
 pub mod wss_grid;
 
