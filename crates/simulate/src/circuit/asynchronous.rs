@@ -57,8 +57,8 @@ use opticoll_fabric::fabric::circuits::{
     Change, Circuits, Lines, Port, ReconfigurationCharge, Tuning,
 };
 use opticoll_plan::collective::CollectiveKind;
-use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::plan::repetition::rotated_chunk;
+use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::schedule::Transfer;
 
 #[derive(Debug, Clone, Copy, Default)]
