@@ -32,6 +32,14 @@ class Ring:
     multicast: bool
     reach: int
 
+    def paths(self):
+        """Yields every lightpath that light can take."""
+        lengths = range(1, min(self.reach, self.ranks - 1) + 1)
+        for source, direction, links in itertools.product(range(self.ranks), (0, 1), lengths):
+            path = Path(source, direction, links)
+            if self.cuts.isdisjoint(path.passes(self)):
+                yield path
+
 
 @dataclass(frozen=True)
 class Path:
@@ -79,15 +87,6 @@ def read(text):
     )
 
 
-def paths(ring):
-    """Yields every lightpath that light can take."""
-    lengths = range(1, min(ring.reach, ring.ranks - 1) + 1)
-    for source, direction, links in itertools.product(range(ring.ranks), (0, 1), lengths):
-        path = Path(source, direction, links)
-        if ring.cuts.isdisjoint(path.passes(ring)):
-            yield path
-
-
 def chunks(ring, kind):
     """Returns for each chunk who holds it first, and who must hold it at the end."""
     ranks = set(range(ring.ranks))
@@ -131,7 +130,7 @@ def light(model, ring, all_paths, slots):
 def is_possible(ring, kind, slots, seconds):
     """Returns whether a collective fits into `slots`; None if the time is too short."""
     model = cp_model.CpModel()
-    all_paths = list(paths(ring))
+    all_paths = list(ring.paths())
     all_chunks = chunks(ring, kind)
     ranks = range(ring.ranks)
     up = light(model, ring, all_paths, slots)
@@ -193,7 +192,7 @@ def sums_are_possible(ring, kind, slots, seconds):
     Every other rank sends its sum towards each owner once, after all that it adds has come.
     """
     model = cp_model.CpModel()
-    all_paths = list(paths(ring))
+    all_paths = list(ring.paths())
     up = light(model, ring, all_paths, slots)
     owners = range(1 if kind == "reduce" else ring.ranks)
     sent, arrived, carried, intake = {}, {}, {}, {}
@@ -224,7 +223,7 @@ def all_reduce_is_possible(ring, slots, seconds):
     a copy of the whole sum, which replaces its own sum.
     """
     model = cp_model.CpModel()
-    all_paths = list(paths(ring))
+    all_paths = list(ring.paths())
     up = light(model, ring, all_paths, slots)
     ranks = range(ring.ranks)
     held = {(one, rank): int(one == rank) for one in ranks for rank in ranks}
