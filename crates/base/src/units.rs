@@ -1,4 +1,5 @@
-//! Exact quantities with units: [`Time`] in picoseconds, [`Bytes`], [`Rate`] in bits per second.
+//! Exact quantities with units: [`Time`] in picoseconds, [`Bytes`], [`Rate`] in bits per second,
+//! [`Length`] in metres.
 //!
 //! Each quantity is a whole number of its smallest unit, so sums are exact. The parser converts a
 //! time or a size exactly or returns an error: `1.5us` is 1 500 000 ps, and `0.3ps` is an error. A
@@ -67,6 +68,10 @@ pub struct Bytes(u64);
 /// Data rate as a whole number of bits per second, greater than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
+
+/// Length of a fibre as a whole number of metres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Length(u64);
 
 /// Type of quantity, such as [`Time`], that an option or a setting may have as its value.
 pub trait Quantity {
@@ -168,6 +173,13 @@ impl Bytes {
     }
 }
 
+impl Length {
+    /// Returns the length in metres.
+    pub const fn metres(self) -> u64 {
+        self.0
+    }
+}
+
 impl Rate {
     /// Creates a rate from a number of gigabits per second. The number 0 is replaced by 1.
     pub const fn gigabits(gigabits: u32) -> Rate {
@@ -247,6 +259,8 @@ const RATE_UNITS: &[(&str, u128)] = &[
     ("KiB/s", 8 << 10),
 ];
 
+const LENGTH_UNITS: &[(&str, u128)] = &[("km", 1_000), ("m", 1)];
+
 /// Notation in which the parser reads a quantity.
 struct Notation {
     name: &'static str,
@@ -270,6 +284,13 @@ const SIZE: Notation = Notation {
     smallest: "bytes",
     example: "4MiB",
     units: BYTE_UNITS,
+    rounded: false,
+};
+const LENGTH: Notation = Notation {
+    name: "length",
+    smallest: "metres",
+    example: "80km",
+    units: LENGTH_UNITS,
     rounded: false,
 };
 const RATE: Notation = Notation {
@@ -392,6 +413,13 @@ impl FromStr for Bytes {
     }
 }
 
+impl FromStr for Length {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Length, UnitError> {
+        LENGTH.parse(text).map(|(count, _)| Length(count))
+    }
+}
+
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Rate, UnitError> {
@@ -422,6 +450,17 @@ impl fmt::Display for Time {
             1_000_000..1_000_000_000 => ("us", 1_000_000),
             1_000_000_000..1_000_000_000_000 => ("ms", 1_000_000_000),
             _ => ("s", 1_000_000_000_000),
+        };
+        write_decimal(formatter, self.0, unit)
+    }
+}
+
+impl fmt::Display for Length {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = if self.0 < 1_000 {
+            ("m", 1)
+        } else {
+            ("km", 1_000)
         };
         write_decimal(formatter, self.0, unit)
     }

@@ -16,6 +16,7 @@ pub mod message_cost;
 pub mod ocs_torus;
 pub mod passive_star;
 pub mod torus;
+pub mod tree;
 pub mod wdm_graph;
 pub mod wdm_ring;
 pub mod wss_grid;

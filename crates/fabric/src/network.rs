@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 
 use crate::drawing;
 use crate::drawing::Drawing;
-use opticoll_base::units::{Rate, Time};
+use opticoll_base::units::{Length, Rate, Time};
 use translations::Translations;
 
 opticoll_base::named_enum! {
@@ -171,6 +171,11 @@ pub trait Network: Sync {
         None
     }
 
+    /// Returns the length of the fibre of `link`, if it is known.
+    fn length(&self, _link: u32) -> Option<Length> {
+        None
+    }
+
     /// Returns the vertices at the start and at the end of `link`, or `None` if they are unknown.
     /// Ranks are the first vertices, then switches follow. A half-duplex link leads in both
     /// directions.
@@ -181,11 +186,7 @@ pub trait Network: Sync {
     /// Returns the positions of the vertices in a picture. By default, the distance of two
     /// vertices in the picture approximates the number of links between them.
     fn drawing(&self) -> Drawing {
-        let links = 0..self.links().len() as u32;
-        let ends: Vec<(u32, u32)> = links.filter_map(|link| self.ends(link)).collect();
-        let last = ends.iter().map(|ends| ends.0.max(ends.1)).max();
-        let vertices = last.map_or(0, |last| last + 1).max(self.ranks());
-        Drawing::new(drawing::stress_layout(vertices as usize, &ends))
+        drawing(self)
     }
 
     /// Returns the translations of the grid that all ranks form. Each translation maps links to
@@ -205,6 +206,16 @@ pub trait Network: Sync {
     fn leads_both_ways(&self, link: u32) -> bool {
         self.wiring().both_ways.get(link as usize) != Some(&false)
     }
+}
+
+/// Returns positions of the vertices of a network. The distance of two vertices in the picture
+/// approximates the number of links between them.
+pub(crate) fn drawing<N: Network + ?Sized>(network: &N) -> Drawing {
+    let links = 0..network.links().len() as u32;
+    let ends: Vec<(u32, u32)> = links.filter_map(|link| network.ends(link)).collect();
+    let last = ends.iter().map(|ends| ends.0.max(ends.1)).max();
+    let vertices = last.map_or(0, |last| last + 1).max(network.ranks());
+    Drawing::new(drawing::stress_layout(vertices as usize, &ends))
 }
 
 /// Network with an explicit list of routes.

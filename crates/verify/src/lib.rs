@@ -277,6 +277,9 @@ pub fn verify(plan: &Plan) -> Vec<Violation> {
 const RULES: &[Rules] = &[
     wdm_ring::RULES,
     wdm_graph::rules("wdm_graph"),
+    wdm_graph::rules("wdm_line"),
+    wdm_graph::rules("wdm_tree"),
+    wdm_graph::rules("wdm_hypercube"),
     wdm_graph::rules("wdm_torus"),
     wdm_graph::rules("wdm_mesh"),
     wss_grid::RULES,

@@ -31,7 +31,7 @@ use crate::network::{Duplex, Network, Wiring};
 use opticoll_base::interrupt;
 use opticoll_base::names::{plural, terminal_text};
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError, whole_number};
-use opticoll_base::units::{Rate, UnitError};
+use opticoll_base::units::{Length, Rate, UnitError};
 
 /// Option that lists broken links, switches and ranks.
 pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
@@ -682,6 +682,10 @@ impl Network for Part {
 
     fn cable_number(&self, link: u32) -> Option<u32> {
         self.whole_network().cable_number(self.links[link as usize])
+    }
+
+    fn length(&self, link: u32) -> Option<Length> {
+        self.whole_network().length(self.links[link as usize])
     }
 
     fn drawing(&self) -> Drawing {

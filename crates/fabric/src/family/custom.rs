@@ -6,24 +6,32 @@
 //! The option `links` describes a cable by its two vertices: `0-4` is a full-duplex cable (two
 //! links), `0~4` a half-duplex cable (one link), `0>4` one link from 0 to 4. Values that differ
 //! from the fabric's rate, latency and sharing follow after `@`, as in `0-4@400Gb/s@1us@per_flow`.
+//! A length, as in `0-4@80km`, sets the latency to the propagation delay in a fibre of this length.
 //! Several cables are joined by `+`.
+
+mod positions;
+
+use positions::Position;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::drawing::Drawing;
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::wiring;
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
+use crate::network;
 use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::translations::Translations;
 use crate::network::{Duplex, Link, Network, Sharing, Wiring};
 use opticoll_base::interrupt;
 use opticoll_base::names::{is_printable, terminal_text};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
+use opticoll_base::units::Length;
 
 /// Maximum number of vertices. The routes to 2^14 destinations take 1 GiB.
 const MAX_VERTICES: u32 = 1 << 14;
@@ -48,6 +56,8 @@ struct Cable {
     to: u32,
     kind: CableKind,
     link: Link,
+    /// Length, if it is known.
+    length: Option<Length>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +66,8 @@ struct Graph {
     switches: u32,
     /// Names of all vertices, indexed by vertex; empty if the vertices have no names.
     names: Vec<String>,
+    /// Positions of all vertices, indexed by vertex; empty if no position is known.
+    positions: Vec<Option<Position>>,
     ties: Ties,
     default: Link,
     cables: Vec<Cable>,
@@ -69,6 +81,8 @@ pub struct Custom {
     /// Index of each link among the links with the same two ends, indexed by link. `None` if no
     /// other link has these ends.
     cable_numbers: Arc<[Option<u32>]>,
+    /// Length of each link, if it is known, indexed by link.
+    lengths: Arc<[Option<Length>]>,
     routes: FewestLinks,
     translations: Option<Translations>,
 }
@@ -105,7 +119,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     let links = OptionRecord::new(
         "links",
         "cables as pairs of vertex numbers, ranks first; @rate, @latency or @sharing if they \
-        differ from the defaults",
+        differ from the defaults; @80km for a length, which sets the latency",
     )
     .range("0-4 full duplex, 0~4 half duplex, 0>4 one way; joined by +")
     .default(REQUIRED);
@@ -133,6 +147,12 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
             (!names.is_empty()).then(|| names.join("+"))
         },
         |custom| custom.graph.names.clone(),
+    )?;
+    let positions = options.option(
+        positions::OPTION,
+        |spec| positions::read(spec, vertices),
+        |positions: &Vec<_>| positions::print(positions),
+        |custom| custom.graph.positions.clone(),
     )?;
     let record = OptionRecord::new(
         "ties",
@@ -162,6 +182,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
         ranks,
         switches,
         names,
+        positions,
         ties,
         default,
         cables,
@@ -192,10 +213,12 @@ impl Custom {
     /// supports.
     pub fn from_network(network: &dyn Network) -> Result<Custom, FabricError> {
         let mut cables: Vec<Cable> = Vec::new();
-        let mut unpaired: FxHashMap<(u32, u32, Link), Vec<usize>> = FxHashMap::default();
+        let mut unpaired: FxHashMap<(u32, u32, Link, _), Vec<usize>> = FxHashMap::default();
         let ends = network.wiring().ends();
-        for ((from, to, is_half_duplex), link) in ends.zip(network.links()) {
-            let forth = unpaired.get_mut(&(to, from, *link)).and_then(Vec::pop);
+        for (index, ((from, to, is_half_duplex), link)) in ends.zip(network.links()).enumerate() {
+            let length = network.length(index as u32);
+            let back = unpaired.get_mut(&(to, from, *link, length));
+            let forth = back.and_then(Vec::pop);
             if let Some(forth) = forth.filter(|_| !is_half_duplex) {
                 cables[forth].kind = CableKind::FullDuplex;
                 continue;
@@ -204,7 +227,7 @@ impl Custom {
                 CableKind::HalfDuplex
             } else {
                 unpaired
-                    .entry((from, to, *link))
+                    .entry((from, to, *link, length))
                     .or_default()
                     .push(cables.len());
                 CableKind::OneWay
@@ -214,6 +237,7 @@ impl Custom {
                 to,
                 kind,
                 link: *link,
+                length,
             });
         }
         if network.wiring().ends().count() < network.links().len() {
@@ -232,6 +256,7 @@ impl Custom {
             names: (0..vertices)
                 .map(|vertex| network.vertex_name(vertex))
                 .collect(),
+            positions: Vec::new(),
             ties: Ties::Spread,
             default: wiring::default_link(),
             cables,
@@ -240,6 +265,7 @@ impl Custom {
 
     fn from_graph(graph: Graph) -> Custom {
         let mut wiring = Wiring::new(Duplex::Half);
+        let mut lengths = Vec::new();
         for cable in &graph.cables {
             interrupt::check();
             let (from, to, is_half_duplex) =
@@ -247,7 +273,9 @@ impl Custom {
             wiring.add_link(from, to, cable.link, is_half_duplex);
             if cable.kind == CableKind::FullDuplex {
                 wiring.add_link(to, from, cable.link, false);
+                lengths.push(cable.length);
             }
+            lengths.push(cable.length);
         }
         let vertices = graph.ranks + graph.switches;
         // Half-duplex links are excluded, because `Network::ends` returns only one of their two
@@ -262,6 +290,7 @@ impl Custom {
             translations,
             routes: FewestLinks::new(&wiring, vertices, graph.ranks, graph.ties),
             cable_numbers: cable_numbers(&wiring).into(),
+            lengths: lengths.into(),
             wiring: Arc::new(wiring),
             graph: Arc::new(graph),
         }
@@ -281,7 +310,13 @@ impl Cable {
         if self.link.rate != default.rate {
             text += &format!("@{}", self.link.rate);
         }
-        if self.link.latency != default.latency {
+        let propagation = self
+            .length
+            .and_then(|length| wiring::propagation(length).ok());
+        if let Some(length) = self.length {
+            text += &format!("@{length}");
+        }
+        if self.link.latency != propagation.unwrap_or(default.latency) {
             text += &format!("@{}", self.link.latency);
         }
         if self.link.sharing != default.sharing {
@@ -341,6 +376,7 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
         return Err("a link joins two different vertices".into());
     }
     let mut link = default;
+    let (mut length, mut latency) = (None, None);
     for value in parts {
         if let Some(sharing) = Sharing::ALL
             .into_iter()
@@ -349,15 +385,21 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
             link.sharing = sharing;
         } else if value.contains("/s") || value.contains(['b', 'B']) {
             link.rate = value.parse().map_err(|error| format!("{error}"))?;
+        } else if value.ends_with('m') {
+            length = Some(value.parse().map_err(|error| format!("{error}"))?);
         } else {
-            link.latency = value.parse().map_err(|error| format!("{error}"))?;
+            latency = Some(value.parse().map_err(|error| format!("{error}"))?);
         }
     }
+    let propagation = length.map(wiring::propagation).transpose();
+    let propagation = propagation.map_err(|error| format!("{error}"))?;
+    link.latency = latency.or(propagation).unwrap_or(default.latency);
     Ok(Cable {
         from,
         to,
         kind: *kind,
         link,
+        length,
     })
 }
 
@@ -447,6 +489,17 @@ impl Network for Custom {
 
     fn cable_number(&self, link: u32) -> Option<u32> {
         self.cable_numbers[link as usize]
+    }
+
+    fn length(&self, link: u32) -> Option<Length> {
+        self.lengths[link as usize]
+    }
+
+    fn drawing(&self) -> Drawing {
+        let ends = self.graph.cables.iter().map(|cable| (cable.from, cable.to));
+        let located = !self.graph.positions.is_empty();
+        let located = located.then(|| positions::drawing(&self.graph.positions, ends));
+        located.flatten().unwrap_or_else(|| network::drawing(self))
     }
 
     fn translations(&self) -> Option<&Translations> {

@@ -1,4 +1,5 @@
-//! Grids: torus and mesh of any number of dimensions, the 2 x n ladder and the electrical ring.
+//! Grids: torus and mesh of any number of dimensions, the 2 x n ladder, the electrical ring, the
+//! line and the hypercube, which is a torus with two nodes in each dimension.
 //!
 //! A node has a coordinate in each dimension; coordinate 0 varies fastest in node numbers. In each
 //! dimension, a cable joins each node to the next node. In a torus, a cable also joins the last
@@ -38,9 +39,13 @@ pub enum GridShape {
     Ladder,
     /// Torus of one dimension.
     Ring,
+    /// Mesh of one dimension.
+    Line,
+    /// Torus of two nodes in each dimension.
+    Hypercube,
 }
 
-/// Torus, mesh, ladder or electrical ring.
+/// Torus, mesh, ladder, electrical ring, line or hypercube.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grid {
     shape: GridShape,
@@ -136,16 +141,38 @@ pub const RING: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
+/// Record of the line.
+pub const LINE: FamilyRecord = FamilyRecord {
+    name: "line",
+    summary: "Ranks in a line, each with a cable to the next",
+    example: "line:ranks=16",
+    options: || options::list(&LINE, declared),
+    ..RING
+};
+
+/// Record of the hypercube.
+pub const HYPERCUBE: FamilyRecord = FamilyRecord {
+    name: "hypercube",
+    summary: "Hypercube of 2^d ranks: a cable joins ranks whose numbers differ in one bit; routed \
+        from the lowest bit to the highest",
+    citation: "Leighton, Introduction to Parallel Algorithms and Architectures, 1992",
+    example: "hypercube:ranks=16",
+    options: || options::list(&HYPERCUBE, declared),
+    ..RING
+};
+
 fn build(spec: &Spec) -> Result<Fabric, FabricError> {
     Grid::parse(spec).map(Fabric::new)
 }
 
 impl GridShape {
-    const ALL: [GridShape; 4] = [
+    const ALL: [GridShape; 6] = [
         GridShape::Torus,
         GridShape::Mesh,
         GridShape::Ladder,
         GridShape::Ring,
+        GridShape::Line,
+        GridShape::Hypercube,
     ];
 
     /// Returns the record of the family.
@@ -155,11 +182,16 @@ impl GridShape {
             GridShape::Mesh => &MESH,
             GridShape::Ladder => &LADDER,
             GridShape::Ring => &RING,
+            GridShape::Line => &LINE,
+            GridShape::Hypercube => &HYPERCUBE,
         }
     }
 
     fn wraps(self) -> bool {
-        matches!(self, GridShape::Torus | GridShape::Ring)
+        matches!(
+            self,
+            GridShape::Torus | GridShape::Ring | GridShape::Hypercube
+        )
     }
 
     /// Returns the shape whose family is called `name`.
@@ -179,7 +211,40 @@ impl GridShape {
                 ("dims", DIMS, "1 to 1048576 for each dimension, such as 8x8")
             }
             GridShape::Ladder => ("rungs", "nodes in a row, n of 2 x n", ONE),
-            GridShape::Ring => ("ranks", "number of ranks", ONE),
+            GridShape::Ring | GridShape::Line => ("ranks", "number of ranks", ONE),
+            GridShape::Hypercube => ("ranks", "number of ranks", "1, 2, 4, ... 1048576"),
+        }
+    }
+
+    /// Returns whether the size of the grid is one number.
+    fn has_one_size(self) -> bool {
+        !matches!(self, GridShape::Torus | GridShape::Mesh)
+    }
+
+    /// Returns whether nodes may be routers with several ranks.
+    fn has_terminals(self) -> bool {
+        matches!(self, GridShape::Torus | GridShape::Mesh | GridShape::Ladder)
+    }
+
+    /// Returns the number of nodes in each dimension of a grid whose size is one number, or `None`
+    /// if there is no such grid.
+    fn sizes(self, size: u32) -> Option<Vec<u32>> {
+        match self {
+            GridShape::Ladder => Some(vec![size, 2]),
+            GridShape::Hypercube if size > 1 => {
+                let is_possible = size.is_power_of_two();
+                is_possible.then(|| vec![2; size.ilog2() as usize])
+            }
+            _ => Some(vec![size]),
+        }
+    }
+
+    /// Returns the text of the option that sets the size of the grid.
+    fn print_sizes(self, sizes: &[u32]) -> String {
+        match self {
+            GridShape::Torus | GridShape::Mesh => wiring::print_counts(sizes),
+            GridShape::Hypercube => sizes.iter().product::<u32>().to_string(),
+            _ => sizes[0].to_string(),
         }
     }
 }
@@ -200,30 +265,24 @@ fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError>
     let record = record.range(range).default(REQUIRED);
     let missing = options.missing(key);
     let read = |spec: &Spec| {
-        let sizes = match shape {
-            GridShape::Torus | GridShape::Mesh => wiring::counts(spec, key, MAX_RANKS)?,
-            GridShape::Ladder | GridShape::Ring => {
-                spec.count(key, 1, MAX_RANKS)?.map(|size| vec![size])
+        let sizes = match shape.has_one_size() {
+            true => {
+                let size = spec.count(key, 1, MAX_RANKS)?;
+                let sizes = |size| shape.sizes(size).ok_or("must be a power of 2");
+                let sizes = size.map(sizes).transpose();
+                sizes.map_err(|problem| spec.refuse(key, problem))?
             }
+            false => wiring::counts(spec, key, MAX_RANKS)?,
         };
         sizes.ok_or(missing)
     };
-    let print = |sizes: &Vec<u32>| Some(wiring::print_counts(sizes));
-    let mut sizes = options.option(record, read, print, |grid| {
-        let printed = if shape == GridShape::Ladder {
-            1
-        } else {
-            grid.dimensions.len()
-        };
-        let dimensions = grid.dimensions.iter().take(printed);
-        dimensions.map(|one| one.nodes).collect()
+    let print = |sizes: &Vec<u32>| Some(shape.print_sizes(sizes));
+    let sizes = options.option(record, read, print, |grid| {
+        grid.dimensions.iter().map(|one| one.nodes).collect()
     })?;
-    if shape == GridShape::Ladder {
-        sizes.push(2);
-    }
-    let terminals = match shape {
-        GridShape::Ring => None,
-        _ => options.limit(TERMINALS, None, MAX_RANKS, |grid| grid.terminals)?,
+    let terminals = match shape.has_terminals() {
+        false => None,
+        true => options.limit(TERMINALS, None, MAX_RANKS, |grid| grid.terminals)?,
     };
     let links_of = |grid: &Grid| {
         grid.dimensions
@@ -252,9 +311,9 @@ fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError>
         latency: latencies[0],
         sharing: Sharing::Shared,
     };
-    let terminal = match shape {
-        GridShape::Ring => link,
-        _ => {
+    let terminal = match shape.has_terminals() {
+        false => link,
+        true => {
             let records = (TERMINAL_RATE, TERMINAL_LATENCY);
             wiring::class(options, records, link, |grid| grid.terminal)?
         }

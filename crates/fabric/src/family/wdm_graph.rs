@@ -10,6 +10,7 @@
 //! rate of one wavelength, and the latency of a link is its propagation delay.
 
 mod circuits;
+mod presets;
 
 use crate::drawing::Drawing;
 use crate::fabric::light::{Light, LightField, LightKind};
@@ -18,7 +19,7 @@ use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{FabricOption, Options, declare};
 use crate::fabric::part::{self, Part};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine};
-use crate::family::{custom, torus};
+use crate::family::{custom, torus, tree};
 use crate::network::Network;
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec};
@@ -105,16 +106,29 @@ impl From<GraphLight> for Light {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     Graph,
+    Line,
+    Tree,
+    Hypercube,
     Torus,
     Mesh,
 }
 
 impl Family {
-    const ALL: [Family; 3] = [Family::Graph, Family::Torus, Family::Mesh];
+    const ALL: [Family; 6] = [
+        Family::Graph,
+        Family::Line,
+        Family::Tree,
+        Family::Hypercube,
+        Family::Torus,
+        Family::Mesh,
+    ];
 
     fn record(self) -> &'static FamilyRecord {
         match self {
             Family::Graph => &GRAPH,
+            Family::Line => &LINE,
+            Family::Tree => &TREE,
+            Family::Hypercube => &HYPERCUBE,
             Family::Torus => &TORUS,
             Family::Mesh => &MESH,
         }
@@ -124,6 +138,9 @@ impl Family {
     fn links(self) -> &'static FamilyRecord {
         match self {
             Family::Graph => &custom::RECORD,
+            Family::Line => &torus::LINE,
+            Family::Tree => &tree::RECORD,
+            Family::Hypercube => &torus::HYPERCUBE,
             Family::Torus => &torus::TORUS,
             Family::Mesh => &torus::MESH,
         }
@@ -141,6 +158,40 @@ pub const GRAPH: FamilyRecord = FamilyRecord {
     example: "wdm_graph:ranks=3,links=0-1+1-2,wavelengths=4",
     options: || options::list(&GRAPH, declared),
     build: |spec| options::read(spec, &GRAPH, declared).map(Fabric::new),
+    presets: presets::PRESETS,
+};
+
+/// Record of the optical line.
+pub const LINE: FamilyRecord = FamilyRecord {
+    name: "wdm_line",
+    summary: "Ranks in a line whose links are fibres with wavelengths",
+    citation: CITATION,
+    example: "wdm_line:ranks=16,wavelengths=8",
+    options: || options::list(&LINE, declared),
+    build: |spec| options::read(spec, &LINE, declared).map(Fabric::new),
+    presets: &[],
+};
+
+/// Record of the optical tree.
+pub const TREE: FamilyRecord = FamilyRecord {
+    name: "wdm_tree",
+    summary: "Tree with a rank at every vertex whose links are fibres with wavelengths (a star if \
+        arity is ranks - 1)",
+    citation: CITATION,
+    example: "wdm_tree:ranks=15,arity=2,wavelengths=8",
+    options: || options::list(&TREE, declared),
+    build: |spec| options::read(spec, &TREE, declared).map(Fabric::new),
+    presets: &[],
+};
+
+/// Record of the optical hypercube.
+pub const HYPERCUBE: FamilyRecord = FamilyRecord {
+    name: "wdm_hypercube",
+    summary: "Hypercube of 2^d ranks whose links are fibres with wavelengths",
+    citation: CITATION,
+    example: "wdm_hypercube:ranks=16,wavelengths=8",
+    options: || options::list(&HYPERCUBE, declared),
+    build: |spec| options::read(spec, &HYPERCUBE, declared).map(Fabric::new),
     presets: &[],
 };
 
@@ -155,10 +206,10 @@ pub const TORUS: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
-/// Record of the optical mesh, which is a line if it has one dimension.
+/// Record of the optical mesh.
 pub const MESH: FamilyRecord = FamilyRecord {
     name: "wdm_mesh",
-    summary: "Mesh of any dimensions (a line if it has one) whose links are fibres with wavelengths",
+    summary: "Mesh of any dimensions whose links are fibres with wavelengths",
     citation: CITATION,
     example: "wdm_mesh:dims=4x4,wavelengths=8",
     options: || options::list(&MESH, declared),
