@@ -17,6 +17,7 @@
 //! # Ok::<(), opticoll_fabric::fabric::FabricError>(())
 //! ```
 
+pub mod channels;
 pub mod circuits;
 pub mod groups;
 pub mod light;

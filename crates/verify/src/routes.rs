@@ -1,6 +1,7 @@
 //! Check of the routes that a plan names. Each route leads from the source to the destination of
 //! its transfer over links of the fabric. Each link starts at the vertex at which the previous link
-//! ends. A half-duplex link may be used in either direction.
+//! ends. A half-duplex link may be used in either direction. A route of light visits no vertex
+//! twice.
 
 use super::form::Admitted;
 use super::report::{Fault, Report, transfer_violation};
@@ -8,6 +9,7 @@ use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::Plan;
+use rustc_hash::FxHashMap;
 
 pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     if plan.routes.is_empty() {
@@ -26,13 +28,17 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
         });
         return;
     };
+    let is_light = plan.fabric.has_light();
+    // Last transfer whose light visited each vertex.
+    let mut visited: FxHashMap<u32, usize> = FxHashMap::default();
     for transfer in admitted.transfers() {
         interrupt::check();
         let Some(links) = plan.routes.of(transfer) else {
             continue;
         };
         let ends = plan.schedule.ends(transfer);
-        if let Some((kind, problem)) = route_fault(network, ends, links) {
+        let is_new = |vertex: u32| !is_light || visited.insert(vertex, transfer) != Some(transfer);
+        if let Some((kind, problem)) = route_fault(network, ends, links, is_new) {
             let slot = plan.slot[transfer];
             report.add(kind, || {
                 transfer_violation(plan, kind, slot, transfer, &problem)
@@ -41,14 +47,17 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     }
 }
 
-/// Returns the first fault of the route `links`, and the rule that it breaks.
+/// Returns the first fault of the route `links`, and the rule that it breaks. `may_visit` returns
+/// whether the route may visit a vertex, and is called for each vertex in order.
 fn route_fault(
     network: &dyn Network,
     (source, destination): (u32, u32),
     links: &[u32],
+    mut may_visit: impl FnMut(u32) -> bool,
 ) -> Option<Fault> {
     let wrong = |problem| Some((ViolationKind::Route, problem));
     let mut at = source;
+    may_visit(source);
     for (index, &link) in links.iter().enumerate() {
         if link as usize >= network.links().len() {
             return wrong(format!("goes over link {link}, which does not exist"));
@@ -68,6 +77,9 @@ fn route_fault(
             return wrong(format!(
                 "goes over link {link}, which does not leave vertex {at}, {location}"
             ));
+        }
+        if !may_visit(at) {
+            return wrong(format!("has a route that visits vertex {at} twice"));
         }
     }
     if at != destination {

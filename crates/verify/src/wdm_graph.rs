@@ -1,7 +1,13 @@
-//! Rules of a graph of fibres: every lightpath names its links, crosses at most as many links as
-//! light reaches, and is on a fibre and a wavelength that exist. In a slot, no channel of a link
-//! carries two lightpaths, no fibre carries more converted lightpaths than wavelengths, and no rank
-//! uses more transmitters or receivers than it has. (`routes` checks that the links join the ranks.)
+//! Rules of a graph of fibres. Each lightpath names its links, crosses at most as many links as
+//! light reaches, and is on a fibre and a wavelength that exist and work. In a slot, no channel of a
+//! link carries two lightpaths, no fibre carries more lightpaths than wavelengths, no vertex uses
+//! more converters than it has, and no rank uses more transmitters or receivers than it has.
+//! (`routes` checks that the links of a route are a path from the source to the destination.)
+//!
+//! `lightpaths` finds the transfers that share a lightpath: transfers with the same route and the
+//! same light, and the transfers of a light tree.
+
+mod lightpaths;
 
 use rustc_hash::FxHashMap;
 
@@ -10,6 +16,7 @@ use super::order::AdmittedOrder;
 use super::report::{Fault, Report, counted, each, pair_violation, transfer_violation, up_to};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
+use lightpaths::{Lightpath, SlotLightpaths};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Light;
 use opticoll_fabric::family::wdm_graph::{CONVERTED, GraphLight, WdmGraph};
@@ -56,121 +63,327 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
     let Some(graph) = plan.fabric.downcast::<WdmGraph>() else {
         return report.unchecked(plan.fabric.family());
     };
-    // First transfer on each channel of a link.
-    let mut first_on: FxHashMap<(u32, GraphLight), usize> = FxHashMap::default();
-    // Converted lightpaths on each fibre of a link.
-    let mut converted: FxHashMap<(u32, u8), u64> = FxHashMap::default();
-    // Lightpaths that a rank sends (0) or receives (1).
-    let mut used: FxHashMap<(u8, u32), u64> = FxHashMap::default();
+    for transfer in admitted.transfers().filter(|&one| admitted.is_lit(one)) {
+        interrupt::check();
+        check_light(plan, graph, transfer, report);
+    }
+    let mut slots = SlotLightpaths::new(plan, graph.multicast);
+    let mut channels = Channels::new(plan, graph);
     for slot in order.slots(plan) {
         interrupt::check();
-        first_on.clear();
-        converted.clear();
-        used.clear();
-        for position in slot {
+        let transfers = slot.map(|position| order.at(position));
+        let lightpaths = slots.of(transfers, |transfer| admitted.is_lit(transfer));
+        channels.check(&lightpaths, admitted, report);
+        ports(plan, graph, &lightpaths, report);
+    }
+}
+
+/// Reports a transfer without a route, on a dead wavelength, or beyond the reach of light.
+fn check_light(plan: &Plan, graph: &WdmGraph, transfer: usize, report: &mut Report) {
+    let mut fault = |kind: ViolationKind, wavelength: Option<u16>, problem: &str| {
+        report.add(kind, || Violation {
+            wavelength,
+            ..transfer_violation(plan, kind, plan.slot[transfer], transfer, problem)
+        });
+    };
+    let GraphLight { fibre, wavelength } = GraphLight::from(plan.light[transfer]);
+    let is_dead = graph
+        .dead
+        .iter()
+        .any(|dead| dead.fibre == u32::from(fibre) && dead.wavelength == u32::from(wavelength));
+    if is_dead {
+        let problem = format!("is on wavelength {wavelength} of fibre {fibre}, which is dead");
+        fault(ViolationKind::DeadWavelength, Some(wavelength), &problem);
+    }
+    let Some(route) = plan.routes.of(transfer) else {
+        let problem = "names no links for its light";
+        return fault(ViolationKind::Route, None, problem);
+    };
+    if let Some(reach) = graph.reach.filter(|&reach| route.len() > reach as usize) {
+        let links = counted(route.len() as u64, "link");
+        let problem = format!("spans {links}, but the reach of light is {reach}");
+        fault(ViolationKind::Reach, None, &problem);
+    }
+}
+
+/// Light on the links of a slot. Each slot uses the memory of the previous one.
+struct Channels<'a> {
+    plan: &'a Plan,
+    graph: &'a WdmGraph,
+    /// First lightpath on each channel of a link, as an index into the lightpaths of the slot.
+    first: FxHashMap<(u32, Light), u32>,
+    /// Further lightpaths on a channel of a link.
+    others: FxHashMap<(u32, Light), Vec<u32>>,
+    /// Transfers of the lightpaths on each fibre of a link, and whether some of the lightpaths are
+    /// converted.
+    on_fibre: FxHashMap<(u32, u8), (Vec<usize>, bool)>,
+    /// Transfers of the converted lightpaths that pass each vertex.
+    converted: FxHashMap<u32, Vec<usize>>,
+}
+
+impl<'a> Channels<'a> {
+    fn new(plan: &'a Plan, graph: &'a WdmGraph) -> Channels<'a> {
+        Channels {
+            plan,
+            graph,
+            first: FxHashMap::default(),
+            others: FxHashMap::default(),
+            on_fibre: FxHashMap::default(),
+            converted: FxHashMap::default(),
+        }
+    }
+
+    /// Checks the lightpaths of a slot. Transfers whose light does not exist occupy no links.
+    fn check(&mut self, lightpaths: &[Lightpath<'_>], admitted: &Admitted, report: &mut Report) {
+        self.first.clear();
+        self.others.clear();
+        self.on_fibre.clear();
+        self.converted.clear();
+        for (index, lightpath) in lightpaths.iter().enumerate() {
             interrupt::check();
-            let transfer = order.at(position);
-            let (source, destination) = plan.schedule.ends(transfer);
-            let ends = [
-                (0, source, graph.transmitters),
-                (1, destination, graph.receivers),
-            ];
-            for (end, rank, limit) in ends {
-                let count = used.entry((end, rank)).or_default();
-                *count += 1;
-                if let Some(limit) = limit.filter(|&limit| *count == u64::from(limit) + 1) {
-                    ports(plan, transfer, (end, rank), limit, report);
-                }
-            }
-            if !admitted.is_lit(transfer) {
+            if !admitted.is_lit(lightpath.transfers[0]) {
                 continue;
             }
-            let Some(route) = plan.routes.of(transfer) else {
-                let kind = ViolationKind::Route;
-                report.add(kind, || {
-                    let problem = "names no links for its light";
-                    transfer_violation(plan, kind, plan.slot[transfer], transfer, problem)
-                });
-                continue;
+            let links = match lightpath.is_tree {
+                true => self.tree_links(lightpath.transfers, report),
+                false => self.route(lightpath.transfers[0]).collect(),
             };
-            if let Some(reach) = graph.reach.filter(|&reach| route.len() > reach as usize) {
-                let kind = ViolationKind::Reach;
-                report.add(kind, || {
-                    let links = counted(route.len() as u64, "link");
-                    let problem = format!("spans {links}, but the reach of light is {reach}");
-                    transfer_violation(plan, kind, plan.slot[transfer], transfer, &problem)
-                });
+            let light = self.plan.light[lightpath.transfers[0]];
+            if self.graph.converters {
+                self.count(lightpath, &links);
             }
-            let light = GraphLight::from(plan.light[transfer]);
-            for &link in route {
-                if light.wavelength == CONVERTED {
-                    let count = converted.entry((link, light.fibre)).or_default();
-                    *count += 1;
-                    if *count == u64::from(graph.wavelengths) + 1 {
-                        overload(plan, transfer, link, graph.wavelengths, report);
+            if GraphLight::from(light).wavelength != CONVERTED {
+                self.occupy(lightpaths, index, &links, report);
+            }
+        }
+        self.overloads(report);
+        self.conversions(report);
+    }
+
+    /// Returns the links of the route of `transfer`, each with `transfer`.
+    fn route(&self, transfer: usize) -> impl Iterator<Item = (u32, usize)> {
+        let links = self.plan.routes.of(transfer).unwrap_or_default();
+        links.iter().map(move |&link| (link, transfer))
+    }
+
+    /// Returns the links of a light tree, each with the first transfer that crosses it. Reports
+    /// transfers that share a link, but not all links before it.
+    fn tree_links(&self, transfers: &[usize], report: &mut Report) -> Vec<(u32, usize)> {
+        // Link before each link of the tree, and the first transfer that crosses the link.
+        let mut before: FxHashMap<u32, (Option<u32>, usize)> = FxHashMap::default();
+        let mut links = Vec::new();
+        for &transfer in transfers {
+            interrupt::check();
+            let mut previous = None;
+            for (link, _) in self.route(transfer) {
+                match before.get(&link) {
+                    None => {
+                        before.insert(link, (previous, transfer));
+                        links.push((link, transfer));
                     }
+                    Some(&(other, first)) if other != previous => {
+                        let problem = "are a light tree, but their light reaches it from two links";
+                        self.collision([first, transfer], link, problem, report);
+                        break;
+                    }
+                    Some(_) => {}
+                }
+                previous = Some(link);
+            }
+        }
+        links
+    }
+
+    /// Counts a lightpath on its fibre of each link, and at each vertex at which it is converted.
+    fn count(&mut self, lightpath: &Lightpath<'_>, links: &[(u32, usize)]) {
+        let GraphLight { fibre, wavelength } =
+            GraphLight::from(self.plan.light[lightpath.transfers[0]]);
+        let is_converted = wavelength == CONVERTED;
+        let source = self.plan.schedule.ends(lightpath.transfers[0]).0;
+        for &(link, transfer) in links {
+            let (transfers, converts) = self.on_fibre.entry((link, fibre)).or_default();
+            transfers.push(transfer);
+            *converts |= is_converted;
+            let start = self.graph.fibre_links().ends(link).map(|(from, _)| from);
+            if let (true, Some(_), Some(vertex)) =
+                (is_converted, self.graph.converters_per_vertex, start)
+                && vertex != source
+            {
+                self.converted.entry(vertex).or_default().push(transfer);
+            }
+        }
+    }
+
+    /// Occupies the channel of a lightpath on its links, and reports each other lightpath with
+    /// which it shares a link.
+    fn occupy(
+        &mut self,
+        lightpaths: &[Lightpath<'_>],
+        index: usize,
+        links: &[(u32, usize)],
+        report: &mut Report,
+    ) {
+        let light = self.plan.light[lightpaths[index].transfers[0]];
+        let mut met: Vec<u32> = Vec::new();
+        for &(link, transfer) in links {
+            let first = *self.first.entry((link, light)).or_insert(index as u32);
+            if first == index as u32 {
+                continue;
+            }
+            let others = self.others.entry((link, light)).or_default();
+            let earlier: Vec<u32> = [first].into_iter().chain(others.iter().copied()).collect();
+            others.push(index as u32);
+            if report.is_full(ViolationKind::Collision) {
+                // Comparing all pairs of many lightpaths would take the square of their number.
+                return report.count(ViolationKind::Collision, 1);
+            }
+            for other in earlier {
+                interrupt::check();
+                if met.contains(&other) {
                     continue;
                 }
-                let first = *first_on.entry((link, light)).or_insert(transfer);
-                if first != transfer {
-                    collision(plan, [first, transfer], link, light, report);
-                    break;
-                }
+                met.push(other);
+                let first = lightpaths[other as usize].transfer_on(self.plan, link);
+                self.collision([first, transfer], link, "share", report);
+            }
+        }
+    }
+
+    fn collision(&self, transfers: [usize; 2], link: u32, problem: &str, report: &mut Report) {
+        let kind = ViolationKind::Collision;
+        let GraphLight { fibre, wavelength } = GraphLight::from(self.plan.light[transfers[0]]);
+        let slot = self.plan.slot[transfers[0]];
+        report.add(kind, || {
+            let name = self.graph.fibre_links().link_name(link);
+            let problem = match wavelength {
+                CONVERTED => format!("{problem} on fibre {fibre} of {name}"),
+                _ => format!("{problem} wavelength {wavelength} on fibre {fibre} of {name}"),
+            };
+            Violation {
+                wavelength: Some(wavelength).filter(|&wavelength| wavelength != CONVERTED),
+                ..pair_violation(self.plan, kind, slot, transfers, &problem)
+            }
+        });
+    }
+
+    /// Reports fibres with converted light and more lightpaths than wavelengths. Converters assign
+    /// the wavelengths of each link anew, so that only the number of lightpaths counts.
+    fn overloads(&self, report: &mut Report) {
+        let mut overloaded = Vec::new();
+        for (&(link, fibre), (transfers, converts)) in &self.on_fibre {
+            interrupt::check();
+            let wavelengths = self.graph.wavelengths_of(u32::from(fibre));
+            if *converts && transfers.len() > wavelengths as usize {
+                overloaded.push((link, fibre, wavelengths));
+            }
+        }
+        overloaded.sort_unstable();
+        for (link, fibre, wavelengths) in overloaded {
+            let transfers = &self.on_fibre[&(link, fibre)].0;
+            let problem = format!(
+                "cross fibre {fibre} of {}, which has {}",
+                self.graph.fibre_links().link_name(link),
+                counted(wavelengths.into(), "wavelength"),
+            );
+            self.too_many(ViolationKind::Overload, transfers, &problem, report);
+        }
+    }
+
+    /// Reports vertices that convert more lightpaths than they have converters.
+    fn conversions(&self, report: &mut Report) {
+        let Some(limit) = self.graph.converters_per_vertex else {
+            return;
+        };
+        let mut vertices: Vec<u32> = self.converted.keys().copied().collect();
+        vertices.retain(|vertex| self.converted[vertex].len() > limit as usize);
+        vertices.sort_unstable();
+        for vertex in vertices {
+            let problem = format!(
+                "use converters of {}, which has {}",
+                self.graph.fibre_links().vertex_name(vertex),
+                counted(limit.into(), "converter"),
+            );
+            let transfers = &self.converted[&vertex];
+            self.too_many(ViolationKind::Conversion, transfers, &problem, report);
+        }
+    }
+
+    fn too_many(
+        &self,
+        kind: ViolationKind,
+        transfers: &[usize],
+        problem: &str,
+        report: &mut Report,
+    ) {
+        report.add(kind, || {
+            let slot = self.plan.slot[transfers[0]];
+            let sentence = format!("slot {slot}: {} lightpaths {problem}", transfers.len());
+            Violation {
+                transfers: transfers.to_vec(),
+                slot: Some(slot),
+                ..Violation::new(kind, sentence)
+            }
+        });
+    }
+}
+
+/// Reports ranks with too few transmitters or receivers for the lightpaths of a slot.
+fn ports(plan: &Plan, graph: &WdmGraph, lightpaths: &[Lightpath<'_>], report: &mut Report) {
+    let of_rank = |transfer: usize, is_sender: bool| match plan.schedule.ends(transfer) {
+        (source, _) if is_sender => source,
+        (_, destination) => destination,
+    };
+    for (limit, is_sender) in [(graph.transmitters, true), (graph.receivers, false)] {
+        let Some(limit) = limit else { continue };
+        // Pairs of a rank and a transfer that needs a port of the rank.
+        let mut needs: Vec<(u32, usize)> = Vec::new();
+        for lightpath in lightpaths {
+            interrupt::check();
+            let need = |transfer: usize| (of_rank(transfer, is_sender), transfer);
+            if is_sender || !lightpath.is_tree {
+                needs.push(need(lightpath.transfers[0]));
+                continue;
+            }
+            // A tree needs one receiver at each destination.
+            let mut drops: Vec<_> = lightpath.transfers.iter().map(|&one| need(one)).collect();
+            drops.sort_unstable();
+            drops.dedup_by_key(|(rank, _)| *rank);
+            needs.append(&mut drops);
+        }
+        needs.sort_unstable();
+        for uses in needs.chunk_by(|one, other| one.0 == other.0) {
+            if uses.len() > limit as usize {
+                too_few_ports(plan, uses, limit, is_sender, report);
             }
         }
     }
 }
 
-/// Reports a rank with too few transmitters (`end` is 0) or too few receivers (`end` is 1).
-fn ports(plan: &Plan, transfer: usize, (end, rank): (u8, u32), limit: u32, report: &mut Report) {
-    let kind = ViolationKind::Ports;
-    let (verb, what) = match end {
-        0 => ("sends", "transmitter"),
-        _ => ("receives", "receiver"),
-    };
-    report.add(kind, || Violation {
-        transfers: vec![transfer],
-        slot: Some(plan.slot[transfer]),
-        rank: Some(rank),
-        ..Violation::new(
-            kind,
-            format!(
-                "slot {}: rank {rank} {verb} more lightpaths than it has {}",
-                plan.slot[transfer],
-                counted(limit.into(), what)
-            ),
-        )
-    });
-}
-
-fn overload(plan: &Plan, transfer: usize, link: u32, wavelengths: u32, report: &mut Report) {
-    let kind = ViolationKind::Overload;
-    report.add(kind, || {
-        let problem = format!(
-            "is one of more than {} on a fibre of link {link}",
-            counted(wavelengths.into(), "converted lightpath")
-        );
-        transfer_violation(plan, kind, plan.slot[transfer], transfer, &problem)
-    });
-}
-
-fn collision(
+fn too_few_ports(
     plan: &Plan,
-    transfers: [usize; 2],
-    link: u32,
-    light: GraphLight,
+    uses: &[(u32, usize)],
+    limit: u32,
+    is_sender: bool,
     report: &mut Report,
 ) {
-    let kind = ViolationKind::Collision;
-    let slot = plan.slot[transfers[0]];
+    let kind = ViolationKind::Ports;
+    let (verb, port) = match is_sender {
+        true => ("sends", "transmitter"),
+        false => ("receives", "receiver"),
+    };
     report.add(kind, || {
-        let problem = format!(
-            "are both on wavelength {} of fibre {} of link {link}",
-            light.wavelength, light.fibre
+        let (rank, first) = uses[0];
+        let slot = plan.slot[first];
+        let sentence = format!(
+            "slot {slot}: rank {rank} {verb} {} lightpaths at the same time, but has {}",
+            uses.len(),
+            counted(limit.into(), port)
         );
         Violation {
-            wavelength: Some(light.wavelength),
-            ..pair_violation(plan, kind, slot, transfers, &problem)
+            transfers: uses.iter().map(|&(_, transfer)| transfer).collect(),
+            slot: Some(slot),
+            rank: Some(rank),
+            ..Violation::new(kind, sentence)
         }
     });
 }

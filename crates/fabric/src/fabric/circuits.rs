@@ -37,6 +37,12 @@ impl LineRanges {
     pub fn iter(&self) -> impl Iterator<Item = &Range<u32>> + Clone {
         self.pair.iter().chain(&self.others)
     }
+
+    /// Returns the first line of the first range that is not empty.
+    pub fn first(&self) -> Option<u32> {
+        let range = self.iter().find(|range| !range.is_empty());
+        range.map(|range| range.start)
+    }
 }
 
 impl From<[Range<u32>; 2]> for LineRanges {
@@ -169,6 +175,10 @@ pub enum LightSharing {
     Tree {
         /// Bit mask of the fields of [`Light`] in which all circuits of a light tree must agree.
         light: u32,
+        /// True if light may branch on its way. The circuits of a tree then have the same first
+        /// line, and their lines are single links in the order of the light. Otherwise the lines of
+        /// the longest circuit include those of the other circuits.
+        branches: bool,
     },
 }
 
@@ -303,6 +313,19 @@ pub trait Circuits: Send + Sync {
     /// single channel form one message.
     fn has_channel(&self, _light: Light) -> bool {
         true
+    }
+
+    /// Returns the fibre of `_light` among the parallel fibres of a line, and the number of channels
+    /// of this fibre that lightpaths can use. Returns `None` if no converters assign channels anew.
+    fn fibre(&self, _light: Light) -> Option<(u32, u32)> {
+        None
+    }
+
+    /// Returns the number of wavelength converters of every vertex of
+    /// [`Circuits::fibre_links`], or `None` if it is not limited. Light without a single channel
+    /// uses a converter at every vertex that it passes.
+    fn converters_per_vertex(&self) -> Option<u32> {
+        None
     }
 
     /// Returns the rule by which `policy` charges reconfigurations.

@@ -40,6 +40,9 @@
 //! # Ok::<(), opticoll_base::units::UnitError>(())
 //! ```
 
+use super::FabricError;
+use super::options::{DefaultRule::Silent, Options};
+use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Rate, Time, UnitError};
 
 /// Model of the time that a circuit needs for the bytes of a message.
@@ -137,4 +140,82 @@ impl Transmission {
 /// Returns n, the number of flits of a message. A message of 0 bytes has one flit.
 fn flits(bytes: u128, flit: Bytes) -> u128 {
     bytes.div_ceil(flit.get().into()).max(1)
+}
+
+/// Conversion between light and electrical signals at the ends of a lightpath, with the fields of
+/// [`Transmission`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Conversion {
+    pub(crate) conversion: Time,
+    pub(crate) flit: Option<Bytes>,
+    pub(crate) packet: Option<Bytes>,
+}
+
+/// Declares the options `conversion`, `flit` and `packet`. `of` returns the transmission of a
+/// machine.
+pub(crate) fn declare_conversion<M>(
+    options: &mut Options<'_, M>,
+    of: impl Fn(&M) -> Transmission,
+) -> Result<Conversion, FabricError> {
+    let conversion = options.value(
+        OptionRecord::new(
+            "conversion",
+            "time to convert each flit (O/E/O); without flit, each message",
+        )
+        .source("Dai et al., OpTree, section IV.A: a cycle per flit"),
+        Silent(Time::ZERO),
+        |machine| of(machine).conversion,
+    )?;
+    let flit = options.option(
+        OptionRecord::new("flit", "bytes converted at a time")
+            .unit("B")
+            .range("1B or more")
+            .default("the whole message")
+            .source("Dai et al., OpTree, section IV.A: 32 bytes"),
+        |spec| match spec.value("flit")? {
+            Some(flit) if flit == Bytes::new(0) => {
+                Err(spec.refuse("flit", "must be at least 1B").into())
+            }
+            flit => Ok(flit),
+        },
+        |flit: &Option<Bytes>| flit.map(|flit| flit.to_string()),
+        |machine| of(machine).flit,
+    )?;
+    let packet = options.option(
+        OptionRecord::new(
+            "packet",
+            "size of a packet; a packet is converted while the next packet is sent",
+        )
+        .unit("B")
+        .range("a whole number of flits, message")
+        .default("flit")
+        .source("Dai et al., OpTree, section IV.A: 128 bytes"),
+        |spec| read_packet(spec, flit),
+        |packet| match packet {
+            Some(packet) => (Some(*packet) != flit).then(|| packet.to_string()),
+            None => flit.map(|_| MESSAGE.to_owned()),
+        },
+        |machine| of(machine).packet,
+    )?;
+    Ok(Conversion {
+        conversion,
+        flit,
+        packet,
+    })
+}
+
+/// Value of the option `packet` for packets as long as the message.
+const MESSAGE: &str = "message";
+
+fn read_packet(spec: &Spec, flit: Option<Bytes>) -> Result<Option<Bytes>, FabricError> {
+    let refuse = |problem| Err(spec.refuse("packet", problem).into());
+    match (spec.option("packet"), flit) {
+        (None, flit) => Ok(flit),
+        (Some(_), None) => refuse("needs flit=..., such as 32B"),
+        (Some(MESSAGE), Some(_)) => Ok(None),
+        (Some(_), Some(flit)) => match spec.value::<Bytes>("packet")? {
+            Some(packet) if packet >= flit && packet.get() % flit.get() == 0 => Ok(Some(packet)),
+            _ => refuse("must be a whole number of flits, or message"),
+        },
+    }
 }

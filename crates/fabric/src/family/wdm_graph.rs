@@ -11,19 +11,25 @@
 
 mod circuits;
 mod presets;
+mod reach;
+
+use std::collections::BTreeMap;
 
 use crate::drawing::Drawing;
+use crate::fabric::channels;
+use crate::fabric::channels::Channel;
 use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{FabricOption, Options, declare};
 use crate::fabric::part::{self, Part};
-use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine};
+use crate::fabric::transmission;
+use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Transmission};
 use crate::family::{custom, torus, tree};
 use crate::network::Network;
 use opticoll_base::names::plural;
-use opticoll_base::spec::{OptionRecord, Role, Spec};
-use opticoll_base::units::Time;
+use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};
+use opticoll_base::units::{Rate, Time};
 
 /// Fibres with wavelengths, in any arrangement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +44,16 @@ pub struct WdmGraph {
     pub fibres: u32,
     /// Time to reconfigure circuits.
     pub reconfiguration: Time,
-    /// True if every vertex can convert passing light to any wavelength.
+    /// Time model of a lightpath at the highest rate of the graph.
+    pub transmission: Transmission,
+    /// True if vertices can convert passing light to any wavelength.
     pub converters: bool,
+    /// Number of converters of every vertex; `None` if it is not limited.
+    pub converters_per_vertex: Option<u32>,
+    /// True if a vertex can send passing light on over several links, and a rank can receive a
+    /// share of passing light (drop-and-continue). One lightpath then delivers data to several
+    /// ranks.
+    pub multicast: bool,
     /// Maximum number of lightpaths that a rank sends at a time; `None` if only the channels of its
     /// links limit the number.
     pub transmitters: Option<u32>,
@@ -47,6 +61,18 @@ pub struct WdmGraph {
     pub receivers: Option<u32>,
     /// Maximum number of links of a lightpath, if there is a limit.
     pub reach: Option<u32>,
+    /// Maximum rates of lightpaths, as pairs (number of links, rate) in ascending order of links. A
+    /// lightpath has the rate of the first pair with at least its number of links. Empty if the
+    /// length does not limit the rate.
+    pub reach_rates: Vec<(u32, Rate)>,
+    /// Channels that are out of order, sorted.
+    pub dead: Vec<Channel>,
+    /// Reduced rate of each degraded channel, on all links.
+    pub slower: BTreeMap<Channel, Rate>,
+    /// Number of working channels that lead from each rank, indexed by rank.
+    leaving: Vec<u32>,
+    /// Number of working channels that lead to each rank, indexed by rank.
+    entering: Vec<u32>,
 }
 
 /// Value of the field `wavelength` for light that converters may move to any wavelength.
@@ -255,6 +281,12 @@ fn declared(options: &mut Options<'_, WdmGraph>) -> Result<WdmGraph, FabricError
             let whole = PART_OPTIONS
                 .iter()
                 .fold(links.clone(), |spec, option| spec.without(option.name));
+            let slower = items_of_links(spec);
+            let links = links.without(part::DEGRADED.name);
+            let links = match slower.is_empty() {
+                true => links,
+                false => links.with(part::DEGRADED.name, slower.join("+")),
+            };
             Part::build((links_record.build)(&whole)?, &links)
         },
         |spec, links: &Fabric| {
@@ -266,32 +298,170 @@ fn declared(options: &mut Options<'_, WdmGraph>) -> Result<WdmGraph, FabricError
         },
         |graph| graph.links.clone(),
     )?;
-    let conversions = [("none", false), ("full", true)];
+    let sharings = [("none", false), ("drop_and_continue", true)];
     declare! { options of WdmGraph;
         wavelengths "wavelengths" count(MAX_WAVELENGTHS, Required)
             "wavelengths per directed fibre";
         fibres "fibres" count(MAX_FIBRES, Printed(1)) "fibres per link and direction";
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
             "time to reconfigure circuits" source "Dai et al., OpTree, section IV.A";
-        converters "converters" word(&conversions, Silent(false))
-            "wavelength converters at every rank and switch";
+    }
+    let conversion =
+        transmission::declare_conversion(options, |graph: &WdmGraph| graph.transmission)?;
+    let (converters, converters_per_vertex) = options.option(
+        OptionRecord::new(
+            "converters",
+            "wavelength converters of every rank and switch",
+        )
+        .range("none, full, or their number")
+        .default("none"),
+        |spec| match spec.option("converters") {
+            None | Some("none") => Ok((false, None)),
+            Some("full") => Ok((true, None)),
+            Some(_) => match spec.count("converters", 1, u32::MAX) {
+                Ok(count) => Ok((true, count)),
+                Err(_) => Err(spec
+                    .refuse(
+                        "converters",
+                        "must be `none`, `full`, or a number such as 4",
+                    )
+                    .into()),
+            },
+        },
+        |converters| match converters {
+            (false, _) => None,
+            (true, None) => Some("full".to_owned()),
+            (true, Some(count)) => Some(count.to_string()),
+        },
+        |graph: &WdmGraph| (graph.converters, graph.converters_per_vertex),
+    )?;
+    declare! { options of WdmGraph;
+        multicast "multicast" word(&sharings, Silent(false))
+            "light trees: with drop_and_continue, light may branch at every vertex, and ranks take \
+             a share of passing light";
         transmitters "transmitters" limit(Some("all"), MAX_WAVELENGTHS)
             "maximum number of lightpaths that a rank sends at a time";
         receivers "receivers" limit(Some("all"), MAX_WAVELENGTHS)
             "maximum number of lightpaths that a rank receives at a time";
-        reach "reach" limit(None, u32::MAX) "maximum number of links of a lightpath";
     }
-    Ok(WdmGraph {
+    let (reach, reach_rates) = options.option(
+        OptionRecord::new(
+            "reach",
+            "maximum number of links of a lightpath; with rates, the rate of each length",
+        )
+        .range("8, or 8@100Gb/s; several lengths with rates joined by +")
+        .default("none"),
+        reach::read,
+        reach::print,
+        |graph: &WdmGraph| (graph.reach, graph.reach_rates.clone()),
+    )?;
+    declare! { options of WdmGraph;
+        dead "dead" list(
+            |spec| channels::read_dead(spec, (fibres, wavelengths)),
+            |dead| channels::print_dead(dead, fibres))
+            Broken "failed wavelengths" range "5, or on one fibre 1.5; several joined by +";
+    }
+    let full = rates(&links).max().unwrap_or(Rate::gigabits(1));
+    let slower = options.several(
+        [] as [OptionRecord; 0],
+        |spec| Ok(read_slower(spec, (fibres, wavelengths), full)?),
+        |spec, slower| {
+            let links = spec.option(part::DEGRADED.name).map(str::to_owned);
+            let items: Vec<String> = links
+                .into_iter()
+                .chain(channels::slower_texts(slower))
+                .collect();
+            match items.is_empty() {
+                true => spec,
+                false => spec
+                    .without(part::DEGRADED.name)
+                    .with(part::DEGRADED.name, items.join("+")),
+            }
+        },
+        |graph: &WdmGraph| graph.slower.clone(),
+    )?;
+    let one_hop = reach_rates.first().map_or(full, |&(_, rate)| rate);
+    let graph = WdmGraph {
         record,
-        links,
         wavelengths,
         fibres,
         reconfiguration,
+        transmission: Transmission {
+            rate: full.min(one_hop),
+            conversion: conversion.conversion,
+            flit: conversion.flit,
+            packet: conversion.packet,
+        },
         converters,
+        converters_per_vertex,
+        multicast,
         transmitters,
         receivers,
         reach,
+        reach_rates,
+        dead,
+        slower,
+        leaving: Vec::new(),
+        entering: Vec::new(),
+        links: links.clone(),
+    };
+    Ok(graph.over(links))
+}
+
+/// Returns the rates of the links of a fabric.
+fn rates(links: &Fabric) -> impl Iterator<Item = Rate> {
+    let links = links.network().into_iter().flat_map(Network::links);
+    links.map(|link| link.rate)
+}
+
+/// Returns whether an item of the option `degraded` names a wavelength: `w5@10Gb/s`, `w1.5@10Gb/s`.
+fn names_wavelength(item: &str) -> bool {
+    let name = item.split('@').next().unwrap_or(item).trim();
+    let number = channels::wavelength_named(name);
+    number.is_some_and(|number| {
+        number
+            .bytes()
+            .all(|letter| letter.is_ascii_digit() || letter == b'.')
     })
+}
+
+/// Returns the items of the option `degraded`.
+fn degraded_items(spec: &Spec) -> impl Iterator<Item = &str> {
+    let list = spec.option(part::DEGRADED.name).into_iter();
+    list.flat_map(|list| list.split('+')).map(str::trim)
+}
+
+/// Returns the items of the option `degraded` that do not name wavelengths.
+fn items_of_links(spec: &Spec) -> Vec<&str> {
+    degraded_items(spec)
+        .filter(|item| !names_wavelength(item))
+        .collect()
+}
+
+/// Parses the slower wavelengths in the option `degraded`. Keeps only the lowest rate of each
+/// channel.
+fn read_slower(
+    spec: &Spec,
+    counts: (u32, u32),
+    full: Rate,
+) -> Result<BTreeMap<Channel, Rate>, SpecError> {
+    let items: Vec<&str> = degraded_items(spec)
+        .filter(|item| names_wavelength(item))
+        .collect();
+    let mut slower = BTreeMap::new();
+    if items.is_empty() {
+        return Ok(slower);
+    }
+    let option = part::DEGRADED.name;
+    let own = Spec::new(spec.name()).with(option, items.join("+"));
+    for (name, rate) in part::read_degraded(&own, |name| Ok((name.to_owned(), full)))? {
+        let wavelength = channels::wavelength_named(&name).unwrap_or_default();
+        for channel in channels::parse(spec, option, wavelength, counts)? {
+            let slowest = slower.entry(channel).or_insert(rate);
+            *slowest = rate.min(*slowest);
+        }
+    }
+    Ok(slower)
 }
 
 impl WdmGraph {
@@ -303,9 +473,106 @@ impl WdmGraph {
         }
     }
 
-    /// Returns the number of channels of a link: fibres times wavelengths.
+    /// Returns the graph with the same options over other links.
+    fn over(self, links: Fabric) -> WdmGraph {
+        let mut graph = WdmGraph { links, ..self };
+        let channels = graph.channels();
+        let ranks = graph.ranks() as usize;
+        let (mut leaving, mut entering) = (vec![0u32; ranks], vec![0u32; ranks]);
+        for (from, to, both_ways) in graph.fibre_links().wiring().ends() {
+            let ends = [(from, to), (to, from)];
+            for &(from, to) in &ends[..1 + usize::from(both_ways)] {
+                for (counts, vertex) in [(&mut leaving, from), (&mut entering, to)] {
+                    if let Some(count) = counts.get_mut(vertex as usize) {
+                        *count = count.saturating_add(channels);
+                    }
+                }
+            }
+        }
+        (graph.leaving, graph.entering) = (leaving, entering);
+        graph
+    }
+
+    /// Returns the number of usable channels of a link, without dead channels.
     pub fn channels(&self) -> u32 {
-        self.fibres * self.wavelengths
+        self.fibres * self.wavelengths - self.dead.len() as u32
+    }
+
+    /// Returns (fibre, wavelength) of the usable channel with index `index`. Usable channels are
+    /// numbered from 0, fibre by fibre.
+    pub fn channel(&self, index: u32) -> (u8, u16) {
+        channels::usable(index, self.wavelengths, &self.dead)
+    }
+
+    /// Returns the number of usable wavelengths of the fibre with index `fibre`.
+    pub fn wavelengths_of(&self, fibre: u32) -> u32 {
+        channels::usable_wavelengths(fibre, self.wavelengths, &self.dead)
+    }
+
+    /// Returns the number of usable channels that lead from `rank`, over all its links.
+    pub fn channels_from(&self, rank: u32) -> u32 {
+        self.leaving[rank as usize]
+    }
+
+    /// Returns the number of usable channels that lead to `rank`, over all its links.
+    pub fn channels_to(&self, rank: u32) -> u32 {
+        self.entering[rank as usize]
+    }
+
+    /// Returns the rate of a lightpath over `route`: the minimum of the rates of its links, of its
+    /// wavelength, and of its length. If converters may change the wavelength, the minimum over all
+    /// wavelengths of the fibre applies.
+    pub fn rate_of(&self, route: &[u32], light: GraphLight) -> Rate {
+        let links = self.fibre_links().links();
+        let rates = route.iter().filter_map(|&link| links.get(link as usize));
+        let rates = rates.map(|link| link.rate);
+        let slower = self.slower.iter().filter(|(channel, _)| {
+            let is_on_channel =
+                light.wavelength == CONVERTED || channel.wavelength == u32::from(light.wavelength);
+            is_on_channel && channel.fibre == u32::from(light.fibre)
+        });
+        let slower = slower.map(|(_, rate)| *rate);
+        let by_length = self
+            .reach_rates
+            .iter()
+            .find(|(links, _)| *links as usize >= route.len())
+            .map(|(_, rate)| *rate);
+        let rate = rates.chain(slower).chain(by_length).min();
+        rate.unwrap_or(self.transmission.rate)
+    }
+
+    /// Returns the total rate, in bits per second, at which each rank can send over one-hop
+    /// lightpaths, limited by its transmitters.
+    fn send_rates(&self) -> Vec<u128> {
+        let network = self.fibre_links();
+        let dead = |channel: &Channel| self.dead.binary_search(channel).is_ok();
+        let slower = self.slower.iter().filter(|(channel, _)| !dead(channel));
+        let slower: Vec<Rate> = slower.map(|(_, rate)| *rate).collect();
+        let at_full_rate = self.channels() - slower.len() as u32;
+        let one_hop = self.reach_rates.first().map(|(_, rate)| *rate);
+        // Pairs (rate, number of channels) of each rank.
+        let mut channels = vec![Vec::new(); network.ranks() as usize];
+        for (link, (from, to, both_ways)) in network.links().iter().zip(network.wiring().ends()) {
+            let rate = one_hop.map_or(link.rate, |rate| rate.min(link.rate));
+            let ends = [from, to];
+            for &rank in &ends[..1 + usize::from(both_ways)] {
+                if let Some(channels) = channels.get_mut(rank as usize) {
+                    channels.push((rate, at_full_rate));
+                    channels.extend(slower.iter().map(|&slow| (slow.min(rate), 1)));
+                }
+            }
+        }
+        let total = |mut channels: Vec<(Rate, u32)>| {
+            channels.sort_unstable_by_key(|(rate, _)| std::cmp::Reverse(*rate));
+            let mut free = self.transmitters.unwrap_or(u32::MAX);
+            let taken = channels.iter().map(|&(rate, count)| {
+                let taken = count.min(free);
+                free -= taken;
+                u128::from(rate.bits_per_second()) * u128::from(taken)
+            });
+            taken.sum()
+        };
+        channels.into_iter().map(total).collect()
     }
 }
 
@@ -340,20 +607,52 @@ impl Machine for WdmGraph {
         )
     }
 
-    /// Returns the minimum, over all ranks, of the rate at which a rank can send: the rates of its
-    /// links times the channels, or times the transmitters if these are fewer.
+    /// Returns the minimum, over all ranks, of the rate at which a rank can send: the rates of the
+    /// channels of its links, or of the fastest of them if it has fewer transmitters.
     fn injection_bandwidth(&self) -> u128 {
-        let channels = u128::from(self.channels());
-        let per_wavelength = self.links.injection_bandwidth();
-        let all = per_wavelength * channels;
-        let fastest = self.fibre_links().links().iter();
-        let fastest = fastest
-            .map(|link| u128::from(link.rate.bits_per_second()))
-            .max();
-        match (self.transmitters, fastest) {
-            (Some(transmitters), Some(rate)) => all.min(u128::from(transmitters) * rate),
-            _ => all,
+        self.send_rates().into_iter().min().unwrap_or(0)
+    }
+
+    /// Returns the graph on which only `members` are ranks. Light still passes the other vertices.
+    fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
+        let nodes: Vec<u32> = members.iter().map(|&rank| self.node(rank)).collect();
+        let spec = self.spec().without(part::MEMBERS.name);
+        let nodes = part::joined(&nodes, u32::to_string);
+        (self.record().build)(&spec.with(part::MEMBERS.name, nodes))
+    }
+
+    fn link_of_whole(&self, link: u32) -> u32 {
+        self.links.link_of_whole(link)
+    }
+
+    fn link_in_part(&self, whole: u32) -> Option<u32> {
+        self.links.link_in_part(whole)
+    }
+
+    fn planning_alternatives(&self) -> Vec<Fabric> {
+        let mut links = self.links.planning_alternatives();
+        if links.is_empty() && !self.slower.is_empty() {
+            links.push(self.links.clone());
         }
+        let at_full_rate = WdmGraph {
+            slower: BTreeMap::new(),
+            ..self.clone()
+        };
+        let mut graphs = vec![at_full_rate];
+        if !self.slower.is_empty() {
+            let mut without_slower = graphs[0].clone();
+            without_slower.dead.extend(self.slower.keys());
+            without_slower.dead.sort_unstable();
+            without_slower.dead.dedup();
+            if without_slower.channels() > 0 {
+                graphs.push(without_slower);
+            }
+        }
+        let over = |links: Fabric| {
+            let graphs = graphs.iter().cloned();
+            graphs.map(move |graph| Fabric::new(graph.over(links.clone())))
+        };
+        links.into_iter().flat_map(over).collect()
     }
 
     fn circuits(&self) -> Option<&dyn Circuits> {

@@ -15,14 +15,18 @@ mod light;
 mod loss;
 mod members;
 
+use crate::fabric::channels;
+use crate::fabric::channels::Channel;
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
 use crate::fabric::part;
 use crate::fabric::part::{DEGRADED, MEMBERS, WITHOUT};
+use crate::fabric::transmission;
+use crate::fabric::transmission::Conversion;
 use crate::fabric::wiring::MAX_RANKS;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, PresetRecord};
-pub use faults::{BrokenLink, DeadChannel, Degraded};
+pub use faults::{BrokenLink, Degraded};
 pub use light::{CONVERTED, LIGHT, WdmLight};
 pub use loss::{Decibels, LossBudget};
 use opticoll_base::names::plural;
@@ -103,7 +107,7 @@ pub struct WdmRing {
     /// Cuts between neighbouring nodes, sorted.
     pub cuts: Vec<BrokenLink>,
     /// Channels that are out of order, sorted.
-    pub dead: Vec<DeadChannel>,
+    pub dead: Vec<Channel>,
     /// Links and channels with a reduced rate.
     pub degraded: Degraded,
     /// Nodes whose ranks take part unless they have failed, sorted. Empty if all nodes are members.
@@ -173,28 +177,13 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
             source "Dai et al., OpTree, section IV.A";
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
             "time to reconfigure circuits" source "Dai et al., OpTree, section IV.A";
-        conversion "conversion" value(Silent(Time::ZERO))
-            "time to convert each flit (O/E/O); without flit, each message"
-            source "Dai et al., OpTree, section IV.A: a cycle per flit";
-        flit "flit" option(
-            |spec| match spec.value("flit")? {
-                Some(flit) if flit == Bytes::new(0) => {
-                    Err(spec.refuse("flit", "must be at least 1B").into())
-                }
-                flit => Ok(flit),
-            },
-            |flit| flit.map(|flit| flit.to_string()))
-            "bytes converted at a time" unit "B" range "1B or more" default "the whole message"
-            source "Dai et al., OpTree, section IV.A: 32 bytes";
-        packet "packet" option(
-            |spec| read_packet(spec, flit),
-            |packet| match packet {
-                Some(packet) => (Some(*packet) != flit).then(|| packet.to_string()),
-                None => flit.map(|_| MESSAGE.to_owned()),
-            })
-            "size of a packet; a packet is converted while the next packet is sent"
-            unit "B" range "a whole number of flits, message" default "flit"
-            source "Dai et al., OpTree, section IV.A: 128 bytes";
+    }
+    let Conversion {
+        conversion,
+        flit,
+        packet,
+    } = transmission::declare_conversion(options, |ring: &WdmRing| ring.transmission())?;
+    declare! { options of WdmRing;
         propagation "propagation" value(Silent(Time::ZERO)) "delay per hop";
         ports "ports" limit(Some("all"), 2 * fibres * wavelengths)
             "maximum number of lightpaths that a rank sends, and receives, at a time"
@@ -222,8 +211,8 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
             Broken "cuts between neighbours"
             range "3-4, or one way 3-4cw, 3-4ccw; several joined by +";
         dead "dead" list(
-            |spec| faults::read_dead(spec, fibres, wavelengths),
-            |dead| faults::print_dead(dead, fibres))
+            |spec| channels::read_dead(spec, (fibres, wavelengths)),
+            |dead| channels::print_dead(dead, fibres))
             Broken "failed wavelengths" range "5, or on one fibre 1.5; several joined by +";
     }
     let degraded = options.option(
@@ -299,22 +288,6 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     Ok(ring.among_members())
 }
 
-/// Value of the option `packet` for packets as long as the message.
-const MESSAGE: &str = "message";
-
-fn read_packet(spec: &Spec, flit: Option<Bytes>) -> Result<Option<Bytes>, FabricError> {
-    let refuse = |problem| Err(spec.refuse("packet", problem).into());
-    match (spec.option("packet"), flit) {
-        (None, flit) => Ok(flit),
-        (Some(_), None) => refuse("needs flit=..., such as 32B"),
-        (Some(MESSAGE), Some(_)) => Ok(None),
-        (Some(_), Some(flit)) => match spec.value::<Bytes>("packet")? {
-            Some(packet) if packet >= flit && packet.get() % flit.get() == 0 => Ok(Some(packet)),
-            _ => refuse("must be a whole number of flits, or message"),
-        },
-    }
-}
-
 impl WdmRing {
     /// Returns whether the ring looks the same from every rank on all channels, and every lightpath
     /// has one receiver. Such a ring has evenly spaced ranks, and no broken links, dead channels,
@@ -387,22 +360,12 @@ impl WdmRing {
     /// Returns (fibre, wavelength) of the usable channel with index `index`. Usable channels are
     /// numbered from 0, fibre by fibre.
     pub fn channel(&self, index: u32) -> (u8, u16) {
-        let mut place = index;
-        for dead in &self.dead {
-            if dead.fibre * self.wavelengths + dead.wavelength <= place {
-                place += 1;
-            }
-        }
-        (
-            (place / self.wavelengths) as u8,
-            (place % self.wavelengths) as u16,
-        )
+        channels::usable(index, self.wavelengths, &self.dead)
     }
 
     /// Returns the number of usable wavelengths of the fibre with index `fibre`.
     pub fn wavelengths_of(&self, fibre: u32) -> u32 {
-        let dead = self.dead.iter().filter(|dead| dead.fibre == fibre);
-        self.wavelengths - dead.count() as u32
+        channels::usable_wavelengths(fibre, self.wavelengths, &self.dead)
     }
 
     /// Returns the maximum number of links of a lightpath from the least favourable rank, at most

@@ -18,13 +18,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::slots::hop;
 use opticoll_base::hash::hash;
 use opticoll_base::ports::PoolNumbering;
-use opticoll_fabric::fabric::circuits::{Capacity, Circuit, Circuits, LightSharing, Tuning};
+use opticoll_fabric::fabric::circuits::{Circuit, Circuits, LightSharing, Tuning};
 use opticoll_fabric::fabric::{Hop, Rotation};
 use opticoll_plan::plan::Plan;
 
 /// Identification of a circuit. The first number has the source in its upper and the destination in
-/// its lower 32 bits; the second number is the light.
-type CircuitEnds = (u64, u32);
+/// its lower 32 bits; the second number has the named route in its upper and the light in its lower
+/// 32 bits.
+type CircuitEnds = (u64, u64);
+
+/// Identification of the light of a light tree on a line: the source and the first line, the light,
+/// and the line before this line. The last number is 0 if the light of the tree cannot branch.
+type TreeLight = (u64, u32, u32);
 
 /// Number of ports that circuits occupy in a pool of interchangeable ports, and the first of these
 /// circuits.
@@ -50,17 +55,21 @@ pub(super) struct Configuration<'a> {
     taken: OccupiedLines,
     /// Ranges of lines that light trees occupy. The outer key is the channel, and the inner key is
     /// the first line of a range. The value is the line after the range, and the tree.
-    trees: FxHashMap<u32, BTreeMap<u32, (u32, CircuitEnds)>>,
-    /// Number of circuits with converters on each line; the key is the line. Such circuits can use
-    /// any channel.
-    converted: FxHashMap<u32, u32>,
+    trees: FxHashMap<u32, BTreeMap<u32, (u32, TreeLight)>>,
+    /// Number of circuits on each fibre of a line, if converters assign its channels; the key is
+    /// the line and the fibre.
+    on_fibre: FxHashMap<(u32, u32), u32>,
+    /// Light trees that already count in `on_fibre`, with the line.
+    trees_on_fibre: FxHashSet<(u32, TreeLight)>,
+    /// Number of converters in use at each vertex, if their number is limited.
+    converting: FxHashMap<u32, u32>,
     pools: PoolNumbering,
     /// Occupied ports of each pool, indexed by the number that `pools` gives to the pool. `used`
     /// lists the pools with occupied ports.
     ports: Vec<OccupiedPorts>,
     used: Vec<u32>,
     /// Light trees whose transmitter already counts as an occupied port.
-    counted_trees: FxHashSet<CircuitEnds>,
+    counted_trees: FxHashSet<TreeLight>,
     /// Buffers for the circuit and the ports of the current hop.
     circuit: Vec<Circuit>,
     tuning: Vec<Tuning>,
@@ -77,7 +86,9 @@ impl<'a> Configuration<'a> {
             fingerprint: 0,
             taken: OccupiedLines::default(),
             trees: FxHashMap::default(),
-            converted: FxHashMap::default(),
+            on_fibre: FxHashMap::default(),
+            trees_on_fibre: FxHashSet::default(),
+            converting: FxHashMap::default(),
             pools: PoolNumbering::default(),
             ports: Vec::new(),
             used: Vec::new(),
@@ -99,7 +110,9 @@ impl<'a> Configuration<'a> {
         self.fingerprint = 0;
         self.taken.clear();
         self.trees.clear();
-        self.converted.clear();
+        self.on_fibre.clear();
+        self.trees_on_fibre.clear();
+        self.converting.clear();
         for pool in self.used.drain(..) {
             self.ports[pool as usize].count = 0;
         }
@@ -113,7 +126,10 @@ impl<'a> Configuration<'a> {
 
     /// Adds the circuit of a hop and returns whether it fits into the configuration.
     fn add(&mut self, hop: Hop) -> bool {
-        let ends = (u64::from(hop.from) << 32 | u64::from(hop.to), hop.light.0);
+        let ends = (
+            u64::from(hop.from) << 32 | u64::from(hop.to),
+            u64::from(hop.route) << 32 | u64::from(hop.light.0),
+        );
         let Some(circuits) = self.circuits else {
             return true;
         };
@@ -121,17 +137,26 @@ impl<'a> Configuration<'a> {
         if side_network.is_some_and(|(light, _)| light == hop.light) {
             return true;
         }
-        let tree = match circuits.sharing() {
-            LightSharing::Tree { light } => Some((ends.0 >> 32, ends.1 & light)),
-            LightSharing::SameCircuit => None,
-        };
+        let sharing = circuits.sharing();
         self.tuning.clear();
         circuits.tune(&[hop], &self.plan.routes, &mut self.tuning);
-        if self.insert(ends, tree.is_some()) {
+        if self.insert(ends, sharing != LightSharing::SameCircuit) {
             return true;
         }
+        self.circuit.clear();
+        let measured = circuits.measure(&[hop], &self.plan.routes, &mut self.circuit);
+        let tree = match sharing {
+            LightSharing::Tree { light, branches } => {
+                let first_line = branches.then(|| self.circuit.first()?.lines.first());
+                let first_line = first_line.flatten().unwrap_or(0);
+                let source = u64::from(hop.from) << 32 | u64::from(first_line);
+                Some((source, hop.light.0 & light, 0))
+            }
+            LightSharing::SameCircuit => None,
+        };
         let has_ports = self.occupy_ports(ends, tree);
-        let has_lines = self.occupy_channels(circuits, hop, tree);
+        // The timing of the message rejects a circuit that does not exist.
+        let has_lines = measured.is_err() || self.occupy_channels(circuits, hop, tree);
         self.fingerprint = self.fingerprint.wrapping_add(mixed(ends));
         has_ports && has_lines
     }
@@ -165,7 +190,7 @@ impl<'a> Configuration<'a> {
 
     /// Occupies a port at each end of a circuit and returns whether there were enough ports. `tree`
     /// is the circuit's light tree, which occupies only one transmitter.
-    fn occupy_ports(&mut self, ends: CircuitEnds, tree: Option<CircuitEnds>) -> bool {
+    fn occupy_ports(&mut self, ends: CircuitEnds, tree: Option<TreeLight>) -> bool {
         let mut fits = true;
         for tuning in self.tuning.iter().filter(|tuning| !tuning.is_fixed) {
             let needs_transmitter = tree.is_none_or(|tree| self.counted_trees.insert(tree));
@@ -199,40 +224,24 @@ impl<'a> Configuration<'a> {
         &mut self,
         circuits: &dyn Circuits,
         hop: Hop,
-        tree: Option<CircuitEnds>,
+        tree: Option<TreeLight>,
     ) -> bool {
         let lines = circuits.lines();
-        self.circuit.clear();
-        let Ok(()) = circuits.measure(&[hop], &self.plan.routes, &mut self.circuit) else {
-            // The timing of the message rejects a circuit that does not exist.
-            return true;
+        let mut fits = match circuits.fibre(hop.light) {
+            Some(fibre) => self.count_on_fibre(circuits, fibre, hop, tree),
+            None => true,
         };
-        let is_converted = self
-            .tuning
-            .iter()
-            .any(|tuning| tuning.channel >= lines.channels);
-        let mut fits = true;
-        if is_converted {
-            let max = match lines.capacity {
-                Capacity::Slots(channels) => channels,
-                Capacity::Time => lines.channels,
-            };
-            for line in lines_of(&self.circuit) {
-                // The rotations of a circuit over l links occupy l channels of each line of the
-                // row.
-                let line = self.rotation.map_or(line, |_| line / lines.shape[1].1);
-                let taken = self.converted.entry(line).or_default();
-                *taken += 1;
-                fits &= *taken <= max;
-            }
+        if !circuits.has_channel(hop.light) {
             return fits;
         }
         let Some(rotation) = self.rotation else {
             let channel = self.tuning.first().map_or(0, |tuning| tuning.channel);
             for circuit in 0..self.circuit.len() {
                 let ranges = self.circuit[circuit].lines.clone();
+                let mut on_line = tree;
                 for lines in ranges.iter() {
-                    fits &= self.take(channel, lines.clone(), tree);
+                    fits &= self.take(channel, lines.clone(), on_line);
+                    on_line = on_line.map(|tree| after(circuits, tree, lines));
                 }
             }
             return fits;
@@ -252,8 +261,52 @@ impl<'a> Configuration<'a> {
         fits
     }
 
+    /// Counts a circuit on the lines of its fibre, and at the vertices where it uses a converter.
+    /// Returns whether the fibre has enough channels and each vertex has enough converters.
+    fn count_on_fibre(
+        &mut self,
+        circuits: &dyn Circuits,
+        (fibre, channels): (u32, u32),
+        hop: Hop,
+        tree: Option<TreeLight>,
+    ) -> bool {
+        let per_row = circuits.lines().shape[1].1;
+        let converters = circuits.converters_per_vertex();
+        let converters = converters.filter(|_| !circuits.has_channel(hop.light));
+        let (mut fits, mut on_line) = (true, tree);
+        let ranges = self.circuit.first().map(|circuit| circuit.lines.clone());
+        let mut is_first = true;
+        for line in ranges
+            .iter()
+            .flat_map(|ranges| ranges.iter())
+            .cloned()
+            .flatten()
+        {
+            let passes = !std::mem::take(&mut is_first);
+            let is_new = on_line.is_none_or(|tree| self.trees_on_fibre.insert((line, tree)));
+            on_line = on_line.map(|tree| after(circuits, tree, &(line..line + 1)));
+            if !is_new {
+                continue;
+            }
+            // The rotations of a circuit over l links occupy l channels of each line of the row.
+            let line_or_row = self.rotation.map_or(line, |_| line / per_row);
+            let used = self.on_fibre.entry((line_or_row, fibre)).or_default();
+            *used += 1;
+            fits &= *used <= channels;
+            let network = circuits.fibre_links().filter(|_| passes);
+            if let (Some(limit), Some(network)) = (converters, network)
+                && let Some((vertex, _)) = network.ends(line)
+            {
+                let used = self.converting.entry(vertex).or_default();
+                *used += 1;
+                fits &= *used <= limit;
+            }
+        }
+        fits
+    }
+
     /// Occupies a channel on `lines` for a circuit or its light tree; returns whether it was free.
-    fn take(&mut self, channel: u32, lines: Range<u32>, tree: Option<CircuitEnds>) -> bool {
+    fn take(&mut self, channel: u32, lines: Range<u32>, tree: Option<TreeLight>) -> bool {
         match tree {
             Some(tree) => occupy_for_tree(self.trees.entry(channel).or_default(), lines, tree),
             None => self.taken.take(channel, lines),
@@ -318,11 +371,22 @@ fn masks(lines: &Range<u32>) -> impl Iterator<Item = (usize, u64)> + use<> {
     })
 }
 
+/// Returns the light of a tree on the line that follows `lines`. If light may branch, two circuits
+/// share a line only if they agree in all lines before it.
+fn after(circuits: &dyn Circuits, tree: TreeLight, lines: &Range<u32>) -> TreeLight {
+    match circuits.sharing() {
+        LightSharing::Tree { branches: true, .. } if !lines.is_empty() => {
+            (tree.0, tree.1, lines.start + 1)
+        }
+        _ => tree,
+    }
+}
+
 /// Occupies `lines` for a light tree and returns whether no other tree occupies one of them.
 fn occupy_for_tree(
-    taken: &mut BTreeMap<u32, (u32, CircuitEnds)>,
+    taken: &mut BTreeMap<u32, (u32, TreeLight)>,
     mut lines: Range<u32>,
-    owner: CircuitEnds,
+    owner: TreeLight,
 ) -> bool {
     if lines.is_empty() {
         return true;
@@ -341,7 +405,7 @@ fn occupy_for_tree(
 }
 
 fn mixed((ends, light): CircuitEnds) -> u128 {
-    let light = hash(light.into());
+    let light = hash(light);
     let high = u128::from(hash(ends ^ light ^ 0x9e37_79b9_7f4a_7c15));
     high << 64 | u128::from(hash(ends ^ light.rotate_left(32)))
 }

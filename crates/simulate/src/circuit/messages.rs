@@ -119,8 +119,8 @@ impl<'a> SlotMessages<'a> {
             let known = &mut self.block.circuits[message_index as usize].delay;
             *known = delay.max(*known);
         }
-        if let LightSharing::Tree { light } = self.sharing {
-            trees::join(self.plan, light, &mut self.block);
+        if let LightSharing::Tree { light, branches } = self.sharing {
+            trees::join(self.plan, light, branches, &mut self.block);
         }
         Ok(&self.block)
     }

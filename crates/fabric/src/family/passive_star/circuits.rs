@@ -49,7 +49,10 @@ impl Circuits for PassiveStar {
 
     /// Returns the rule that transfers of the same chunks on one wavelength share light.
     fn sharing(&self) -> LightSharing {
-        LightSharing::Tree { light: u32::MAX }
+        LightSharing::Tree {
+            light: u32::MAX,
+            branches: false,
+        }
     }
 
     fn other_policies(&self) -> &'static str {

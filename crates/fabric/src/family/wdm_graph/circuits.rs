@@ -10,7 +10,7 @@ use crate::fabric::light::{Hop, LightKind};
 use crate::fabric::{Light, Transmission};
 use crate::network::Network;
 use crate::network::named_routes::{FABRIC_ROUTE, NamedRoutes};
-use opticoll_base::units::{Rate, Time, UnitError};
+use opticoll_base::units::{Time, UnitError};
 
 impl WdmGraph {
     /// Stores the links of a hop's route in `links`. The ranks of the hop must exist.
@@ -20,10 +20,6 @@ impl WdmGraph {
             FABRIC_ROUTE => self.fibre_links().route(hop.from, hop.to, links),
             route => links.extend_from_slice(routes.links(route)),
         }
-    }
-
-    fn rates(&self) -> impl Iterator<Item = Rate> {
-        self.fibre_links().links().iter().map(|link| link.rate)
     }
 }
 
@@ -60,46 +56,63 @@ impl Circuits for WdmGraph {
                 ("link", WdmGraph::fibre_links(self).links().len() as u32),
                 ("direction", 1),
             ],
-            channels: self.channels(),
+            channels: self.fibres * self.wavelengths,
             capacity: Capacity::Slots(self.channels()),
             held_for_delay: true,
         }
     }
 
     fn transmission(&self) -> Transmission {
-        let rate = self.rates().max().unwrap_or(Rate::gigabits(1));
-        Transmission {
-            rate,
-            conversion: Time::ZERO,
-            flit: None,
-            packet: None,
-        }
+        self.transmission
     }
 
     fn delay(&self) -> Result<Time, UnitError> {
-        Ok(crate::network::latency(WdmGraph::fibre_links(self)))
+        let network = WdmGraph::fibre_links(self);
+        let reach = self.reach.map_or(usize::MAX, |links| links as usize);
+        let (mut longest, mut route) = (Time::ZERO, Vec::new());
+        for rank in 1..network.ranks() {
+            route.clear();
+            network.route(0, rank, &mut route);
+            if route.len() <= reach {
+                longest = longest.max(delay_of(network, &route)?);
+            }
+        }
+        Ok(longest)
     }
 
     fn transmission_of(&self, hop: &Hop, routes: &NamedRoutes) -> Transmission {
         let mut route = Vec::new();
         self.route_of(hop, routes, &mut route);
-        let links = WdmGraph::fibre_links(self).links();
-        let rates = route.iter().map(|&link| links[link as usize].rate);
-        let whole = self.transmission();
         Transmission {
-            rate: rates.min().unwrap_or(whole.rate),
-            ..whole
+            rate: self.rate_of(&route, GraphLight::from(hop.light)),
+            ..self.transmission
         }
     }
 
     fn is_degraded(&self) -> bool {
-        let mut rates = self.rates();
-        let first = rates.next();
-        rates.any(|rate| Some(rate) != first)
+        let links = WdmGraph::fibre_links(self).links();
+        !self.slower.is_empty()
+            || self.reach_rates.len() > 1
+            || links.iter().any(|link| link.rate < self.transmission.rate)
     }
 
     fn sharing(&self) -> LightSharing {
-        LightSharing::SameCircuit
+        match self.multicast {
+            true => LightSharing::Tree {
+                light: u32::MAX,
+                branches: true,
+            },
+            false => LightSharing::SameCircuit,
+        }
+    }
+
+    fn fibre(&self, light: Light) -> Option<(u32, u32)> {
+        let fibre = u32::from(GraphLight::from(light).fibre);
+        self.converters.then(|| (fibre, self.wavelengths_of(fibre)))
+    }
+
+    fn converters_per_vertex(&self) -> Option<u32> {
+        self.converters_per_vertex
     }
 
     fn has_channel(&self, light: Light) -> bool {
@@ -148,16 +161,15 @@ impl Circuits for WdmGraph {
                 return absent("its channel does not exist");
             }
             self.route_of(hop, routes, &mut route);
-            let links = network.links();
-            let mut delay = Time::ZERO;
-            for &link in &route {
-                let Some(link) = links.get(link as usize) else {
-                    return absent("a link of its route does not exist");
-                };
-                delay = delay.plus(link.latency)?;
+            if route.is_empty() {
+                return absent("its route has no links");
+            }
+            let links = network.links().len() as u32;
+            if route.iter().any(|&link| link >= links) {
+                return absent("a link of its route does not exist");
             }
             circuits.push(Circuit {
-                delay,
+                delay: delay_of(network, &route)?,
                 lines: route.iter().copied().collect(),
             });
         }
@@ -165,17 +177,22 @@ impl Circuits for WdmGraph {
     }
 
     /// Assigns the transmitter for the lightpath's channel on its first link and the receiver for
-    /// the channel on its last link. If the graph limits the transmitters or receivers of a rank,
-    /// assigns any of these instead, which can be tuned to any channel of any link.
+    /// the channel on its last link. If the graph limits the transmitters or receivers of a rank to
+    /// fewer than its channels, assigns any of these instead, which can be tuned to any channel of
+    /// any link.
     fn tune(&self, hops: &[Hop], routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
-        let channels = u64::from(self.channels());
+        let channels = u64::from(self.fibres * self.wavelengths);
         let mut route = Vec::new();
         for hop in hops {
             self.route_of(hop, routes, &mut route);
             let light = GraphLight::from(hop.light);
-            let channel = u32::from(light.fibre) * self.wavelengths + u32::from(light.wavelength);
+            let channel = match light.wavelength {
+                CONVERTED => u32::MAX,
+                wavelength => u32::from(light.fibre) * self.wavelengths + u32::from(wavelength),
+            };
+            let fixed = u64::from(channel).min(channels);
             let port = |rank: u32, end: u64, link: Option<&u32>, limit: Option<u32>, other: u32| {
-                let tuned = u64::from(link.copied().unwrap_or(0)) * channels + u64::from(channel);
+                let tuned = u64::from(link.copied().unwrap_or(0)) * (channels + 1) + fixed;
                 let pool = match limit {
                     Some(_) => u64::from(rank) << 1 | end,
                     None => 1 << 63 | tuned << 1 | end,
@@ -183,16 +200,32 @@ impl Circuits for WdmGraph {
                 Port {
                     pool,
                     size: limit.unwrap_or(1),
-                    state: u64::from(other) << 40 ^ tuned,
+                    // A circuit is a channel of a route. The fabric's route depends on the other
+                    // rank.
+                    state: match hop.route {
+                        FABRIC_ROUTE => 1 << 63 | u64::from(other) << 24 | fixed,
+                        route => u64::from(route) << 24 | fixed,
+                    },
                 }
             };
+            let sent = self.channels_from(hop.from);
+            let received = self.channels_to(hop.to);
+            let transmitters = self.transmitters.filter(|&limit| limit < sent);
+            let receivers = self.receivers.filter(|&limit| limit < received);
             tunings.push(Tuning {
                 is_fixed: false,
-                transmitter: port(hop.from, 0, route.first(), self.transmitters, hop.to),
-                receiver: port(hop.to, 1, route.last(), self.receivers, hop.from),
+                transmitter: port(hop.from, 0, route.first(), transmitters, hop.to),
+                receiver: port(hop.to, 1, route.last(), receivers, hop.from),
                 channel,
                 plane: 0,
             });
         }
     }
+}
+
+/// Returns the propagation delay of a route, whose links must exist.
+fn delay_of(network: &dyn Network, route: &[u32]) -> Result<Time, UnitError> {
+    let links = network.links();
+    let mut delays = route.iter().map(|&link| links[link as usize].latency);
+    delays.try_fold(Time::ZERO, |sum, delay| sum.plus(delay))
 }

@@ -91,13 +91,21 @@ impl Circuits for WdmRing {
 
     fn sharing(&self) -> LightSharing {
         match self.multicast {
-            true => LightSharing::Tree { light: u32::MAX },
+            true => LightSharing::Tree {
+                light: u32::MAX,
+                branches: false,
+            },
             false => LightSharing::SameCircuit,
         }
     }
 
     fn has_channel(&self, light: Light) -> bool {
         WdmLight::from(light).wavelength != CONVERTED
+    }
+
+    fn fibre(&self, light: Light) -> Option<(u32, u32)> {
+        let fibre = u32::from(WdmLight::from(light).fibre);
+        self.converters.then(|| (fibre, self.wavelengths_of(fibre)))
     }
 
     fn other_policies(&self) -> &'static str {

@@ -14,6 +14,8 @@
 use std::collections::BTreeMap;
 
 use super::Direction;
+use crate::fabric::channels;
+use crate::fabric::channels::Channel;
 use crate::fabric::part;
 use opticoll_base::names::terminal_text;
 use opticoll_base::spec::{Spec, SpecError, whole_number};
@@ -29,22 +31,13 @@ pub struct BrokenLink {
     pub direction: Direction,
 }
 
-/// Wavelength that cannot be used on one fibre of each direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeadChannel {
-    /// Index of the fibre in each direction.
-    pub fibre: u32,
-    /// Index of the wavelength.
-    pub wavelength: u32,
-}
-
 /// Links and channels with a reduced rate.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Degraded {
     /// Reduced rate of each degraded link between nodes, for all wavelengths.
     pub links: BTreeMap<BrokenLink, Rate>,
     /// Reduced rate of each degraded channel, on the whole ring.
-    pub channels: BTreeMap<DeadChannel, Rate>,
+    pub channels: BTreeMap<Channel, Rate>,
 }
 
 impl Degraded {
@@ -72,15 +65,14 @@ pub(super) fn read_degraded(
             }
             continue;
         }
-        let wavelength = name.strip_prefix("wavelength ").or(name.strip_prefix('w'));
-        let wavelength = wavelength.ok_or_else(|| {
+        let wavelength = channels::wavelength_named(name).ok_or_else(|| {
             let name = terminal_text(name);
             refuse(format!(
                 "`{name}`: write links such as 3-4 or one way 3>4, or wavelengths such as w5 or \
                  w1.5"
             ))
         })?;
-        for channel in channels(spec, "degraded", wavelength, fibres, wavelengths)? {
+        for channel in channels::parse(spec, "degraded", wavelength, (fibres, wavelengths))? {
             let slowest = degraded.channels.entry(channel).or_insert(rate);
             *slowest = rate.min(*slowest);
         }
@@ -103,9 +95,7 @@ pub(super) fn print_degraded(degraded: &Degraded, ranks: u32) -> String {
             _ => format!("{lower}-{upper}@{rate}"),
         }
     });
-    let channels = degraded.channels.iter();
-    let channels =
-        channels.map(|(channel, rate)| format!("w{}.{}@{rate}", channel.fibre, channel.wavelength));
+    let channels = channels::slower_texts(&degraded.channels);
     links.chain(channels).collect::<Vec<String>>().join("+")
 }
 
@@ -225,57 +215,6 @@ fn position(
     }
 }
 
-/// Parses the dead channels in the option `dead`, sorted and without duplicates.
-pub(super) fn read_dead(
-    spec: &Spec,
-    fibres: u32,
-    wavelengths: u32,
-) -> Result<Vec<DeadChannel>, SpecError> {
-    let Some(list) = spec.option("dead") else {
-        return Ok(Vec::new());
-    };
-    let mut dead = Vec::new();
-    for item in list.split('+') {
-        dead.extend(channels(spec, "dead", item, fibres, wavelengths)?);
-    }
-    dead.sort_unstable();
-    dead.dedup();
-    if dead.len() as u64 == u64::from(fibres) * u64::from(wavelengths) {
-        return Err(spec.refuse("dead", "no wavelength is left"));
-    }
-    Ok(dead)
-}
-
-/// Parses the channels of `5` (wavelength 5, all fibres) or `1.5` (wavelength 5, fibre 1).
-fn channels(
-    spec: &Spec,
-    option: &str,
-    item: &str,
-    fibres: u32,
-    wavelengths: u32,
-) -> Result<impl Iterator<Item = DeadChannel>, SpecError> {
-    let number = |text: &str, what: &str, count: u32| match whole_number(text) {
-        Some(number) if number < count => Ok(number),
-        Some(_) => Err(spec.refuse(option, format!("{what} count from 0 and are below {count}"))),
-        None => Err(spec.refuse(
-            option,
-            format!(
-                "`{}` is not a whole number; expected wavelengths such as 5, or fibre.5",
-                terminal_text(text)
-            ),
-        )),
-    };
-    let (on, wavelength) = match item.split_once('.') {
-        Some((fibre, wavelength)) => {
-            let fibre = number(fibre, "fibres", fibres)?;
-            (fibre..fibre + 1, wavelength)
-        }
-        None => (0..fibres, item),
-    };
-    let wavelength = number(wavelength, "wavelengths", wavelengths)?;
-    Ok(on.map(move |fibre| DeadChannel { fibre, wavelength }))
-}
-
 /// Formats broken links such that [`read_broken`] parses them.
 pub(super) fn print_broken(broken: &[BrokenLink], ranks: u32) -> String {
     let places = broken.chunk_by(|link, next| link.position == next.position);
@@ -287,28 +226,6 @@ pub(super) fn print_broken(broken: &[BrokenLink], ranks: u32) -> String {
                 _ => "",
             };
             format!("{position}-{}{direction}", (position + 1) % ranks)
-        })
-        .collect();
-    items.join("+")
-}
-
-/// Formats dead channels such that [`read_dead`] parses them.
-pub(super) fn print_dead(dead: &[DeadChannel], fibres: u32) -> String {
-    let on_all = |wavelength: u32| {
-        let on = dead
-            .iter()
-            .filter(|channel| channel.wavelength == wavelength);
-        on.count() as u32 == fibres
-    };
-    let items: Vec<String> = dead
-        .iter()
-        .filter(|channel| channel.fibre == 0 || !on_all(channel.wavelength))
-        .map(|channel| {
-            if on_all(channel.wavelength) {
-                channel.wavelength.to_string()
-            } else {
-                format!("{}.{}", channel.fibre, channel.wavelength)
-            }
         })
         .collect();
     items.join("+")
