@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from opticoll.reference import circuit_switch, grid, lightpath_grid, links, ring, star
+from opticoll.reference import circuit_switch, graph, grid, lightpath_grid, links, ring, star
 from opticoll.reference.plan import Fabric
 from opticoll.reference.words import Check, expect, plain
 
@@ -18,6 +18,9 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
     **{
         family: (options, partial(links.checked, family))
         for family, options in links.OPTIONS.items()
+    },
+    **{
+        family: (options, partial(graph.Graph, family)) for family, options in graph.OPTIONS.items()
     },
 }
 """For each family, the checks of its options, and the function that creates a fabric."""

@@ -1,0 +1,182 @@
+"""Links of networks, in the order in which a plan numbers them.
+
+A cable in both directions is two links: the direction in which the cable is written, then the
+other. A half-duplex cable (`0~1`) is one link that leads both ways. In a `custom` network, the
+cables have the order of the option `links`. In a torus or mesh, cables are ordered by dimension,
+then by the node from which they lead to the next coordinate. In a part of a network (`without`,
+`members`), ranks, other vertices and links keep their order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import NamedTuple
+
+from opticoll.reference.words import RATES, expect, quantity, whole
+
+Options = dict[str, str]
+
+
+class Link(NamedTuple):
+    """Fibres from vertex `start` to vertex `end`, and back if `both_ways` is true."""
+
+    start: int
+    end: int
+    both_ways: bool
+    rate: Fraction
+
+
+@dataclass
+class Network:
+    """Ranks, which are the vertices of the lowest numbers, and links."""
+
+    ranks: int
+    links: list[Link]
+
+    @property
+    def vertices(self) -> int:
+        """Number of ranks and of other vertices that have links."""
+        return max(self.ranks, 1 + max((max(link[:2]) for link in self.links), default=0))
+
+
+def rate_of(word: str) -> Fraction:
+    return quantity(word, RATES)
+
+
+def cable(start: int, end: int, rate: Fraction) -> list[Link]:
+    return [Link(start, end, False, rate), Link(end, start, False, rate)]
+
+
+def custom(options: Options) -> Network:
+    links = []
+    for text in filter(None, options.get("links", "").split("+")):
+        ends, *values = text.split("@")
+        start, course, end = re.split("([-~>])", ends, maxsplit=1)
+        rates = [rate_of(value) for value in values if value.endswith("/s")]
+        rate = (rates or [rate_of(options.get("rate", "100Gb/s"))])[-1]
+        forth, back = cable(whole(start), whole(end), rate)
+        links += {"-": [forth, back], ">": [forth], "~": [forth._replace(both_ways=True)]}[course]
+    return Network(whole(options["ranks"]), links)
+
+
+def grid(options: Options, sides: list[int], *, wraps: bool) -> Network:
+    """Returns a torus if the links wrap around, otherwise a mesh; coordinate 0 varies fastest."""
+    rates = [rate_of(rate) for rate in options.get("rate", "100Gb/s").split("x")]
+    if len(rates) == 1:
+        rates *= len(sides)
+    links = []
+    for dimension, (side, rate) in enumerate(zip(sides, rates, strict=True)):
+        stride = prod(sides[:dimension])
+        for node in range(prod(sides)):
+            last = node // stride % side == side - 1
+            if not last:
+                links += cable(node, node + stride, rate)
+            elif wraps and side > 2:
+                links += cable(node, node - (side - 1) * stride, rate)
+    return Network(prod(sides), links)
+
+
+def sides_of(options: Options) -> list[int]:
+    return [whole(side) for side in options["dims"].split("x")]
+
+
+NETWORKS: dict[str, Callable[[Options], Network]] = {
+    "custom": custom,
+    "torus": lambda options: grid(options, sides_of(options), wraps=True),
+    "mesh": lambda options: grid(options, sides_of(options), wraps=False),
+}
+"""Functions that list the links of a family, by name of the family."""
+
+
+def part_of(network: Network, options: Options) -> Network:
+    """Returns the part of a network that `without` and `members` leave; checks `degraded`, too."""
+    broken, gone = set(), set()
+    for item in items(options, "without"):
+        if item.isdigit():
+            expect(int(item) < network.vertices, f"there is no vertex {item}")
+            gone.add(int(item))
+        else:
+            broken |= named(network, item)
+    for item in items(options, "degraded"):
+        place, _, rate = item.rpartition("@")
+        at = named(network, place)
+        fastest = max(network.links[number].rate for number in at)
+        expect(rate_of(rate) < fastest, f"`{item}` is no slower than the other links")
+    members = set(range(network.ranks))
+    if "members" in options:
+        runs = [run.partition("-") for run in items(options, "members")]
+        members = {
+            rank for first, _, last in runs for rank in range(int(first), int(last or first) + 1)
+        }
+    left = [vertex for vertex in range(network.vertices) if vertex not in gone]
+    ranks = [vertex for vertex in left if vertex < network.ranks and vertex in members]
+    others = [vertex for vertex in left if vertex not in ranks]
+    number = {vertex: position for position, vertex in enumerate([*ranks, *others])}
+    links = [
+        link._replace(start=number[link.start], end=number[link.end])
+        for place, link in enumerate(network.links)
+        if place not in broken and not gone & {link.start, link.end}
+    ]
+    part = Network(len(ranks), links)
+    expect(part.ranks > 0, "no rank is left")
+    expect(is_connected(part), "links lead to some rank, or from it, no more")
+    return part
+
+
+def items(options: Options, key: str) -> list[str]:
+    return [item for item in options.get(key, "").split("+") if item]
+
+
+def named(network: Network, place: str) -> set[int]:
+    """Returns the numbers of the links that a text names.
+
+    `0>1` are the links from vertex 0 to vertex 1, `0-1` those of both directions, and `0>1#2` is
+    the third of several links from 0 to 1. `5` are all links of vertex 5.
+    """
+    match = re.fullmatch(r"(\d+)(?:([->])(\d+)(?:#(\d+))?)?", place, re.ASCII)
+    expect(match is not None, f"`{place}` names no link; write vertices as numbers")
+    start, course, end, cable_number = match.groups() if match is not None else ("",) * 4
+    numbers = set()
+    for number, link in enumerate(network.links):
+        if not course:
+            is_named = int(start) in link[:2]
+        else:
+            forth = link[:2] == (int(start), int(end))
+            back = link[:2] == (int(end), int(start)) and (course == "-" or link.both_ways)
+            is_named = (forth or back) and cable_number in (None, parallel(network, number))
+        if is_named:
+            numbers.add(number)
+    expect(numbers != set(), f"the network has no `{place}`")
+    return numbers
+
+
+def parallel(network: Network, number: int) -> str:
+    """Returns the number of a link among links of the same ends, or "" if it is the only one."""
+    ends = network.links[number][:3]
+    same = [other for other, link in enumerate(network.links) if link[:3] == ends]
+    return str(same.index(number)) if len(same) > 1 else ""
+
+
+def is_connected(network: Network) -> bool:
+    """Returns whether links lead from every rank to every other rank."""
+    forth = {(link.start, link.end) for link in network.links}
+    forth |= {(link.end, link.start) for link in network.links if link.both_ways}
+    back = {(end, start) for start, end in forth}
+    return all(set(range(network.ranks)) <= reached(pairs) for pairs in (forth, back))
+
+
+def reached(pairs: set[tuple[int, int]]) -> set[int]:
+    """Returns the vertices that pairs of vertices reach from vertex 0."""
+    after: dict[int, set[int]] = {}
+    for start, end in pairs:
+        after.setdefault(start, set()).add(end)
+    visited, waiting = {0}, [0]
+    while waiting:
+        new = after.get(waiting.pop(), set()) - visited
+        visited |= new
+        waiting += new
+    return visited
