@@ -317,9 +317,12 @@ def test_fields_beside_a_graph_give_defaults_and_name_the_attribute_of_rates(
     (tmp_path / "g.json").write_text(drawn({"speed": 3, "rate": "1Gb/s"}))
     path = tmp_path / "f.yaml"
     head = "family: custom\ngraph: g.json\n"
+    path.write_text(f"{head}rate_from: speed\nunit: GB/s\nlatency: 2us\n")
+    expected = "ranks=3,links=0-1+1-2,names=0+1+2,rate=24Gb/s,latency=2us"
+    assert parse_fabric(str(path)).link_rates == opticoll.Fabric(f"custom:{expected}").link_rates
     path.write_text(f"{head}rate_from: speed\nunit: GB/s\nlatency: 2us\nwavelengths: 4\n")
-    expected = "custom:ranks=3,links=0-1+1-2,names=0+1+2,rate=24Gb/s,latency=2us"
-    assert parse_fabric(str(path)).link_rates == opticoll.Fabric(expected).link_rates
+    links = parse_fabric(str(path)).as_custom().link_rates
+    assert links == opticoll.Fabric(f"custom:{expected}").link_rates
     assert to_medium(str(path)).endswith("latency=2us,wavelengths=4")
     path.write_text(f"{head}rate_from: sped\n")
     finished = run("plan", "broadcast", "--fabric", path)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
 use opticoll::fabric;
 use opticoll::fabric::Plane;
+use opticoll::families::CircuitMachine;
 use opticoll::family::custom::Custom;
 use opticoll::simulate;
 use opticoll::spec::{Role, Spec};
@@ -184,7 +185,8 @@ impl Fabric {
     /// Raises
     /// ------
     /// FabricError
-    ///     The fabric has no links that messages share, or more than 16384 ranks and switches.
+    ///     The fabric has neither links that messages share nor a graph of fibres, or more than
+    ///     16384 ranks and switches.
     ///
     /// Examples
     /// --------
@@ -194,7 +196,11 @@ impl Fabric {
     /// ['custom:ranks=2', 'switches=1', 'links=0-2@40Gb/s+1-2@40Gb/s']
     fn as_custom(&self, py: Python<'_>) -> PyResult<Fabric> {
         let family = self.fabric.record().name;
-        let custom = interrupt::run(py, || match self.fabric.network() {
+        let fibres = match self.fabric.circuit_machine() {
+            Some(CircuitMachine::WdmGraph(graph)) => Some(graph.fibre_links()),
+            _ => None,
+        };
+        let custom = interrupt::run(py, || match self.fabric.network().or(fibres) {
             Some(network) => Custom::from_network(network),
             None => Err(fabric::FabricError::Graph {
                 problem: format!("a {family} has circuits, not links that messages share"),

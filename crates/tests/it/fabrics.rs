@@ -52,6 +52,19 @@ ladder:rungs=5 | 10 | 2*13 | 4 + 1 | always
 ladder:rungs=5,terminals=10 | 100 | 2*13 + 2*100 | 4 + 1 + 2 | always
 electrical_ring:ranks=9 | 9 | 2*9 | 4 | always
 electrical_ring:ranks=8 | 8 | 2*8 | 4 | always
+line:ranks=7 | 7 | 2*6 | 6 | always
+line:ranks=1 | 1 | 0 | 0 | always
+# Half of the ranks times the dimensions are cables.
+hypercube:ranks=16 | 16 | 2*8*4 | 4 | always
+hypercube:ranks=32,duplex=half | 32 | 16*5 | 5 | always
+hypercube:ranks=2 | 2 | 2 | 1 | always
+hypercube:ranks=1 | 1 | 0 | 0 | always
+# From a leaf on the left to a leaf on the right.
+tree:ranks=15 | 15 | 2*14 | 3 + 3 | always
+tree:ranks=9,arity=8 | 9 | 2*8 | 2 | always
+tree:ranks=12,arity=3,duplex=half | 12 | 11 | 2 + 2 | always
+tree:ranks=6,arity=1 | 6 | 2*5 | 5 | always
+custom:ranks=3,links=0-1@80km+1-2@500m@1us | 3 | 2*2 | 2 | always
 # Six links leave every rank. The diameter of the twisted slice of TPU v4 is known, that of the
 # others by a search.
 ocs_torus:dims=4x4x8 | 128 | 6*128 | 2 + 2 + 4 | always
@@ -283,6 +296,14 @@ ocs_torus:dims=16x16x36,ports=136
 ocs_torus:dims=16x16x16,spares=5,ports=136 | 64 cubes and 5 spares need 138 ports
 ladder:dims=4 | no option `dims`
 electrical_ring:rate=1Gb/s | needs ranks=
+hypercube:ranks=12 | must be a power of 2
+tree:ranks=4,arity=0 | arity
+custom:ranks=2,links=0-1@5miles | is not a
+custom:ranks=2,links=0-1@0.5m | not a whole number of metres
+custom:ranks=2,links=0-1,positions=1/2 | 1 positions for 2
+custom:ranks=2,links=0-1,positions=1/2+91/0 | `91/0` is not a latitude
+custom:ranks=2,links=0-1,positions=1/2+NaN/0 | is not a latitude
+wdm_graph:ranks=2,links=0-1@80km | needs wavelengths=
 fully_connected:ranks=5000 | 24995000 links; at most 16777216
 custom:ranks=2 | needs links=
 custom:ranks=2,links=0-2 | there is no vertex 2; ranks and switches are 0 to 1

@@ -14,8 +14,10 @@ from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import WavelengthOption
 from opticoll.cli.runner import Command, File, on_command_line
 from opticoll.errors import UsageError
+from opticoll.formats import Format
 from opticoll.formats.atomic import check_writable
 from opticoll.formats.nccl_tuner import choices
+from opticoll.formats.network_graph import has_fibre_links
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.fabric_files import to_fabric
 from opticoll.inputs.plan_cache import verify_once
@@ -89,7 +91,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
     path = watch.files["output"]
     if not parameters.source:
         form = exports.format_of(parameters.format, path, exports.FABRICS)
-        yield _fabric_row(parameters, form.name)
+        yield _fabric_row(parameters, form)
         return
     form = exports.format_of(parameters.format, path, {**exports.KNOWN, **exports.CHOICES})
     if form.holds == "choices":
@@ -105,18 +107,17 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
     yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes)
 
 
-def _fabric_row(parameters: Parameters, form: str) -> ExportedFabricRow:
+def _fabric_row(parameters: Parameters, form: Format) -> ExportedFabricRow:
     """Returns the row of a fabric to export."""
     _refuse(parameters, "goes with a plan: name a plan file or a collective, too")
     if parameters.fabric is None:
         raise UsageError("name a plan file or a collective, or --fabric for the fabric alone")
     fabric = to_fabric(parameters.fabric)
-    if not fabric.electrical:
-        problem = f"{form} cannot express circuits, which {fabric.family} has in place of links"
+    if not fabric.electrical and not (form.fibres and has_fibre_links(fabric)):
+        problem = f"{form.name} cannot express the circuits of {fabric.family}"
         raise UsageError(f"--format: {problem}")
-    return ExportedFabricRow(
-        fabric=fabric.spec, ranks=fabric.ranks, links=fabric.link_count, format=form
-    )
+    links = fabric.as_custom().link_count
+    return ExportedFabricRow(fabric=fabric.spec, ranks=fabric.ranks, links=links, format=form.name)
 
 
 def _choices_row(parameters: Parameters, form: str) -> ExportedChoicesRow:

@@ -23,7 +23,7 @@ Holds = Literal["choices", "fabric", "plan", "program", "rows", "schedule", "tim
 
 The reader of a plan or program has one argument: the path. The reader of a schedule also has the
 number of ranks as an argument, and returns notes with the schedule. The reader of a fabric also has
-the fields that a YAML file states beside `graph`. The reader of a trace also has the content and
+the fields that are given with the file. The reader of a trace also has the content and
 the number of operations per second as arguments. A writer has the content as its first argument and
 the path as its last argument.
 """
@@ -39,7 +39,8 @@ class Format:
     A file of a `sized` format contains numbers of bytes, so the writer also receives the size of
     the collective in bytes, before the path. A writer of several files returns their paths. A file
     of an `on_links` format sends only over links, so the fabric must have a link for every
-    transfer. `beside` are the fields that a fabric's YAML file may have in addition to `graph`.
+    transfer. `beside` are the fields that may be given with a fabric's file. A file of a `fibres`
+    format may be a graph of fibres; then all options of `wdm_graph` may be given with it.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Format:
     sized: bool = False
     on_links: bool = False
     beside: tuple[str, ...] = ()
+    fibres: bool = False
 
     def read(self, *source: Any, **fields: Any) -> Any:
         """Reads a file with the format's function; the first use imports the function's module."""
@@ -74,12 +76,28 @@ def _is_goal(content: bytes) -> bool:
     return first.startswith((b"num_ranks", b"rank "))
 
 
-_OF_GRAPHS = ("rate", "latency", "members", "without", "rate_from", "unit")
+_OF_GRAPHS = (
+    *("rate", "latency", "ties", "members", "without", "positions"),
+    *("rate_from", "unit", "length_from", "wavelengths", "hosts"),
+)
 
 FORMATS = (
     Format(
         *("graphml", "fabric", (".graphml",), "graphml:read", "graphml:write"),
         beside=_OF_GRAPHS,
+        fibres=True,
+    ),
+    Format("gml", "fabric", (".gml",), "gml:read", beside=_OF_GRAPHS, fibres=True),
+    Format(
+        *("edge_list", "fabric", (".edgelist", ".edges", ".txt"), "edge_list:read"),
+        beside=_OF_GRAPHS,
+        fibres=True,
+    ),
+    Format(
+        *("sndlib", "fabric", (".xml",), "sndlib:read"),
+        shows=lambda content: b"<networkStructure" in content,
+        beside=_OF_GRAPHS,
+        fibres=True,
     ),
     Format(
         *("nccl_topology", "fabric", (".xml",), "nccl_topology:read"), beside=("boxes", "latency")
@@ -88,6 +106,7 @@ FORMATS = (
         *("node_link", "fabric", (".json",), "node_link:read", "node_link:write"),
         shows=lambda content: b'"nodes"' in content,
         beside=_OF_GRAPHS,
+        fibres=True,
     ),
     Format(
         *("infragraph", "fabric", (".yaml", ".yml", ".json", ".pb")),

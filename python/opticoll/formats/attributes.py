@@ -18,6 +18,18 @@ and the attributes that were ignored.
 If edges have several attributes for the rate, only the first of them in the table is read. The
 option `rate_from` names another attribute with the rate, and the option `unit` is the unit of the
 rates. An edge from a node to itself is ignored.
+
+A graph with `wavelengths` is a graph of fibres. Such a graph may have all options of `wdm_graph`,
+and the following attributes (see `opticoll.formats.fibre_lengths`):
+
+| item | attribute | meaning |
+|---|---|---|
+| edge | `length`, `length_km`, `distance`, `distance_km`, `dist` | a number of km, or a text |
+| node | `Latitude`, `Longitude`; `lat`, `lon` | position in degrees |
+
+The option `length_from` names another attribute with the length. If the option `rate` is given
+beside the file, rates are read only from the attribute `rate` or from the attribute that
+`rate_from` names, because other attributes are rates of electrical links.
 """
 
 from __future__ import annotations
@@ -29,15 +41,18 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from opticoll._core import Fabric
+from opticoll.formats import fibre_lengths
 from opticoll.formats.document import Place
 from opticoll.formats.network_graph import (
     FABRIC_OPTIONS,
+    GRAPH_FAMILIES,
     LIGHT,
     LINK_OPTIONS,
     Graph,
     MisplacedError,
     check_rate,
     edges_of,
+    fibre_options,
     is_kind,
     listing,
     note,
@@ -82,7 +97,7 @@ def fabric_of(
     beside: Mapping[str, object],
     place: Place = (),
 ) -> Fabric:
-    """Returns the custom fabric of a graph.
+    """Returns the fabric of a graph: a graph of fibres if it has wavelengths, else a custom fabric.
 
     `whole` are the attributes of the graph, at `place` in the file; `beside` are further fields of
     the YAML file that names the graph.
@@ -93,9 +108,12 @@ def fabric_of(
         The graph is no valid fabric; the error names the node or edge.
     """
     stated = {key: value for key, value in beside.items() if value is not None}
-    graph_options = [key for key in FABRIC_OPTIONS if key not in stated]
-    options = texts(place, whole, graph_options) | texts((), stated, FABRIC_OPTIONS)
-    graph = Graph(options=options, file=file, light=texts(place, whole, LIGHT))
+    option_names = [*FABRIC_OPTIONS, *LIGHT]
+    if "wavelengths" in {*stated, *whole}:
+        option_names += fibre_options()
+    unstated = [key for key in option_names if key not in stated]
+    options = texts(place, whole, unstated) | texts((), stated, (*option_names, *fibre_options()))
+    graph = Graph(options=options, file=file)
     read = {"node": {*STRUCTURE, "kind"}, "edge": {*STRUCTURE, *_OWN}}
     names = _add_nodes(graph, nodes, read["node"])
     ends = [[_end(end, names, edge.place) for end in edge.ends] for edge in edges]
@@ -104,24 +122,26 @@ def fabric_of(
         where = (f"{'.'.join(map(str, loop.place))} at {names[loop.ends[0]]}" for loop in loops)
         note(file, f"left out: links of a node to itself ({listing(where)})")
         edges = [edge for edge in edges if edge.ends[0] != edge.ends[1]]
-    name, rates = _rates(edges, stated, read["edge"])
+    name, rates = _rates(edges, stated, graph.has_fibres, read["edge"])
     unrated = rates.count(None)
     if unrated and "rate" not in options and any(name in edge.attributes for edge in edges):
         some = f"{unrated} of {plural(len(edges), 'link')} without a rate of their own"
-        hint = "`rate` beside `graph` in a fabric file sets another one"
+        hint = f"{file}:rate=40Gb/s sets another one"
         note(file, f"{some}: they take 100Gb/s; {hint}")
     delays = [_latency(edge, read["edge"]) for edge in edges]
-    for edge, rate, latency in zip(edges, rates, delays, strict=True):
+    lengths = _lengths(graph, nodes, edges, names, stated, read) if graph.has_fibres else {}
+    for number, (edge, rate, latency) in enumerate(zip(edges, rates, delays, strict=True)):
         link_options = {key: edge.attributes[key] for key in _OWN if key in edge.attributes}
         link_options |= {} if rate is None else {"rate": rate}
         link_options |= {} if latency is None else {"latency": latency}
+        link_options |= {"length": lengths[number]} if number in lengths else {}
         graph.edge(
             edge.place, (names[edge.ends[0]], names[edge.ends[1]]), edge.one_way, link_options
         )
-    read["graph"] = {*STRUCTURE, *FABRIC_OPTIONS, *LIGHT}
+    read["graph"] = {*STRUCTURE, *option_names}
     _note_meanings(file, edges, read, name, rates, delays)
     listed = {"node": nodes, "edge": edges, "graph": [Item((), (), whole)]}
-    _note_unread(file, listed, read, any(rates))
+    _note_unread(file, listed, read, any(rates) or (graph.has_fibres and "rate" in stated))
     return graph.fabric()
 
 
@@ -135,12 +155,16 @@ def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
     Raises
     ------
     FabricError
-        The fabric has no links that messages share.
+        The fabric has neither links that messages share nor a graph of fibres.
     """
     ranks, switches, links = edges_of(fabric)
     kinds = {link.kind for link in links}
     directed = ">" in kinds and "~" not in kinds
-    ties = fabric.option("ties") if fabric.family == "custom" else None
+    option_texts = dict(
+        option.partition("=")[::2] for option in fabric.spec.partition(":")[2].split(",")
+    )
+    of_graph = ("ties", *fibre_options()) if fabric.family in GRAPH_FAMILIES else fibre_options()
+    whole = {key: option_texts[key] for key in of_graph if key in option_texts}
     edges: list[dict[str, str]] = []
     for link in links:
         options = {**link.options, **({"duplex": "half"} if link.kind == "~" else {})}
@@ -148,12 +172,18 @@ def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
         is_doubled = link.kind == "-" and directed
         for source, target in [(link.start, link.end), (link.end, link.start)][: 1 + is_doubled]:
             edges.append({"source": source, "target": target, **options})
+    nodes = [
+        *({"id": name, "kind": "rank"} for name in ranks),
+        *({"id": name, "kind": "switch"} for name in switches),
+    ]
+    positions = [place.split("/") for place in option_texts.get("positions", "").split("+")]
+    if len(positions) == len(nodes):
+        for node, position in zip(nodes, positions, strict=True):
+            if len(position) == 2:
+                node["Latitude"], node["Longitude"] = position
     return directed, {
-        "graph": {"fabric": fabric.spec, **({"ties": str(ties)} if ties else {})},
-        "nodes": [
-            *({"id": name, "kind": "rank"} for name in ranks),
-            *({"id": name, "kind": "switch"} for name in switches),
-        ],
+        "graph": {"fabric": fabric.spec, **whole},
+        "nodes": nodes,
         "edges": edges,
     }
 
@@ -191,12 +221,68 @@ def _end(identity: str, names: Mapping[str, str], place: Place) -> str:
     return names[identity]
 
 
+def _lengths(
+    graph: Graph,
+    nodes: Sequence[Item],
+    edges: Sequence[Item],
+    names: Mapping[str, str],
+    stated: Mapping[str, object],
+    read: Mapping[str, set[str]],
+) -> dict[int, str]:
+    """Returns the lengths of edges as texts, by number of the edge; sets `positions` of `graph`."""
+    present = {key for edge in edges for key in edge.attributes}
+    own = next((key for key in fibre_lengths.LENGTHS if key in present), "length")
+    name = str(stated.get("length_from", own))
+    if "length_from" in stated and name not in present:
+        hint = nearest(name, sorted(present)) if present else ""
+        raise MisplacedError(("length_from",), f"no edge has an attribute `{name}`{hint}")
+    read["edge"].add(name)
+    at = {
+        names[node.ends[0]]: fibre_lengths.position_of(node.attributes, read["node"])
+        for node in nodes
+    }
+    if any(at.values()) and "positions" not in graph.options:
+        texts_of_vertices = [
+            fibre_lengths.position_text(at[vertex]) for vertex in [*graph.ranks, *graph.switches]
+        ]
+        graph.options["positions"] = "+".join(texts_of_vertices)
+    lengths, measured = {}, 0
+    for number, edge in enumerate(edges):
+        length = _number((*edge.place, name), edge.attributes.get(name))
+        text = fibre_lengths.length_text(length)
+        start, end = (at[names[vertex]] for vertex in edge.ends)
+        if text is None and start is not None and end is not None:
+            text = f"{fibre_lengths.great_circle_metres(start, end)}m"
+            measured += 1
+        if text is not None:
+            lengths[number] = text
+    of_links = f"of {plural(len(edges), 'link')}"
+    timed = ("latency", "delay")
+    unknown = [
+        number not in lengths and not any(key in edge.attributes for key in timed)
+        for number, edge in enumerate(edges)
+    ].count(True)
+    stands = []
+    if len(lengths) > measured:
+        stands.append(f"`{name}` is the length in km")
+    if measured:
+        stands.append(f"the length of {measured} {of_links} is the great-circle distance")
+    if unknown and "latency" not in graph.options:
+        hint = f"{graph.file}:latency=1ms sets another one"
+        stands.append(f"{unknown} {of_links} have no length: they take the latency 0s; {hint}")
+    if stands:
+        note(graph.file, "; ".join(stands))
+    return lengths
+
+
 def _rates(
-    edges: Sequence[Item], stated: Mapping[str, object], read: set[str]
+    edges: Sequence[Item], stated: Mapping[str, object], has_fibres: bool, read: set[str]
 ) -> tuple[str, list[str | None]]:
     """Returns the name of the attribute with rates, and the rate of each edge as text or None."""
     present = {key for edge in edges for key in edge.attributes}
-    name = str(stated.get("rate_from", next((key for key in RATES if key in present), "rate")))
+    # The capacity of an electrical link is not the rate of a wavelength, if that rate is given.
+    candidates = RATES[:1] if has_fibres and "rate" in stated else RATES
+    name = str(stated.get("rate_from", next((key for key in candidates if key in present), "rate")))
     if "rate_from" in stated and name not in present:
         hint = nearest(name, sorted(present)) if present else ""
         raise MisplacedError(("rate_from",), f"no edge has an attribute `{name}`{hint}")
@@ -309,5 +395,5 @@ def _note_unread(
         if unread:
             left_out.append(f"{listing(unread)} of {of}s".replace("of graphs", "of the graph"))
     if left_out:
-        hint = "" if is_rated else "; `rate_from` beside `graph` in a fabric file names the rate"
+        hint = "" if is_rated else f"; {file}:rate_from=NAME names the attribute with the rate"
         note(file, f"not read: {'; '.join(left_out)}{hint}")

@@ -18,8 +18,8 @@ from opticoll.formats.xml_tree import Element, parse
 
 _WRITTEN = {
     "graph": ("fabric", "ties"),
-    "node": ("kind",),
-    "edge": ("rate", "latency", "sharing", "duplex"),
+    "node": ("kind", "Latitude", "Longitude"),
+    "edge": ("rate", "latency", "sharing", "duplex", "length"),
 }
 _STRUCTURE = ("id", "source", "target", "directed")
 
@@ -90,8 +90,9 @@ def write(fabric: Fabric, path: Path) -> None:
     """
     directed, content = content_of(fabric)
     root = ElementTree.Element("graphml", xmlns="http://graphml.graphdrawing.org/xmlns")
-    for of, names in _WRITTEN.items():
-        for name in names:
+    for of, always in _WRITTEN.items():
+        # Options of fibres are written only if the graph has fibres.
+        for name in (*always, *(content["graph"].keys() - {*always} if of == "graph" else ())):
             key = {"id": f"{of}_{name}", "for": of, "attr.name": name, "attr.type": "string"}
             ElementTree.SubElement(root, "key", key)
     default = "directed" if directed else "undirected"

@@ -395,6 +395,8 @@ def write(fabric: Fabric, path: Path) -> None:
     FileError
         The file cannot be written.
     """
+    if not fabric.electrical:
+        raise FabricError("infragraph cannot express wavelengths; write GraphML or node_link")
     ranks, switches, edges = edges_of(fabric)
     names = {name: f"rank[{number}]" for number, name in enumerate(ranks)}
     names |= {name: f"switch[{number}]" for number, name in enumerate(switches)}

@@ -1,4 +1,7 @@
-"""Graph of ranks, switches and links that readers of files build for a custom fabric.
+"""Graph of ranks, switches and links that readers of files build for a fabric.
+
+A graph with the option `wavelengths` is a graph of fibres (`wdm_graph`). Other graphs are
+electrical (`custom`).
 
 >>> graph = Graph(ranks=["a", "b"], switches=["hub"])
 >>> graph.number(("nodes",), ("nodes",))
@@ -14,6 +17,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -23,18 +27,32 @@ from opticoll.errors import ConfigError, ReadingNote, UnitError
 from opticoll.formats.document import Place
 from opticoll.names import nearest
 from opticoll.outputs.fabric_names import CUSTOM_FILES
+from opticoll.outputs.records import record_rows
 
 LINK_OPTIONS = ("rate", "latency", "sharing")
 """Options that a single link may have."""
 
-FABRIC_OPTIONS = (*LINK_OPTIONS, "ties", "members", "without")
+FABRIC_OPTIONS = (*LINK_OPTIONS, "ties", "members", "without", "positions")
 """Options for all links of a fabric, and options that select parts of the fabric."""
+
+GRAPH_FAMILIES = ("custom", "wdm_graph")
+"""Families whose ranks, switches and links may be in a file."""
 
 LIGHT = ("wavelengths", "hosts")
 """Options of a graph that is a burst-switched network."""
 
-LIGHT_OF: dict[str, dict[str, str]] = {}
-"""Values of `LIGHT` that a graph in a file states, by specification of the graph's fabric."""
+BURSTS_OF: dict[str, str] = {}
+"""Burst-switched networks that files describe, by specification of the file's fabric."""
+
+
+@cache
+def fibre_options() -> tuple[str, ...]:
+    """Returns the options that a graph of fibres has and an electrical graph lacks."""
+    options = {
+        record.name: {option.name for option in record.options} for record in record_rows("fabrics")
+    }
+    return tuple(sorted(options["wdm_graph"] - options["custom"] | {"wavelengths"}))
+
 
 _KINDS = {"rank": False, "host": False, "gpu": False, "server": False}
 _KINDS |= {"switch": True, "router": True}
@@ -64,9 +82,13 @@ class Graph:
     links: list[str] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
-    light: dict[str, str] = field(default_factory=dict)
     file: str = ""
     _numbers: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def has_fibres(self) -> bool:
+        """Whether the links of the graph are fibres with wavelengths."""
+        return "wavelengths" in self.options
 
     def vertex(self, place: Place, name: str, kind: object) -> None:
         """Adds a vertex: a switch if `kind` says so, otherwise a rank."""
@@ -95,6 +117,9 @@ class Graph:
 
         `letter` is `-` for both directions, `~` for half duplex, `>` for one direction.
         """
+        if self.has_fibres and letter == "~":
+            problem = "each direction has fibres of its own; leave `duplex: half` out"
+            raise MisplacedError((*place, "duplex"), problem)
         for name in (start, end):
             if name not in self._numbers:
                 near = nearest(name, self._numbers) if self._numbers else ""
@@ -113,8 +138,11 @@ class Graph:
         one_way: bool,
         attributes: Mapping[str, object],
     ) -> None:
-        """Adds a link; `attributes` are texts by name, from `LINK_OPTIONS` or `duplex`."""
-        options = texts(place, attributes, LINK_OPTIONS)
+        """Adds a link; `attributes` are texts by name: `LINK_OPTIONS`, `length` or `duplex`."""
+        options = texts(place, attributes, (*LINK_OPTIONS, "length"))
+        if self.has_fibres and "sharing" in options:
+            problem = "a channel of a fibre carries one lightpath at a time; leave `sharing` out"
+            raise MisplacedError((*place, "sharing"), problem)
         duplex = attributes.get("duplex", "full")
         if duplex not in ("full", "half"):
             raise MisplacedError((*place, "duplex"), f"`{duplex}` must be `full` or `half`")
@@ -124,7 +152,7 @@ class Graph:
         self.link(place, *ends, letter, list(options.values()))
 
     def fabric(self) -> Fabric:
-        """Builds the custom fabric.
+        """Builds the fabric: a graph of fibres if there are wavelengths, else a custom fabric.
 
         Raises
         ------
@@ -141,8 +169,16 @@ class Graph:
         if self.named:
             names = [*self.ranks, *self.switches]
             spelled["names"] = "+".join(quote(name, safe="/") for name in names)
+        light = {key: value for key, value in self.options.items() if key in LIGHT}
+        options = {key: value for key, value in self.options.items() if key not in LIGHT}
+        if self.has_fibres:
+            spelled |= {key: value for key, value in light.items() if key in fibre_options()}
+        alone = [key for key in options if key in fibre_options() and not self.has_fibres]
+        if alone:
+            problem = "goes with the wavelengths of fibres: give `wavelengths`, too, such as 16"
+            raise MisplacedError((alone[0],), problem)
         try:
-            fabric = Fabric("custom", **spelled, **self.options)
+            fabric = Fabric("wdm_graph" if self.has_fibres else "custom", **spelled, **options)
         except FabricError as error:
             link = getattr(error, "link", None)
             option = getattr(error, "option", None)
@@ -152,7 +188,11 @@ class Graph:
             raise MisplacedError(place, f"{error}{self._parts()}") from error
         if self.file:
             CUSTOM_FILES[fabric.spec] = (self.file, set(self.options))
-            LIGHT_OF[fabric.spec] = self.light
+        if light:
+            words = {key: value for key, value in spelled.items() if key not in LIGHT}
+            words |= {key: value for key, value in options.items() if key in FABRIC_OPTIONS}
+            electrical = Fabric("custom", **words).spec
+            BURSTS_OF[fabric.spec] = electrical + "".join(f",{key}={light[key]}" for key in light)
         return fabric
 
     def _parts(self) -> str:
@@ -185,6 +225,17 @@ class Graph:
         )
 
 
+def has_fibre_links(fabric: Fabric) -> bool:
+    """Returns whether the links of a fabric are fibres in any arrangement."""
+    if fabric.electrical:
+        return False
+    try:
+        fabric.as_custom()
+    except FabricError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class Edge:
     """Link of a fabric, in the form in which writers of files need it."""
@@ -194,11 +245,11 @@ class Edge:
     kind: str
     """Direction: `-` for both, `~` for half duplex, `>` for one."""
     options: dict[str, str]
-    """Rate and latency; also `sharing` if flows do not share the link."""
+    """Rate and latency; `length` if it is known; `sharing` if flows do not share the link."""
 
 
 def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
-    """Returns the names of an electrical fabric's ranks, the names of its switches, and its links.
+    """Returns the names of a fabric's ranks, the names of its switches, and its links.
 
     >>> edges_of(Fabric("custom:ranks=2,links=0~1@1us"))[2][0].options
     {'rate': '100Gb/s', 'latency': '1us'}
@@ -218,12 +269,17 @@ def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
         ends, *texts_of_link = cable.split("@")
         kind = next(letter for letter in "-~>" if letter in ends)
         start, end = (names[int(vertex)] for vertex in ends.split(kind))
-        options = {"rate": option_texts["rate"], "latency": option_texts["latency"]}
+        options = {"rate": option_texts["rate"]}
         for text in texts_of_link:
             if text in ("shared", "per_flow"):
                 options["sharing"] = text
+            elif text.endswith("m"):
+                options["length"] = text
             else:
                 options["rate" if text.endswith("/s") else "latency"] = text
+        # A length sets the latency unless the cable states another latency.
+        if "length" not in options:
+            options.setdefault("latency", option_texts["latency"])
         edges.append(Edge(start, end, kind, options))
     return names[: custom.ranks], names[custom.ranks :], edges
 
@@ -241,7 +297,7 @@ def rank_names(fabric: Fabric) -> list[str]:
 
 
 def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
-    """Returns the custom fabric of the fields `ranks`, `switches`, `links` and of options.
+    """Returns the fabric of the fields `ranks`, `switches`, `links` and of options.
 
     Raises
     ------
@@ -249,11 +305,14 @@ def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
         A field is invalid or does not apply; the error has its place.
     """
     graph = Graph(file=file)
+    option_names = [*FABRIC_OPTIONS, *LIGHT]
+    if "wavelengths" in fields:
+        option_names += fibre_options()
     for key, value in fields.items():
-        if key in FABRIC_OPTIONS:
+        if key in option_names:
             graph.options[key] = _text((key,), value)
         elif key not in ("ranks", "switches", "links"):
-            field_names = ("ranks", "switches", "links", *FABRIC_OPTIONS)
+            field_names = ("ranks", "switches", "links", *FABRIC_OPTIONS, *fibre_options())
             raise MisplacedError((key,), f"there is no such field{nearest(key, field_names)}")
     graph.ranks = _names("ranks", fields.get("ranks"), "")
     graph.switches = _names("switches", fields.get("switches", 0), "s")
@@ -272,7 +331,7 @@ def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
 def _field_link(graph: Graph, place: Place, link: object) -> None:
     """Adds the link `[a, b]`, `{between: [a, b], ...}` or `{from: a, to: b, ...}`."""
     fields: dict[str, object] = dict(link) if isinstance(link, dict) else {"between": link}
-    field_names = ("between", "from", "to", "duplex", *LINK_OPTIONS)
+    field_names = ("between", "from", "to", "duplex", *LINK_OPTIONS, "length")
     for key in fields:
         if key not in field_names:
             hint = nearest(str(key), field_names)
@@ -316,12 +375,13 @@ def texts(place: Place, values: Mapping[str, object], names: Sequence[str]) -> d
 def _text(place: Place, value: object) -> str:
     """Returns the text of an option; refuses characters that separate options."""
     text = str(value)
-    separators = "," if place[-1] in ("members", "without") else ",+@=:"
+    separators = ",+@=:" if place[-1] in (*LINK_OPTIONS, "length") else ","
     apart = any(letter in text for letter in separators) or not text.isprintable()
     if not text or apart or not isinstance(value, (str, int)):
         example = {
             "rate": " as text with its unit, such as 40Gb/s",
             "latency": " as text with its unit, such as 1us",
+            "length": " as text with its unit, such as 80km",
         }
         hint = f"; write it{example[key]}" if (key := str(place[-1])) in example else ""
         raise MisplacedError(place, f"`{text}` is not a value{hint}")

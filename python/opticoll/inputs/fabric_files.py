@@ -19,6 +19,9 @@ A fabric of the family `custom` has ranks, switches and links by name (see
     graph: server.xml
     boxes: 4
 
+A graph with the option `wavelengths` is a graph of fibres, of the family `wdm_graph`. Options may
+follow the name of a file, as in `net.gml:wavelengths=16,fibres=2`.
+
 Errors name the file, the line and the field.
 
 >>> to_fabric("wdm_ring:ranks=4,wavelengths=1").ranks
@@ -28,6 +31,7 @@ Errors name the file, the line and the field.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -105,32 +109,63 @@ def to_medium(fabric: FabricLike) -> str:
     """
     if isinstance(fabric, os.PathLike):
         fabric = _file_name(fabric)
-    if isinstance(fabric, str) and is_yaml(fabric):
-        return _medium_in(fabric)
-    if isinstance(fabric, str):
-        return _with_light(read_graph(fabric)) if fabric.endswith(GRAPHS) else fabric
-    return to_fabric(fabric).spec
+    if not isinstance(fabric, str):
+        return to_fabric(fabric).spec
+    file, options = split_options(fabric)
+    if file is None:
+        return fabric
+    if is_yaml(file):
+        return _medium_in(file, options)
+    try:
+        return _bursts(read_graph(file, **options))
+    except network_graph.MisplacedError as error:
+        raise ConfigError(f"{file}: {error}") from error
 
 
-def _with_light(fabric: Fabric, light_options: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """Returns the specification of a fabric, with its wavelengths and hosts.
+def split_options(text: str) -> tuple[str | None, dict[str, Any]]:
+    """Splits a file name with options, such as `net.gml:wavelengths=16`; no file gives None.
 
-    Wavelengths and hosts come from `light_options`, or else from the graph of the fabric.
+    >>> split_options("net.gml:wavelengths=16,rate=10Gb/s")
+    ('net.gml', {'wavelengths': 16, 'rate': '10Gb/s'})
+    >>> split_options("wdm_ring:ranks=4,wavelengths=1")
+    (None, {})
+
+    Raises
+    ------
+    FabricError
+        An option is not `key=value`.
     """
-    light = {**network_graph.LIGHT_OF.get(fabric.spec, {}), **light_options}
-    return fabric.spec + "".join(f",{key}={value}" for key, value in light.items())
+    endings = "|".join(re.escape(ending) for ending in FILES)
+    match = re.fullmatch(f"(.*?(?:{endings}))(?::(.*))?", text, re.DOTALL)
+    if match is None or re.match("[A-Za-z0-9_-]+:[A-Za-z_-]+=", match[1]):
+        return None, {}
+    options: dict[str, Any] = {}
+    for option in match[2].split(",") if match[2] else ():
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise FabricError(f"`{option}` after `{match[1]}:` is not `key=value`")
+        options[key.strip().replace("-", "_")] = int(value) if value.isdecimal() else value.strip()
+    return match[1], options
 
 
-def _medium_in(path: str) -> str:
+def _bursts(fabric: Fabric) -> str:
+    """Returns the specification of a graph's fabric, or of the burst network in its file."""
+    return network_graph.BURSTS_OF.get(fabric.spec, fabric.spec)
+
+
+def _medium_in(path: str, options: Mapping[str, Any]) -> str:
     """Returns the specification in a YAML file, with the wavelengths and hosts in the file."""
     document = Document.read(path)
+    fields: dict[str, Any] = {**document.content, **options}
     records = {record["name"]: record for record in record_rows("fabrics")}
-    family = canonical(str(document.content.get("family")), records)
+    family = canonical(str(fields.get("family")), records)
     option_names = {option["name"] for option in records[family]["options"]} if family else set()
-    fields = dict(document.content)
+    if family in network_graph.GRAPH_FAMILIES:
+        return _bursts(fabric_of_fields(document, fields, ()))
     shared = network_graph.LIGHT if "hosts" in option_names else ()
     common = {key: fields.pop(key) for key in shared if key in fields}
-    return _with_light(fabric_of_fields(document, fields, ()), common)
+    spec = fabric_of_fields(document, fields, ()).spec
+    return spec + "".join(f",{key}={value}" for key, value in common.items())
 
 
 def to_fabrics(
@@ -181,7 +216,7 @@ def _completed(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
 
 
 def parse_fabric(text: str, **parts: str) -> Fabric:
-    """Returns the fabric of a command line: a specification, a preset, or a file.
+    """Returns the fabric of a command line: a specification, a preset, or a file with options.
 
     `parts` are the options `without` and `members`. The part that remains must be connected, but
     the whole graph need not be.
@@ -193,13 +228,14 @@ def parse_fabric(text: str, **parts: str) -> Fabric:
     FabricError
         The specification is invalid.
     """
-    if not text.endswith((".yaml", ".yml", *GRAPHS)):
+    file, options = split_options(text)
+    if file is None:
         known_parts, others = _parts_of(parts, ["members"])
         return _part(Fabric(text, **known_parts), others)
-    fabric = read_fabric(text, **parts) if is_yaml(text) else read_graph(text, parts)
-    if light := network_graph.LIGHT_OF.get(fabric.spec):
-        network_graph.note(text, f"only bursts (`congestion`) use its {' and '.join(light)}")
-    return fabric
+    try:
+        return (read_fabric if is_yaml(file) else read_graph)(file, parts, **options)
+    except network_graph.MisplacedError as error:
+        raise ConfigError(f"{file}: {error}") from error
 
 
 def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
@@ -241,11 +277,12 @@ def read_graph(
             if candidate.shows is not None and candidate.shows(content)
         ] or unstated
     form = unstated[0]
+    known = form.beside + (network_graph.fibre_options() if form.fibres else ())
     for key in fields:
-        if key not in form.beside:
-            hint = nearest(key, form.beside) if form.beside else ""
+        if key not in known:
+            hint = nearest(key, known) if known else ""
             raise network_graph.MisplacedError(
-                (key,), f"there is no such field beside a graph of the format {form.name}{hint}"
+                (key,), f"there is no such option beside a graph of the format {form.name}{hint}"
             )
     known_parts, others = _parts_of(parts, [key for key in form.beside if key not in fields])
     try:
@@ -267,8 +304,12 @@ def _parts_of(
     return known_parts, {key: value for key, value in parts.items() if key not in names}
 
 
-def read_fabric(path: str | os.PathLike[str], **parts: str) -> Fabric:
-    """Reads a fabric from a YAML file; `parts` are as in `parse_fabric`.
+def read_fabric(
+    path: str | os.PathLike[str], parts: Mapping[str, str] = MappingProxyType({}), **fields: Any
+) -> Fabric:
+    """Reads a fabric from a YAML file; `fields` replace those of the file.
+
+    `parts` are as in `parse_fabric`.
 
     Raises
     ------
@@ -279,8 +320,8 @@ def read_fabric(path: str | os.PathLike[str], **parts: str) -> Fabric:
     """
     document = Document.read(path)
     if "instances" in document.content and not {"family", "preset"} & document.content.keys():
-        return read_graph(path, parts)
-    return fabric_of_fields(document, document.content, (), parts)
+        return read_graph(path, parts, **fields)
+    return fabric_of_fields(document, {**document.content, **fields}, (), parts)
 
 
 def fabric_of_fields(
@@ -304,8 +345,8 @@ def fabric_of_fields(
     if chosen is None:
         hint = nearest(str(fields[name]), record_names)
         raise document.error((*place, name), f"unknown {name} `{fields[name]}`{hint}")
-    if chosen == "custom":
-        return _custom(document, fields, name, place, parts)
+    if chosen in network_graph.GRAPH_FAMILIES and not isinstance(fields.get("links"), str):
+        return _graph(document, {**fields, name: chosen}, name, place, parts)
     for key, value in fields.items():
         if not isinstance(value, (bool, int, float, str)):
             raise document.error((*place, key), "must be one value, such as `ranks: 16`")
@@ -317,17 +358,17 @@ def fabric_of_fields(
         raise document.error((*place, wrong if wrong in options else name), str(error)) from error
 
 
-def _custom(
+def _graph(
     document: Document,
     fields: dict[str, Any],
     name: str,
     place: Place,
     parts: Mapping[str, str],
 ) -> Fabric:
-    """Returns a custom fabric from ranks, switches and links, or from the file in `graph`."""
+    """Returns a fabric from ranks, switches and links, or from the file in `graph`."""
+    family = fields[name]
     fields = {key: value for key, value in fields.items() if key != name}
     graph = fields.pop("graph", None)
-    light = {key: str(fields.pop(key)) for key in network_graph.LIGHT if key in fields}
     try:
         if graph is None:
             known_parts, others = _parts_of(parts, [key for key in parts if key not in fields])
@@ -342,5 +383,7 @@ def _custom(
     except network_graph.MisplacedError as error:
         where = (*place, *error.place) if error.place else (*place, name)
         raise document.error(where, error.problem) from error
-    network_graph.LIGHT_OF[fabric.spec] = network_graph.LIGHT_OF.get(fabric.spec, {}) | light
+    if family == "wdm_graph" and fabric.family == "custom":
+        problem = "fibres need wavelengths: write a field such as `wavelengths: 16`"
+        raise document.error((*place, name), problem)
     return fabric

@@ -22,9 +22,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from opticoll._core import Fabric, OpticollError, check_settings, collective_kind
 from opticoll.errors import ConfigError
-from opticoll.formats.document import Document, Place, Text, is_yaml, text, whole
+from opticoll.formats.document import Document, Place, Text, text, whole
 from opticoll.inputs import demands
-from opticoll.inputs.fabric_files import GRAPHS, fabric_of_fields, parse_fabric, to_fabrics
+from opticoll.inputs.fabric_files import (
+    fabric_of_fields,
+    parse_fabric,
+    split_options,
+    to_fabrics,
+)
 from opticoll.inputs.settings import SETTING_NAMES, Settings, set_settings
 from opticoll.inputs.values import split_algorithms, split_sizes, split_times, to_bytes
 from opticoll.names import has_root
@@ -158,7 +163,7 @@ def _machine(document: Document, fabric: str | dict[str, Any], place: Place) -> 
     """Returns the fabric of a specification, of a fabric file, or of fields in the scenario."""
     if isinstance(fabric, dict):
         return fabric_of_fields(document, fabric, place)
-    if is_yaml(fabric) or fabric.endswith(GRAPHS):
+    if split_options(fabric)[0] is not None:
         return parse_fabric(str(document.path.parent / fabric))
     try:
         return Fabric(fabric)

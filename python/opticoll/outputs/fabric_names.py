@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable
 
 CUSTOM_FILES: dict[str, tuple[str, set[str]]] = {}
-"""Files from which custom fabrics were read, with the options that a file gives to all links.
+"""Files from which graphs were read, with the options that a file gives to all links.
 
 The key is the specification of the fabric.
 """
 
 
 def fabric_text(spec: str) -> str:
-    """Returns the title of a fabric: its specification, or a custom fabric's file and summary.
+    """Returns the title of a fabric: its specification, or the file and summary of a graph.
 
     >>> fabric_text("crossbar:ranks=4,rate=1Gb/s")
     'crossbar:ranks=4,rate=1Gb/s'
@@ -22,21 +22,22 @@ def fabric_text(spec: str) -> str:
     """
     family, _, options = spec.partition(":")
     stated = dict(option.partition("=")[::2] for option in options.split(","))
-    if family != "custom" or "links" not in stated:
+    if family not in ("custom", "wdm_graph") or "links" not in stated:
         return spec
     file, in_file = CUSTOM_FILES.get(spec, (family, {"rate", "latency"}))
     cables = [cable.split("@")[1:] for cable in stated["links"].split("+")]
+    light = [f"{key} {stated[key]}" for key in ("wavelengths", "fibres") if key in stated]
     size = _counted(stated.get("switches", "0"), "switch", "switches")
     size += _counted(str(len(cables)), "cable", "cables")
     shared = []
-    for option, unit in (("rate", r"[bB]/s$"), ("latency", r"[0-9][munp]?s$")):
+    for option, unit in (("rate", r"[bB]/s$"), ("latency", r"[0-9]([munp]?s|k?m)$")):
         others = sum(not any(re.search(unit, text) for text in cable) for cable in cables)
         if others and option in stated:
             default = "" if option in in_file else "default "
             of = " and ".join(_counted(str(others), "cable", "cables"))
             of = f" for {of}" if others < len(cables) else ""
             shared.append(f"{default}{option} {stated[option]}{of}")
-    return f"{file} ({'; '.join(filter(None, [', '.join(size), ', '.join(shared)]))})"
+    return f"{file} ({'; '.join(filter(None, map(', '.join, (size, light, shared))))})"
 
 
 def _counted(number: str, singular: str, plural: str) -> list[str]:
@@ -60,7 +61,7 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
         families.setdefault(family, {})[spelling] = stated
     labels: dict[str, str] = {}
     for family, members in families.items():
-        if family == "custom":
+        if family in ("custom", "wdm_graph") and all("links=" in one for one in members):
             texts = {spelling: fabric_text(spelling) for spelling in members}
             files = {spelling: text.partition(" (")[0] for spelling, text in texts.items()}
             distinct = (names for names in (files, texts) if len({*names.values()}) == len(members))

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use opticoll::fabric::{Fabric, Groups};
+use opticoll::families::CircuitMachine;
 use opticoll::family::dragonfly::Dragonfly;
 use opticoll::network::Network;
+use opticoll::units::Length;
 
 use super::{route, walked};
 
@@ -284,6 +286,13 @@ fn grids_are_travelled_dimension_by_dimension() {
         ("electrical_ring:ranks=6", 5, 2, vec![5, 0, 1, 2]),
         ("electrical_ring:ranks=6", 2, 5, vec![2, 3, 4, 5]),
         ("electrical_ring:ranks=6", 1, 5, vec![1, 0, 5]),
+        ("line:ranks=6", 4, 1, vec![4, 3, 2, 1]),
+        // One bit after another, the lowest first.
+        ("hypercube:ranks=8", 0b001, 0b110, vec![1, 0, 2, 6]),
+        // Up to the root of the smallest tree with both ranks, then down.
+        ("tree:ranks=15", 11, 10, vec![11, 5, 2, 0, 1, 4, 10]),
+        ("tree:ranks=15", 7, 9, vec![7, 3, 1, 4, 9]),
+        ("tree:ranks=13,arity=3", 12, 1, vec![12, 3, 0, 1]),
         // Routers are vertices 12 and up; rank r is at router r div 2.
         (
             "mesh:dims=3x2,terminals=2",
@@ -369,4 +378,68 @@ fn dimensions_of_a_grid_may_differ_in_rate_and_latency() {
         refused.contains("has 2 values for 3 dimensions: give one, or one for each dimension"),
         "{refused}"
     );
+}
+
+/// Neighbours of a hypercube differ in one bit, and one link leads to each neighbour.
+#[test]
+fn hypercubes_have_one_link_to_each_neighbour() {
+    for spelling in ["hypercube:ranks=16", "wdm_hypercube:ranks=16,wavelengths=2"] {
+        let fabric = Fabric::parse(spelling).unwrap();
+        let network = match fabric.circuit_machine() {
+            Some(CircuitMachine::WdmGraph(graph)) => graph.fibre_links(),
+            _ => fabric.network().unwrap(),
+        };
+        let links = 0..network.links().len() as u32;
+        let mut ends: Vec<(u32, u32)> = links.map(|link| network.ends(link).unwrap()).collect();
+        ends.sort_unstable();
+        let pairs = (0..16).flat_map(|from| (0..16).map(move |to| (from, to)));
+        let differ = pairs.filter(|(from, to): &(u32, u32)| (from ^ to).count_ones() == 1);
+        assert_eq!(ends, differ.collect::<Vec<_>>(), "{spelling}");
+    }
+}
+
+/// Light takes 1.468 / 299,792,458 s for a metre of fibre.
+#[test]
+fn lengths_are_propagation_delays() {
+    let spelling = "wdm_graph:ranks=4,links=0-1@100km+1-2@80km@1us+2-3,wavelengths=2,latency=3us";
+    let fabric = Fabric::parse(spelling).unwrap();
+    let Some(CircuitMachine::WdmGraph(graph)) = fabric.circuit_machine() else {
+        panic!("{fabric} is no graph of fibres");
+    };
+    let network = graph.fibre_links();
+    let latency = |link: usize| network.links()[link].latency.ps();
+    let exact = 1.468 / 299_792_458.0 * 1e12 * 100_000.0;
+    assert!((latency(0) as f64 - exact).abs() / exact < 1e-4);
+    assert_eq!((latency(2), latency(4)), (1_000_000, 3_000_000));
+    let metres = |link| network.length(link).map(Length::metres);
+    assert_eq!([0, 3, 5].map(metres), [Some(100_000), Some(80_000), None]);
+    assert!(
+        fabric
+            .to_string()
+            .contains("links=0-1@100km+1-2@80km@1us+2-3,")
+    );
+    assert_eq!(Fabric::parse(&fabric.to_string()).unwrap(), fabric);
+}
+
+/// Three cities with equal differences of longitude at the equator, one to the north.
+#[test]
+fn pictures_of_located_graphs_are_maps() {
+    let spelling = "custom:ranks=4,links=0-1+1-2+1-3,positions=0/10+0/20+0/30+10/20";
+    let fabric = Fabric::parse(spelling).unwrap();
+    let places = fabric.network().unwrap().drawing().places;
+    let apart = |one: usize, other: usize| {
+        let [from, to] = [places[one], places[other]];
+        (to[0] - from[0]).hypot(to[1] - from[1])
+    };
+    assert!((apart(0, 1) - apart(1, 2)).abs() < 1e-9);
+    assert!(places[0][0] < places[1][0] && places[3][1] > places[1][1]);
+    // A degree of longitude at the mean latitude of 2.5 degrees is shorter than one of latitude.
+    let shorter = apart(0, 1) / apart(1, 3);
+    assert!(
+        (shorter - 2.5_f64.to_radians().cos()).abs() < 1e-9,
+        "{shorter}"
+    );
+    assert_eq!(Fabric::parse(&fabric.to_string()).unwrap(), fabric);
+    let unknown = Fabric::parse("custom:ranks=2,links=0-1,positions=unknown+1.5/-2").unwrap();
+    assert!(unknown.to_string().contains("positions=unknown+1.5/-2,"));
 }

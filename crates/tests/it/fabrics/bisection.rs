@@ -68,6 +68,9 @@ fn halves_of_a_fabric_exchange_what_theory_says() {
         // N^2 / 4 pairs.
         ("fully_connected:ranks=8", 4, 16 * 10),
         ("electrical_ring:ranks=9", 4, 2 * 10),
+        ("line:ranks=9", 4, 10),
+        // The halves of a hypercube differ in the highest bit: N / 2 cables.
+        ("hypercube:ranks=16", 8, 8 * 10),
         // A k-ary n-tree is rearrangeably non-blocking: N / 2; tapered by t, N / (2 t).
         ("fat_tree:arity=4,levels=2", 8, 8 * 10),
         ("fat_tree:arity=4,levels=3", 32, 32 * 10),
