@@ -153,6 +153,15 @@ impl<'a> ConcurrentFlow<'a> {
         })
     }
 
+    /// Returns the same links with other capacities in place of their rates, indexed by link. Every
+    /// capacity must be positive.
+    pub(crate) fn with_capacities(self, capacities: Vec<u64>) -> ConcurrentFlow<'a> {
+        ConcurrentFlow {
+            rates: capacities,
+            ..self
+        }
+    }
+
     /// Returns the lower bound that the lengths of the links prove; `lengths` is indexed by link.
     /// `None` if some pair has no route, or if a number is too great to be exact.
     pub fn bound(&self, pairs: &[Pair], lengths: &[u64]) -> Option<BlockTime> {

@@ -41,6 +41,7 @@ mod tightest;
 
 use super::{TimeBound, bits_ps, quotient, too_long, transmission_time};
 pub use concurrent::time_from_lengths;
+pub(crate) use concurrent::{enclosed, witness_of_lengths};
 use cuts::{CutPart, Side};
 use links::{Links, NONE, UNBOUNDED};
 use opticoll_base::units::{Bytes, Time, UnitError};

@@ -8,6 +8,7 @@ use opticoll_fabric::families::CircuitMachine::{
 };
 use opticoll_plan::collective::Collective;
 
+use crate::electrical::WitnessedBound;
 use crate::{Bound, TimeBound};
 use crate::{circuit_switch, lightpath_grid, passive_star, wdm_graph, wdm_ring, wss_grid};
 
@@ -32,7 +33,7 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
         _ if collective.demand().is_some() => None,
         WdmRing(ring) if single => Some(wdm_ring::best(ring, collective)),
         WdmRing(ring) => Some(wdm_ring::slots_for_any_load(ring, collective)),
-        WdmGraph(graph) => Some(wdm_graph::slots(graph, collective, single)),
+        WdmGraph(graph) => Some(wdm_graph::best_slots(graph, collective, single)),
         WssGrid(grid) => Some(wss_grid::slots(grid, collective)),
         LightpathGrid(_) => None,
         PassiveStar(star) if single => Some(passive_star::slots(star, collective)),
@@ -61,6 +62,33 @@ pub fn direct_bound(
     }
 }
 
+/// Returns the known lower bounds on the time of every plan on a fabric with circuits, with their
+/// witnesses. Graphs of fibres have several bounds, other fabrics only the greatest. Fails if a time
+/// exceeds 64 bits of picoseconds.
+pub fn time_bounds(
+    fabric: &Fabric,
+    problem: &CircuitProblem<'_>,
+) -> Result<Vec<WitnessedBound>, UnitError> {
+    let CircuitProblem {
+        collective,
+        size,
+        charge,
+        ..
+    } = *problem;
+    match fabric.circuit_machine() {
+        Some(WdmGraph(graph)) if collective.demand().is_none() => {
+            wdm_graph::time::bounds(graph, collective, size, charge.into())
+        }
+        _ => {
+            let bare = |bound| WitnessedBound {
+                bound,
+                witness: None,
+            };
+            Ok(time_bound(fabric, problem)?.into_iter().map(bare).collect())
+        }
+    }
+}
+
 /// Returns the greatest known lower bound on the time of every plan on a fabric with circuits.
 /// `None` if no bound is known. Fails if a time exceeds 64 bits of picoseconds.
 pub fn time_bound(
@@ -84,7 +112,7 @@ pub fn time_bound(
         WdmGraph(_) | WssGrid(_) | LightpathGrid(_) | PassiveStar(_) if has_demand => {
             return Ok(None);
         }
-        WdmGraph(graph) => wdm_graph::best(graph, collective, size, least),
+        WdmGraph(graph) => wdm_graph::time::best(graph, collective, size, least),
         WssGrid(grid) => wss_grid::best(grid, collective, size, least),
         LightpathGrid(grid) => lightpath_grid::best(grid, collective, size, (charge, paths).into()),
         PassiveStar(star) => passive_star::best(star, collective, size, least),

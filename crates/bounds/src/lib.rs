@@ -18,7 +18,7 @@ pub mod wdm_graph;
 pub mod wdm_ring;
 pub mod wss_grid;
 
-pub use families::{CircuitProblem, direct_bound, slots_bound, time_bound};
+pub use families::{CircuitProblem, direct_bound, slots_bound, time_bound, time_bounds};
 use opticoll_fabric::fabric::circuits;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
@@ -94,6 +94,32 @@ pub fn growth(ranks: u64, intake: u64) -> u64 {
         steps += 1;
     }
     steps
+}
+
+/// Returns the minimum number of slots in which all ranks are informed, if rank i informs at most
+/// `widths[i]` other ranks in a slot. The first informed rank is `first`, or the rank with the
+/// least width if `first` is `None`. Returns 0 if no link leads to or from a rank, so that no plan
+/// exists (theorem A2).
+pub(crate) fn slots_to_inform(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
+    let narrowest = || (0..widths.len()).min_by_key(|&rank| widths[rank]);
+    let Some(first) = first.or_else(narrowest) else {
+        return 0;
+    };
+    let ranks = widths.len() as u64;
+    let first_width = widths.swap_remove(first);
+    widths.sort_unstable_by(|one, other| other.cmp(one));
+    let (mut slots, mut informed, mut informed_next) = (0, 1u64, first_width);
+    while informed < ranks {
+        if informed_next == 0 {
+            return 0;
+        }
+        let next = (informed + informed_next).min(ranks);
+        informed_next += widths[informed as usize - 1..next as usize - 1]
+            .iter()
+            .sum::<u64>();
+        (slots, informed) = (slots + 1, next);
+    }
+    slots
 }
 
 /// Returns the time in which `bytes` bytes pass at `rate` bit/s, rounded down to picoseconds.

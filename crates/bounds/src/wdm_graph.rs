@@ -1,150 +1,274 @@
 //! Lower bounds for graphs of fibres.
 //!
-//! A rank receives at most as many lightpaths in a slot as channels lead to the rank, or as it has
-//! receivers, and sends at most as many as channels lead from it, or as it has transmitters.
+//! A link e has c_e channels, and a slot has C channels of links in total. A rank receives at most
+//! as many lightpaths in a slot as channels lead to the rank, or as it has receivers, and sends at
+//! most as many as channels lead from it, or as it has transmitters. A block, or the vector, has P
+//! chunks. [`time`] has the bounds on time.
 //!
-//! - **receive** (theorem R1). Each lightpath carries one chunk: the number of slots is at least
-//!   the number of chunks that a rank must receive (or send), divided by its lightpaths in a slot.
-//! - **growth** (theorem A2). The number of ranks that have data of a block grows at most by the
-//!   factor 1 + k in a slot, if no rank sends more than k lightpaths.
-//! - **bandwidth**. The bytes that a rank must receive (or send), divided by the rate of all of its
-//!   lightpaths in a slot. **rounds**: the time of the bytes, plus the reconfigurations of the
-//!   slots of `growth`.
+//! | name | bound on the slots S | theorem | module |
+//! |---|---|---|---|
+//! | `receive` | chunks that a rank receives or sends, over its lightpaths in a slot | W1 | `ports` |
+//! | `growth` | data of a rank reach at most 1 + k times as many ranks in a slot | A2 | this |
+//! | `reach` | ceil(D / L) for data that cross D links by lightpaths of at most L links | W6 | this |
+//! | `spread` | sum of C_S(v) over v <= C (n_1 + ... + n_S) | W6 | `trees` |
+//! | `cut` | chunks that a set of vertices needs, over the channels into the set | W2 | `cuts` |
+//! | `concurrent_flow` | all_to_all: chunks times distance, over channels times length | W3 | `flows` |
+//! | `relay_tree` | P sum of C_S(v) over v <= S C | W4, W5 | `trees`, `moats` |
+//!
+//! C_S(v) is the least total length of a tree of depth at most S that spans all ranks from v, and
+//! n_s = min(N, (1 + r)^(s - 1)) for ranks that receive at most r lightpaths. `growth`, `reach` and
+//! `spread` hold for any number of chunks per lightpath. With light trees, `spread`, growth from one
+//! rank, and some cases of `relay_tree` do not hold and are not returned.
+//!
+//! ```
+//! use opticoll_bounds::wdm_graph;
+//! use opticoll_fabric::fabric::Fabric;
+//! use opticoll_fabric::family::wdm_graph::WdmGraph;
+//! use opticoll_plan::collective::{Collective, CollectiveKind};
+//! let fabric = Fabric::parse("wdm_torus:dims=4x4,wavelengths=8")?;
+//! let graph = fabric.needed::<WdmGraph>("this example")?;
+//! let bound = wdm_graph::best_slots(graph, &Collective::new(CollectiveKind::AllToAll, 16)?, true);
+//! // 240 chunks cross 2 + 2/15 links on average: 512 channels, as many as a slot has.
+//! assert_eq!(bound.steps, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use crate::{Bound, ReconfigurationCost, TimeBound, growth, transmission_time};
-use opticoll_base::units::{Bytes, Time, UnitError};
+mod cuts;
+mod fibres;
+mod flows;
+mod moats;
+mod ports;
+mod recent;
+pub mod time;
+mod trees;
+
+use crate::{Bound, slots_to_inform};
+use cuts::{Measure, tightest_cut};
+use fibres::{Fibres, Ports};
 use opticoll_fabric::family::wdm_graph::WdmGraph;
 use opticoll_plan::collective::{Collective, CollectiveKind};
+use trees::RelayTrees;
 
-/// Lightpaths that ranks send and receive in a slot.
-struct Ports {
-    ranks: u64,
-    /// Least number of lightpaths that a rank receives or sends.
-    least: u64,
-    /// Greatest number of lightpaths that a rank receives or sends.
-    greatest: u64,
-    /// Greatest rate of a link, in bit/s.
-    rate: u128,
+const ONE_CHUNK: &str = "one chunk per lightpath and slot";
+const RELAYED: &str = "one chunk per lightpath and slot, delivered only at the end of the \
+                       lightpath; a rank forwards data only in a later slot than the one in which \
+                       it received them";
+const RELAYED_TO_ONE: &str = "one chunk per lightpath and slot; a rank forwards data only in a \
+                              later slot than the one in which it received them";
+const ANY_LOAD: &str = "any number of chunks per lightpath; a rank forwards data only in a later \
+                        slot than the one in which it received them";
+const LIMITED_REACH: &str = "no lightpath is longer than the reach of the fabric; a rank forwards \
+                             data only in a later slot than the one in which it received them";
+
+/// Maximum number of slots for which the bound `spread` is examined.
+const MAX_SPREAD_SLOTS: u64 = 64;
+
+/// Returns the greatest bound on the number of slots; of equal bounds the first of [`slots`]. If
+/// `single` is true, each lightpath carries one chunk.
+pub fn best_slots(graph: &WdmGraph, collective: &Collective, single: bool) -> Bound {
+    let bounds = slots(graph, collective, single);
+    let first = |best: Bound, next: Bound| if next.steps > best.steps { next } else { best };
+    bounds.into_iter().reduce(first).unwrap_or(SINGLE_RANK)
 }
 
-impl Ports {
-    fn of(graph: &WdmGraph) -> Ports {
-        let network = graph.fibre_links();
-        let ranks = network.ranks() as usize;
-        let (mut sent, mut received) = (vec![0u64; ranks], vec![0u64; ranks]);
-        let channels = u64::from(graph.channels());
-        for link in 0..network.links().len() as u32 {
-            let Some((from, to)) = network.ends(link) else {
-                continue;
-            };
-            for (counts, vertex) in [(&mut sent, from), (&mut received, to)] {
-                if let Some(count) = counts.get_mut(vertex as usize) {
-                    *count += channels;
-                }
-            }
-        }
-        let limited = |counts: &[u64], limit: Option<u32>| -> Vec<u64> {
-            let limit = limit.map_or(u64::MAX, u64::from);
-            counts.iter().map(|&count| count.min(limit)).collect()
-        };
-        let sent = limited(&sent, graph.transmitters);
-        let received = limited(&received, graph.receivers);
-        let counts = || sent.iter().chain(&received).copied();
-        let rates = network.links().iter();
-        let rates = rates.map(|link| u128::from(link.rate.bits_per_second()));
-        Ports {
-            ranks: ranks as u64,
-            least: counts().min().unwrap_or(0).max(1),
-            greatest: counts().max().unwrap_or(0).max(1),
-            rate: rates.max().unwrap_or(1),
-        }
-    }
+/// Bound of a collective on a single rank.
+const SINGLE_RANK: Bound = Bound {
+    steps: 0,
+    name: "receive",
+    assumption: "a single rank has everything",
+};
 
-    /// Returns the least amount that some rank must receive or send, and whether every rank must.
-    /// `unit` is the amount of a block, of a pair of ranks or of the vector.
-    fn amount(&self, kind: CollectiveKind, unit: u128) -> (u128, bool) {
-        use CollectiveKind::{AllGather, AllToAll, Gather, ReduceScatter, Scatter};
-        let others = u128::from(self.ranks - 1);
-        match kind {
-            AllGather | AllToAll | ReduceScatter => (unit * others, true),
-            Gather | Scatter => (unit * others, false),
-            // The ranks other than one rank contribute to its part of the result.
-            _ => (unit, false),
-        }
+/// Returns all lower bounds on the number of slots. If `single` is true, each lightpath carries one
+/// chunk. Bounds with weaker assumptions are first.
+pub fn slots(graph: &WdmGraph, collective: &Collective, single: bool) -> Vec<Bound> {
+    let fibres = Fibres::of(graph);
+    if fibres.ranks < 2 {
+        return vec![SINGLE_RANK];
     }
+    let mut bounds = any_load(graph, &fibres, collective);
+    if !single {
+        return bounds;
+    }
+    let pieces = u128::from(collective.pieces());
+    bounds.push(Bound {
+        steps: ports::slots(&fibres, collective),
+        name: "receive",
+        assumption: ONE_CHUNK,
+    });
+    if let Some(cut) = tightest_cut(graph, &fibres, collective, Measure::Channels) {
+        bounds.push(Bound {
+            steps: (pieces * cut.cut.blocks).div_ceil(cut.cut.rate) as u64,
+            name: "cut",
+            assumption: ONE_CHUNK,
+        });
+    }
+    if collective.kind() == CollectiveKind::AllToAll
+        && let Some(load) = flows::load(graph, &fibres, collective, Measure::Channels)
+    {
+        bounds.push(Bound {
+            steps: (pieces * load.blocks.blocks).div_ceil(load.blocks.rate) as u64,
+            name: "concurrent_flow",
+            assumption: ONE_CHUNK,
+        });
+    }
+    let known = bounds.iter().map(|bound| bound.steps).max().unwrap_or(0);
+    if let Some(steps) = tree_slots(graph, &fibres, collective, known) {
+        bounds.push(Bound {
+            steps,
+            name: "relay_tree",
+            assumption: match fibres.has_light_trees {
+                true => RELAYED_TO_ONE,
+                false => RELAYED,
+            },
+        });
+    }
+    bounds
+}
 
-    /// Returns the number of lightpaths of the ranks among which an amount may be divided.
-    fn lightpaths(&self, is_every_rank: bool) -> u64 {
-        match is_every_rank {
-            true => self.least,
-            false => self.greatest,
-        }
+/// Returns the bounds that hold for any number of chunks per lightpath.
+fn any_load(graph: &WdmGraph, fibres: &Fibres, collective: &Collective) -> Vec<Bound> {
+    let grown = growth_slots(fibres, collective);
+    let mut bounds = vec![Bound {
+        steps: grown,
+        name: "growth",
+        assumption: ANY_LOAD,
+    }];
+    if let Some(steps) = reach_slots(fibres, collective) {
+        bounds.push(Bound {
+            steps,
+            name: "reach",
+            assumption: LIMITED_REACH,
+        });
+    }
+    let known = bounds.iter().map(|bound| bound.steps).max().unwrap_or(0);
+    if let Some(steps) = spread_slots(graph, fibres, collective, known) {
+        bounds.push(Bound {
+            steps,
+            name: "spread",
+            assumption: ANY_LOAD,
+        });
+    }
+    bounds
+}
+
+/// Returns the root of a collective's data, and whether data go to the root; `None` if the data of
+/// every rank go to every rank.
+fn root_and_direction(collective: &Collective) -> Option<(u32, bool)> {
+    match collective.kind() {
+        CollectiveKind::Broadcast | CollectiveKind::Scatter => Some((collective.root(), false)),
+        CollectiveKind::Reduce | CollectiveKind::Gather => Some((collective.root(), true)),
+        _ => None,
     }
 }
 
-/// Returns the greatest bound on the number of slots. If `single` is true, each lightpath carries
-/// one chunk.
-pub fn slots(graph: &WdmGraph, collective: &Collective, single: bool) -> Bound {
-    let ports = Ports::of(graph);
-    let grown = match collective.kind() {
-        _ if ports.ranks < 2 => 0,
-        CollectiveKind::AllToAll | CollectiveKind::Gather | CollectiveKind::Scatter => 1,
-        _ => growth(ports.ranks, ports.greatest),
+/// Returns the bound `growth`. With light trees, a rank informs any number of ranks in a slot, but
+/// receives only as many lightpaths as it has receivers.
+fn growth_slots(fibres: &Fibres, collective: &Collective) -> u64 {
+    let inform = |ports: &[Ports], first: Option<u32>| {
+        let widths = ports.iter().map(|ports| ports.lightpaths).collect();
+        slots_to_inform(widths, first.map(|rank| rank as usize))
     };
-    let received = match single && ports.ranks > 1 {
-        true => {
-            let (amount, every) = ports.amount(collective.kind(), collective.pieces().into());
-            amount.div_ceil(ports.lightpaths(every).into()) as u64
-        }
-        false => 0,
-    };
-    match received > grown {
-        true => Bound {
-            steps: received,
-            name: "receive",
-            assumption: "one chunk per lightpath and slot",
-        },
-        false => Bound {
-            steps: grown,
-            name: "growth",
-            assumption: "any number of chunks per lightpath; a rank forwards data only in a later \
-                         slot than the one in which it received them",
-        },
+    match root_and_direction(collective) {
+        Some((root, true)) => inform(&fibres.receivers, Some(root)),
+        Some((_, false)) if fibres.has_light_trees => 1,
+        Some((root, false)) => inform(&fibres.senders, Some(root)),
+        None if fibres.has_light_trees => inform(&fibres.receivers, None),
+        None => inform(&fibres.receivers, None).max(inform(&fibres.senders, None)),
     }
 }
 
-/// Returns the greatest bound on the time of `collective` at the size `size`. Fails if a time
-/// exceeds 64 bits of picoseconds.
-pub fn best(
+/// Returns the bound `reach`; `None` if the fabric does not limit the length of lightpaths.
+fn reach_slots(fibres: &Fibres, collective: &Collective) -> Option<u64> {
+    let reach = u64::from(fibres.reach?.max(1));
+    let (links, _) = farthest(fibres, collective)?;
+    Some(links.div_ceil(reach))
+}
+
+/// Returns the greatest number of links, and the greatest propagation delay in picoseconds, that
+/// data must cross. `None` if some rank cannot be reached.
+fn farthest(fibres: &Fibres, collective: &Collective) -> Option<(u64, u64)> {
+    match root_and_direction(collective) {
+        Some((root, backwards)) => fibres.farthest(Some(root), backwards),
+        None => fibres.farthest(None, false),
+    }
+}
+
+/// Returns the bound `spread`, at least `known`; `None` for collectives without this bound.
+fn spread_slots(
     graph: &WdmGraph,
+    fibres: &Fibres,
     collective: &Collective,
-    size: Bytes,
-    charge: ReconfigurationCost,
-) -> Result<TimeBound, UnitError> {
-    use CollectiveKind::{AllToAll, Barrier, ReduceScatter};
-    let ports = Ports::of(graph);
-    if ports.ranks < 2 {
-        return Ok(TimeBound::SINGLE_RANK);
+    known: u64,
+) -> Option<u64> {
+    let backwards = collective.kind() == CollectiveKind::ReduceScatter;
+    if fibres.has_light_trees || root_and_direction(collective).is_some() {
+        return None;
     }
-    let unit = match collective.kind() {
-        Barrier => 0,
-        // If N does not divide the size, each block has at least this number of bytes.
-        AllToAll | ReduceScatter => u128::from(size.get()) / u128::from(ports.ranks),
-        _ => size.get().into(),
+    let ports = match backwards {
+        true => &fibres.senders,
+        false => &fibres.receivers,
     };
-    let (bytes, every) = ports.amount(collective.kind(), unit);
-    let at_once = u128::from(ports.lightpaths(every));
-    let sending = transmission_time(bytes, at_once * ports.rate)?;
-    let rounds = slots(graph, collective, false).steps.max(1);
-    let setups = match charge {
-        ReconfigurationCost::EverySlot => graph.reconfiguration.times(rounds)?,
-        ReconfigurationCost::Once | ReconfigurationCost::OncePerPort => graph.reconfiguration,
-        ReconfigurationCost::Never => Time::ZERO,
+    let widest = ports.iter().map(|ports| ports.lightpaths).max()?;
+    let trees = RelayTrees::new(graph, fibres, backwards, None);
+    let ranks = u128::from(fibres.ranks);
+    let channels = u128::from(fibres.channels());
+    let is_possible = |slots: u64| {
+        let (mut informed, mut carried) = (1u128, 0u128);
+        for _ in 0..slots {
+            carried += informed;
+            informed = (informed * u128::from(1 + widest)).min(ranks);
+        }
+        let lengths = trees.within(slots);
+        lengths.is_some_and(|lengths| u128::from(lengths.sum) <= channels * carried)
     };
-    Ok(TimeBound {
-        time: setups.plus(sending)?,
-        name: if rounds > 1 { "rounds" } else { "bandwidth" },
-        assumption: "no rank sends or receives faster than all of its lightpaths together, and a \
-                     rank forwards data only in a later slot",
-    })
+    (known.max(1)..MAX_SPREAD_SLOTS).find(|&slots| is_possible(slots))
+}
+
+/// Returns the trees that carry a chunk of a collective, with the number of lightpaths of at least
+/// one link that each chunk needs besides its tree. `None` for collectives without such trees.
+fn trees_of<'a>(
+    graph: &'a WdmGraph,
+    fibres: &'a Fibres,
+    collective: &Collective,
+) -> Option<(RelayTrees<'a>, u64)> {
+    let trees = |backwards, root| RelayTrees::new(graph, fibres, backwards, root);
+    let others = u64::from(fibres.ranks - 1);
+    match collective.kind() {
+        CollectiveKind::AllGather if !fibres.has_light_trees => Some((trees(false, None), 0)),
+        CollectiveKind::ReduceScatter => Some((trees(true, None), 0)),
+        CollectiveKind::Broadcast if !fibres.has_light_trees => {
+            Some((trees(false, Some(collective.root())), 0))
+        }
+        CollectiveKind::Reduce => Some((trees(true, Some(collective.root())), 0)),
+        CollectiveKind::AllReduce if fibres.has_light_trees => Some((trees(true, None), 0)),
+        CollectiveKind::AllReduce => Some((trees(true, None), others)),
+        _ => None,
+    }
+}
+
+/// Returns the bound `relay_tree`, at least `known`; `None` for collectives without this bound, or
+/// if no tree reaches all ranks.
+fn tree_slots(
+    graph: &WdmGraph,
+    fibres: &Fibres,
+    collective: &Collective,
+    known: u64,
+) -> Option<u64> {
+    let (trees, besides) = trees_of(graph, fibres, collective)?;
+    let pieces = u64::from(collective.pieces());
+    let channels = fibres.channels();
+    let needed = |lengths: trees::Lengths| match collective.kind() {
+        CollectiveKind::AllReduce => pieces * (lengths.least + besides),
+        _ => pieces * lengths.sum,
+    };
+    let enough = needed(trees.shortest()?).div_ceil(channels.max(1));
+    let mut slots = known.max(enough).max(1);
+    while slots <= trees::MAX_SLOTS
+        && trees
+            .within(slots)
+            .is_none_or(|lengths| needed(lengths) > slots * channels)
+    {
+        slots += 1;
+    }
+    Some(slots)
 }

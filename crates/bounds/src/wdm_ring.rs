@@ -43,7 +43,7 @@ pub mod relay_tree;
 pub mod root_bound;
 pub mod time;
 
-use crate::{Bound, growth};
+use crate::{Bound, growth, slots_to_inform};
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
@@ -271,32 +271,6 @@ fn growth_slots(ring: &WdmRing, collective: &Collective) -> u64 {
         _ if ring.multicast => from(true, None),
         _ => from(false, None).max(from(true, None)),
     }
-}
-
-/// Returns the minimum number of slots in which all ranks are informed, if rank i informs at most
-/// `widths[i]` other ranks in a slot. The first informed rank is `first`, or the rank with the
-/// least width if `first` is `None`. Returns 0 if no link leads to or from a rank, so that no plan
-/// exists.
-fn slots_to_inform(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
-    let narrowest = || (0..widths.len()).min_by_key(|&rank| widths[rank]);
-    let Some(first) = first.or_else(narrowest) else {
-        return 0;
-    };
-    let ranks = widths.len() as u64;
-    let first_width = widths.swap_remove(first);
-    widths.sort_unstable_by(|one, other| other.cmp(one));
-    let (mut slots, mut informed, mut informed_next) = (0, 1u64, first_width);
-    while informed < ranks {
-        if informed_next == 0 {
-            return 0;
-        }
-        let next = (informed + informed_next).min(ranks);
-        informed_next += widths[informed as usize - 1..next as usize - 1]
-            .iter()
-            .sum::<u64>();
-        (slots, informed) = (slots + 1, next);
-    }
-    slots
 }
 
 /// Returns the number of channels from one half of the ring to the other half. If a link is broken,

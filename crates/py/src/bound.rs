@@ -99,9 +99,11 @@ pub(crate) fn time_bounds(
     })?;
     let named = |witness: Witness| {
         let links = witness.links.into_iter();
-        let names = fabric
-            .network()
-            .map(|network| links.map(|link| network.link_name(link)).collect());
+        let fibres = fabric
+            .circuits()
+            .and_then(|circuits| circuits.fibre_links());
+        let network = fabric.network().or(fibres);
+        let names = network.map(|network| links.map(|link| network.link_name(link)).collect());
         (
             witness.ranks,
             witness.parts,

@@ -14,6 +14,7 @@ use proptest::prelude::*;
 use crate::verified;
 
 mod all_reduce;
+mod graph;
 mod random;
 mod searched;
 

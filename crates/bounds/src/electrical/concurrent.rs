@@ -43,11 +43,11 @@ fn flow_and_pairs<'a>(
 }
 
 /// Lower and upper bound on the time in which one block per pair crosses the network.
-struct Enclosed {
+pub(crate) struct Enclosed {
     /// Greatest lower bound of all lengths that were tried.
-    bound: BlockTime,
+    pub(crate) bound: BlockTime,
     /// Lengths of the links that prove the lower bound, indexed by link.
-    lengths: Vec<u64>,
+    pub(crate) lengths: Vec<u64>,
     /// Upper bound: the least time of all routes that were tried.
     upper: BlockTime,
 }
@@ -69,7 +69,7 @@ fn cut_bound(
 
 /// Searches lengths and routes until the lower and the upper bound are equal, or until all of
 /// [`CHUNKS`] are tried. `None` if some pair has no route, or if a number exceeds 128 bits.
-fn search(
+pub(crate) fn enclosed(
     flow: &ConcurrentFlow<'_>,
     pairs: &[Pair],
     cut: Option<(BlockTime, Vec<u64>)>,
@@ -125,7 +125,7 @@ pub(super) fn bound(
     let best = match thorough {
         true => {
             let cut = cut_bound(&flow, &pairs, links, collective);
-            search(&flow, &pairs, cut).map(|found| (found.bound, found.lengths))
+            enclosed(&flow, &pairs, cut).map(|found| (found.bound, found.lengths))
         }
         false => flow.best_bound(&pairs, None),
     };
@@ -142,11 +142,12 @@ pub(super) fn bound(
             name: "concurrent_flow",
             assumption: "the links must carry the messages of all pairs together, on any routes",
         },
-        witness: Some(witness(&lengths)),
+        witness: Some(witness_of_lengths(&lengths)),
     }))
 }
 
-fn witness(lengths: &[u64]) -> Witness {
+/// Returns the witness of `lengths`, which are indexed by link.
+pub(crate) fn witness_of_lengths(lengths: &[u64]) -> Witness {
     let long = (0u32..).zip(lengths).filter(|(_, length)| **length > 0);
     let (links, lengths) = long.unzip();
     Witness {
@@ -161,7 +162,7 @@ fn witness(lengths: &[u64]) -> Witness {
 pub(super) fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum> {
     let (flow, pairs) = flow_and_pairs(network, collective)?;
     let links = Links::of(network)?;
-    let found = search(&flow, &pairs, cut_bound(&flow, &pairs, &links, collective))?;
+    let found = enclosed(&flow, &pairs, cut_bound(&flow, &pairs, &links, collective))?;
     let ranks = u128::from(collective.ranks());
     let ratio = |time: BlockTime| {
         Ratio {
@@ -173,7 +174,7 @@ pub(super) fn optimum(network: &dyn Network, collective: &Collective) -> Option<
     Some(Optimum {
         least: ratio(found.bound)?,
         most: ratio(found.upper),
-        witness: witness(&found.lengths),
+        witness: witness_of_lengths(&found.lengths),
     })
 }
 

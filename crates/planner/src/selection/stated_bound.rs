@@ -52,8 +52,10 @@ pub fn time_bound(
     method: &TimingModel,
 ) -> Result<Option<TimeBound>, UnitError> {
     if fabric.circuits().is_some() {
-        let bound = opticoll_bounds::time_bound;
-        return circuit_bound(fabric, collective, size, method, bound);
+        return match charged(fabric, collective, size, method) {
+            Some(charged) => opticoll_bounds::time_bound(fabric, &charged),
+            None => Ok(None),
+        };
     }
     match placed_on_links(fabric, collective, method) {
         Some((network, placed)) => electrical::best(network, &placed, size),
@@ -74,14 +76,16 @@ pub fn time_bounds(
     method: &TimingModel,
 ) -> Result<Vec<WitnessedBound>, UnitError> {
     if fabric.circuits().is_some() {
-        let bound = |bound| circuit_bound(fabric, collective, size, method, bound);
-        let general = bound(opticoll_bounds::time_bound)?;
-        let direct = bound(opticoll_bounds::direct_bound)?;
-        let bare = |bound| WitnessedBound {
+        let Some(charged) = charged(fabric, collective, size, method) else {
+            return Ok(Vec::new());
+        };
+        let mut bounds = opticoll_bounds::time_bounds(fabric, &charged)?;
+        let direct = opticoll_bounds::direct_bound(fabric, &charged)?;
+        bounds.extend(direct.map(|bound| WitnessedBound {
             bound,
             witness: None,
-        };
-        return Ok(general.into_iter().chain(direct).map(bare).collect());
+        }));
+        return Ok(bounds);
     }
     match placed_on_links(fabric, collective, method) {
         Some((network, placed)) => electrical::bounds(network, &placed, size, MAX_THOROUGH_STEPS),
@@ -101,28 +105,22 @@ fn placed_on_links<'a>(
     Some((fabric.network()?, placed))
 }
 
-type CircuitBound = fn(&Fabric, &CircuitProblem<'_>) -> Result<Option<TimeBound>, UnitError>;
-
-fn circuit_bound(
+/// Returns the collective with the rule by which the policy of `method` charges reconfigurations.
+/// `None` if the fabric does not support the policy, so that it has no plans.
+fn charged<'a>(
     fabric: &Fabric,
-    collective: &Collective,
+    collective: &'a Collective,
     size: Bytes,
     method: &TimingModel,
-    bound: CircuitBound,
-) -> Result<Option<TimeBound>, UnitError> {
+) -> Option<CircuitProblem<'a>> {
     let policy = method.policy.unwrap_or(default_policy(fabric));
-    let circuits = fabric.circuits();
-    // A fabric has no plans under a policy that it does not support.
-    let Some(Ok(charge)) = circuits.map(|circuits| circuits.charge(policy.name())) else {
-        return Ok(None);
-    };
-    let charged = CircuitProblem {
+    let charge = fabric.circuits()?.charge(policy.name()).ok()?;
+    Some(CircuitProblem {
         collective,
         size,
         charge,
         paths: method.paths.unwrap_or_default(),
-    };
-    bound(fabric, &charged)
+    })
 }
 
 /// Returns the bound to print beside a time: the largest of [`time_bounds`] that applies to all

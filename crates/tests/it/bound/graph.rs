@@ -1,0 +1,243 @@
+//! Bounds on graphs of fibres against values from theory, and against plans on random graphs.
+
+use crate::{general_algorithms, reconfiguration_cost, rows, sum};
+use opticoll::bounds::wdm_graph;
+use opticoll::bounds::wdm_graph::time;
+use opticoll::bounds::{Bound, TimeBound};
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_graph::WdmGraph;
+use opticoll::planner;
+use opticoll::simulate;
+use opticoll::simulate::{Policy, TimingModel};
+use opticoll::units::Bytes;
+use opticoll::verify::verify;
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Returns the graph of a specification. `cube:4` is a hypercube of 2^4 ranks, `ring:9` a ring, and
+/// `line:9` a line, each with one wavelength. `nsfnet` is the NSFNET of 22 cables.
+fn graph(name: &str) -> Fabric {
+    let one_wavelength = |ranks: u32, cables: Vec<String>| {
+        let links = cables.join("+");
+        format!("wdm_graph:ranks={ranks},links={links},wavelengths=1")
+    };
+    let spec = match name.split_once(':') {
+        Some(("cube", bits)) => {
+            let bits: u32 = bits.parse().unwrap();
+            let cables = (0..1u32 << bits).flat_map(|rank| {
+                let others = (0..bits).map(move |bit| rank ^ 1 << bit);
+                let others = others.filter(move |&other| other > rank);
+                others.map(move |other| format!("{rank}-{other}"))
+            });
+            one_wavelength(1 << bits, cables.collect())
+        }
+        Some((shape @ ("ring" | "line"), ranks)) => {
+            let ranks: u32 = ranks.parse().unwrap();
+            let cables = if shape == "ring" { ranks } else { ranks - 1 };
+            let cable = |rank: u32| format!("{rank}-{}", (rank + 1) % ranks);
+            one_wavelength(ranks, (0..cables).map(cable).collect())
+        }
+        None if name == "nsfnet" => {
+            // Cables of the NSFNET of 14 nodes and 22 cables, in the numbers of its usual drawing.
+            let cables = "1-2 1-3 1-8 2-3 2-4 3-6 4-5 4-11 5-6 5-7 6-10 6-14 7-8 7-10 8-9 9-10 \
+                          9-12 9-13 11-12 11-13 12-14 13-14";
+            let from_zero = |cable: &str| {
+                let (from, to) = cable.split_once('-').unwrap();
+                let number = |node: &str| node.parse::<u32>().unwrap() - 1;
+                format!("{}-{}", number(from), number(to))
+            };
+            let cables = cables.split_whitespace().map(from_zero);
+            one_wavelength(14, cables.collect())
+        }
+        _ => name.to_owned(),
+    };
+    Fabric::parse(&spec).unwrap()
+}
+
+fn slots(fabric: &Fabric, collective: &Collective) -> Vec<Bound> {
+    wdm_graph::slots(fabric.downcast().unwrap(), collective, true)
+}
+
+/// Values of `concurrent_flow` for an all_to_all whose blocks have `pieces` chunks, on one
+/// wavelength. The number of slots is the load of a link, times the pieces, rounded up.
+/// Rings, lines: Liang and Shen, Discrete Applied Mathematics 2006. Tori and hypercubes: half of the
+/// ranks send to the other half over the links between them (Beauquier, Parallel Processing Letters
+/// 1998). Meshes: 8 ranks send to 8 ranks over 4 links. NSFNET: linear program of path flows
+/// (HiGHS): load 11.25.
+const ALL_TO_ALL: &str = "
+ring:8 | 1 | 8
+ring:9 | 1 | 10
+ring:16 | 1 | 32
+line:5 | 1 | 6
+line:16 | 1 | 64
+cube:3 | 1 | 4
+cube:4 | 1 | 8
+wdm_torus:dims=4x4,wavelengths=1 | 1 | 8
+wdm_torus:dims=8x8,wavelengths=1 | 1 | 64
+wdm_torus:dims=4x4,wavelengths=8 | 1 | 1
+wdm_mesh:dims=4x4,wavelengths=1 | 1 | 16
+nsfnet | 1 | 12
+nsfnet | 4 | 45
+";
+
+#[test]
+fn an_all_to_all_needs_the_load_of_the_best_fractional_routes() {
+    for [name, pieces, least] in rows(ALL_TO_ALL) {
+        let fabric = graph(name);
+        let collective = Collective::new(CollectiveKind::AllToAll, fabric.ranks()).unwrap();
+        let collective = collective.with_pieces(pieces.parse().unwrap()).unwrap();
+        let bounds = slots(&fabric, &collective);
+        let load = bounds.iter().find(|bound| bound.name == "concurrent_flow");
+        assert_eq!(load.unwrap().steps, sum(least), "{name}, {pieces} pieces");
+    }
+}
+
+/// Bounds of collectives on slots, by hand: collective, graph, name of the bound, slots.
+const BY_HAND: &str = "
+all_gather | wdm_torus:dims=4x4,wavelengths=1 | receive | 4
+all_gather | wdm_torus:dims=4x4,wavelengths=4,receivers=3 | receive | 5
+all_gather | wdm_torus:dims=4x4,wavelengths=4,transmitters=3 | receive | 5
+reduce_scatter | wdm_torus:dims=4x4,wavelengths=4,transmitters=3 | receive | 5
+all_reduce | line:5 | receive | 1
+all_reduce | wdm_graph:ranks=5,switches=1,links=0-5+1-5+2-5+3-5+4-5,wavelengths=1 | receive | 2
+broadcast | line:5 | growth | 2
+broadcast | ring:16 | growth | 3
+all_gather | line:8 | receive | 7
+all_gather | line:9 | cut | 8
+gather | line:9 | receive | 8
+all_gather | wdm_graph:ranks=6,links=0-1+1-2+2-0+3-4+4-5+5-3+0-3,wavelengths=2 | cut | 2
+scatter | wdm_graph:ranks=6,links=0-1+1-2+2-0+3-4+4-5+5-3+0-3,wavelengths=1 | cut | 3
+all_gather | wdm_torus:dims=8x8,wavelengths=64 | relay_tree | 1
+all_gather | wdm_torus:dims=8x8,wavelengths=63 | relay_tree | 2
+all_gather | line:9,reach=2 | reach | 4
+broadcast | wdm_mesh:dims=4x4,wavelengths=8,reach=1 | reach | 6
+";
+
+#[test]
+fn bounds_on_slots_are_those_computed_by_hand() {
+    for [kind, name, bound, least] in rows(BY_HAND) {
+        let (name, reach) = name.split_once(",reach").unwrap_or((name, ""));
+        let fabric = match (name.starts_with("line"), reach) {
+            (true, "=2") => Fabric::parse(&format!("{},reach=2", graph(name).spec())).unwrap(),
+            (false, "=1") => graph(&format!("{name},reach=1")),
+            _ => graph(name),
+        };
+        let collective = Collective::new(kind.parse().unwrap(), fabric.ranks()).unwrap();
+        let bounds = slots(&fabric, &collective);
+        let own = bounds.iter().find(|own| own.name == bound);
+        assert_eq!(
+            own.map(|own| own.steps),
+            Some(sum(least)),
+            "{kind} on {name}, {bound}"
+        );
+    }
+}
+
+/// Returns a connected graph of a few ranks and switches, with random options.
+fn random_graph(random: &mut Pcg64Mcg) -> String {
+    let ranks = random.random_range(2..9u32);
+    let switches = random.random_range(0..3u32) / 2;
+    let vertices = ranks + switches;
+    let mut cables: Vec<String> = (1..vertices)
+        .map(|vertex| format!("{}-{vertex}", random.random_range(0..vertex)))
+        .collect();
+    for _ in 0..random.random_range(0..vertices) {
+        let (from, to) = (
+            random.random_range(0..vertices),
+            random.random_range(0..vertices),
+        );
+        let kind = ["-", ">", "-"][random.random_range(0..3usize)];
+        let rate = ["", "@20Gb/s", "@100Gb/s@3us"][random.random_range(0..3usize)];
+        if from != to {
+            cables.push(format!("{from}{kind}{to}{rate}"));
+        }
+    }
+    let mut spec = match random.random_range(0..4) {
+        0 => format!(
+            "wdm_torus:dims={}x{}",
+            ranks / 3 + 2,
+            random.random_range(2..4)
+        ),
+        1 => format!("wdm_mesh:dims={ranks}"),
+        _ => format!(
+            "wdm_graph:ranks={ranks},switches={switches},links={}",
+            cables.join("+")
+        ),
+    };
+    spec += &format!(",wavelengths={}", random.random_range(1..5));
+    let mut option = |name: &str, values: &[&str]| {
+        if random.random_range(0..3) == 0 {
+            spec += &format!(",{name}={}", values[random.random_range(0..values.len())]);
+        }
+    };
+    option("fibres", &["2"]);
+    option("transmitters", &["1", "2", "3"]);
+    option("receivers", &["1", "2", "3"]);
+    option("reach", &["1", "2", "3"]);
+    option("converters", &["full"]);
+    option("reconfiguration", &["0s", "1us", "1ms"]);
+    option("latency", &["0s", "1us", "50us"]);
+    spec
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_plan_on_any_graph_of_fibres_is_below_its_bounds(seed: u64) {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let spec = random_graph(&mut random);
+        // Some options do not fit the graph.
+        let Ok(fabric) = Fabric::parse(&spec) else {
+            return Ok(());
+        };
+        let graph = fabric.downcast::<WdmGraph>().unwrap();
+        let named = general_algorithms().map(|record| (record.collective, record.name));
+        let planned = planner::PLANNERS.iter();
+        let planned = planned.flat_map(|record| {
+            record.collectives.iter().map(|kind| (*kind, record.name))
+        });
+        let names: Vec<(CollectiveKind, &str)> = named.chain(planned).collect();
+        for _ in 0..6 {
+            let (kind, name) = names[random.random_range(0..names.len())];
+            let root = random.random_range(0..fabric.ranks());
+            let collective = Collective::new(kind, fabric.ranks()).unwrap();
+            let collective = collective.with_root(root).unwrap_or(collective);
+            let size = Bytes::new([0, 1, 1000, 100_000, 3_000_000][random.random_range(0..5usize)]);
+            let policy = Policy::ALL[random.random_range(0..4usize)];
+            let method = TimingModel::from(policy);
+            let planned =
+                planner::plan(&name.parse().unwrap(), &fabric, collective, size, &method);
+            // Not every algorithm is for every graph.
+            let Ok(planned) = planned else { continue };
+            let plan = planned.plan.into_expanded();
+            prop_assert!(verify(&plan).is_empty(), "{kind} by {name} on {fabric}");
+            let collective = plan.schedule.collective;
+            let single = plan.has_one_chunk_per_lightpath();
+            for least in wdm_graph::slots(graph, &collective, single) {
+                prop_assert!(
+                    u64::from(plan.slots()) >= least.steps,
+                    "{kind} by {name}, {collective:?}, on {fabric}: {} slots are below {least:?}",
+                    plan.slots()
+                );
+            }
+            for policy in Policy::ALL {
+                let simulated = simulate::simulate(&plan, size, policy, "circuit");
+                // Graphs with converters have no policy `per_port`.
+                let Ok(simulated) = simulated else { continue };
+                let charge = reconfiguration_cost(graph, policy);
+                let bounds = time::bounds(graph, &collective, size, charge).unwrap();
+                for TimeBound { time, name: bound, .. } in bounds.into_iter().map(|one| one.bound) {
+                    prop_assert!(
+                        simulated.time >= time,
+                        "{kind} by {name}, {size}, on {fabric}, {policy:?}: {} is below {bound}, \
+                         {time}",
+                        simulated.time
+                    );
+                }
+            }
+        }
+    }
+}
