@@ -201,7 +201,7 @@ class Graph(Fabric):
         """Groups transfers that share one light.
 
         With `multicast`, ranks may receive part of passing light. Then transfers of the same chunks
-        are a light tree if they have the same source, slot, fibre and wavelength.
+        are a light tree if they have the same source, slot, fibre, wavelength and first link.
 
         Other transfers share a light if they have the same slot, route, fibre and wavelength. Their
         data are sent one after the other. Converted light is not shared in this second way, since
@@ -212,7 +212,7 @@ class Graph(Fabric):
             fibre, wavelength, _ = transfer.light
             light: object = index
             if self.multicast:
-                place = transfer.slot, transfer.source, fibre, wavelength
+                place = transfer.slot, transfer.source, fibre, wavelength, routes[index][0]
                 light = (*place, transfer.chunk, transfer.count)
             trees[light][index] = transfer
         together: dict[object, Transfers] = defaultdict(dict)
