@@ -8,8 +8,7 @@ use crate::fabric::PresetRecord;
 pub(super) const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "nsfnet",
-        summary: "NSFNET, the T1 backbone of the USA: 14 nodes, 21 cables; its fibres need \
-            wavelengths=...",
+        summary: "NSFNET, the T1 backbone of the USA: 14 nodes, 21 cables; give its wavelengths",
         citation: "Mukherjee et al., Some Principles for Designing a Wide-Area WDM Optical \
             Network, 1996; names as nobel-us of SNDlib; lengths from \
             topologies/nsfnet.txt of Di Cicco et al., DeepLS, 2023",
@@ -26,8 +25,8 @@ pub(super) const PRESETS: &[PresetRecord] = &[
     },
     PresetRecord {
         name: "nsfnet_22",
-        summary: "NSFNET with a cable from Lincoln to Atlanta: 14 nodes, 22 cables, in the \
-            numbering of DeepRMSA; its fibres need wavelengths=...",
+        summary: "NSFNET with a cable from Lincoln to Atlanta, numbered as for DeepRMSA: 14 nodes, 22 \
+            cables; give its wavelengths",
         citation: "Chen et al., DeepRMSA, Journal of Lightwave Technology 37, 2019",
         spec: "wdm_graph:ranks=14,links=0-1@1050km+0-2@1500km+0-7@2400km+1-2@600km+1-3@750km+\
         2-5@1800km+3-4@600km+3-10@1950km+4-5@1200km+4-6@600km+5-9@1050km+5-13@1800km+\
@@ -37,8 +36,8 @@ pub(super) const PRESETS: &[PresetRecord] = &[
     },
     PresetRecord {
         name: "geant",
-        summary: "GEANT of 2012, the network of European research: 40 nodes, 61 cables; its \
-            fibres need wavelengths=...",
+        summary: "GEANT of 2012, the network of European research: 40 nodes, 61 cables; give its \
+            wavelengths",
         citation: "Knight et al., The Internet Topology Zoo, IEEE JSAC 29, 2011: Geant2012",
         spec: "wdm_graph:ranks=40,links=0-1@173km+0-2@621km+0-4@364km+0-34@357km+0-30@1280km+\
         1-33@775km+2-32@2104km+2-35@718km+2-4@671km+2-38@837km+2-36@522km+2-31@1561km+\
