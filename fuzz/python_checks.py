@@ -50,6 +50,25 @@ def check_nccl_topology(content: bytes) -> list[str]:
     return _refusals_of_file(content, ".xml", read_graph)
 
 
+def _read_fibres(path: Path) -> object:
+    return read_graph(path, wavelengths=2)
+
+
+def check_gml(content: bytes) -> list[str]:
+    """Checks the reader of graphs of fibres with a file in GML."""
+    return _refusals_of_file(content, ".gml", _read_fibres)
+
+
+def check_edge_list(content: bytes) -> list[str]:
+    """Checks the reader of graphs of fibres with an edge list."""
+    return _refusals_of_file(content, ".edges", _read_fibres)
+
+
+def check_sndlib(content: bytes) -> list[str]:
+    """Checks the reader of graphs of fibres with a network of SNDlib."""
+    return _refusals_of_file(content, ".xml", _read_fibres)
+
+
 def check_layers(content: bytes) -> list[str]:
     """Checks the reader of layer tables."""
     return _refusals_of_file(content, ".csv", layer_profile.read)
@@ -87,6 +106,9 @@ CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "graph_json": check_graph_json,
     "graphml": check_graphml,
     "nccl_topology": check_nccl_topology,
+    "gml": check_gml,
+    "edge_list": check_edge_list,
+    "sndlib": check_sndlib,
     "layers": check_layers,
     "parquet": check_parquet,
     "tar": check_tar,

@@ -231,16 +231,16 @@ BAD: dict[str, tuple[str, str, str, str]] = {
     "no value": (".edges", "a b", "wavelengths", "not `key=value`"),
     "no such attribute": (".edges", "a b 5", "wavelengths=1,length_from=km", "length_from | `km`"),
     "fibres without wavelengths": (".edges", "a b", "fibres=2", "fibres | give `wavelengths`"),
-    "half duplex": (
+    "per flow": (
         ".json",
         json.dumps(
             {
                 "nodes": [{"id": 0}, {"id": 1}],
-                "edges": [{"source": 0, "target": 1, "duplex": "half"}],
+                "edges": [{"source": 0, "target": 1, "sharing": "per_flow"}],
             }
         ),
         "wavelengths=1",
-        "edges.0.duplex | each direction",
+        "edges.0.sharing | one lightpath at a time",
     ),
 }
 

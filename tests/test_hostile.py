@@ -319,9 +319,10 @@ LIKELY += [b"2024-01-01", b"!!int ", b"&a ", b"*a", b"9" * 30, b"null", b"\xe2\x
     "reader",
     [
         *("yaml", "graph_json", "graphml", "nccl_topology", "layers", "tar"),
-        *("sends", "te_ccl"),
+        *("sends", "te_ccl", "gml", "edge_list", "sndlib"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::opticoll.errors.ReadingNote")
 def test_changed_seeds_are_read_or_refused(reader: str) -> None:
     generator = random.Random(11)
     if reader == "tar":

@@ -94,13 +94,13 @@ FORMATS = (
         fibres=True,
     ),
     Format(
+        *("nccl_topology", "fabric", (".xml",), "nccl_topology:read"), beside=("boxes", "latency")
+    ),
+    Format(
         *("sndlib", "fabric", (".xml",), "sndlib:read"),
         shows=lambda content: b"<networkStructure" in content,
         beside=_OF_GRAPHS,
         fibres=True,
-    ),
-    Format(
-        *("nccl_topology", "fabric", (".xml",), "nccl_topology:read"), beside=("boxes", "latency")
     ),
     Format(
         *("node_link", "fabric", (".json",), "node_link:read", "node_link:write"),

@@ -117,9 +117,6 @@ class Graph:
 
         `letter` is `-` for both directions, `~` for half duplex, `>` for one direction.
         """
-        if self.has_fibres and letter == "~":
-            problem = "each direction has fibres of its own; leave `duplex: half` out"
-            raise MisplacedError((*place, "duplex"), problem)
         for name in (start, end):
             if name not in self._numbers:
                 near = nearest(name, self._numbers) if self._numbers else ""
