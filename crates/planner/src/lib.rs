@@ -22,6 +22,7 @@
 mod building;
 mod combined;
 mod error;
+mod fibres;
 mod graph;
 mod grid;
 mod ring;
@@ -39,6 +40,7 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::fabric::circuits::{Circuits, ReconfigurationCharge};
 use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
+use opticoll_fabric::family::wdm_graph::WdmGraph;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_placement::AUTO;
 use opticoll_placement::wdm_ring::placement::Assignment;
@@ -89,6 +91,7 @@ enum Scope {
     ),
     Rings(FamilyFunctions<WdmRing>),
     Switches(FamilyFunctions<CircuitSwitch>),
+    Fibres(FamilyFunctions<WdmGraph>),
 }
 
 /// Function that returns the plan of a specification whose options are declared.
@@ -145,6 +148,7 @@ impl Planner {
             Scope::Any(applies, ..) => applies(fabric),
             Scope::Rings(on) => fabric.needed(self.name).is_ok_and(on.applies),
             Scope::Switches(on) => fabric.needed(self.name).is_ok_and(on.applies),
+            Scope::Fibres(on) => fabric.downcast().is_some_and(on.applies),
         }
     }
 
@@ -163,6 +167,11 @@ impl Planner {
                 let reason = "it sets the ports of a circuit_switch";
                 (on.plan)(spec, problem, switch.map_err(|_| refused(reason))?)
             }
+            Scope::Fibres(on) => {
+                let reason = "it sends light over any graph of fibres, such as a wdm_torus";
+                let graph = fabric.downcast().ok_or_else(|| refused(reason))?;
+                (on.plan)(spec, problem, graph)
+            }
         }
     }
 
@@ -175,6 +184,10 @@ impl Planner {
             Scope::Any(.., candidates) => candidates(problem),
             Scope::Rings(on) => (on.candidates)(problem, fabric.needed(self.name)?),
             Scope::Switches(on) => (on.candidates)(problem, fabric.needed(self.name)?),
+            Scope::Fibres(on) => match fabric.downcast() {
+                Some(graph) => (on.candidates)(problem, graph),
+                None => Ok(Vec::new()),
+            },
         }
     }
 }
@@ -216,6 +229,7 @@ pub const PLANNERS: &[Planner] = &[
     ring::store_and_forward::PLANNER,
     ring::gateways::PLANNER,
     ring::aggregated_trees::PLANNER,
+    fibres::relay_forest::PLANNER,
     graph::tree_packing::PLANNER,
     graph::matching::PLANNER,
     combined::two_phases::PLANNER,

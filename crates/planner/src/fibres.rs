@@ -1,0 +1,3 @@
+//! Planners for graphs of fibres, whose lightpaths take any route.
+
+pub(super) mod relay_forest;

@@ -1,0 +1,547 @@
+//! Planner of relay forests: every chunk spreads along a tree of lightpaths of its own, slot by
+//! slot, on any graph of fibres.
+//!
+//! [`slot_filling`] searches for the lightpaths of an all_gather, a broadcast, a scatter or an
+//! all_to_all. A reduce_scatter, a reduce or a gather is planned on reversed links, and then
+//! reversed in time. An all_reduce is a reduce_scatter followed by an all_gather.
+//!
+//! With `circuits=change`, each slot has lightpaths of its own, of any length. With
+//! `circuits=stay`, lightpaths lead from a rank to its neighbours and stay up, so that a policy
+//! that charges changes only charges one reconfiguration.
+
+mod assembly;
+mod light_graph;
+mod slot_filling;
+
+use std::rc::Rc;
+
+use crate::building::time_reversal;
+use crate::selection::evaluation::{Built, Candidate, Evaluation};
+use crate::{FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure};
+use light_graph::{LightGraph, Turns};
+use opticoll_algorithms::choice;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::{Rate, Time};
+use opticoll_fabric::fabric::circuits::{Circuits, ReconfigurationCharge};
+use opticoll_fabric::family::wdm_graph::WdmGraph;
+use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
+use opticoll_plan::plan::Plan;
+use slot_filling::{Filled, Item, Lightpaths, RULES, SlotFilling, total_distance};
+
+pub(crate) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new("pieces", "number of chunks of a block")
+            .range("1 to 4096")
+            .default("the fastest found"),
+        OptionRecord::new(
+            "circuits",
+            "lightpaths: change, in every slot; stay, to neighbours from the first slot to the last",
+        )
+        .range("change, stay")
+        .default("the faster found"),
+    ],
+    depends_on_size: true,
+    takes_demands: true,
+    ..Planner::new(
+        NAME,
+        "Relay forest",
+        &[
+            CollectiveKind::AllGather,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::AllReduce,
+            CollectiveKind::Broadcast,
+            CollectiveKind::Reduce,
+            CollectiveKind::Scatter,
+            CollectiveKind::Gather,
+            CollectiveKind::AllToAll,
+        ],
+        "A tree of lightpaths for every chunk, on any graph of fibres, filled slot by slot",
+        "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
+        Scope::Fibres(FamilyFunctions::new(plan, candidates)),
+    )
+};
+
+const NAME: &str = "relay_forest";
+
+const MAX_PIECES: u32 = 4096;
+
+/// Numbers of pieces per block to try if they are few.
+const FEW_PIECES: std::ops::RangeInclusive<u32> = 1..=8;
+
+/// Numbers of slots for which the largest number of pieces is tried that could fit into them.
+const SLOTS: [u64; 12] = [2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64];
+
+/// Number of pairs of a chunk and a rank up to which the search places each piece by itself. If
+/// there are more pairs, the search places several pieces together, as stripes.
+const MAX_SINGLE_PAIRS: u64 = 1 << 15;
+
+/// Maximum number of pieces per block if the number is not given.
+const MAX_CHOSEN_PIECES: u32 = 256;
+
+/// Maximum work of the search for a candidate of `auto`, in searches for paths and comparisons of
+/// 64 distances: about one second.
+const MAX_SEARCH: u64 = 3_000_000;
+
+/// Maximum number of ranks for which the search also tries plans that are not the same from every
+/// rank, although the graph has translations.
+const MAX_UNEQUAL_RANKS: u32 = 64;
+
+/// Kinds of lightpaths, as in the option `circuits`.
+const CIRCUITS: [(&str, bool); 2] = [("change", false), ("stay", true)];
+
+fn plan(
+    spec: &Spec,
+    problem: &PlanningProblem<'_>,
+    graph: &WdmGraph,
+) -> Result<Planned, PlannerError> {
+    if problem.collective.ranks() < 2 {
+        return Ok(problem.nothing_to_do(spec));
+    }
+    let searches = Searches::new(problem, graph)?;
+    let pieces = spec.count("pieces", 1, MAX_PIECES)?;
+    let stay = match spec.option("circuits") {
+        Some(_) => Some(choice(spec, "circuits", &CIRCUITS)?),
+        None => None,
+    };
+    if let (Some(pieces), Some(stay)) = (pieces, stay) {
+        let variant = Variant::new(&searches, pieces, stay)?;
+        return match variant.build(problem, None)? {
+            Some(plan) => Ok(plan.into()),
+            None => Err(PlannerError::NotFound { pieces }),
+        };
+    }
+    let candidates = searches.candidates(problem, pieces, stay)?;
+    Evaluation::new(problem)?.choose(candidates)
+}
+
+fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
+    graph: &'a WdmGraph,
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    if problem.collective.ranks() < 2 {
+        return Ok(Vec::new());
+    }
+    Searches::new(problem, graph)?.candidates(problem, None, None)
+}
+
+/// Graphs on which the parts of a collective are planned.
+struct Searches {
+    parts: Vec<Part>,
+    /// Reconfiguration time that the policy charges for every slot.
+    every_slot: Time,
+    /// Reconfiguration time that the policy charges at least once.
+    once: Time,
+    /// Greatest rate of a link.
+    rate: Rate,
+    /// Least propagation delay of a link.
+    delay: Time,
+    /// Bytes of a block of the collective, or of the vector.
+    block: u64,
+}
+
+/// Part of a collective: an all_gather, a broadcast, a scatter or an all_to_all, or its time
+/// reversal.
+struct Part {
+    /// Collective that is planned forwards in time.
+    collective: Collective,
+    /// True if the plan of the part is reversed in time.
+    reversed: bool,
+    graph: LightGraph,
+    turns: Option<Turns>,
+}
+
+impl Searches {
+    fn new(problem: &PlanningProblem<'_>, graph: &WdmGraph) -> Result<Rc<Searches>, PlannerError> {
+        use CollectiveKind::{AllGather, AllReduce, AllToAll, ReduceScatter};
+        let collective = problem.collective;
+        let (kind, ranks) = (collective.kind(), collective.ranks());
+        let forwards = match kind {
+            AllReduce => AllGather,
+            kind => time_reversal::copying(kind),
+        };
+        let reversed: &[bool] = match kind {
+            AllReduce => &[true, false],
+            kind if kind == forwards => &[false],
+            _ => &[true],
+        };
+        let part = |&reversed: &bool| {
+            let light_graph = LightGraph::new(graph, reversed);
+            let reason = "light cannot lead from every rank to every other rank";
+            ensure(light_graph.is_connected(), NAME, ranks, reason)?;
+            let planned = match kind == forwards {
+                true => collective,
+                false => Collective::new(forwards, ranks)?.with_root(collective.root())?,
+            };
+            let is_alike = matches!(forwards, AllGather | AllToAll) && planned.demand().is_none();
+            let translations = graph.fibre_links().translations().filter(|_| is_alike);
+            Ok::<_, PlannerError>(Part {
+                collective: planned,
+                reversed,
+                turns: translations.and_then(|moves| Turns::new(&light_graph, moves)),
+                graph: light_graph,
+            })
+        };
+        let parts: Result<Vec<Part>, PlannerError> = reversed.iter().map(part).collect();
+        let links = graph.fibre_links().links();
+        let size = problem.size.get();
+        let (every_slot, once) = match graph.charge(problem.policy().name()) {
+            Ok(ReconfigurationCharge::EverySlot) => (graph.reconfiguration, Time::ZERO),
+            Ok(ReconfigurationCharge::Never) => (Time::ZERO, Time::ZERO),
+            _ => (Time::ZERO, graph.reconfiguration),
+        };
+        let rates = links.iter().map(|link| link.rate);
+        let delays = links.iter().map(|link| link.latency);
+        Ok(Rc::new(Searches {
+            parts: parts?,
+            every_slot,
+            once,
+            rate: rates.max().unwrap_or(Rate::gigabits(1)),
+            delay: delays.min().unwrap_or_default(),
+            block: match kind {
+                ReduceScatter | AllReduce | AllToAll => size / u64::from(ranks),
+                _ => size,
+            },
+        }))
+    }
+
+    /// Returns the numbers of pieces per block to try, in ascending order: a few pieces, and for
+    /// some numbers of slots the most pieces that could fit into them.
+    fn numbers_of_pieces(self: &Rc<Searches>) -> Result<Vec<u32>, PlannerError> {
+        let whole = Variant::new(self, MAX_CHOSEN_PIECES, false)?.slots.max(1);
+        let filling = SLOTS.map(|slots| {
+            let pieces = u64::from(MAX_CHOSEN_PIECES) * slots / whole;
+            let pieces = pieces.min(MAX_CHOSEN_PIECES.into()) as u32;
+            pieces - pieces % self.parts[0].stripes(pieces, false)
+        });
+        let mut numbers: Vec<u32> = FEW_PIECES.chain(filling).collect();
+        numbers.retain(|&pieces| pieces > 0);
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    }
+
+    /// Returns the candidates with the given number of pieces and kind of lightpaths, or with
+    /// several of them.
+    fn candidates<'a>(
+        self: &Rc<Searches>,
+        problem: &PlanningProblem<'a>,
+        pieces: Option<u32>,
+        stay: Option<bool>,
+    ) -> Result<Vec<Candidate<'a>>, PlannerError> {
+        let has_demand = problem.collective.demand().is_some();
+        let numbers = match pieces {
+            Some(pieces) => vec![pieces],
+            None if has_demand => vec![1],
+            None => self.numbers_of_pieces()?,
+        };
+        let mut candidates = Vec::new();
+        for (_, stays) in CIRCUITS {
+            // If every slot is charged alike, lightpaths need not stay.
+            let is_useless = stays && stay.is_none() && self.every_slot > Time::ZERO;
+            if is_useless || stay.is_some_and(|stay| stay != stays) {
+                continue;
+            }
+            for &number in &numbers {
+                let is_first = number == numbers[0];
+                if !is_first && u64::from(number) > self.block {
+                    continue;
+                }
+                let variant = Variant::new(self, number, stays)?;
+                let transfers = variant.transfers();
+                if problem.fits(transfers).is_err()
+                    || pieces.is_none() && !is_first && variant.search_work() > MAX_SEARCH
+                {
+                    continue;
+                }
+                let problem = *problem;
+                candidates.push(Candidate {
+                    name: variant.spec().to_string(),
+                    slots: variant.slots,
+                    lower_bound: variant.time(variant.slots)?,
+                    estimate: variant.time(variant.slots + u64::from(stays))?,
+                    transfers,
+                    build: Box::new(move |limit| {
+                        Ok(match variant.build(&problem, limit)? {
+                            Some(plan) => Built::from(plan),
+                            None => Built::NotExpected("its slots take longer"),
+                        })
+                    }),
+                });
+            }
+        }
+        Ok(candidates)
+    }
+}
+
+/// Candidate: a number of pieces per block and a kind of lightpaths.
+struct Variant {
+    searches: Rc<Searches>,
+    /// Number of pieces per block.
+    pieces: u32,
+    /// Number of pieces that the search places together, on consecutive channels.
+    stripes: u32,
+    stay: bool,
+    parts: Vec<VariantPart>,
+    /// Lower bound on the number of slots.
+    slots: u64,
+}
+
+/// Part of a collective with a number of pieces.
+struct VariantPart {
+    graph: LightGraph,
+    /// Collective, in which the stripes are one piece.
+    collective: Collective,
+    /// Chunks of the collective.
+    items: Vec<Item>,
+    /// Lower bound on the number of slots.
+    slots: u64,
+}
+
+impl Variant {
+    fn new(searches: &Rc<Searches>, pieces: u32, stay: bool) -> Result<Variant, PlannerError> {
+        let stripes = searches.parts[0].stripes(pieces, true);
+        let mut parts = Vec::new();
+        for part in &searches.parts {
+            let collective = match part.collective.demand() {
+                Some(_) => part.collective,
+                None => part.collective.with_pieces(pieces / stripes)?,
+            };
+            let (graph, items) = (part.graph.striped(stripes), items(&collective));
+            parts.push(VariantPart {
+                slots: least_slots(&graph, &items, stay),
+                graph,
+                collective,
+                items,
+            });
+        }
+        Ok(Variant {
+            searches: Rc::clone(searches),
+            pieces,
+            stripes,
+            stay,
+            slots: parts.iter().map(|part| part.slots).sum(),
+            parts,
+        })
+    }
+
+    fn spec(&self) -> Spec {
+        let circuits = CIRCUITS[usize::from(self.stay)].0;
+        Spec::new(NAME)
+            .with("pieces", self.pieces)
+            .with("circuits", circuits)
+    }
+
+    fn transfers(&self) -> u64 {
+        let parts = self.parts.iter();
+        let parts = parts.map(|part| {
+            let copies = match part.items.first().map(|item| item.target) {
+                Some(None) => u64::from(part.collective.ranks() - 1),
+                _ => 1,
+            };
+            part.items.len() as u64 * copies * u64::from(self.stripes)
+        });
+        parts.sum()
+    }
+
+    /// Returns an estimate of the work of the search, in the unit of [`MAX_SEARCH`].
+    fn search_work(&self) -> u64 {
+        let parts = self.searches.parts.iter().zip(&self.parts);
+        let works = parts.map(|(whole, part)| {
+            let ranks = u64::from(part.collective.ranks());
+            let planned = match whole.turns {
+                Some(_) => part.items.len() as u64 / ranks,
+                None => part.items.len() as u64,
+            };
+            planned * ranks * (1 + ranks / 64) * part.slots
+        });
+        works.sum::<u64>()
+    }
+
+    /// Returns a lower bound on the time of `slots` slots.
+    fn time(&self, slots: u64) -> Result<Time, PlannerError> {
+        let searches = &self.searches;
+        let bits = u128::from(searches.block / u64::from(self.pieces)) * 8;
+        let bits_per_second = u128::from(searches.rate.bits_per_second());
+        let sending = bits * 1_000_000_000_000 / bits_per_second.max(1);
+        let sending = Time::from_ps(u64::try_from(sending).unwrap_or(u64::MAX));
+        let slot = searches.every_slot.plus(searches.delay)?.plus(sending)?;
+        Ok(searches.once.plus(slot.times(slots)?)?)
+    }
+
+    /// Builds the plan. Returns `None` if its time would reach `limit`.
+    fn build(
+        &self,
+        problem: &PlanningProblem<'_>,
+        limit: Option<Time>,
+    ) -> Result<Option<Plan>, PlannerError> {
+        // Greatest number of slots of a plan that is faster than the limit.
+        let mut most = u64::from(u16::MAX) - 1;
+        if let Some(limit) = limit {
+            let mut least = self.slots;
+            if self.time(least)? >= limit {
+                return Ok(None);
+            }
+            while least < most {
+                let middle = least + (most - least).div_ceil(2);
+                match self.time(middle)? < limit {
+                    true => least = middle,
+                    false => most = middle - 1,
+                }
+            }
+        }
+        let lightpaths = Lightpaths {
+            stay: self.stay,
+            max_links: if self.stay { 1 } else { u32::MAX },
+        };
+        let mut solutions = Vec::new();
+        for (whole, part) in self.searches.parts.iter().zip(&self.parts) {
+            let turns = whole.turns.as_ref();
+            let Some(solution) = part.fewest_slots(turns, lightpaths, most as u32) else {
+                return Ok(None);
+            };
+            most = most.saturating_sub(solution.filled.slots.len() as u64);
+            solutions.push(solution);
+        }
+        let parts = self.searches.parts.iter().zip(&self.parts).zip(&solutions);
+        let parts = parts.map(|((whole, part), solution)| assembly::FilledPart {
+            part: whole,
+            graph: &part.graph,
+            collective: part.collective,
+            stripes: self.stripes,
+            solution,
+        });
+        let parts: Vec<assembly::FilledPart<'_>> = parts.collect();
+        let mut plan = assembly::plan(problem, &parts)?;
+        plan.algorithm = self.spec().to_string();
+        Ok(Some(plan))
+    }
+}
+
+/// Lightpaths of a part, with the items that they carry.
+struct Solution<'a> {
+    filled: Filled,
+    items: Vec<&'a Item>,
+    /// True if each lightpath stands for its images under all translations.
+    has_images: bool,
+}
+
+impl Part {
+    /// Returns the number of stripes into which the search divides `pieces` pieces. If `exact`, the
+    /// stripes divide the number of pieces evenly.
+    fn stripes(&self, pieces: u32, exact: bool) -> u32 {
+        if self.collective.demand().is_some() {
+            return 1;
+        }
+        let ranks = u64::from(self.graph.ranks);
+        let chunks = match self.turns {
+            Some(_) if self.graph.ranks > MAX_UNEQUAL_RANKS => pieces.into(),
+            _ => self.collective.blocks() * u64::from(pieces),
+        };
+        let ideal = (chunks * ranks / MAX_SINGLE_PAIRS) as u32;
+        let divisor = if exact { pieces } else { 0 };
+        self.graph.stripes(ideal, divisor)
+    }
+}
+
+/// Returns a lower bound on the number of slots: each rank receives the chunks that it lacks, and
+/// sends the chunks that only it has.
+fn least_slots(graph: &LightGraph, items: &[Item], stay: bool) -> u64 {
+    let mut missing = vec![0u64; graph.ranks as usize];
+    let mut leaving = vec![0u64; graph.ranks as usize];
+    for item in items {
+        leaving[item.source as usize] += 1;
+        match item.target {
+            Some(target) => missing[target as usize] += 1,
+            None => {
+                let ranks = (0..).zip(&mut missing);
+                let others = ranks.filter(|(rank, _)| *rank != item.source);
+                others.for_each(|(_, missing)| *missing += 1);
+            }
+        }
+    }
+    let slots = (0..graph.ranks).map(|rank| {
+        let received = u64::from(graph.received_at_once(rank).max(1));
+        let sent = u64::from(graph.sent_at_once(rank).max(1));
+        let missing = missing[rank as usize].div_ceil(received);
+        missing.max(leaving[rank as usize].div_ceil(sent))
+    });
+    let slots = slots.max().unwrap_or(0);
+    if items.iter().all(|item| item.target.is_some()) {
+        let channels = graph.usable.iter();
+        let channels: u64 = channels.map(|free| u64::from(free.count_ones())).sum();
+        return slots.max(total_distance(graph, items).div_ceil(channels.max(1)));
+    }
+    match stay {
+        true => slots.max(graph.eccentricity(items[0].source).into()),
+        false => slots,
+    }
+}
+
+impl VariantPart {
+    /// Returns the lightpaths with the fewest slots that the rules find, at most `most` slots.
+    fn fewest_slots(
+        &self,
+        turns: Option<&Turns>,
+        lightpaths: Lightpaths,
+        most: u32,
+    ) -> Option<Solution<'_>> {
+        let least = self.slots as u32;
+        let mut best: Option<Solution<'_>> = None;
+        let unequal = turns.is_none() || self.graph.ranks <= MAX_UNEQUAL_RANKS;
+        // If all lightpaths have one link, rules with different exponents of the length are alike.
+        let rules = match lightpaths.stay {
+            true => &RULES[..1],
+            false => &RULES,
+        };
+        for turns in turns.map(Some).into_iter().chain(unequal.then_some(None)) {
+            let of_rank_0 = |item: &&Item| turns.is_none() || item.source == 0;
+            let planned: Vec<&Item> = self.items.iter().filter(of_rank_0).collect();
+            for &rule in rules {
+                let slots = best.as_ref().map(|best| best.filled.slots.len() as u32);
+                if slots.is_some_and(|slots| slots <= least + least / LEAST_GAIN_DIVISOR) {
+                    return best;
+                }
+                let filling = SlotFilling {
+                    graph: &self.graph,
+                    turns,
+                    items: &planned,
+                    lightpaths,
+                    max_slots: slots.map_or(most, |slots| slots - 1),
+                };
+                if let Some(filled) = filling.fill(rule) {
+                    best = Some(Solution {
+                        filled,
+                        items: planned.clone(),
+                        has_images: turns.is_some(),
+                    });
+                }
+            }
+        }
+        best
+    }
+}
+
+/// Distance from the lower bound at which the search ends: 1 / `LEAST_GAIN_DIVISOR` of the bound.
+const LEAST_GAIN_DIVISOR: u32 = 64;
+
+/// Returns the chunks of a collective that only copies, without the chunks that are at their
+/// targets.
+fn items(collective: &Collective) -> Vec<Item> {
+    let chunks = 0..collective.chunks();
+    let items = chunks.filter_map(|chunk| {
+        let Holders::One(source) = collective.before(chunk) else {
+            return None;
+        };
+        let target = match collective.after(chunk) {
+            Holders::One(target) => Some(target),
+            Holders::All => None,
+        };
+        let item = Item {
+            chunk,
+            source,
+            target,
+        };
+        (target != Some(source)).then_some(item)
+    });
+    items.collect()
+}

@@ -1,0 +1,129 @@
+//! Plans of the lightpaths that the search found: images under translations, time reversal, and
+//! the two parts of an all_reduce.
+
+use super::light_graph::LightGraph;
+use super::slot_filling::Delivery;
+use super::{Part, Solution};
+use crate::building::claim_steps;
+use crate::{PlannerError, PlanningProblem};
+use opticoll_base::interrupt;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::{Lightpath, NamedRoutes, Plan, Repetition};
+use opticoll_plan::schedule::{Action, Schedule, Transfer};
+
+/// Part of a collective with its lightpaths.
+pub(super) struct FilledPart<'a> {
+    pub(super) part: &'a Part,
+    pub(super) graph: &'a LightGraph,
+    /// Collective of the part. A piece is the data of all stripes.
+    pub(super) collective: Collective,
+    /// Number of stripes of a piece, each of which is a chunk of the plan.
+    pub(super) stripes: u32,
+    pub(super) solution: &'a Solution<'a>,
+}
+
+/// Returns the plan of the collective of `problem`, whose parts run one after the other. Each slot
+/// is a step.
+pub(super) fn plan(
+    problem: &PlanningProblem<'_>,
+    parts: &[FilledPart<'_>],
+) -> Result<Plan, PlannerError> {
+    let (planned, stripes) = (parts[0].collective, parts[0].stripes);
+    let whole = match problem.collective.kind() {
+        CollectiveKind::AllReduce => problem.collective.with_pieces(planned.chunks() * stripes)?,
+        _ if planned.demand().is_some() => planned,
+        _ => problem.collective.with_pieces(planned.pieces() * stripes)?,
+    };
+    let mut plan = Plan {
+        fabric: problem.fabric.clone(),
+        schedule: Schedule::new(whole),
+        algorithm: String::new(),
+        size: None,
+        light: Vec::new(),
+        slot: Vec::new(),
+        step_slots: Vec::new(),
+        relays: Vec::new(),
+        routes: NamedRoutes::default(),
+        repetition: Repetition::NONE,
+    };
+    let combines = whole.combines();
+    for part in parts {
+        part.append_to(&mut plan, combines);
+    }
+    plan.schedule.claims = claim_steps(&plan.schedule);
+    Ok(plan)
+}
+
+impl FilledPart<'_> {
+    /// Appends the slots to a plan. If the part is reversed in time and `combines` is true, its
+    /// transfers combine contributions.
+    fn append_to(&self, plan: &mut Plan, combines: bool) {
+        let images = match (self.solution.has_images, &self.part.turns) {
+            (true, Some(_)) => self.graph.ranks,
+            _ => 1,
+        };
+        let slots = &self.solution.filled.slots;
+        let mut route = Vec::new();
+        for index in 0..slots.len() {
+            let deliveries = match self.part.reversed {
+                true => &slots[slots.len() - 1 - index],
+                false => &slots[index],
+            };
+            let slot = plan.slots();
+            plan.step_slots.push(slot..slot + 1);
+            plan.schedule.begin_step();
+            for delivery in deliveries {
+                for image in 0..images {
+                    interrupt::check();
+                    let mut transfer = self.image(delivery, image, &mut route);
+                    if self.part.reversed {
+                        route.reverse();
+                        (transfer.source, transfer.destination) =
+                            (transfer.destination, transfer.source);
+                        if combines {
+                            transfer.action = Action::Reduce;
+                        }
+                    }
+                    let channel = self.solution.filled.channel(delivery, image);
+                    for stripe in 0..self.stripes {
+                        plan.routes.assign(plan.len(), &route);
+                        plan.push(Lightpath {
+                            slot,
+                            light: self.graph.light(channel, stripe).into(),
+                            transfer: Transfer {
+                                chunk: transfer.chunk * self.stripes + stripe,
+                                ..transfer
+                            },
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the transfer of a lightpath's image, and stores its links in `route`.
+    fn image(&self, delivery: &Delivery, image: u32, route: &mut Vec<u32>) -> Transfer {
+        let chunk = self.solution.items[delivery.item as usize].chunk;
+        let links = self.solution.filled.route(delivery).iter();
+        route.clear();
+        let turns = self.part.turns.as_ref();
+        let Some(turns) = turns.filter(|_| self.solution.has_images) else {
+            route.extend(links);
+            return Transfer::copy(chunk, delivery.from, delivery.to);
+        };
+        route.extend(links.map(|&link| turns.link(link, image)));
+        let (ranks, pieces) = (self.collective.ranks(), self.collective.pieces());
+        let (block, piece) = (chunk / pieces, chunk % pieces);
+        let block = match self.collective.kind() {
+            CollectiveKind::AllToAll => {
+                turns.rank(block / ranks, image) * ranks + turns.rank(block % ranks, image)
+            }
+            _ => turns.rank(block, image),
+        };
+        Transfer::copy(
+            block * pieces + piece,
+            turns.rank(delivery.from, image),
+            turns.rank(delivery.to, image),
+        )
+    }
+}

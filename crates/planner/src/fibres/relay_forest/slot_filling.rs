@@ -1,0 +1,692 @@
+//! Search for lightpaths slot by slot.
+//!
+//! Every chunk starts at one rank and must reach its targets. In each slot, ranks that have a chunk
+//! at the start of the slot send it to ranks that lack it, over paths of links on which one channel
+//! is free. The search adds one lightpath at a time, the one with the highest score, until no more
+//! lightpaths fit.
+//!
+//! **Score.** The *distance* of a target is its number of links to the nearest rank that has the
+//! chunk. The *gain* of a lightpath to rank v is the sum, over all targets, of the amounts by which
+//! their distances fall. The score is gain^a / length^b, for several exponents ([`Rule`]). A
+//! lightpath to a rank that is far from all holders has a high gain, because this rank can serve
+//! its neighbours in later slots. The score of a rank may also be multiplied by its *urgency*, which
+//! is the number of chunks that the rank lacks divided by the number of lightpaths that it receives
+//! in a slot. As lightpaths are added, gains only fall and paths only become longer. Scores are
+//! therefore recomputed only when they come to the top of the queue.
+//!
+//! **Last slot.** Before each slot, the search tries to send all missing chunks in this slot, those
+//! with the longest paths first.
+//!
+//! **Translations.** If translations map the graph to itself and the chunks to one another, the
+//! search only plans the chunks of rank 0. Each lightpath stands for its images under all
+//! translations. All images must find a free channel.
+//!
+//! **Paths.** A path is found by breadth-first search from the destination. The search tracks, for
+//! each vertex, the set of channels that are free on a path from the vertex to the destination.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use super::light_graph::{Channels, LightGraph, Turns, UNREACHABLE};
+use opticoll_base::interrupt;
+
+/// Chunk with the rank that has it and the ranks that must receive it.
+pub(super) struct Item {
+    pub(super) chunk: u32,
+    pub(super) source: u32,
+    /// Rank that must receive the chunk; `None` for all ranks.
+    pub(super) target: Option<u32>,
+}
+
+/// Lightpath that carries an item, or its images under all translations.
+pub(super) struct Delivery {
+    pub(super) item: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// Range of the links in [`Filled::links`].
+    pub(super) route: Range<u32>,
+    /// Position in [`Filled::channels`] of the channel, and of the channels of the images.
+    pub(super) channels: u32,
+}
+
+/// Lightpaths of all slots.
+#[derive(Default)]
+pub(super) struct Filled {
+    pub(super) slots: Vec<Vec<Delivery>>,
+    links: Vec<u32>,
+    channels: Vec<u8>,
+}
+
+impl Filled {
+    /// Returns the links of a lightpath from its start to its end.
+    pub(super) fn route(&self, delivery: &Delivery) -> &[u32] {
+        &self.links[delivery.route.start as usize..delivery.route.end as usize]
+    }
+
+    /// Returns the channel of a lightpath's image number `image`.
+    pub(super) fn channel(&self, delivery: &Delivery, image: u32) -> u32 {
+        self.channels[(delivery.channels + image) as usize].into()
+    }
+
+    fn push(&mut self, delivery: &Delivery, route: &[u32], channels: &[u8]) -> Delivery {
+        let start = self.links.len() as u32;
+        self.links.extend_from_slice(route);
+        self.channels.extend_from_slice(channels);
+        Delivery {
+            route: start..self.links.len() as u32,
+            channels: (self.channels.len() - channels.len()) as u32,
+            ..*delivery
+        }
+    }
+}
+
+/// Exponents of the score: gain^`gain` / length^`length`, times the urgency if `urgent`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    pub(super) gain: u32,
+    pub(super) length: u32,
+    pub(super) urgent: bool,
+}
+
+/// Rules to try, the best on most graphs first.
+pub(super) const RULES: [Rule; 5] = [
+    Rule::new(1, 1, true),
+    Rule::new(1, 2, true),
+    Rule::new(1, 1, false),
+    Rule::new(2, 1, true),
+    Rule::new(1, 3, false),
+];
+
+impl Rule {
+    const fn new(gain: u32, length: u32, urgent: bool) -> Rule {
+        Rule {
+            gain,
+            length,
+            urgent,
+        }
+    }
+}
+
+/// Lightpaths that a plan may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lightpaths {
+    /// True if a lightpath stays up from the slot in which it is first used to the end.
+    pub(super) stay: bool,
+    /// Maximum number of links.
+    pub(super) max_links: u32,
+}
+
+/// Problem of the search.
+pub(super) struct SlotFilling<'a> {
+    pub(super) graph: &'a LightGraph,
+    pub(super) turns: Option<&'a Turns>,
+    pub(super) items: &'a [&'a Item],
+    pub(super) lightpaths: Lightpaths,
+    /// Maximum number of slots.
+    pub(super) max_slots: u32,
+}
+
+/// Slot of a rank that lacks an item.
+const NEVER: u16 = u16::MAX;
+
+struct Path {
+    from: u32,
+    channel: u32,
+    links: Vec<u32>,
+    /// Index of the lightpath that is up already.
+    open: Option<usize>,
+}
+
+/// Lightpath that stays up.
+struct Open {
+    from: u32,
+    to: u32,
+    route: Range<u32>,
+    channels: u32,
+    /// Slot in which the lightpath was last used.
+    used: u16,
+}
+
+struct State<'a> {
+    problem: &'a SlotFilling<'a>,
+    rule: Rule,
+    slot: u16,
+    /// Slot in which each rank receives each item, indexed by item * ranks + rank. Sources have 0,
+    /// and slots are numbered from 1.
+    since: Vec<u16>,
+    /// Distance of each target from the nearest rank with the item, indexed as `since`. 0 for ranks
+    /// that are not targets.
+    near: Vec<u16>,
+    free: Vec<Channels>,
+    sent: Vec<u32>,
+    received: Vec<u32>,
+    /// Number of items that each rank lacks.
+    missing: Vec<u32>,
+    open: Vec<Open>,
+    /// Indices in `open` of the lightpaths that end at each rank. With translations, all are in the
+    /// first list.
+    open_to: Vec<Vec<u32>>,
+    filled: Filled,
+    search: PathSearch,
+}
+
+/// Memory of the search for paths.
+struct PathSearch {
+    /// Channels with a path to the destination, indexed by vertex.
+    seen: Vec<Channels>,
+    /// Vertices of each level with their channels.
+    levels: Vec<Vec<(u32, Channels)>>,
+    /// Channels of the vertices of the level that is being built, indexed by vertex.
+    next: Vec<Channels>,
+    /// Memory for further levels.
+    spare: Vec<Vec<(u32, Channels)>>,
+}
+
+impl SlotFilling<'_> {
+    /// Returns the lightpaths of the slots under `rule`. Returns `None` if they need more than
+    /// the maximum number of slots.
+    pub(super) fn fill(&self, rule: Rule) -> Option<Filled> {
+        let mut state = State::new(self, rule);
+        while state.missing.iter().any(|&missing| missing > 0) {
+            interrupt::check();
+            if u32::from(state.slot) >= self.max_slots || state.slot == NEVER - 1 {
+                return None;
+            }
+            state.begin_slot();
+            if state.finish() {
+                break;
+            }
+            if u32::from(state.slot) == self.max_slots && !self.lightpaths.stay {
+                return None;
+            }
+            state.fill_slot();
+            if state.filled.slots.last().is_none_or(Vec::is_empty) {
+                return None;
+            }
+        }
+        Some(state.filled)
+    }
+}
+
+impl State<'_> {
+    fn new<'a>(problem: &'a SlotFilling<'a>, rule: Rule) -> State<'a> {
+        let graph = problem.graph;
+        let ranks = graph.ranks as usize;
+        let places = problem.items.len() * ranks;
+        let (mut since, mut near) = (vec![NEVER; places], vec![0; places]);
+        let mut missing = vec![0; ranks];
+        for (item, first) in problem.items.iter().zip((0..).step_by(ranks)) {
+            since[first + item.source as usize] = 0;
+            let distances = graph.distances_from(item.source);
+            for (target, &distance) in distances.iter().enumerate() {
+                if item.target.is_none_or(|only| only as usize == target) {
+                    near[first + target] = distance;
+                    missing[target] += u32::from(distance > 0);
+                }
+            }
+        }
+        let vertices = graph.entering.len();
+        State {
+            problem,
+            rule,
+            slot: 0,
+            since,
+            near,
+            free: graph.usable.clone(),
+            sent: vec![0; ranks],
+            received: vec![0; ranks],
+            missing,
+            open: Vec::new(),
+            open_to: vec![Vec::new(); ranks],
+            filled: Filled::default(),
+            search: PathSearch {
+                seen: vec![0; vertices],
+                levels: Vec::new(),
+                next: vec![0; vertices],
+                spare: Vec::new(),
+            },
+        }
+    }
+
+    fn ranks(&self) -> usize {
+        self.problem.graph.ranks as usize
+    }
+
+    /// Returns the index of a rank in `sent`, `received` and `open_to`: 0 with translations, under
+    /// which all ranks are alike.
+    fn counter(&self, rank: u32) -> usize {
+        match self.problem.turns {
+            Some(_) => 0,
+            None => rank as usize,
+        }
+    }
+
+    fn begin_slot(&mut self) {
+        self.slot += 1;
+        self.filled.slots.push(Vec::new());
+        self.sent.fill(0);
+        self.received.fill(0);
+        if !self.problem.lightpaths.stay {
+            self.free.clone_from(&self.problem.graph.usable);
+        }
+    }
+
+    fn has(&self, item: u32, rank: u32) -> bool {
+        self.since[item as usize * self.ranks() + rank as usize] < self.slot
+    }
+
+    /// Sends all missing items in the current slot. Returns false, and sends none, if they do not
+    /// fit.
+    fn finish(&mut self) -> bool {
+        let graph = self.problem.graph;
+        let images = self.problem.turns.map_or(1, |_| u64::from(graph.ranks));
+        let needed: u64 = self.near.iter().map(|&links| u64::from(links)).sum();
+        let free = self.free.iter().map(|free| u64::from(free.count_ones()));
+        let is_full = |rank: u32| self.missing[rank as usize] > graph.received_at_once(rank);
+        if self.problem.lightpaths.stay
+            || needed * images > free.sum::<u64>()
+            || images == 1 && (0..graph.ranks).any(is_full)
+        {
+            return false;
+        }
+        let ranks = self.ranks();
+        let places = self.near.iter().enumerate();
+        let places = places.filter(|(place, near)| **near > 0 && self.since[*place] == NEVER);
+        let mut missing: Vec<(Reverse<u16>, u32, u32)> = places
+            .map(|(place, &near)| {
+                (
+                    Reverse(near),
+                    (place / ranks) as u32,
+                    (place % ranks) as u32,
+                )
+            })
+            .collect();
+        missing.sort_by_key(|&(near, item, rank)| {
+            (near, Reverse(self.missing[rank as usize]), rank, item)
+        });
+        let free = self.free.clone();
+        let (links, channels) = (self.filled.links.len(), self.filled.channels.len());
+        for &(_, item, rank) in &missing {
+            let path = self.path(item, rank);
+            if path.is_some_and(|path| self.light(item, rank, path)) {
+                continue;
+            }
+            self.free = free;
+            self.sent.fill(0);
+            self.received.fill(0);
+            self.filled.links.truncate(links);
+            self.filled.channels.truncate(channels);
+            if let Some(slot) = self.filled.slots.last_mut() {
+                for delivery in slot.drain(..) {
+                    self.since[delivery.item as usize * ranks + delivery.to as usize] = NEVER;
+                }
+            }
+            return false;
+        }
+        true
+    }
+
+    /// Adds lightpaths in the order of their scores until no more fit.
+    fn fill_slot(&mut self) {
+        let ranks = self.ranks();
+        let mut queue = BinaryHeap::new();
+        for place in 0..self.since.len() {
+            let (item, rank) = ((place / ranks) as u32, (place % ranks) as u32);
+            if self.since[place] != NEVER {
+                continue;
+            }
+            let gain = self.gain(item, rank);
+            if gain > 0 {
+                // The distance of a target is a lower bound on the length of its path.
+                let score = self.score(gain, u32::from(self.near[place].max(1)), rank);
+                queue.push((score, gain, Reverse((item, rank))));
+            }
+        }
+        while let Some((_, _, Reverse((item, rank)))) = queue.pop() {
+            interrupt::check();
+            if !self.can_receive(rank) {
+                continue;
+            }
+            let gain = self.gain(item, rank);
+            if gain == 0 {
+                continue;
+            }
+            let Some(path) = self.path(item, rank) else {
+                continue;
+            };
+            let score = self.score(gain, path.links.len() as u32, rank);
+            let entry = (score, gain, Reverse((item, rank)));
+            if queue.peek().is_some_and(|next| *next > entry) {
+                queue.push(entry);
+            } else if self.light(item, rank, path) {
+                self.update_distances(item, rank);
+            }
+        }
+    }
+
+    /// Returns the sum of the amounts by which the distances of the targets fall if `rank`
+    /// receives `item`.
+    fn gain(&self, item: u32, rank: u32) -> u32 {
+        let ranks = self.ranks();
+        let distances = self.problem.graph.distances_from(rank);
+        match self.problem.items[item as usize].target {
+            Some(target) => {
+                let near = self.near[item as usize * ranks + target as usize];
+                near.saturating_sub(distances[target as usize]).into()
+            }
+            None => {
+                let near = &self.near[item as usize * ranks..][..ranks];
+                let falls = near.iter().zip(distances);
+                falls
+                    .map(|(near, distance)| u32::from(near.saturating_sub(*distance)))
+                    .sum()
+            }
+        }
+    }
+
+    /// Returns the score, as an integer with the same order.
+    fn score(&self, gain: u32, length: u32, rank: u32) -> u64 {
+        let power = |base: u32, exponent: u32| {
+            (0..exponent).fold(1.0, |product, _| product * f64::from(base))
+        };
+        let mut score = power(gain, self.rule.gain) / power(length.max(1), self.rule.length);
+        if self.rule.urgent && self.problem.turns.is_none() {
+            let at_once = self.problem.graph.received_at_once(rank).max(1);
+            score *= f64::from(self.missing[rank as usize] + 1) / f64::from(at_once);
+        }
+        // The bits of positive floating-point numbers have the order of the numbers.
+        score.to_bits()
+    }
+
+    fn can_receive(&self, rank: u32) -> bool {
+        let graph = self.problem.graph;
+        let mut entering = graph.entering[rank as usize].iter();
+        let is_free = entering.any(|&(link, _)| self.free[link as usize] != 0);
+        self.received[self.counter(rank)] < graph.receivers
+            && (is_free || self.problem.lightpaths.stay)
+    }
+
+    /// Returns the shortest path on which `item` can reach `to`: a lightpath that is up already,
+    /// or free channels.
+    fn path(&mut self, item: u32, to: u32) -> Option<Path> {
+        let graph = self.problem.graph;
+        if self.received[self.counter(to)] >= graph.receivers {
+            return None;
+        }
+        if let Some(path) = self.open_path(item, to) {
+            return Some(path);
+        }
+        self.new_path(item, to)
+    }
+
+    fn open_path(&self, item: u32, to: u32) -> Option<Path> {
+        let graph = self.problem.graph;
+        for &index in &self.open_to[self.counter(to)] {
+            let open = &self.open[index as usize];
+            if open.used == self.slot {
+                continue;
+            }
+            let from = match self.problem.turns {
+                None => open.from,
+                Some(turns) => turns.rank(open.from, turns.between(open.to, to)),
+            };
+            if self.has(item, from) && self.sent[self.counter(from)] < graph.transmitters {
+                return Some(Path {
+                    from,
+                    channel: 0,
+                    links: Vec::new(),
+                    open: Some(index as usize),
+                });
+            }
+        }
+        None
+    }
+
+    fn new_path(&mut self, item: u32, to: u32) -> Option<Path> {
+        let graph = self.problem.graph;
+        let mut search = std::mem::replace(&mut self.search, PathSearch::empty());
+        let is_holder = |vertex: u32| {
+            vertex < graph.ranks
+                && self.has(item, vertex)
+                && self.sent[self.counter(vertex)] < graph.transmitters
+        };
+        let max_links = self.problem.lightpaths.max_links.min(graph.reach);
+        let path = search.find(graph, &self.free, to, max_links, is_holder);
+        self.search = search;
+        path
+    }
+
+    /// Lights a path, with all its images. Returns false if an image has no free channel.
+    fn light(&mut self, item: u32, to: u32, path: Path) -> bool {
+        let place = item as usize * self.ranks() + to as usize;
+        let mut delivery = Delivery {
+            item,
+            from: path.from,
+            to,
+            route: 0..0,
+            channels: 0,
+        };
+        if let Some(index) = path.open {
+            self.open[index].used = self.slot;
+            let open = &self.open[index];
+            let Some(turns) = self.problem.turns else {
+                delivery.route = open.route.clone();
+                delivery.channels = open.channels;
+                self.record(delivery, place);
+                return true;
+            };
+            let by = turns.between(open.to, to);
+            let route = open.route.start as usize..open.route.end as usize;
+            let links: Vec<u32> = self.filled.links[route]
+                .iter()
+                .map(|&link| turns.link(link, by))
+                .collect();
+            let images = 0..self.problem.graph.ranks;
+            let channel = |image: u32| (open.channels + turns.rank(by, image)) as usize;
+            let channels: Vec<u8> = images
+                .map(|image| self.filled.channels[channel(image)])
+                .collect();
+            let delivery = self.filled.push(&delivery, &links, &channels);
+            self.record(delivery, place);
+            return true;
+        }
+        let Some(channels) = self.occupy(&path) else {
+            return false;
+        };
+        let delivery = self.filled.push(&delivery, &path.links, &channels);
+        if self.problem.lightpaths.stay {
+            let counter = self.counter(to);
+            self.open_to[counter].push(self.open.len() as u32);
+            self.open.push(Open {
+                from: path.from,
+                to,
+                route: delivery.route.clone(),
+                channels: delivery.channels,
+                used: self.slot,
+            });
+        }
+        self.record(delivery, place);
+        true
+    }
+
+    fn record(&mut self, delivery: Delivery, place: usize) {
+        let (from, to) = (self.counter(delivery.from), self.counter(delivery.to));
+        self.sent[from] += 1;
+        self.received[to] += 1;
+        self.since[place] = self.slot;
+        if let Some(slot) = self.filled.slots.last_mut() {
+            slot.push(delivery);
+        }
+    }
+
+    /// Occupies the channel of a path, and a channel for each image. Returns the channels, or
+    /// `None` if an image has no free channel.
+    fn occupy(&mut self, path: &Path) -> Option<Vec<u8>> {
+        let Some(turns) = self.problem.turns else {
+            let taken: Channels = 1 << path.channel;
+            path.links
+                .iter()
+                .for_each(|&link| self.free[link as usize] &= !taken);
+            return Some(vec![path.channel as u8]);
+        };
+        let images = self.problem.graph.ranks;
+        let mut channels = Vec::with_capacity(images as usize);
+        let mut links = Vec::with_capacity(path.links.len() * images as usize);
+        for image in 0..images {
+            let start = links.len();
+            links.extend(path.links.iter().map(|&link| turns.link(link, image)));
+            let route = links[start..].iter();
+            let common = route.fold(Channels::MAX, |common, &link| {
+                common & self.free[link as usize]
+            });
+            if common == 0 {
+                let lengths = channels.iter().zip(links.chunks(path.links.len().max(1)));
+                for (&channel, route) in lengths {
+                    let given: Channels = 1 << u32::from(channel);
+                    route
+                        .iter()
+                        .for_each(|&link| self.free[link as usize] |= given);
+                }
+                return None;
+            }
+            let channel = common.trailing_zeros();
+            let taken: Channels = 1 << channel;
+            links[start..]
+                .iter()
+                .for_each(|&link| self.free[link as usize] &= !taken);
+            channels.push(channel as u8);
+        }
+        Some(channels)
+    }
+
+    /// Updates the distances of the targets after `rank` has received `item`.
+    fn update_distances(&mut self, item: u32, rank: u32) {
+        let ranks = self.ranks();
+        let near = &mut self.near[item as usize * ranks..][..ranks];
+        let target = self.problem.items[item as usize].target;
+        if target.is_none_or(|target| target == rank) {
+            self.missing[rank as usize] -= 1;
+        }
+        let distances = self.problem.graph.distances_from(rank);
+        for (near, &distance) in near.iter_mut().zip(distances) {
+            *near = (*near).min(distance);
+        }
+    }
+}
+
+impl PathSearch {
+    const fn empty() -> PathSearch {
+        PathSearch {
+            seen: Vec::new(),
+            levels: Vec::new(),
+            next: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Returns a shortest path from a vertex for which `is_holder` is true to `to`, on which one
+    /// of the channels `free` is free. Among these paths, prefers those whose links have many free
+    /// channels.
+    fn find(
+        &mut self,
+        graph: &LightGraph,
+        free: &[Channels],
+        to: u32,
+        max_links: u32,
+        is_holder: impl Fn(u32) -> bool,
+    ) -> Option<Path> {
+        self.recycle();
+        let mut start = self.spare.pop().unwrap_or_default();
+        start.push((to, Channels::MAX));
+        self.levels.push(start);
+        self.seen[to as usize] = Channels::MAX;
+        let mut first = None;
+        while first.is_none() && (self.levels.len() as u32) <= max_links {
+            let mut level = self.spare.pop().unwrap_or_default();
+            let last = self.levels.last().map_or(&[][..], Vec::as_slice);
+            for &(vertex, channels) in last {
+                for &(link, before) in &graph.entering[vertex as usize] {
+                    let fresh = channels & free[link as usize] & !self.seen[before as usize];
+                    if fresh != 0 {
+                        if self.next[before as usize] == 0 {
+                            level.push((before, 0));
+                        }
+                        self.next[before as usize] |= fresh;
+                    }
+                }
+            }
+            if level.is_empty() {
+                self.spare.push(level);
+                break;
+            }
+            for (vertex, channels) in &mut level {
+                *channels = std::mem::take(&mut self.next[*vertex as usize]);
+                self.seen[*vertex as usize] |= *channels;
+            }
+            let holders = level.iter().filter(|(vertex, _)| is_holder(*vertex));
+            first = holders
+                .max_by_key(|(vertex, channels)| (channels.count_ones(), Reverse(*vertex)))
+                .copied();
+            self.levels.push(level);
+        }
+        let path = first.map(|(from, channels)| self.trace(graph, free, from, channels));
+        for level in &self.levels {
+            for &(vertex, _) in level {
+                self.seen[vertex as usize] = 0;
+            }
+        }
+        path
+    }
+
+    /// Returns the memory of all levels to the spare levels.
+    fn recycle(&mut self) {
+        for mut level in self.levels.drain(..) {
+            level.clear();
+            self.spare.push(level);
+        }
+    }
+
+    /// Returns the path from a vertex of the last level to the destination.
+    fn trace(&self, graph: &LightGraph, free: &[Channels], from: u32, channels: Channels) -> Path {
+        let channel = channels.trailing_zeros();
+        let bit: Channels = 1 << channel;
+        let (mut vertex, mut links) = (from, Vec::with_capacity(self.levels.len() - 1));
+        for level in self.levels.iter().rev().skip(1) {
+            let on = level.iter().filter(|(_, channels)| channels & bit != 0);
+            let entering = on.flat_map(|&(next, _)| {
+                let entering = graph.entering[next as usize].iter();
+                entering.map(move |&(link, before)| (link, before, next))
+            });
+            let entering = entering
+                .filter(|&(link, before, _)| before == vertex && free[link as usize] & bit != 0);
+            let best = entering
+                .max_by_key(|&(link, ..)| (free[link as usize].count_ones(), Reverse(link)));
+            let Some((link, _, next)) = best else { break };
+            links.push(link);
+            vertex = next;
+        }
+        Path {
+            from,
+            channel,
+            links,
+            open: None,
+        }
+    }
+}
+
+/// Returns the sum of the distances between the sources and the targets of all items, in links.
+pub(super) fn total_distance(graph: &LightGraph, items: &[Item]) -> u64 {
+    let distances = items.iter().map(|item| {
+        let distances = graph.distances_from(item.source);
+        match item.target {
+            Some(target) => u64::from(distances[target as usize]),
+            None => distances
+                .iter()
+                .filter(|distance| **distance != UNREACHABLE)
+                .map(|&distance| u64::from(distance))
+                .sum(),
+        }
+    });
+    distances.sum()
+}
