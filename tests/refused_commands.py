@@ -21,11 +21,11 @@ REPLAN = (
 )
 EXPORT = "export all_gather --fabric crossbar:ranks=4 --algorithm ring"
 CONGESTION = (
-    "congestion all_reduce --fabric ladder:rungs=5,hosts=2,wavelengths=6,rate=10Gb/s,latency=0s"
+    "congestion all_reduce --fabric wdm_ladder:rungs=5,hosts=2,wavelengths=6,rate=10Gb/s,latency=0s"
 )
 BURSTS = (
     "traffic --simulator burst --csv table.csv "
-    "--fabric ladder:rungs=5,hosts=10,wavelengths=12,rate=10Gb/s"
+    "--fabric wdm_ladder:rungs=5,hosts=10,wavelengths=12,rate=10Gb/s"
 )
 PACKETS = (
     "traffic --fabric dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2"
@@ -325,7 +325,7 @@ traffic --simulator burst --csv table.csv --fabric nowhere.yaml => nowhere.yaml
 {BURSTS} --packet 1KiB => --packet | for packets
 {BURSTS} --period 2us => --period | for packets
 {BURSTS} --figure loss.txt => .png
-traffic --fabric ladder:rungs=5,wavelengths=12 --simulator fluid --csv table.csv => fluid
+traffic --fabric wdm_ladder:rungs=5,wavelengths=12 --simulator fluid --csv table.csv => fluid
 traffic --fabric crossbar:ranks=4 --offered-load 0.5 => --simulator burst
 
 # Traffic of packets.

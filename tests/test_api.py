@@ -422,12 +422,12 @@ def test_traffic_bursts_and_congestion_are_those_of_the_command_line() -> None:
     dragonfly = "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2"
     done = opticoll.traffic(dragonfly, "uniform", size="2KiB", period="1us", messages=10)
     assert done.bytes_delivered == 72 * 10 * 2048 == done.outcome.bytes_delivered
-    ladder = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
+    ladder = "wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
     lost = opticoll.bursts(ladder, {"bursts": "1e4", "warm_up": "0"})
     assert (lost.bursts, lost.lost, lost.outcome.lost) == (10_000, 0, 0)
     ring = opticoll.congestion(
         "all_gather",
-        "ladder:rungs=5,wavelengths=4,rate=10Gb/s,latency=0s",
+        "wdm_ladder:rungs=5,wavelengths=4,rate=10Gb/s,latency=0s",
         "ring",
         size="1MB",
         settings={"ports": "2", "replications": "1"},
@@ -492,7 +492,7 @@ def test_an_outcome_draws_what_it_measured(name: str, tmp_path: Path) -> None:
         "use of links": lambda: plan.simulate("1MiB", link_bin="10us").plot(path, plan),
         "packet": lambda: plan.simulate("64KiB", simulator="packet").plot(path, plan),
         "burst": lambda: opticoll.bursts(
-            "ladder:rungs=3,hosts=2,wavelengths=4", BURSTS
+            "wdm_ladder:rungs=3,hosts=2,wavelengths=4", BURSTS
         ).outcome.plot(path),
     }
     made[name]()

@@ -11,7 +11,7 @@ from opticoll import _core
 from support import Run
 from test_cli import run_json
 
-LADDER = "ladder:rungs=5,hosts=10,wavelengths={},rate=10Gb/s"
+LADDER = "wdm_ladder:rungs=5,hosts=10,wavelengths={},rate=10Gb/s"
 
 
 def test_columns_add_up_and_progress_is_told() -> None:

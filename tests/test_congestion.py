@@ -14,8 +14,8 @@ from opticoll.commands.congestion import CongestionRow
 from support import Run
 from test_cli import run_json
 
-ROW = "custom:ranks=4,links=0-1+1-2+2-3,hosts=2,wavelengths=2,rate=10Gb/s,latency=0s"
-LADDER = "ladder:rungs=5,hosts=2,wavelengths=6,rate=10Gb/s,latency=0s"
+ROW = "wdm_graph:ranks=4,links=0-1+1-2+2-3,hosts=2,wavelengths=2,rate=10Gb/s,latency=0s"
+LADDER = "wdm_ladder:rungs=5,hosts=2,wavelengths=6,rate=10Gb/s,latency=0s"
 FAST = "size=1MB,warm_up=1000"
 
 
@@ -166,13 +166,13 @@ def test_what_is_missing_is_named(run: Run) -> None:
 
 def test_an_algorithm_of_a_family_runs_where_a_rank_is_at_each_node(run: Run) -> None:
     asked = ("congestion", "all_reduce", "--algorithm", "multi_ring", "--size", "1KiB")
-    torus = run(*asked, "--fabric", "torus:dims=2x2,wavelengths=4", "--replications", "1")
+    torus = run(*asked, "--fabric", "wdm_torus:dims=2x2,wavelengths=4", "--replications", "1")
     assert torus.code == 0
-    assert "on the burst network torus:dims=2x2" in torus.out
+    assert "on the burst network wdm_torus:dims=2x2" in torus.out
     for fabric, words in (
-        ("torus:dims=2x2,wavelengths=4,hosts=2", "one rank at each: give hosts=1"),
-        ("ladder:rungs=2,wavelengths=4", "needs a torus; got ladder"),
-        ("ladder:rungs=2,terminals=2,wavelengths=4", "which make it a network of bursts; write"),
+        ("wdm_torus:dims=2x2,wavelengths=4,hosts=2", "one rank at each: give hosts=1"),
+        ("wdm_ladder:rungs=2,wavelengths=4", "needs a torus; got ladder"),
+        ("wdm_ladder:rungs=2,terminals=2,wavelengths=4", "write hosts=..."),
     ):
         refused = run(*asked, "--fabric", fabric)
         assert refused.code == 2

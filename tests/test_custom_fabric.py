@@ -323,7 +323,9 @@ def test_fields_beside_a_graph_give_defaults_and_name_the_attribute_of_rates(
     path.write_text(f"{head}rate_from: speed\nunit: GB/s\nlatency: 2us\nwavelengths: 4\n")
     links = parse_fabric(str(path)).as_custom().link_rates
     assert links == opticoll.Fabric(f"custom:{expected}").link_rates
-    assert to_medium(str(path)).endswith("latency=2us,wavelengths=4")
+    medium = to_medium(str(path))
+    assert medium.startswith("wdm_graph:")
+    assert "latency=2us,wavelengths=4" in medium
     path.write_text(f"{head}rate_from: sped\n")
     finished = run("plan", "broadcast", "--fabric", path)
     assert finished.code == 2

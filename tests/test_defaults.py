@@ -17,7 +17,7 @@ from test_cli import run_json
 
 RING = "wdm_ring:ranks=64,wavelengths=8"
 TREE = "fat_tree:down=4x4,up=1x2,rate=100Gb/s,latency=1us"
-LADDER = "ladder:rungs=4,hosts=2,wavelengths=4,rate=10Gb/s"
+LADDER = "wdm_ladder:rungs=4,hosts=2,wavelengths=4,rate=10Gb/s"
 
 FABRICS = {
     "ring": "wdm_ring:ranks=16,wavelengths=2",

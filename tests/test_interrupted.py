@@ -25,7 +25,7 @@ AT_ONCE_S = 5.0
 """A second, and what other work on the machine may take of it. Each case would take much longer."""
 
 DRAGONFLY = "dragonfly:terminals_per_router=4,routers_per_group=8,global_per_router=4"
-LADDER = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
+LADDER = "wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
 
 @pytest.fixture(autouse=True)

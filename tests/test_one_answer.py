@@ -372,7 +372,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "traffic": [
         ("--fabric", ROUTERS, "--messages", "4"),
         (
-            *("--fabric", "ladder:rungs=2,hosts=2,wavelengths=2,rate=10Gb/s"),
+            *("--fabric", "wdm_ladder:rungs=2,hosts=2,wavelengths=2,rate=10Gb/s"),
             *("--simulator", "burst", "--bursts", "2000"),
         ),
     ],
@@ -382,7 +382,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     ],
     "congestion": [
         (
-            *("all_reduce", "--fabric", "ladder:rungs=2,hosts=2,wavelengths=2,rate=10Gb/s"),
+            *("all_reduce", "--fabric", "wdm_ladder:rungs=2,hosts=2,wavelengths=2,rate=10Gb/s"),
             *("--offered-load", "0.2", "--replications", "2"),
         )
     ],

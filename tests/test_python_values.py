@@ -26,7 +26,7 @@ TRACE = (
     b"# app=hello ranks=2\nrank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\n"
     b"0,Send,1,8,0,7,0,,100\n1,Recv,0,0,8,7,0,,40\n"
 )
-LADDER = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
+LADDER = "wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
 VALUES: dict[str, Callable[[], Any]] = {
     "fabric": lambda: Fabric(RING, conversion="1ns"),

@@ -223,7 +223,7 @@ def test_a_rule_by_size_names_the_algorithm_of_a_call(size: int, named: str) -> 
     assert seconds("ring") != seconds("recursive_doubling")
 
 
-LADDER = "ladder:rungs=4,hosts=2,wavelengths=64,rate=1Gb/s,latency=0s"
+LADDER = "wdm_ladder:rungs=4,hosts=2,wavelengths=64,rate=1Gb/s,latency=0s"
 
 
 def test_each_message_of_a_real_run_asks_for_a_lightpath_among_bursts(run: Run) -> None:
@@ -415,11 +415,11 @@ WRONG = f"""
 {SEND} --cpu-factor 3-1=3 => `3-1` | lower rank first
 {SEND}; {RECEIVE} --fabric lightpath_grid --eager 8B => leave the eager limit out
 {SEND}; {RECEIVE} --fabric ladder:rungs=2 --bursts none => wavelengths=
-{SEND}; {RECEIVE} --fabric ladder:rungs=2,wavelengths=2 --bursts congestion=retry
+{SEND}; {RECEIVE} --fabric wdm_ladder:rungs=2,wavelengths=2 --bursts congestion=retry
     => congestion | leave it out
-{SEND}; {RECEIVE} --fabric ladder:rungs=2,wavelengths=2 --bursts ports
+{SEND}; {RECEIVE} --fabric wdm_ladder:rungs=2,wavelengths=2 --bursts ports
     => --bursts | `ports` | offered_load=0.4
-{SEND}; {RECEIVE} --fabric ladder:rungs=2,wavelengths=2 --bursts none --simulator fluid
+{SEND}; {RECEIVE} --fabric wdm_ladder:rungs=2,wavelengths=2 --bursts none --simulator fluid
     => simulator | leave it out
 {SEND} --operations 5 => operations
 {SEND} --figure figure.doc => .doc

@@ -223,9 +223,9 @@ ALONE = [
     " --batch 8 --no-overlap --policy free --start step --algorithm ring --buckets 4MiB",
     "traffic --fabric torus:dims=4x2 --pattern shift:by=3,uniform --bytes 1KiB,512B --messages 5"
     " --period 2us --jitter 5",
-    "traffic --fabric ladder:rungs=3,hosts=2,wavelengths=4 --simulator burst --source poisson"
+    "traffic --fabric wdm_ladder:rungs=3,hosts=2,wavelengths=4 --simulator burst --source poisson"
     " --offered-load 0.2,0.4 --bursts 1e3",
-    "congestion broadcast --fabric ladder:rungs=3,hosts=2,wavelengths=4 --root 2 --size 1MB"
+    "congestion broadcast --fabric wdm_ladder:rungs=3,hosts=2,wavelengths=4 --root 2 --size 1MB"
     " --offered-load 0,0.4 --congestion retry,all_or_nothing --placement natural,best"
     " --replications 2 --ports 2",
     "replay tests/data/ep.A.16.goal.zst --fabric torus:dims=4x4 --cpu-factor 2 --end-overhead 1us"

@@ -77,7 +77,7 @@ def test_replications_are_seeds(tmp_path: Path) -> None:
     path = written_study(
         tmp_path,
         "study: s\ncommand: congestion\nreplications: {seed: 3}\n"
-        "options: {collective: all_gather, fabric: 'ladder:rungs=4,hosts=4,wavelengths=4'}\n",
+        "options: {collective: all_gather, fabric: 'wdm_ladder:rungs=4,hosts=4,wavelengths=4'}\n",
     )
     found = points(document.read(path))
     assert [(one.options["seed"], one.replication) for one in found] == [(0, 0), (1, 1), (2, 2)]
@@ -139,7 +139,7 @@ LINES = [
     "simulate barrier --fabric=torus:dims=4x4 --link-bin 10us --cores 2 --wavelength first_fit",
     "compare all_gather --fabric terarack --fabric optree_paper --algorithms ring,optree:k=2",
     "train --fabric terarack --model alexnet --batch 64 --no-overlap --gradients float16",
-    "congestion all_reduce --fabric ladder:rungs=4,hosts=4 --offered-load 0.4 --seed 7",
+    "congestion all_reduce --fabric wdm_ladder:rungs=4,hosts=4 --offered-load 0.4 --seed 7",
     "traffic --fabric torus:dims=4x4 --messages 10 --bytes 512B --jitter 5ns --simulator packet",
     "replay tests/data/ep.tit --cpu-factor 2 --collective all_reduce=ring --operations 1000000",
 ]

@@ -76,7 +76,7 @@ COMMANDS = {
     ),
     "congestion": (
         "congestion all_reduce "
-        "--fabric ladder:rungs=5,hosts=10,wavelengths=10,rate=10Gb/s "
+        "--fabric wdm_ladder:rungs=5,hosts=10,wavelengths=10,rate=10Gb/s "
         "--algorithm recursive_doubling --ranks 20 --size 1MB --offered-load 0,0.2,0.4,0.6,0.8 "
         "--congestion retry,all_or_nothing,degrade --figure"
     ),

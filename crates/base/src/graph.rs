@@ -1,7 +1,7 @@
-//! Breadth-first search and topological order of graphs whose vertices are numbered from 0.
+//! Breadth-first search, shortest paths and topological order of graphs whose vertices are numbered from 0.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use crate::interrupt;
 
@@ -71,6 +71,82 @@ pub fn shortest_path<E, I: IntoIterator<Item = (E, u32)>>(
     }
     path.reverse();
     Some(path)
+}
+
+/// Returns up to `count` paths from `first` to `last` that visit no vertex twice, with the fewest
+/// links first, and equal lengths in the order of their links. A path is a list of indices into
+/// `links`, whose elements are the start and the end of a link. Several links may join two vertices.
+///
+/// A path deviates from an earlier path at one vertex; the shortest deviation at each vertex is a
+/// candidate for the next path (Yen, Finding the K Shortest Loopless Paths in a Network, 1971).
+///
+/// ```
+/// use opticoll_base::graph::shortest_paths;
+/// // A square with one diagonal; links in one direction only.
+/// let links = [(0, 1), (1, 2), (0, 3), (3, 2), (0, 2)];
+/// assert_eq!(shortest_paths(4, &links, (0, 2), 5), [vec![4], vec![0, 1], vec![2, 3]]);
+/// ```
+pub fn shortest_paths(
+    vertices: usize,
+    links: &[(u32, u32)],
+    (first, last): (u32, u32),
+    count: usize,
+) -> Vec<Vec<u32>> {
+    let (mut leaving, mut entering) = (vec![Vec::new(); vertices], vec![Vec::new(); vertices]);
+    for (link, &(from, to)) in (0..).zip(links) {
+        leaving[from as usize].push(link);
+        entering[to as usize].push(from);
+    }
+    let mut visited = vec![false; vertices];
+    // Returns the best continuation of a path at `vertex` over vertices that are not visited.
+    let rest = |vertex: u32, visited: &[bool], excluded: &BTreeSet<u32>| {
+        let before = |to: u32| {
+            let from = entering[to as usize].iter().copied();
+            from.filter(|from| *from != vertex && !visited[*from as usize])
+        };
+        let distance = distances(vertices, last, before);
+        let end = |link: &u32| links[*link as usize].1;
+        let mut path = Vec::new();
+        let mut at = vertex;
+        while at != last {
+            let next = leaving[at as usize].iter();
+            let next = next.filter(|link| !path.is_empty() || !excluded.contains(link));
+            let next = next.filter(|link| end(link) != vertex && !visited[end(link) as usize]);
+            let link = *next.min_by_key(|link| (distance[end(link) as usize], **link))?;
+            if distance[end(&link) as usize] == UNREACHED {
+                return None;
+            }
+            path.push(link);
+            at = end(&link);
+        }
+        Some(path)
+    };
+    let mut paths: Vec<Vec<u32>> = Vec::new();
+    let mut candidates: BTreeSet<(usize, Vec<u32>)> = BTreeSet::new();
+    if first != last {
+        let path = rest(first, &visited, &BTreeSet::new());
+        candidates.extend(path.map(|path| (path.len(), path)));
+    }
+    while paths.len() < count {
+        let Some((_, path)) = candidates.pop_first() else {
+            break;
+        };
+        visited.fill(false);
+        for place in 0..path.len() {
+            interrupt::check();
+            let root = &path[..place];
+            let same_root = paths.iter().chain([&path]);
+            let same_root = same_root.filter(|other| other.starts_with(root));
+            let excluded = same_root.filter_map(|other| other.get(place).copied());
+            let at = links[path[place] as usize].0;
+            if let Some(rest) = rest(at, &visited, &excluded.collect()) {
+                candidates.insert((place + rest.len(), [root, &rest].concat()));
+            }
+            visited[at as usize] = true;
+        }
+        paths.push(path);
+    }
+    paths
 }
 
 /// Returns the vertices in topological order: each vertex follows all vertices in

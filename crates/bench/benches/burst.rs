@@ -15,7 +15,7 @@ use opticoll::simulate::burst::{BurstNetwork, BurstSettings, BurstWork};
 const BURSTS: u64 = 1_000_000;
 
 fn ladder(criterion: &mut Criterion) {
-    let spelling = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s";
+    let spelling = "wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s";
     let network = BurstNetwork::of(&Medium::parse(spelling).unwrap()).unwrap();
     let mut group = criterion.benchmark_group("burst_ladder");
     group

@@ -15,7 +15,7 @@ use crate::family::passive_star::PassiveStar;
 use crate::family::wdm_graph::WdmGraph;
 use crate::family::wdm_ring::WdmRing;
 use crate::family::wss_grid::WssGrid;
-pub use medium::{Bursts, Medium};
+pub use medium::Medium;
 use opticoll_base::spec::{Role, Spec};
 
 /// All families.
@@ -27,6 +27,7 @@ pub const FAMILIES: &[&FamilyRecord] = &[
     &family::wdm_graph::HYPERCUBE,
     &family::wdm_graph::TORUS,
     &family::wdm_graph::MESH,
+    &family::wdm_graph::LADDER,
     &family::crossbar::RECORD,
     &family::fat_tree::RECORD,
     &family::dragonfly::RECORD,

@@ -111,11 +111,13 @@ pub(crate) fn simulate_collectives(
     .map(Outcome::from_core)
 }
 
-/// Returns the number of nodes of a network and the number of hosts per node.
+/// Returns the number of nodes of a network, the number of hosts per node, and the specification
+/// of an electrical fabric with the same nodes and links.
 #[pyfunction]
-pub(crate) fn burst_hosts(py: Python<'_>, fabric: &str) -> PyResult<(u32, u32)> {
+pub(crate) fn burst_hosts(py: Python<'_>, fabric: &str) -> PyResult<(u32, u32, String)> {
     let network = parse_network(py, fabric)?;
-    Ok((network.nodes(), network.hosts_per_node()))
+    let links = network.electrical().to_owned();
+    Ok((network.nodes(), network.hosts_per_node(), links))
 }
 
 /// Returns the rate of a wavelength of a network in bits per second.

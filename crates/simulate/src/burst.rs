@@ -58,7 +58,7 @@
 //! use opticoll_fabric::families::Medium;
 //! use opticoll_simulate::burst;
 //! use opticoll_simulate::burst::{BurstNetwork, BurstSettings, BurstWork};
-//! let medium = Medium::parse("ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
+//! let medium = Medium::parse("wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
 //! let network = BurstNetwork::of(&medium)?;
 //! let settings = BurstSettings { bursts: 20_000, ..BurstSettings::default() };
 //! let outcome = burst::simulate(&network, &BurstWork::Random, &settings, 1, |_| true)?;

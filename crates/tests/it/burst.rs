@@ -17,12 +17,12 @@ use opticoll::simulate::burst::{BurstNetwork, BurstOutcome, BurstSettings, Burst
 
 /// Returns the specification of the paper's ladder with this number of wavelengths.
 fn ladder(wavelengths: u32) -> String {
-    format!("ladder:rungs=5,hosts=10,wavelengths={wavelengths},rate=10Gb/s")
+    format!("wdm_ladder:rungs=5,hosts=10,wavelengths={wavelengths},rate=10Gb/s")
 }
 
 /// Returns the specification of two nodes with a fibre in each direction.
 fn link(hosts: u32, wavelengths: u32) -> String {
-    format!("custom:ranks=2,links=0-1,hosts={hosts},wavelengths={wavelengths},rate=10Gb/s")
+    format!("wdm_graph:ranks=2,links=0-1,hosts={hosts},wavelengths={wavelengths},rate=10Gb/s")
 }
 
 /// Reads settings such as `source=poisson offered_load=20`.

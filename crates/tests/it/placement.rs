@@ -114,7 +114,7 @@ fn schedule(kind: CollectiveKind, name: &str, ranks: u32) -> Schedule {
 #[test]
 fn a_ring_of_ranks_is_laid_around_a_ladder() {
     let network =
-        BurstNetwork::of(&Medium::parse("ladder:rungs=5,wavelengths=1,rate=10Gb/s").unwrap())
+        BurstNetwork::of(&Medium::parse("wdm_ladder:rungs=5,wavelengths=1,rate=10Gb/s").unwrap())
             .unwrap();
     let ring = schedule(CollectiveKind::AllGather, "ring", 10);
     let problem = Problem::on_network(&network, &[(&ring, Bytes::new(7))]).unwrap();
@@ -129,7 +129,7 @@ fn a_ring_of_ranks_is_laid_around_a_ladder() {
 
 #[test]
 fn ranks_that_fit_on_one_node_are_put_there_and_two_collectives_do_not_mix() {
-    let medium = Medium::parse("ladder:rungs=3,hosts=4,wavelengths=1,rate=10Gb/s").unwrap();
+    let medium = Medium::parse("wdm_ladder:rungs=3,hosts=4,wavelengths=1,rate=10Gb/s").unwrap();
     let network = BurstNetwork::of(&medium).unwrap();
     let tree = schedule(CollectiveKind::Broadcast, "binomial", 4);
     let jobs = [(&tree, Bytes::new(1000)), (&tree, Bytes::new(1000))];

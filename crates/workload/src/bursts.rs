@@ -8,7 +8,7 @@
 //! ```
 //! use opticoll_fabric::families::Medium;
 //! use opticoll_workload::bursts::OverBursts;
-//! let medium = Medium::parse("ladder:rungs=4,hosts=4,wavelengths=8,rate=10Gb/s")?;
+//! let medium = Medium::parse("wdm_ladder:rungs=4,hosts=4,wavelengths=8,rate=10Gb/s")?;
 //! let settings = [("offered_load", "0.4"), ("ports", "2"), ("retries", "5")];
 //! let over = OverBursts::new(&medium, settings)?;
 //! assert_eq!((over.network.hosts(), over.congestion.retries), (32, 5));
@@ -66,7 +66,9 @@ impl OverBursts {
         }
         let (congestion, settings) = Congestion::from_texts(texts)?;
         Ok(OverBursts {
-            network: BurstNetwork::of(medium)?,
+            network: BurstNetwork::of(medium)?
+                .with_routes(settings.routes)
+                .into_owned(),
             congestion,
             settings,
             work: match has_background {

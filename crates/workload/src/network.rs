@@ -11,7 +11,7 @@
 //!   moment when both ends are ready, and occupies both ends. The program also spends time on setup
 //!   and teardown of lightpaths ([`Setup`]); the setting `paths` decides when they are torn down.
 //! * A fabric with links, or a `wdm_ring`: the simulator of the fabric computes the time.
-//! * Links with `wavelengths`: each message requests a lightpath ([`OverBursts`]).
+//! * A graph of fibres with burst settings: each message requests a lightpath ([`OverBursts`]).
 //!
 //! **Simulated networks:**
 //!
@@ -89,8 +89,8 @@ impl TransportModel {
     /// Creates the transport for `medium`; a burst-switched network if burst settings are given.
     ///
     /// # Errors
-    /// Fails if burst settings are invalid, or are given for a medium without wavelengths on its
-    /// links.
+    /// Fails if burst settings are invalid, or are given for a medium other than a graph of fibres.
+    /// Without burst settings, fails for several hosts at each rank.
     pub fn new<'a>(
         medium: Medium,
         burst_settings: Option<impl IntoIterator<Item = (&'a str, &'a str)>>,
@@ -99,14 +99,14 @@ impl TransportModel {
             (medium, Some(settings)) => {
                 TransportModel::Bursts(Box::new(OverBursts::new(&medium, settings)?))
             }
-            (medium @ Medium::Bursts(_), None) => {
-                TransportModel::Bursts(Box::new(OverBursts::new(&medium, [])?))
-            }
             (Medium::Messages(cost), None) => TransportModel::Messages(cost),
-            (Medium::Fabric(fabric), None) => match fabric.downcast::<LightpathGrid>() {
-                Some(grid) => TransportModel::Lightpaths(grid.clone()),
-                None => TransportModel::Fabric(Box::new(fabric)),
-            },
+            (medium, None) => {
+                let fabric = medium.fabric()?;
+                match fabric.downcast::<LightpathGrid>() {
+                    Some(grid) => TransportModel::Lightpaths(grid.clone()),
+                    None => TransportModel::Fabric(Box::new(fabric)),
+                }
+            }
         })
     }
 

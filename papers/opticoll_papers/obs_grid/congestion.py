@@ -9,10 +9,10 @@ import opticoll
 from opticoll_papers.common import Results, TableRow, ratio, share
 from opticoll_papers.judging import Computed
 
-LOADED = "ladder:rungs=5,hosts=10,wavelengths=10,rate=10Gb/s"
-OWN = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
+LOADED = "wdm_ladder:rungs=5,hosts=10,wavelengths=10,rate=10Gb/s"
+OWN = "wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 TESTBED = (
-    "custom:ranks=6,switches=4,links=0-6+1-6+2-7+3-7+4-8+5-9+6-7+7-8+8-9+9-6,rate=10Gb/s,hosts=1,"
+    "wdm_graph:ranks=6,switches=4,links=0-6+1-6+2-7+3-7+4-8+5-9+6-7+7-8+8-9+9-6,rate=10Gb/s,"
     "wavelengths=4"
 )
 """Network of six hosts on four nodes, which are vertices 6 to 9, in a ring."""

@@ -154,7 +154,7 @@ def _loss(rows: Rows) -> dict[str, Computed]:
 
 def _poisson() -> dict[str, Computed]:
     """Computes the loss on one link, without queues."""
-    link = "custom:ranks=2,links=0-1,rate=10Gb/s,hosts=10,wavelengths=10"
+    link = "wdm_graph:ranks=2,links=0-1,rate=10Gb/s,hosts=10,wavelengths=10"
     settings = {"source": "poisson", "offered_load": "1", "destinations": "other_nodes"}
     row = opticoll.bursts(link, {**settings, "bursts": "2e5"})
     return {"ladder.source": Computed(row.loss)}
@@ -166,7 +166,7 @@ def _simulate(reading: Reading, wavelengths: int, effort: Mapping[str, str]) -> 
 
 
 def _ladder(wavelengths: int) -> str:
-    return f"ladder:rungs=5,hosts=10,wavelengths={wavelengths},rate=10Gb/s"
+    return f"wdm_ladder:rungs=5,hosts=10,wavelengths={wavelengths},rate=10Gb/s"
 
 
 def _parameters() -> dict[str, Computed]:

@@ -2,7 +2,7 @@
 
 >>> import opticoll
 >>> row = opticoll.congestion(
-...     "all_gather", "ladder:rungs=5,wavelengths=4,rate=10Gb/s,latency=0s",
+...     "all_gather", "wdm_ladder:rungs=5,wavelengths=4,rate=10Gb/s,latency=0s",
 ...     algorithm="ring", size=10**6, settings={"ports": "2", "replications": "1"},
 ... )
 >>> row.ranks, row.verified, row.time_s
@@ -37,7 +37,6 @@ from opticoll.cli.option_types import argument, count, option, whole
 from opticoll.cli.options import CONGESTION, FURTHER, RootOption, SizeOption
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.errors import AlgorithmError, UsageError
-from opticoll.formats.network_graph import LIGHT
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.fabric_files import to_medium
 from opticoll.inputs.request import check_root
@@ -64,7 +63,7 @@ from opticoll.outputs.rows import (
 )
 from opticoll.outputs.watch import Watch
 
-EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
+EXAMPLE = "wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
 OWN_OPTIONS = ("offered_load", "seed", "replications")
 """Settings of bursts for which the command has separate options."""
@@ -412,20 +411,18 @@ def _planned(case: _Case, algorithm: str, ranks: int) -> Plan:
     try:
         return opticoll.plan(case.collective, crossbar, algorithm, root=case.root)
     except AlgorithmError:
-        family, _, options = case.fabric.partition(":")
-        options_left = [part for part in options.split(",") if part.partition("=")[0] not in LIGHT]
-        links = Fabric(f"{family}:{','.join(options_left)}" if options_left else family)
+        links = Fabric(burst_hosts(case.fabric)[2])
         plan = opticoll.plan(case.collective, links, algorithm, root=case.root)
     if plan.collective.ranks != ranks or case.copies != 1:
         raise AlgorithmError(
-            f"{algorithm} goes by the nodes of {family}, with one rank at each: give hosts=1, and "
-            "neither --ranks nor --collectives"
+            f"{algorithm} goes by the nodes of {case.fabric.partition(':')[0]}, with one rank at "
+            "each: give hosts=1, and neither --ranks nor --collectives"
         )
     return plan
 
 
 def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
-    nodes, per_node = burst_hosts(case.fabric)
+    nodes, per_node, _ = burst_hosts(case.fabric)
     copies = case.copies
     ranks = nodes * per_node // copies if case.ranks is None else case.ranks
     if copies < 1 or ranks < 1 or ranks * copies > nodes * per_node:

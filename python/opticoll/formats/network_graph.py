@@ -39,10 +39,10 @@ GRAPH_FAMILIES = ("custom", "wdm_graph")
 """Families whose ranks, switches and links may be in a file."""
 
 LIGHT = ("wavelengths", "hosts")
-"""Options of a graph that is a burst-switched network."""
+"""Options of a graph of fibres."""
 
-BURSTS_OF: dict[str, str] = {}
-"""Burst-switched networks that files describe, by specification of the file's fabric."""
+WITH_HOSTS: dict[str, str] = {}
+"""Specifications of files that state `hosts`, by specification without hosts."""
 
 
 @cache
@@ -166,11 +166,8 @@ class Graph:
         if self.named:
             names = [*self.ranks, *self.switches]
             spelled["names"] = "+".join(quote(name, safe="/") for name in names)
-        light = {key: value for key, value in self.options.items() if key in LIGHT}
-        options = {key: value for key, value in self.options.items() if key not in LIGHT}
-        if self.has_fibres:
-            spelled |= {key: value for key, value in light.items() if key in fibre_options()}
-        alone = [key for key in options if key in fibre_options() and not self.has_fibres]
+        options = {key: value for key, value in self.options.items() if key != "hosts"}
+        alone = [key for key in self.options if key in fibre_options() and not self.has_fibres]
         if alone:
             problem = "goes with the wavelengths of fibres: give `wavelengths`, too, such as 16"
             raise MisplacedError((alone[0],), problem)
@@ -185,11 +182,8 @@ class Graph:
             raise MisplacedError(place, f"{error}{self._parts()}") from error
         if self.file:
             CUSTOM_FILES[fabric.spec] = (self.file, set(self.options))
-        if light:
-            words = {key: value for key, value in spelled.items() if key not in LIGHT}
-            words |= {key: value for key, value in options.items() if key in FABRIC_OPTIONS}
-            electrical = Fabric("custom", **words).spec
-            BURSTS_OF[fabric.spec] = electrical + "".join(f",{key}={light[key]}" for key in light)
+        if "hosts" in self.options:
+            WITH_HOSTS[fabric.spec] = f"{fabric.spec},hosts={self.options['hosts']}"
         return fabric
 
     def _parts(self) -> str:

@@ -117,7 +117,7 @@ def to_medium(fabric: FabricLike) -> str:
     if is_yaml(file):
         return _medium_in(file, options)
     try:
-        return _bursts(read_graph(file, **options))
+        return _with_hosts(read_graph(file, **options))
     except network_graph.MisplacedError as error:
         raise ConfigError(f"{file}: {error}") from error
 
@@ -148,24 +148,23 @@ def split_options(text: str) -> tuple[str | None, dict[str, Any]]:
     return match[1], options
 
 
-def _bursts(fabric: Fabric) -> str:
-    """Returns the specification of a graph's fabric, or of the burst network in its file."""
-    return network_graph.BURSTS_OF.get(fabric.spec, fabric.spec)
+def _with_hosts(fabric: Fabric) -> str:
+    """Returns the specification of a graph's fabric, with the hosts that its file states."""
+    return network_graph.WITH_HOSTS.get(fabric.spec, fabric.spec)
 
 
 def _medium_in(path: str, options: Mapping[str, Any]) -> str:
-    """Returns the specification in a YAML file, with the wavelengths and hosts in the file."""
+    """Returns the specification in a YAML file, with the hosts in the file."""
     document = Document.read(path)
     fields: dict[str, Any] = {**document.content, **options}
     records = {record["name"]: record for record in record_rows("fabrics")}
     family = canonical(str(fields.get("family")), records)
     option_names = {option["name"] for option in records[family]["options"]} if family else set()
     if family in network_graph.GRAPH_FAMILIES:
-        return _bursts(fabric_of_fields(document, fields, ()))
-    shared = network_graph.LIGHT if "hosts" in option_names else ()
-    common = {key: fields.pop(key) for key in shared if key in fields}
+        return _with_hosts(fabric_of_fields(document, fields, ()))
+    hosts = fields.pop("hosts", 1) if "hosts" in option_names else 1
     spec = fabric_of_fields(document, fields, ()).spec
-    return spec + "".join(f",{key}={value}" for key, value in common.items())
+    return spec if hosts == 1 else f"{spec},hosts={hosts}"
 
 
 def to_fabrics(

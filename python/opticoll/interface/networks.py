@@ -74,7 +74,7 @@ def bursts(
     ----------
     fabric
         The network with its wavelengths, such as
-        `ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s`.
+        `wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s`.
     settings
         Settings by name, with texts as values, such as `{"offered_load": "0.9", "converters":
         "full"}`.
@@ -96,7 +96,7 @@ def bursts(
     Examples
     --------
     >>> import opticoll
-    >>> ladder = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
+    >>> ladder = "wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
     >>> row = opticoll.bursts(ladder, {"bursts": "1e4", "warm_up": "0"})
     >>> row.bursts, row.lost
     (10000, 0)
@@ -161,7 +161,7 @@ def congestion(
     >>> import opticoll
     >>> row = opticoll.congestion(
     ...     "all_gather",
-    ...     "ladder:rungs=5,wavelengths=4,rate=10Gb/s,latency=0s",
+    ...     "wdm_ladder:rungs=5,wavelengths=4,rate=10Gb/s,latency=0s",
     ...     "ring",
     ...     size="1MB",
     ...     settings={"ports": "2", "replications": "1"},

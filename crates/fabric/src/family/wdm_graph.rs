@@ -74,6 +74,8 @@ pub struct WdmGraph {
     leaving: Vec<u32>,
     /// Number of working channels that lead to each rank, indexed by rank.
     entering: Vec<u32>,
+    /// Number of hosts at each rank. Hosts request lightpaths on demand; plans need one host.
+    pub hosts: u32,
 }
 
 /// Value of the field `wavelength` for light that converters may move to any wavelength.
@@ -138,16 +140,18 @@ enum Family {
     Hypercube,
     Torus,
     Mesh,
+    Ladder,
 }
 
 impl Family {
-    const ALL: [Family; 6] = [
+    const ALL: [Family; 7] = [
         Family::Graph,
         Family::Line,
         Family::Tree,
         Family::Hypercube,
         Family::Torus,
         Family::Mesh,
+        Family::Ladder,
     ];
 
     fn record(self) -> &'static FamilyRecord {
@@ -158,6 +162,7 @@ impl Family {
             Family::Hypercube => &HYPERCUBE,
             Family::Torus => &TORUS,
             Family::Mesh => &MESH,
+            Family::Ladder => &LADDER,
         }
     }
 
@@ -170,6 +175,7 @@ impl Family {
             Family::Hypercube => &torus::HYPERCUBE,
             Family::Torus => &torus::TORUS,
             Family::Mesh => &torus::MESH,
+            Family::Ladder => &torus::LADDER,
         }
     }
 }
@@ -212,11 +218,33 @@ pub const MESH: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
+/// Record of the optical ladder.
+pub const LADDER: FamilyRecord = FamilyRecord {
+    name: "wdm_ladder",
+    summary: "Two rows of ranks with a fibre between opposite ranks, and wavelengths on each fibre",
+    citation: "Matsuoka et al., MPI Collective Communication over OBS Grid: 2 x 5 nodes with ten \
+        hosts each",
+    example: "wdm_ladder:rungs=5,wavelengths=8",
+    options: || options::list(&LADDER, declared),
+    build: |spec| options::read(spec, &LADDER, declared).map(Fabric::new),
+    presets: &[],
+};
+
+/// Returns the family of fibres over the links of an electrical family, if there is one.
+pub fn over(electrical: &str) -> Option<&'static str> {
+    let mut families = Family::ALL.into_iter();
+    let family = families.find(|family| family.links().name == electrical);
+    family.map(|family| family.record().name)
+}
+
 /// Maximum number of wavelengths of a fibre; plans number wavelengths with 16 bits.
 const MAX_WAVELENGTHS: u32 = 4096;
 
 /// Maximum number of fibres of a link; plans number fibres with 8 bits.
 const MAX_FIBRES: u32 = 64;
+
+/// Maximum number of hosts of a rank.
+const MAX_HOSTS: u32 = 1 << 20;
 
 /// Options of families with links that have no meaning for light.
 const ELECTRICAL_ONLY: [&str; 5] = [
@@ -329,6 +357,8 @@ fn declared(options: &mut Options<'_, WdmGraph>) -> Result<WdmGraph, FabricError
             |spec| channels::read_dead(spec, (fibres, wavelengths)),
             |dead| channels::print_dead(dead, fibres))
             Broken "failed wavelengths" range "5, or on one fibre 1.5; several joined by +";
+        hosts "hosts" count(MAX_HOSTS, Silent(1))
+            "hosts at each rank, which request lightpaths on demand";
     }
     let full = rates(&links).max().unwrap_or(Rate::gigabits(1));
     let slower = options.several(
@@ -370,6 +400,7 @@ fn declared(options: &mut Options<'_, WdmGraph>) -> Result<WdmGraph, FabricError
         reach_rates,
         dead,
         slower,
+        hosts,
         leaving: Vec::new(),
         entering: Vec::new(),
         links: links.clone(),
@@ -460,6 +491,11 @@ impl WdmGraph {
         }
         (graph.leaving, graph.entering) = (leaving, entering);
         graph
+    }
+
+    /// Returns the electrical fabric with the same ranks, switches, links and routes.
+    pub fn electrical(&self) -> &Fabric {
+        &self.links
     }
 
     /// Returns the number of usable channels of a link, without dead channels.

@@ -75,7 +75,7 @@
 //! use opticoll_plan::schedule::{Schedule, Transfer};
 //! let mut schedule = Schedule::new(Collective::new(CollectiveKind::Broadcast, 2)?);
 //! schedule.push(Transfer::copy(0, 0, 1));
-//! let medium = Medium::parse("ladder:rungs=5,wavelengths=2,rate=10Gb/s,latency=0s")?;
+//! let medium = Medium::parse("wdm_ladder:rungs=5,wavelengths=2,rate=10Gb/s,latency=0s")?;
 //! let network = BurstNetwork::of(&medium)?;
 //! let job = Job { schedule: &schedule, places: vec![0, 9], size: "1MB".parse()? };
 //! let congestion = Congestion { latency: "100us".parse()?, ..Congestion::default() };
@@ -143,6 +143,7 @@ pub fn simulate(
     super::check(network, work, settings)?;
     congestion.check()?;
     check_places(network, jobs)?;
+    let network = &*network.with_routes(settings.routes);
     let rounds = jobs.iter().map(phases::rounds);
     let rounds = rounds.collect::<Result<Vec<_>, _>>()?;
     let threads = NonZeroUsize::new(threads).map_or(1, NonZeroUsize::get) as u32;

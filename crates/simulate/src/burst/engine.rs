@@ -1,6 +1,7 @@
 //! Simulation of one replication: event queue, setups, control messages and transmitters.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -29,6 +30,8 @@ pub(super) struct BurstEngine<'a> {
     queue: EventQueue<BurstEvent>,
     pub(super) now: u64,
     pub(super) links: ChannelGroups,
+    /// Rule of the converters, and their reservations if their number is limited.
+    conversion: Converters,
     pub(super) converters: ChannelGroups,
     receivers: Option<ChannelGroups>,
     chooser: Chooser,
@@ -97,11 +100,13 @@ impl<'a> BurstEngine<'a> {
         let links = network.links().len();
         let channel_groups =
             |groups: u32, per_group| ChannelGroups::new(groups as usize, per_group, true);
-        let converters = match settings.converters {
+        let conversion = settings.converters.unwrap_or(network.converters());
+        let converters = match conversion {
             Converters::PerNode(count) => channel_groups(network.vertices(), count),
             _ => channel_groups(0, 0),
         };
-        let receivers = settings.receivers;
+        let receivers = [settings.receivers, network.receivers()];
+        let receivers = receivers.into_iter().flatten().min();
         let mut engine = BurstEngine {
             network,
             settings,
@@ -110,6 +115,7 @@ impl<'a> BurstEngine<'a> {
             queue: EventQueue::default(),
             now: 0,
             links: ChannelGroups::new(links, network.wavelengths(), out_of_order),
+            conversion,
             converters,
             receivers: receivers.map(|count| channel_groups(network.hosts(), count)),
             chooser: Chooser::new(settings.assignment, network.wavelengths(), network.nodes()),
@@ -244,8 +250,8 @@ impl<'a> BurstEngine<'a> {
         let nodes = (network.node(burst.source), network.node(burst.destination));
         let pair = nodes.0 * network.nodes() + nodes.1;
         let routes = network.routes(nodes.0, nodes.1);
-        let route = self.choose_route(routes);
-        let links = &routes[route];
+        let tried = self.tried_routes(routes);
+        let (route, links) = (tried.start, &routes[tried.start]);
         let record = self.records.len();
         if self.settings.record {
             self.records.push(BurstRecord {
@@ -260,7 +266,7 @@ impl<'a> BurstEngine<'a> {
             });
         }
         if self.settings.signalling == Signalling::TwoWay {
-            return self.setup(burst, pair, links, record);
+            return self.setup(burst, pair, &routes[tried], record);
         }
         let control = links.len() as u64 * self.settings.processing.ps();
         let offset = control + self.settings.switching.ps() + self.settings.offset.ps();
@@ -279,19 +285,48 @@ impl<'a> BurstEngine<'a> {
         self.now + offset + burst.length
     }
 
-    /// Returns the index in `routes` of the route that the routing rule selects at the current
-    /// time.
+    /// Returns the indices in `routes` of the routes that the routing rule tries at the current
+    /// time, one after another.
     #[inline(always)]
-    pub(super) fn choose_route(&self, routes: &[Box<[u32]>]) -> usize {
+    pub(super) fn tried_routes(&self, routes: &[Box<[u32]>]) -> Range<usize> {
         match self.settings.routing {
-            BurstRouting::Fixed => 0,
-            BurstRouting::LeastLoaded => routing::least_loaded(routes, &self.links, self.now),
+            BurstRouting::Fixed => 0..routes.len().min(self.settings.routes as usize),
+            BurstRouting::LeastLoaded => {
+                let route = routing::least_loaded(routes, &self.links, self.now);
+                route..route + 1
+            }
         }
     }
 
-    /// Requests the whole route at one instant (two-way signalling). Returns the time (ps) from
-    /// which the transmitter is free.
-    fn setup(&mut self, burst: ReadyBurst, pair: u32, links: &[u32], record: usize) -> u64 {
+    /// Requests one route after another, each of them whole at one instant, until a route is
+    /// granted (two-way signalling). Returns the time (ps) from which the transmitter is free. A
+    /// blocked burst counts among the bursts of its first route.
+    fn setup(&mut self, burst: ReadyBurst, pair: u32, routes: &[Box<[u32]>], record: usize) -> u64 {
+        let now = self.now;
+        let mut blocked = None;
+        for links in routes {
+            match self.request(burst, pair, links, record) {
+                Ok(sent) => return sent,
+                Err(cause) => _ = blocked.get_or_insert(cause),
+            }
+        }
+        self.finish(pair, routes[0].len(), record, blocked);
+        match self.settings.blocked {
+            AfterBlocking::Silent => now + burst.length,
+            AfterBlocking::Next => now,
+        }
+    }
+
+    /// Requests a route at one instant, and reserves it if it is granted. Returns the time (ps)
+    /// from which the transmitter is free, or the cause of the blocking.
+    #[inline(always)]
+    fn request(
+        &mut self,
+        burst: ReadyBurst,
+        pair: u32,
+        links: &[u32],
+        record: usize,
+    ) -> Result<u64, LossCause> {
         let (now, network) = (self.now, self.network);
         self.spans.clear();
         let mut passed = 0;
@@ -313,27 +348,20 @@ impl<'a> BurstEngine<'a> {
             from: now,
             until: sent + passed,
         };
-        let chosen = match (self.assign_wavelengths(pair), self.free_receiver(&receiver)) {
-            (Err(cause), _) | (Ok(_), Err(cause)) => {
-                self.finish(pair, links.len(), record, Some(cause));
-                return match self.settings.blocked {
-                    AfterBlocking::Silent => now + burst.length,
-                    AfterBlocking::Next => now,
-                };
-            }
-            (Ok(chosen), Ok(number)) => {
-                self.reserve_receiver(&receiver, number);
-                chosen
-            }
-        };
+        let chosen = self.assign_wavelengths(pair)?;
+        let number = self.free_receiver(&receiver)?;
+        self.reserve_receiver(&receiver, number);
         for hop in 0..links.len() {
             if let Some((at, number)) = self.converter_at(&chosen, hop) {
                 self.converters.reserve(&at, number, now);
             }
             self.reserve(self.spans[hop], chosen.at(hop), record);
         }
+        if self.settings.record {
+            self.records[record].route = links.to_vec();
+        }
         self.finish(pair, links.len(), record, None);
-        sent
+        Ok(sent)
     }
 
     /// Returns a free converter at the start of link `hop` if the wavelength changes there: the
@@ -344,7 +372,7 @@ impl<'a> BurstEngine<'a> {
         chosen: &RouteWavelengths,
         hop: usize,
     ) -> Option<(Span, u32)> {
-        if hop == 0 || !matches!(self.settings.converters, Converters::PerNode(_)) {
+        if hop == 0 || !matches!(self.conversion, Converters::PerNode(_)) {
             return None;
         }
         let change = chosen.at(hop - 1) != chosen.at(hop);
@@ -362,7 +390,7 @@ impl<'a> BurstEngine<'a> {
             return Ok(RouteWavelengths::Same(0));
         }
         let mut choose = |spans: &[Span]| self.chooser.choose(links, spans, pair, &mut self.random);
-        if self.settings.converters == Converters::Full {
+        if self.conversion == Converters::Full {
             let each = spans.chunks(1).map(choose);
             let each: Option<Vec<u32>> = each.collect();
             self.chooser
@@ -371,7 +399,7 @@ impl<'a> BurstEngine<'a> {
         }
         let same = choose(spans);
         self.chooser.learn_route(pair, same);
-        match (same, self.settings.converters) {
+        match (same, self.conversion) {
             (Some(wavelength), _) => Ok(RouteWavelengths::Same(wavelength)),
             (None, Converters::PerNode(_)) => {
                 routing::fewest_changes(self.network, links, &self.converters, spans)
@@ -448,7 +476,7 @@ impl<'a> BurstEngine<'a> {
     fn reserve_link(&mut self, flight: &mut Flight, span: Span) -> Result<(), LossCause> {
         let first = flight.hop == 0;
         let is_kept = !first && self.links.is_free(&span, flight.wavelength);
-        let wavelength = match self.settings.converters {
+        let wavelength = match self.conversion {
             _ if first => self.assign(span, flight.pair).ok_or(LossCause::Link)?,
             Converters::Full => self.assign(span, flight.pair).ok_or(LossCause::Link)?,
             _ if is_kept => flight.wavelength,

@@ -50,6 +50,7 @@ pub fn simulate(
     mut progress: impl FnMut(BurstProgress) -> bool,
 ) -> Result<BurstOutcome, BurstError> {
     check(network, work, settings)?;
+    let network = &*network.with_routes(settings.routes);
     let mean_length = network.rate().transmission(settings.size)?.ps();
     let given = match work {
         BurstWork::Given(bursts) => Some(bursts.len() as u64),

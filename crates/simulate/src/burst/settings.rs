@@ -94,7 +94,7 @@ opticoll_base::named_enum! {
     /// Rule that selects the route of a burst.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum BurstRouting {
-        /// The route of the fabric.
+        /// The route of the fabric; if `routes` is greater than 1, the next routes, too.
         Fixed = "fixed",
         /// Least loaded of the routes with the fewest links: the route whose most loaded link has
         /// the fewest wavelengths reserved at the time of the control message or later. Among
@@ -159,11 +159,14 @@ pub struct BurstSettings {
     pub switching: Time,
     /// Choice among the free wavelengths.
     pub assignment: WavelengthChoice,
-    /// Wavelength converters.
-    pub converters: Converters,
+    /// Wavelength converters; `None` means those of the network.
+    pub converters: Option<Converters>,
     /// Routing of bursts.
     pub routing: BurstRouting,
-    /// Number of bursts that a host can receive at the same time; `None` sets no limit.
+    /// Number of routes that a request tries one after another, for two-way signalling.
+    pub routes: u32,
+    /// Number of bursts that a host can receive at the same time; `None` sets no limit besides the
+    /// limit of the network.
     pub receivers: Option<u32>,
     /// Maximum number of measured bursts.
     pub bursts: u64,
@@ -195,8 +198,9 @@ impl Default for BurstSettings {
             processing: Time::ZERO,
             switching: Time::ZERO,
             assignment: WavelengthChoice::FirstFit,
-            converters: Converters::None,
+            converters: None,
             routing: BurstRouting::Fixed,
+            routes: 1,
             receivers: None,
             bursts: 1_000_000,
             warm_up: None,
@@ -241,10 +245,13 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
         lauc_vf, pwa or source_offset",
         words(&WavelengthChoice::WORDS), "first_fit" => HelpLevel::Usual;
     "converters" .converters: "Number of bursts whose wavelength a node can convert at the same \
-        time: none, full or a number",
-        text("none, full or a whole number", converters), "none";
+        time: none, full, a number, or as the fabric states",
+        text("fabric, none, full or a whole number", converters), "fabric";
     "routing" .routing: "Routing of bursts: fixed, or least_loaded of the shortest routes",
         words(&BurstRouting::WORDS), "fixed" => HelpLevel::Usual;
+    "routes" .routes: "Number of routes that a request tries, the shortest first, until one has a \
+        free wavelength; for two_way",
+        whole(1, 64), "1" => HelpLevel::Usual;
     "receivers" .receivers: "Number of bursts that a host can receive at the same time, or \
         unlimited",
         text("unlimited or a whole number from 1 to 65536", receivers), "unlimited";
@@ -320,6 +327,18 @@ impl BurstSettings {
         if self.replications == 0 || self.bursts == 0 {
             return refuse("bursts", "at least one burst in one replication");
         }
+        if self.routes > 1 && self.signalling != Signalling::TwoWay {
+            return refuse(
+                "routes",
+                "one-way signalling cannot return to try another route: use two_way, or routes=1",
+            );
+        }
+        if self.routes > 1 && self.routing == BurstRouting::LeastLoaded {
+            return refuse(
+                "routes",
+                "least_loaded selects one route: use routing fixed, or routes=1",
+            );
+        }
         if self.receivers == Some(0) {
             return refuse("receivers", "must be at least 1");
         }
@@ -350,18 +369,21 @@ fn receivers(text: &str) -> Result<Option<u32>, String> {
     }
 }
 
-fn converters(text: &str) -> Result<Converters, String> {
+fn converters(text: &str) -> Result<Option<Converters>, String> {
+    if same_name(text, "fabric") {
+        return Ok(None);
+    }
     if same_name(text, "none") {
-        return Ok(Converters::None);
+        return Ok(Some(Converters::None));
     }
     if same_name(text, "full") {
-        return Ok(Converters::Full);
+        return Ok(Some(Converters::Full));
     }
     match parse_whole(text, 0, 1 << 16) {
-        Ok(0) => Ok(Converters::None),
-        Ok(count) => Ok(Converters::PerNode(count)),
+        Ok(0) => Ok(Some(Converters::None)),
+        Ok(count) => Ok(Some(Converters::PerNode(count))),
         Err(_) => Err(format!(
-            "`{}` is neither none nor full nor a number of converters per node",
+            "`{}` is neither none nor full nor fabric nor a number of converters per node",
             terminal_text(text)
         )),
     }

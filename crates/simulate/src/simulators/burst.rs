@@ -1,11 +1,8 @@
 //! Record of the simulator `burst`.
 //!
 //! The simulator does not run plans. It simulates messages over lightpaths that are set up on
-//! request. Its networks have wavelengths on their links and hosts at their ranks; no [`Fabric`] is
-//! such a network. The record exists so that the simulator is listed, and so that plans are
-//! rejected with a hint.
-//!
-//! [`Fabric`]: opticoll_fabric::fabric::Fabric
+//! request, on graphs of fibres. The record exists so that the simulator is listed, and so that
+//! plans are rejected with a hint.
 
 use crate::timing_model::{Simulator, Unfit};
 

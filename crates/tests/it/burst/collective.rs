@@ -130,8 +130,7 @@ fn without_refusals_times_are_those_of_the_formulas() {
                 let made = schedule(kind, name, p as u32);
                 let places: Vec<u32> = (0..p as u32).rev().collect();
                 let job = job(&made, &places, "1000B");
-                let network =
-                    format!("electrical_ring:ranks={p},wavelengths=64,rate=10Gb/s,latency=0s");
+                let network = format!("wdm_torus:dims={p},wavelengths=64,rate=10Gb/s,latency=0s");
                 for policy in POLICIES {
                     let text = format!("ports={k} congestion={}", policy.name);
                     let run = &alone(&network, slice::from_ref(&job), &text)[0];
@@ -150,12 +149,12 @@ fn propagation_of_the_route_adds_to_every_message() {
     let made = message();
     // Two links of 1 ms: 10 ms for the path, 2 ms, 0.1 ms and a microsecond of light for 1250
     // bytes.
-    let network = "electrical_ring:ranks=5,wavelengths=1,rate=10Gb/s,latency=1ms";
+    let network = "wdm_torus:dims=5,wavelengths=1,rate=10Gb/s,latency=1ms";
     let run = &alone(network, &[job(&made, &[0, 2], "1250B")], "")[0];
     assert_eq!(run.time, Some(Time::from_ps(12 * MS + MS / 10 + MS / 1000)));
 }
 
-const PAIR: &str = "custom:ranks=2,links=0-1,hosts=2,wavelengths=1,rate=10Gb/s,latency=0s";
+const PAIR: &str = "wdm_graph:ranks=2,links=0-1,hosts=2,wavelengths=1,rate=10Gb/s,latency=0s";
 
 #[test]
 fn a_refused_path_is_asked_for_after_waits_that_double_up_to_the_longest() {
@@ -190,7 +189,7 @@ fn a_refused_path_is_asked_for_after_waits_that_double_up_to_the_longest() {
 #[test]
 fn whoever_is_refused_too_often_fails_by_name_and_holds_nothing() {
     let made = message();
-    let network = "custom:ranks=2,links=0-1,hosts=3,wavelengths=1,rate=10Gb/s,latency=0s";
+    let network = "wdm_graph:ranks=2,links=0-1,hosts=3,wavelengths=1,rate=10Gb/s,latency=0s";
     for policy in [
         BlockingPolicy::AllOrNothing,
         BlockingPolicy::Retry,
@@ -227,7 +226,7 @@ fn whoever_is_refused_too_often_fails_by_name_and_holds_nothing() {
 #[test]
 fn bursts_and_paths_take_wavelengths_from_each_other() {
     let made = message();
-    let network = "custom:ranks=2,links=0-1,hosts=3,wavelengths=1,rate=10Gb/s,latency=0s";
+    let network = "wdm_graph:ranks=2,links=0-1,hosts=3,wavelengths=1,rate=10Gb/s,latency=0s";
     // The path is held for 10 ms and 8 ms of light; the second collective stays within its node.
     let jobs = [job(&made, &[0, 3], "10MB"), job(&made, &[1, 2], "1GB")];
     let burst = |microseconds: u64, source, destination| Burst {
@@ -266,7 +265,7 @@ fn a_burst_announced_ahead_keeps_its_wavelength() {
         destination: 3,
         length: Time::from_ps(MS),
     }]);
-    let network = "custom:ranks=2,links=0-1,hosts=2,wavelengths=1,rate=10Gb/s,latency=0s";
+    let network = "wdm_graph:ranks=2,links=0-1,hosts=2,wavelengths=1,rate=10Gb/s,latency=0s";
     let text = "replications=1 source=poisson signalling=jet offset=40ms back_off=1ms \
                 max_back_off=1ms retries=100 latency=0s";
     // Within its node for 10.8 ms, then as long over the link.
@@ -297,7 +296,7 @@ fn a_burst_announced_ahead_keeps_its_wavelength() {
 #[test]
 fn phases_that_take_no_time_leave_nothing_behind() {
     let barrier = schedule(CollectiveKind::Barrier, "dissemination", 4);
-    let network = "custom:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s,latency=0s";
+    let network = "wdm_graph:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s,latency=0s";
     for signalling in ["jet", "two_way"] {
         for converters in ["none", "1"] {
             let text = format!(
@@ -315,7 +314,7 @@ fn phases_that_take_no_time_leave_nothing_behind() {
 fn a_first_request_is_refused_as_often_as_erlang_says() {
     let made = message();
     // Four Erlang of Poisson bursts on five wavelengths each way, seen at a random instant.
-    let network = "custom:ranks=2,links=0-1,hosts=5,wavelengths=5,rate=10Gb/s,latency=0s";
+    let network = "wdm_graph:ranks=2,links=0-1,hosts=5,wavelengths=5,rate=10Gb/s,latency=0s";
     let text = "source=poisson offered_load=0.8 destinations=other_nodes retries=0 \
                 replications=1000 \
                 warm_up=2000";
@@ -330,7 +329,7 @@ fn a_first_request_is_refused_as_often_as_erlang_says() {
     );
 }
 
-const LADDER: &str = "ladder:rungs=5,hosts=2,wavelengths=5,rate=10Gb/s,latency=0s";
+const LADDER: &str = "wdm_ladder:rungs=5,hosts=2,wavelengths=5,rate=10Gb/s,latency=0s";
 
 #[test]
 fn every_collective_ends_with_the_right_data_or_says_why_not() {
@@ -414,7 +413,7 @@ fn check(job: &Job<'_>, run: &JobRun, case: &str) {
 fn a_phase_that_does_not_fit_is_cut_by_degrading_and_named_otherwise() {
     // In a row of four nodes, 0 and 2 exchange blocks over a link that 1 and 3 need as well, and
     // then neighbours do.
-    let network = "custom:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s,latency=0s";
+    let network = "wdm_graph:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s,latency=0s";
     let made = schedule(CollectiveKind::AllGather, "recursive_doubling", 4);
     let job = job(&made, &[0, 2, 1, 3], "1KB");
     for policy in POLICIES {
@@ -437,7 +436,7 @@ fn a_phase_that_does_not_fit_is_cut_by_degrading_and_named_otherwise() {
 
 #[test]
 fn collectives_at_once_block_each_other_path_by_path_and_take_turns_otherwise() {
-    let network = "ladder:rungs=4,hosts=4,wavelengths=3,rate=10Gb/s,latency=0s";
+    let network = "wdm_ladder:rungs=4,hosts=4,wavelengths=3,rate=10Gb/s,latency=0s";
     let made = schedule(CollectiveKind::AllGather, "recursive_doubling", 8);
     // Four collectives, each with a rank at every node.
     let places = |copy: u32| (0..8).map(|rank| 4 * rank + copy).collect::<Vec<u32>>();
@@ -487,7 +486,7 @@ fn runs_repeat_with_their_seed_on_any_number_of_threads() {
 #[test]
 fn the_mean_has_students_interval() {
     let made = message();
-    let network = "custom:ranks=2,links=0-1,hosts=5,wavelengths=5,rate=10Gb/s,latency=0s";
+    let network = "wdm_graph:ranks=2,links=0-1,hosts=5,wavelengths=5,rate=10Gb/s,latency=0s";
     let text = "offered_load=0.8 destinations=other_nodes replications=5 warm_up=1000";
     let outcome = run(
         network,

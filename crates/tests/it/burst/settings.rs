@@ -13,17 +13,17 @@ use super::{ladder, link, settings};
 fn networks_are_spelled_like_their_fabrics() {
     for (text, nodes, links, hosts) in [
         (
-            "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s",
+            "wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s",
             10,
             26,
             100,
         ),
-        ("ladder:rungs=5,wavelengths=28", 10, 26, 10),
-        ("electrical_ring:ranks=6,hosts=2,wavelengths=4", 6, 12, 12),
-        ("mesh:dims=3x4,wavelengths=4", 12, 34, 12),
-        ("torus:dims=3x4,wavelengths=4", 12, 48, 12),
+        ("wdm_ladder:rungs=5,wavelengths=28", 10, 26, 10),
+        ("wdm_torus:dims=6,hosts=2,wavelengths=4", 6, 12, 12),
+        ("wdm_mesh:dims=3x4,wavelengths=4", 12, 34, 12),
+        ("wdm_torus:dims=3x4,wavelengths=4", 12, 48, 12),
         (
-            "custom:ranks=2,switches=1,links=0-2+1-2,wavelengths=1",
+            "wdm_graph:ranks=2,switches=1,links=0-2+1-2,wavelengths=1",
             2,
             4,
             2,
@@ -55,21 +55,43 @@ fn a_node_of_a_ladder_knows_all_shortest_routes() {
 #[test]
 fn networks_that_bursts_cannot_travel_are_refused() {
     for (text, problem) in [
-        ("ladder:rungs=5,hosts=10", "wavelengths=..."),
-        ("ladder:rungs=5,terminals=10,wavelengths=4", "hosts=..."),
-        ("ladder:rungs=0,wavelengths=4", "must be from 1"),
-        ("ladder:rungs=5,wavelengths=0", "must be from 1"),
-        ("lader:rungs=5,wavelengths=4", "did you mean `ladder`"),
-        ("wdm_ring:ranks=8,wavelengths=4", "planned"),
-        ("ladder:rungs=5,wavelengths=4,duplex=half", "half-duplex"),
-        ("mesh:dims=2x2,wavelengths=4,sharing=per_flow", "no limit"),
+        ("wdm_ladder:rungs=5,hosts=10", "needs wavelengths="),
+        ("ladder:rungs=5", "use fibres with wavelengths"),
         (
-            "custom:ranks=3,links=0-1+1-2@40Gb/s,wavelengths=4",
+            "ladder:rungs=5,wavelengths=28",
+            "for fibres write wdm_ladder:",
+        ),
+        ("ladder:rungs=5,hosts=10", "for fibres write wdm_ladder:"),
+        ("custom:ranks=2,links=0-1,wavelengths=4", "write wdm_graph:"),
+        ("electrical_ring:ranks=8,wavelengths=4", "write wdm_graph:"),
+        (
+            "wdm_ladder:rungs=5,wavelengths=4,transmitters=2",
+            "ports limit",
+        ),
+        (
+            "wdm_ladder:rungs=5,wavelengths=4,reach=4",
+            "5 links is beyond the reach",
+        ),
+        ("wdm_ladder:rungs=5,terminals=10,wavelengths=4", "hosts=..."),
+        ("wdm_ladder:rungs=0,wavelengths=4", "must be from 1"),
+        ("wdm_ladder:rungs=5,wavelengths=0", "must be from 1"),
+        (
+            "wdm_lader:rungs=5,wavelengths=4",
+            "did you mean `wdm_ladder`",
+        ),
+        ("wdm_ring:ranks=8,wavelengths=4", "planned"),
+        ("wdm_graph:ranks=2,links=0~1,wavelengths=4", "half-duplex"),
+        (
+            "wdm_graph:ranks=2,links=0-1@per_flow,wavelengths=4",
+            "no limit",
+        ),
+        (
+            "wdm_graph:ranks=3,links=0-1+1-2@40Gb/s,wavelengths=4",
             "the same rate",
         ),
-        ("mesh:dims=1x1,wavelengths=4", "two hosts"),
-        ("mesh:dims=1x1,hosts=2,wavelengths=4", "no links"),
-        ("mesh:dims=40x40,wavelengths=4", "at most"),
+        ("wdm_mesh:dims=1x1,wavelengths=4", "two hosts"),
+        ("wdm_mesh:dims=1x1,hosts=2,wavelengths=4", "no links"),
+        ("wdm_mesh:dims=40x40,wavelengths=4", "at most"),
     ] {
         let medium = Medium::parse(text).map_err(BurstError::from);
         let error = medium

@@ -130,10 +130,10 @@ impl Slow<'_> {
         match self.settings.assignment {
             WavelengthChoice::FirstFit => {}
             WavelengthChoice::Random => {
-                // One that was blocked by its receiver holds nothing; any choice will do.
-                if let (false, Some(taken)) =
-                    (allowed.is_empty(), self.fast[burst].reservations.get(hop))
-                {
+                // A route that was blocked later holds nothing; any choice will do.
+                let taken = self.fast[burst].reservations.get(hop);
+                let taken = taken.filter(|_| self.fast[burst].route == self.routes[burst]);
+                if let (false, Some(taken)) = (allowed.is_empty(), taken) {
                     allowed.retain(|wavelength| *wavelength == taken.wavelength);
                     assert_eq!(allowed, [taken.wavelength], "burst {burst} at hop {hop}");
                 }
@@ -162,13 +162,18 @@ impl Slow<'_> {
         allowed.first().copied()
     }
 
+    fn converters(&self) -> Converters {
+        let given = self.settings.converters;
+        given.unwrap_or(self.network.converters())
+    }
+
     fn route(&self, burst: usize) -> Vec<u32> {
         self.routes[burst].clone()
     }
 
-    /// Returns the fixed route, or among the shortest routes the first whose fullest link has the
+    /// Returns the first routes, or among the shortest routes the first whose fullest link has the
     /// fewest wavelengths reserved now or later.
-    fn pick_route(&self, burst: usize) -> Vec<u32> {
+    fn pick_routes(&self, burst: usize) -> Vec<Vec<u32>> {
         let (from, to) = self.nodes(burst);
         let routes = self.network.routes(from, to);
         let now = self.bursts[burst].time.ps();
@@ -184,10 +189,13 @@ impl Slow<'_> {
         };
         let full = |route: &[u32]| (route.len(), route.iter().map(load).max());
         let best = match self.settings.routing {
-            BurstRouting::Fixed => &routes[0],
+            BurstRouting::Fixed => {
+                let tried = routes.iter().take(self.settings.routes as usize);
+                return tried.map(|route| route.to_vec()).collect();
+            }
             BurstRouting::LeastLoaded => routes.iter().min_by_key(|route| full(route)).unwrap(),
         };
-        best.to_vec()
+        vec![best.to_vec()]
     }
 
     /// Returns the propagation time before each link of a route, and before its destination.
@@ -212,9 +220,16 @@ impl Slow<'_> {
                     self.control(control.burst, control.hop, at);
                 }
                 _ => {
-                    self.routes[next] = self.pick_route(next);
+                    let tried = self.pick_routes(next);
+                    self.routes[next] = tried[0].clone();
                     match self.settings.signalling {
-                        Signalling::TwoWay => self.setup(next),
+                        Signalling::TwoWay => {
+                            let arrived = tried.iter().any(|route| self.setup(next, route));
+                            self.arrived[next] = Some(arrived);
+                            if !arrived {
+                                self.routes[next] = tried[0].clone();
+                            }
+                        }
                         _ => self.control(next, 0, self.bursts[next].time.ps()),
                     }
                     next += 1;
@@ -291,7 +306,7 @@ impl Slow<'_> {
     fn next_wavelength(&mut self, burst: usize, hop: usize, wanted: Wanted) -> Option<u32> {
         let before = self.wavelengths[burst].last().copied();
         let kept = before.filter(|wavelength| self.is_free(wanted, *wavelength));
-        match self.settings.converters {
+        match self.converters() {
             _ if hop == 0 => self.choose(burst, &[wanted], hop),
             Converters::Full => self.choose(burst, &[wanted], hop),
             Converters::None => kept,
@@ -321,7 +336,8 @@ impl Slow<'_> {
     }
 
     fn receive(&mut self, wanted: Wanted) -> bool {
-        let Some(count) = self.settings.receivers else {
+        let limits = [self.settings.receivers, self.network.receivers()];
+        let Some(count) = limits.into_iter().flatten().min() else {
             return true;
         };
         let number = self.first(wanted, count);
@@ -331,10 +347,11 @@ impl Slow<'_> {
         number.is_some()
     }
 
-    /// Reserves by two-way signalling: all links at the instant of the request.
-    fn setup(&mut self, burst: usize) {
-        let route = self.route(burst);
-        let passed = self.passed(&route);
+    /// Reserves by two-way signalling: all links at the instant of the request. Returns whether the
+    /// route was granted.
+    fn setup(&mut self, burst: usize, route: &[u32]) -> bool {
+        self.routes[burst] = route.to_vec();
+        let passed = self.passed(route);
         let Burst {
             time,
             destination,
@@ -361,11 +378,10 @@ impl Slow<'_> {
             self.learn_route(burst, chosen.as_deref(), &links);
         }
         let arrived = chosen.is_some() && self.receive(receiver);
-        self.arrived[burst] = Some(arrived);
         if let (true, Some(chosen)) = (arrived, chosen) {
             for hop in 0..links.len() {
                 let changed = hop > 0 && chosen[hop] != chosen[hop - 1];
-                if let (true, Converters::PerNode(count)) = (changed, self.settings.converters) {
+                if let (true, Converters::PerNode(count)) = (changed, self.converters()) {
                     let bank = self.bank(links[hop]);
                     let number = self.first(bank, count).unwrap();
                     self.hold(bank, number);
@@ -374,10 +390,11 @@ impl Slow<'_> {
             }
             self.wavelengths[burst] = chosen;
         }
+        arrived
     }
 
     fn whole_route(&self, burst: usize, links: &[Wanted]) -> Option<Vec<u32>> {
-        if self.settings.converters == Converters::Full {
+        if self.converters() == Converters::Full {
             let each = (0..links.len()).map(|hop| self.choose(burst, &links[hop..=hop], hop));
             return each.collect();
         }
@@ -387,7 +404,7 @@ impl Slow<'_> {
         if let Some(same) = self.choose(burst, links, 0) {
             return Some(vec![same; links.len()]);
         }
-        match self.settings.converters {
+        match self.converters() {
             Converters::PerNode(count) => self.fewest_changes(links, count),
             _ => None,
         }
@@ -423,7 +440,7 @@ impl Slow<'_> {
     /// Updates the scores. The wavelengths with a better score than the chosen one count as
     /// failures; all of them do if no wavelength was chosen for the whole route.
     fn learn_route(&mut self, burst: usize, chosen: Option<&[u32]>, links: &[Wanted]) {
-        let whole = self.settings.converters == Converters::Full
+        let whole = self.converters() == Converters::Full
             || self.settings.assignment == WavelengthChoice::Pwa
                 && self.choose(burst, links, 0).is_some();
         let taken = chosen.filter(|_| whole).map(|chosen| chosen[0]);
@@ -448,8 +465,9 @@ impl Slow<'_> {
 /// Checks that the fast simulator decides as the slow simulator does, and counts the bursts that
 /// were lost.
 fn check(network: &str, text: &str, seed: u64) -> usize {
-    let network = BurstNetwork::of(&Medium::parse(network).unwrap()).unwrap();
     let mut settings = settings(&format!("source=poisson {text}"));
+    let network = BurstNetwork::of(&Medium::parse(network).unwrap()).unwrap();
+    let network = network.with_routes(settings.routes).into_owned();
     settings.record = true;
     settings.seed = seed;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -518,11 +536,12 @@ fn check(network: &str, text: &str, seed: u64) -> usize {
 #[test]
 fn a_slow_simulator_decides_every_burst_alike() {
     let networks = [
-        "custom:ranks=2,links=0-1,hosts=2,wavelengths=2,rate=10Gb/s",
-        "custom:ranks=4,switches=1,links=0-4+4-1+1-2+2-3,hosts=1,wavelengths=3,rate=10Gb/s",
-        "electrical_ring:ranks=5,hosts=2,wavelengths=3,rate=10Gb/s,latency=250ps",
-        "ladder:rungs=3,hosts=2,wavelengths=2,rate=10Gb/s",
-        "mesh:dims=2x3,hosts=2,wavelengths=4,rate=10Gb/s,latency=100ps",
+        "wdm_graph:ranks=2,links=0-1,hosts=2,wavelengths=2,rate=10Gb/s",
+        "wdm_graph:ranks=4,switches=1,links=0-4+4-1+1-2+2-3,hosts=1,wavelengths=3,rate=10Gb/s",
+        "wdm_torus:dims=5,hosts=2,wavelengths=3,rate=10Gb/s,latency=250ps",
+        "wdm_ladder:rungs=3,hosts=2,wavelengths=2,rate=10Gb/s",
+        "wdm_mesh:dims=2x3,hosts=2,wavelengths=2,fibres=2,rate=10Gb/s,latency=100ps",
+        "wdm_torus:dims=2x3,wavelengths=2,converters=full,receivers=2,rate=10Gb/s,latency=100ps",
     ];
     let delays = ["", "processing=100ps", "processing=700ps switching=300ps"];
     let (mut lost, mut bursts) = (0, 0);
@@ -537,11 +556,15 @@ fn a_slow_simulator_decides_every_burst_alike() {
                 "pwa",
                 "source_offset",
             ] {
-                for converters in ["converters=none", "converters=full", "converters=1"] {
+                for converters in ["converters=fabric", "converters=full", "converters=1"] {
                     for delay in delays {
                         seed += 1;
                         let receivers = ["", "receivers=1", "receivers=2"][seed as usize % 3];
-                        let routing = ["fixed", "least_loaded"][seed as usize / 3 % 2];
+                        let routing = match (seed / 3 % 3, signalling) {
+                            (0, _) => "least_loaded",
+                            (1, "two_way") => "fixed routes=4",
+                            _ => "fixed",
+                        };
                         let text = format!(
                             "signalling={signalling} assignment={assignment} {converters} {delay} \
                              {receivers} routing={routing}"

@@ -19,8 +19,8 @@ use super::real::table;
 use super::{program_of, run};
 
 /// 1 Gb/s, that is 8 ns a byte; 16 hosts at each node.
-const WIDE: &str = "ladder:rungs=4,hosts=2,wavelengths=512,rate=1Gb/s,latency=0s";
-const NARROW: &str = "ladder:rungs=2,hosts=4,wavelengths=4,rate=1Gb/s,latency=0s";
+const WIDE: &str = "wdm_ladder:rungs=4,hosts=2,wavelengths=512,rate=1Gb/s,latency=0s";
+const NARROW: &str = "wdm_ladder:rungs=2,hosts=4,wavelengths=4,rate=1Gb/s,latency=0s";
 
 fn over(network: &str, settings: &[(&str, &str)]) -> OverBursts {
     OverBursts::new(&Medium::parse(network).unwrap(), settings.iter().copied()).unwrap()
@@ -130,7 +130,7 @@ fn a_path_that_is_refused_too_often_ends_the_replay() {
                 0\n\
                 9,Recv,1,0,8,1,0,,0\n";
     let program = program_of(10, rows).unwrap();
-    let network = "ladder:rungs=2,hosts=4,wavelengths=1,rate=1Gb/s,latency=0s";
+    let network = "wdm_ladder:rungs=2,hosts=4,wavelengths=1,rate=1Gb/s,latency=0s";
     let settings = [
         ("retries", "3"),
         ("back_off", "10ms"),

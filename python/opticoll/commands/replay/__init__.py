@@ -308,12 +308,6 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
         if isinstance(parameters.trace, Trace):
             raise
         raise TraceError(f"{os.fspath(parameters.trace)}: {error}") from error
-    if done.simulator == "burst":
-        family = done.network.partition(":")[0]
-        watch.notes.append(
-            f"wavelengths make `{family}` a burst network, where messages request lightpaths; "
-            "leave them out to share its links"
-        )
     measured = done.simulator not in (*MODELS, "burst")
     light = done.network.startswith("lightpath_grid")
     shown = {name: str(value) for name, value in settings.items() if name != "simulator"}

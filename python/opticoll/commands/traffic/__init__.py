@@ -41,7 +41,7 @@ class Traffic:
     fabric: FabricOption = None
     simulator: Literal["packet", "burst"] = option(
         "Simulator: packet (messages) or burst (optical bursts, on a fabric such as "
-        "ladder:rungs=5,hosts=10,wavelengths=28)",
+        "wdm_ladder:rungs=5,hosts=10,wavelengths=28)",
         default="packet",
     )
     pattern: str = option(

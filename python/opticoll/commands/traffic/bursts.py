@@ -141,7 +141,7 @@ def cases(
     """Returns a case for each combination of values; commas separate the values in a text."""
     if fabric is None:
         raise UsageError(
-            "--fabric is missing; give ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s "
+            "--fabric is missing; give wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s "
             "or the like"
         )
     network = to_medium(fabric)

@@ -145,8 +145,8 @@ impl JobsCase {
     }
 }
 
-const LADDER: &str = "ladder:rungs=3,wavelengths=1,rate=10Gb/s";
-const RING: &str = "electrical_ring:ranks=4,wavelengths=1,rate=10Gb/s";
+const LADDER: &str = "wdm_ladder:rungs=3,wavelengths=1,rate=10Gb/s";
+const RING: &str = "wdm_torus:dims=4,wavelengths=1,rate=10Gb/s";
 
 /// Two jobs that both need the outer two of the three links of `ROW_NETWORK`, and a job that needs
 /// the middle link.
@@ -162,7 +162,7 @@ const RINGS: &[&[&[(u32, u32)]]] = &[
     &[&[(0, 1), (1, 2), (2, 3), (3, 0)]],
     &[&[(0, 2)], &[(2, 0)]],
 ];
-const ROW_NETWORK: &str = "custom:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s";
+const ROW_NETWORK: &str = "wdm_graph:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s";
 
 #[test]
 fn all_or_nothing_never_deadlocks() {

@@ -39,15 +39,21 @@ impl BurstEngine<'_> {
         let network = self.network;
         let (from, to) = (network.node(from), network.node(to));
         let routes = network.routes(from, to);
-        let route = &routes[self.choose_route(routes)];
         let now = self.now;
-        self.spans.clear();
-        self.spans.extend(route.iter().map(|&group| Span {
-            group,
-            from: now,
-            until: NEVER,
-        }));
-        let Ok(chosen) = self.assign_wavelengths(from * network.nodes() + to) else {
+        let pair = from * network.nodes() + to;
+        let mut tried = self.tried_routes(routes);
+        let granted = tried.find_map(|route| {
+            let links = routes[route].iter();
+            self.spans.clear();
+            self.spans.extend(links.map(|&group| Span {
+                group,
+                from: now,
+                until: NEVER,
+            }));
+            let chosen = self.assign_wavelengths(pair).ok()?;
+            Some((&routes[route], chosen))
+        });
+        let Some((route, chosen)) = granted else {
             return false;
         };
         for hop in 0..route.len() {
