@@ -100,6 +100,7 @@ CAPABILITIES = [
     "resonators=2,split_loss=0.2dB",
     "reach=1",
     "launch_power=2.5dBm,sensitivity=-1dBm,through_loss=0.5dB,drop_loss=1.25dB",
+    "launch_power=1.2dBm,sensitivity=-1dBm,through_loss=0.1dB,link_loss=0.7dB,fixed_loss=0.3dB",
     "broken=0-1",
     "broken=1-0ccw+1-2cw",
     "dead=0",

@@ -87,6 +87,7 @@ TAKEN = [
     *(plan(f"{RING},{option}") for option in TAKEN_OF_RING.split()),
     plan("WDM-ring:wavelengths=2,ranks=3,RECONFIGURATION=0.001ns,converters=full"),
     plan(f"{RING},launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0.01dB,resonators=65536"),
+    plan(f"{RING},launch_power=0dBm,sensitivity=-2dBm,through_loss=9dB,link_loss=2dB"),
     plan("crossbar:ranks=3,rate=4KiB/s,latency=0s", "copy 0+2 0>1"),
     plan(PATHS, "copy 0 0>1 255.65535"),
     plan(PATHS + ",setup=1ms", "copy 0 0>1 0.1 x2 rank+1", end="end 2"),
@@ -145,6 +146,7 @@ launch_power=5,sensitivity=-20dBm,through_loss=0.01dB
 launch_power=5dBm,sensitivity=-20dBm,through_loss=-1dB
 launch_power=-21dBm,sensitivity=-20dBm,through_loss=1dB
 launch_power=5dBm,sensitivity=-20.0000001dBm,through_loss=1dB
+launch_power=0dBm,sensitivity=-2dBm,through_loss=0dB,link_loss=1.5dB,fixed_loss=0.6dB resonators=2
 """
 OF_GRID = """
 colour=red plan=any ports=1 tuning=soon dead_ports=row2.0 dead_ports=row0.2 dead_ports=row.0

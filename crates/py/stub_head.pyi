@@ -79,6 +79,22 @@ class Drawing(TypedDict, total=False):
     nodes: NDArray[np.uint32]  # node of each rank in a grid of switches
     dark: list[tuple[int, int]]  # (rank, plane) if no light of the plane reaches the rank
 
+class PassedLoss(TypedDict):
+    """Part of the loss of light."""
+
+    what: str
+    count: int
+    loss_db: float
+
+class LossBudget(TypedDict):
+    """Powers and losses of the light of a transfer."""
+
+    transfer: int
+    launch_power_dbm: float
+    sensitivity_dbm: float
+    losses: list[PassedLoss]
+    margin_db: float
+
 class OptionValue(TypedDict):
     """Value of a fabric's option, with its unit and its meaning."""
 

@@ -21,6 +21,7 @@ pub mod channels;
 pub mod circuits;
 pub mod groups;
 pub mod light;
+pub mod loss;
 pub mod options;
 pub(crate) mod part;
 pub mod planes;

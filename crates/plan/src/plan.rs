@@ -16,6 +16,7 @@
 //! steps of the schedule, and a transfer may carry a range of chunks. A transfer uses the fabric's
 //! route from source to destination, unless the plan names another route ([`NamedRoutes`]).
 
+mod margin;
 mod messages;
 pub mod repetition;
 mod same;
@@ -24,6 +25,7 @@ pub mod text;
 use std::ops::Range;
 
 use crate::schedule::{Schedule, Transfer};
+pub use margin::LightMargin;
 pub use messages::StepMessages;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::{Fabric, Hop, Light};

@@ -1,6 +1,7 @@
 //! Records of everything that has a name, as dictionaries.
 
 use opticoll::collective::CollectiveKind;
+use opticoll::components::COMPONENTS;
 use opticoll::fabric::FabricOption;
 use opticoll::families;
 use opticoll::families::FAMILIES;
@@ -52,7 +53,7 @@ pub(crate) struct OptionEntry {
     range: Option<String>,
     default: Option<String>,
     required: bool,
-    source: Option<&'static str>,
+    source: Option<String>,
 }
 
 /// Returns the text, or `None` if it is empty.
@@ -84,7 +85,9 @@ fn family_option(citation: &'static str, option: FabricOption) -> OptionEntry {
         range: non_empty(option.range),
         required: option.default.is_none(),
         default: option.default.and_then(non_empty),
-        source: non_empty(option.record.source).or(non_empty(citation)),
+        source: non_empty(option.record.source)
+            .or(non_empty(citation))
+            .map(str::to_owned),
         ..entry(option.record.name, option.record.meaning)
     }
 }
@@ -118,6 +121,7 @@ const KINDS: &[Kind] = &[
     ("policies", cited!(simulate::POLICIES)),
     ("models", models),
     ("devices", devices),
+    ("components", components),
     ("collectives", collectives),
     ("wavelengths", cited!(placement::RECORDS)),
 ];
@@ -264,6 +268,25 @@ fn devices() -> Vec<Record> {
         ..Record::new(device.name, device.summary, device.citation)
     };
     device::DEVICES.iter().map(record).collect()
+}
+
+/// Returns the records of all optical components. The options of a record are its published values,
+/// each with its source and the kind of the source.
+fn components() -> Vec<Record> {
+    let record = |component: &opticoll::components::Component| Record {
+        options: component
+            .values
+            .iter()
+            .map(|value| OptionEntry {
+                unit: Some(value.unit),
+                range: Some(value.value.to_owned()),
+                source: Some(format!("{}: {}", value.kind, value.source)),
+                ..entry(value.property.name(), value.condition)
+            })
+            .collect(),
+        ..Record::new(component.name, component.summary, "")
+    };
+    COMPONENTS.iter().map(record).collect()
 }
 
 /// Returns the records of all collectives; the summary says which bytes the size counts.

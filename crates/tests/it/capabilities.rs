@@ -87,6 +87,9 @@ launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0dB,drop_loss=1dB,split_los
         resonators=9
     | ,launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0dB,drop_loss=1dB,\
         split_loss=3dB,resonators=9
+launch_power=0dBm,sensitivity=-20dBm,through_loss=2*ring_through,fixed_loss=2*connector+0.50dB,\
+        link_loss=0.1km*fibre_1310
+    | ,launch_power=0dBm,sensitivity=-20dBm,through_loss=0.01dB,link_loss=0.04dB,fixed_loss=2dB
 ";
 
 #[test]

@@ -356,6 +356,31 @@ wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=1dBm,through_loss=1
     | does not reach the next rank
 wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=1dB,drop_loss=9.1dB
     | does not reach the next rank
+wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=0dB,link_loss=9.1dB
+    | does not reach the next rank
+wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=conector
+    | did you mean `connector`
+wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=2.5*connector
+    | needs a whole number
+wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=2*fibre_1550
+    | needs a length, such as 2.5km*fibre_1550
+wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=999dB+1dB
+    | must be below 1000dB
+# Light that every lightpath weakens alike: at 10 log10 100 = 20 dB, 100 ranks share what 101 cannot.
+passive_star:ranks=101,wavelengths=4,launch_power=0dBm,sensitivity=-20dBm
+    | 0.043214dB too weak: launch power 0dBm, losses division among all ranks 20.043214dB
+passive_star:ranks=100,wavelengths=4,launch_power=0dBm,sensitivity=-20dBm,excess_loss=0.5dB
+    | 0.5dB too weak
+passive_star:ranks=4,wavelengths=4,excess_loss=0.5dB | needs launch_power
+passive_star:ranks=4,wavelengths=4,through_loss=0.5dB | has no option `through_loss`
+circuit_switch:ranks=8,launch_power=0dBm,sensitivity=-2dBm,switch_loss=palomar+2*connector
+    | 1.5dB too weak: launch power 0dBm, losses switch 3.5dB
+circuit_switch:ranks=8,switch_loss=2dB | needs launch_power
+wss_grid:rows=2,columns=2,launch_power=0dBm,sensitivity=-10dBm,switch_loss=wss,fixed_loss=2.1dB
+    | 0.1dB too weak
+lightpath_grid:ranks=4,launch_power=-1dBm,sensitivity=-3dBm,fixed_loss=80km*fibre_1550
+    | 14dB too weak
+lightpath_grid:ranks=4,launch_power=-1dBm,sensitivity=0dBm | 1dB too weak
 # Grids and switches.
 lightpath_grid | needs ranks=
 lightpath_grid:ranks=4,ports=0 | ports=0

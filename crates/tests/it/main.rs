@@ -21,6 +21,7 @@ mod interrupt;
 mod light;
 mod lightpath_grid;
 mod long_transfers;
+mod loss;
 mod matching;
 mod optree;
 mod packet;

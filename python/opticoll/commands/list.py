@@ -140,6 +140,8 @@ def _lines(records: list[RecordRow]) -> str:
             lines += further
             if record.kind == "presets":
                 lines += wrapped(_sources(record), width + 2)
+            if record.kind == "components":
+                lines += wrapped(_values(record), width + 2)
     return "\n".join(lines)
 
 
@@ -147,6 +149,15 @@ def _sources(record: RecordRow) -> list[str]:
     """Returns the sources of a preset's values, and the values that no source confirms."""
     unconfirmed = [option.meaning for option in record.options if option.name == "unconfirmed"]
     return [f"source: {record.citation}", *(f"unconfirmed: {text}" for text in unconfirmed)]
+
+
+def _values(record: RecordRow) -> list[str]:
+    """Returns the published values of a component, each with its condition and its source."""
+    return [
+        f"{value.name} {value.range} {value.unit}"
+        f"{f', {value.meaning}' if value.meaning else ''}; {value.source}"
+        for value in record.options
+    ]
 
 
 def _grouped_by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
@@ -169,6 +180,8 @@ def _full_text(same: list[RecordRow]) -> str:
         lines += wrapped([f"Name in figures: {record.label}"], 2)
     if record.family:
         lines += wrapped([f"Only for fabrics of the family {record.family}"], 2)
+    if record.kind == "components":
+        return "\n".join(lines + wrapped(_values(record), 2))
     width = max((len(option.name) for option in record.options), default=0)
     for option in record.options:
         first, *further = wrapped([option.about(record.citation)], width + 2) or [""]

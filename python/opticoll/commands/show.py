@@ -18,9 +18,28 @@ from opticoll.inputs.demands import size_of
 from opticoll.names import has_root
 from opticoll.outputs.circuit_configurations import configurations
 from opticoll.outputs.circuit_switches import SwitchRow, switch_lines, switches
-from opticoll.outputs.layout import PICOSECONDS, align, and_more, human_seconds, labelled, plural
+from opticoll.outputs.layout import (
+    PICOSECONDS,
+    align,
+    and_more,
+    human_seconds,
+    labelled,
+    plural,
+    wrapped,
+)
 from opticoll.outputs.plan_row import describe_fabric
-from opticoll.outputs.rows import OMITTED, Count, Length, Row, Seconds, command_field, hidden, means
+from opticoll.outputs.rows import (
+    OMITTED,
+    Count,
+    DecibelMilliwatts,
+    Decibels,
+    Length,
+    Row,
+    Seconds,
+    command_field,
+    hidden,
+    means,
+)
 from opticoll.outputs.trees import trees
 from opticoll.outputs.verification import PlanHead, algorithm_name, head
 from opticoll.outputs.watch import Watch
@@ -98,6 +117,30 @@ class LightpathRow(Row):
         f"`destination_port` ({BESIDE} beside the switch)",
         spread=True,
     )
+    margin_db: Decibels | None = means(
+        "Power that arrives at the receiver, above the least power that it detects",
+        absent="the message has no light",
+        omitted="if the fabric has no loss budget",
+        default=OMITTED,
+    )
+
+
+class LossRow(Row):
+    """A part of the loss of light."""
+
+    what: str = means("What the light passes")
+    count: Count = means("Number of times that the light passes it")
+    loss_db: Decibels = means("Loss each time")
+
+
+class BudgetRow(Row):
+    """Loss budget of the weakest light of a plan."""
+
+    transfer: Count = means("Index into the plan of the transfer with the least margin")
+    launch_power_dbm: DecibelMilliwatts = means("Power of the light at its source")
+    losses: list[LossRow] = means("Losses of the light")
+    sensitivity_dbm: DecibelMilliwatts = means("Least power that a receiver detects")
+    margin_db: Decibels = means("Launch power, less all losses and the sensitivity")
 
 
 class EdgeRow(Row):
@@ -150,6 +193,11 @@ class SlotRow(PlanHead):
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     slot: Count = means("Slot shown")
     lightpaths: list[LightpathRow] = means("Lightpaths of the slot")
+    loss_budget: BudgetRow = means(
+        "Loss budget of the transfer with the least margin",
+        omitted="if the fabric has no loss budget",
+        default=OMITTED,
+    )
     trees: list[TreeRow] | None = means(
         "Trees of the rank or chunk", absent="the view is not `trees`"
     )
@@ -192,6 +240,7 @@ def compute(parameters: Show, watch: Watch) -> Iterator[SlotRow]:
         plan,
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
+        loss_budget=_loss_budget(plan),
         trees=None if shape != "trees" else _trees(plan, parameters),
         configurations=_configurations(plan, parameters) if view == "configurations" else OMITTED,
         view=shape,
@@ -244,6 +293,11 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
     rows = len(columns["transfer"])
     take_memory(f"a row for each transfer of slot {slot}", rows * BYTES_PER_LIGHTPATH)
     fields = plan.fabric.light_fields
+    margins = {}
+    if "launch_power" in plan.fabric.options:
+        margins = dict.fromkeys(map(int, columns["transfer"]))
+        lit = plan.margins(slot)
+        margins |= zip(map(int, lit["transfer"]), map(float, lit["margin"]), strict=True)
     return [
         LightpathRow(
             transfer=int(transfer),
@@ -255,9 +309,36 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
                 name: words[value] if (value := int(columns[name][index])) < len(words) else value
                 for name, words in fields.items()
             },
+            margin_db=margins.get(int(transfer), OMITTED),
         )
         for index, transfer in enumerate(columns["transfer"])
     ]
+
+
+def _loss_budget(plan: Plan) -> BudgetRow:
+    """Returns the loss budget of the weakest light; `OMITTED` if the fabric has no budget."""
+    weakest = plan.least_margin()
+    if weakest is None:
+        return OMITTED
+    return BudgetRow.of(weakest, losses=[LossRow.of(part) for part in weakest["losses"]])
+
+
+def _budget_text(row: SlotRow) -> list[str]:
+    """Returns the losses of the weakest light of the plan, as a paragraph."""
+    budget = row.loss_budget
+    if budget is OMITTED:
+        return []
+    lossy = [part for part in budget.losses if part.count * part.loss_db > 0]
+    times = [f"{part.count} x " if part.count > 1 else "" for part in lossy]
+    parts = [
+        f"{count}{part.what} {part.loss_db:g} dB" for count, part in zip(times, lossy, strict=True)
+    ]
+    paragraph = (
+        f"least margin {budget.margin_db:g} dB, of transfer {budget.transfer}: "
+        f"{budget.launch_power_dbm:g} dBm launched, losses {', '.join(parts) or 'none'}, "
+        f"sensitivity {budget.sensitivity_dbm:g} dBm"
+    )
+    return ["\n".join(wrapped([paragraph], 0))]
 
 
 def _checked_view(plan: Plan, parameters: Show, *, drawn: bool) -> str:
@@ -295,7 +376,7 @@ def _text(parameters: Show, rows: list[SlotRow]) -> str:
         return f"{head}\n\n{_configuration_lines(row.configurations)}"
     if row.trees is not None:
         return "\n\n".join([head, _tree_lines(row.trees), *_other_trees(parameters, row)])
-    parts = [head, _slot_lines(row)]
+    parts = [head, *_budget_text(row), _slot_lines(row)]
     if row.plan.fabric.switch_ports:
         parts.insert(1, switch_lines(row.plan.fabric))
     if row.loaded:
@@ -436,6 +517,8 @@ def _words(lightpath: LightpathRow, heard: list[int], names: list[str]) -> list[
         cells.append(f"port {light['source_port']} > port {light['destination_port']}")
     else:
         cells += [f"{name.replace('_', ' ')} {value}" for name, value in light.items()]
+    if lightpath.margin_db not in (None, OMITTED):
+        cells.append(f"margin {lightpath.margin_db:g} dB")
     return cells
 
 

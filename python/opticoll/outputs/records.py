@@ -24,6 +24,7 @@ Kind = Literal[
     "wavelengths",
     "models",
     "devices",
+    "components",
 ]
 """Kinds of records that can be listed."""
 

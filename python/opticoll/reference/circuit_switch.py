@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from opticoll.reference import loss
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
 from opticoll.reference.words import RANKS, Check, count, expect, one_of, rate, slower, time, whole
 
@@ -30,6 +31,7 @@ def _ports_of_ranks(text: str) -> list[tuple[int, int]]:
     return ports
 
 
+LOSSES = ("fixed_loss", "switch_loss")
 OPTIONS: dict[str, Check] = {
     "ranks": RANKS,
     "ports": count(2**8),
@@ -43,6 +45,7 @@ OPTIONS: dict[str, Check] = {
     "forwarding": one_of("store", "cut_through"),
     "packet_rate": rate,
     **dict.fromkeys(("startup", "latency", "packet_latency"), time),
+    **loss.checks(*LOSSES),
 }
 
 
@@ -90,6 +93,7 @@ class CircuitSwitch(Fabric):
         fits = all(rank < self.ranks and port < self.ports for rank, port in named)
         expect(fits, "a dead or slower port does not exist")
         expect(not self.dead or self.reaches_all(), "dead ports part the ranks")
+        loss.expect_arrival(options, *LOSSES)
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Light, list[str]]:
         first, *others = words

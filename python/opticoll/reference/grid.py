@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
+from opticoll.reference import loss
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
 from opticoll.reference.words import Check, count, expect, like, one_of, rate, slower, time, whole
 
 TRANSCEIVER = r"[0-9]+\.(row|column)"
 NUMBERS = r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*"
+LOSSES = ("fixed_loss", "switch_loss")
 OPTIONS: dict[str, Check] = {
     "rows": count(4096),
     "columns": count(4096),
@@ -31,6 +33,7 @@ OPTIONS: dict[str, Check] = {
     "dead_transceivers": like(rf"{TRANSCEIVER}(\+{TRANSCEIVER})*"),
     "dead_ports": like(r"(row|column)[0-9]+\.[0-9]+(\+(row|column)[0-9]+\.[0-9]+)*"),
     "degraded": like(rf"{TRANSCEIVER}@[^+@]+(\+{TRANSCEIVER}@[^+@]+)*"),
+    **loss.checks(*LOSSES),
 }
 
 
@@ -85,6 +88,7 @@ class Grid(Fabric):
             most = (self.rows, self.columns) if plane == "row" else (self.columns, self.rows)
             exists = number < most[0] and of_switch < most[1]
             expect(exists, f"no port {of_switch} of {plane} {number}")
+        loss.expect_arrival(options, *LOSSES)
 
     def place(self, node: int, plane: str) -> tuple[int, int]:
         """Returns the switch and the port that a node uses in a plane."""

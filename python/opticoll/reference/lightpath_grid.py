@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from opticoll.reference import loss
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfers
 from opticoll.reference.words import RANKS, Check, count, rate, time, whole
 
+LOSSES = ("fixed_loss",)
 OPTIONS: dict[str, Check] = {
     "ranks": RANKS,
     "ports": count(2**8),
     "rate": rate,
     **dict.fromkeys(("latency", "setup", "teardown"), time),
+    **loss.checks(*LOSSES),
 }
 
 
@@ -26,6 +29,7 @@ class LightpathGrid(Fabric):
     def __init__(self, options: dict[str, str]) -> None:
         self.ranks = whole(options["ranks"])
         self.ports = whole(options.get("ports", "1"))
+        loss.expect_arrival(options, *LOSSES)
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[tuple[int, int], list[str]]:
         source, _, destination = words[0].partition(".")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import ClassVar, NamedTuple
 
+from opticoll.reference import loss
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
 from opticoll.reference.words import (
     RANKS,
@@ -26,7 +26,7 @@ from opticoll.reference.words import (
     whole,
 )
 
-LOSS = r"[0-9]{1,3}(\.[0-9]{1,6})?dB"
+LOSSES = ("fixed_loss", "link_loss", "through_loss", "drop_loss", "split_loss")
 SLOWER = r"(w[0-9]+(\.[0-9]+)?|[0-9]+[->][0-9]+)@[^+@]+"
 OPTIONS: dict[str, Check] = {
     "ranks": RANKS,
@@ -40,8 +40,7 @@ OPTIONS: dict[str, Check] = {
     "converters": one_of("none", "full"),
     "multicast": one_of("none", "drop_and_continue"),
     "reach": RANKS,
-    **dict.fromkeys(("launch_power", "sensitivity"), like(f"-?{LOSS}m")),
-    **dict.fromkeys(("through_loss", "drop_loss", "split_loss"), like(LOSS)),
+    **loss.checks(*LOSSES),
     "resonators": count(2**16),
     "broken": like(r"[0-9]+-[0-9]+(c?cw)?(\+[0-9]+-[0-9]+(c?cw)?)*"),
     "dead": like(r"[0-9]+(\.[0-9]+)?(\+[0-9]+(\.[0-9]+)?)*"),
@@ -92,7 +91,8 @@ class Ring(Fabric):
         check_flits(options)
         # Maximum number of links of a lightpath.
         self.reach = whole(options["reach"]) if "reach" in options else self.nodes
-        self.levels = read_levels(options)
+        self.levels = loss.read(options, LOSSES, ("through_loss",))
+        expect(bool(self.levels) or "resonators" not in options, "resonators need losses")
         self.resonators = whole(options.get("resonators", str(self.wavelengths)))
         expect(self.reaches(1, 0), "light does not even reach a neighbour")
         # Broken links, as pairs of direction and node at which the link starts.
@@ -137,9 +137,10 @@ class Ring(Fabric):
             return False
         if not self.levels:
             return True
-        lost = (links - 1) * self.resonators * self.levels["through_loss"]
+        lost = self.levels["fixed_loss"] + links * self.levels["link_loss"]
+        lost += (links - 1) * self.resonators * self.levels["through_loss"]
         lost += shares * self.levels["split_loss"] + self.levels["drop_loss"]
-        return self.levels["launch_power"] - lost >= self.levels["sensitivity"]
+        return loss.arrives(self.levels, lost)
 
     def links(self, transfer: Transfer) -> list[int]:
         """Returns the links of a transfer's route, each as the node at which the link starts."""
@@ -322,16 +323,3 @@ def check_flits(options: dict[str, str]) -> None:
     if options.get("packet", "message") != "message":
         packet = size(options["packet"])
         expect(packet >= flit and packet % flit == 0, "a packet has whole flits")
-
-
-def read_levels(options: dict[str, str]) -> dict[str, Decimal]:
-    """Returns the powers and losses of light by option; empty if no such option is given.
-
-    If one is given, `launch_power`, `sensitivity` and `through_loss` must all be given.
-    """
-    needed, others = ("launch_power", "sensitivity", "through_loss"), ("drop_loss", "split_loss")
-    if not {*needed, *others, "resonators"} & set(options):
-        return {}
-    for key in needed:
-        expect(key in options, f"`{key}` is missing")
-    return {key: Decimal(options.get(key, "0").rstrip("dBm")) for key in (*needed, *others)}

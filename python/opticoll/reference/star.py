@@ -9,14 +9,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
+from opticoll.reference import loss
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfers
 from opticoll.reference.words import RANKS, Check, count, rate, time, whole
 
+LOSSES = ("fixed_loss", "excess_loss")
 OPTIONS: dict[str, Check] = {
     "ranks": RANKS,
     **dict.fromkeys(("wavelengths", "transmitters", "receivers"), count(2**12)),
     "rate": rate,
     **dict.fromkeys(("reconfiguration", "latency"), time),
+    **loss.checks(*LOSSES),
 }
 
 
@@ -36,6 +39,7 @@ class Star(Fabric):
         self.wavelengths = whole(options["wavelengths"])
         self.transmitters = whole(options.get("transmitters", "1"))
         self.receivers = whole(options.get("receivers", "1"))
+        loss.expect_arrival(options, *LOSSES, more=loss.of_splitter(self.ranks))
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Light, list[str]]:
         return Light(whole(words[0], self.shifted["wavelength"])), words[1:]

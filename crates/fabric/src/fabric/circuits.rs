@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::light::{Hop, Light, LightKind, NumberedChannels, Rotation};
+use super::loss::{LossBudget, PassedLoss};
 use super::transmission::Transmission;
 use crate::network::Network;
 use crate::network::named_routes::NamedRoutes;
@@ -304,6 +305,24 @@ pub trait Circuits: Send + Sync {
     /// `None` if the fabric has no such network.
     fn side_network(&self) -> Option<(Light, Transmission)> {
         None
+    }
+
+    /// Returns the powers and losses of light, or `None` if the fabric does not state them.
+    fn loss_budget(&self) -> Option<LossBudget> {
+        None
+    }
+
+    /// Returns the losses of the light of `_hop`, which has been split `_splits` times before its
+    /// destination. Returns an empty list if the fabric has no loss budget.
+    /// [`Circuits::measure`] must have accepted the hop.
+    fn losses(&self, _hop: &Hop, _routes: &NamedRoutes, _splits: u32) -> Vec<PassedLoss> {
+        Vec::new()
+    }
+
+    /// Returns how often light is split before each destination of a light tree, whose hops are
+    /// `tree`.
+    fn splits(&self, tree: &[Hop], _routes: &NamedRoutes) -> Vec<u32> {
+        vec![0; tree.len()]
     }
 
     /// Returns the rule that decides which transfers use the same light.

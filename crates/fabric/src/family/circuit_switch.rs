@@ -18,6 +18,7 @@ use std::str::FromStr;
 use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::loss::{FIXED, LossBudget, LossOptions, PassedLoss, Place, SWITCH};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
@@ -61,6 +62,8 @@ pub struct CircuitSwitch {
     pub packet_rate: Option<Rate>,
     /// Delay of a message on the packet network.
     pub packet_latency: Time,
+    /// Powers and losses of light; `None` if not given.
+    pub budget: Option<LossBudget>,
 }
 
 /// Time to change the configuration, as up to three parts: control, switching, receiver lock.
@@ -216,6 +219,18 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: presets::PRESETS,
 };
 
+const LOSS_OPTIONS: LossOptions = LossOptions {
+    family: RECORD.name,
+    example: "launch_power=5dBm,sensitivity=-10dBm,switch_loss=2dB",
+    launch_power: "power of light at a port; with sensitivity it limits the losses",
+    losses: &[SWITCH, FIXED],
+    others: &[],
+};
+
+fn losses(budget: &LossBudget) -> Vec<PassedLoss> {
+    vec![budget.fixed(), budget.at(Place::Through, "switch", 1)]
+}
+
 fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, FabricError> {
     declare! { options of CircuitSwitch;
         ranks "ranks" count(MAX_RANKS, Required) "number of ranks";
@@ -259,6 +274,7 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         packet_latency "packet_latency" value(Silent(Time::ZERO))
             "delay of a message in the packet network";
     }
+    let budget = LOSS_OPTIONS.uniform(options, losses, |machine| machine.budget)?;
     Ok(CircuitSwitch {
         ranks,
         ports,
@@ -274,6 +290,7 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         forwarding,
         packet_rate,
         packet_latency,
+        budget,
     })
 }
 

@@ -10,6 +10,7 @@
 mod circuits;
 
 use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::loss::{FIXED, LossBudget, LossOptions, PassedLoss};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
@@ -35,6 +36,8 @@ pub struct LightpathGrid {
     /// Time to tear down any number of lightpaths at the same time. `setup` plus `teardown`
     /// is the paper's gamma.
     pub teardown: Time,
+    /// Powers and losses of light; `None` if not given.
+    pub budget: Option<LossBudget>,
 }
 
 /// Format of the light of a transfer: the ports at the two ends of the lightpath.
@@ -104,6 +107,18 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
+const LOSS_OPTIONS: LossOptions = LossOptions {
+    family: RECORD.name,
+    example: "launch_power=5dBm,sensitivity=-10dBm",
+    launch_power: "power of light at a port; with sensitivity it limits the losses",
+    losses: &[FIXED],
+    others: &[],
+};
+
+fn losses(budget: &LossBudget) -> Vec<PassedLoss> {
+    vec![budget.fixed()]
+}
+
 fn declared(options: &mut Options<'_, LightpathGrid>) -> Result<LightpathGrid, FabricError> {
     declare! { options of LightpathGrid;
         ranks "ranks" count(MAX_RANKS, Required) "number of ranks";
@@ -116,6 +131,7 @@ fn declared(options: &mut Options<'_, LightpathGrid>) -> Result<LightpathGrid, F
         teardown "teardown" value(Silent(setup)) Reconfiguration
             "time to tear down any number of lightpaths at the same time" default "setup";
     }
+    let budget = LOSS_OPTIONS.uniform(options, losses, |machine| machine.budget)?;
     Ok(LightpathGrid {
         ranks,
         ports,
@@ -123,6 +139,7 @@ fn declared(options: &mut Options<'_, LightpathGrid>) -> Result<LightpathGrid, F
         rate,
         setup,
         teardown,
+        budget,
     })
 }
 

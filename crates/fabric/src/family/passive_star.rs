@@ -10,6 +10,9 @@ mod circuits;
 use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::loss::{
+    Decibels, FIXED, LossBudget, LossOption, LossOptions, PassedLoss, Place,
+};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
@@ -36,6 +39,8 @@ pub struct PassiveStar {
     pub reconfiguration: Time,
     /// Delay from transmitter to receiver.
     pub latency: Time,
+    /// Powers and losses of light; `None` if not given.
+    pub budget: Option<LossBudget>,
 }
 
 /// Format of the light of a transfer: the wavelength.
@@ -90,6 +95,32 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
+const LOSS_OPTIONS: LossOptions = LossOptions {
+    family: RECORD.name,
+    example: "launch_power=5dBm,sensitivity=-20dBm",
+    launch_power: "power of a wavelength; with sensitivity it limits the number of ranks",
+    losses: &[
+        LossOption {
+            place: Place::Through,
+            name: "excess_loss",
+            meaning: "loss of the coupler in addition to 10 log10(ranks)",
+            is_required: false,
+        },
+        FIXED,
+    ],
+    others: &[],
+};
+
+fn losses(budget: &LossBudget, ranks: u32) -> Vec<PassedLoss> {
+    let division = PassedLoss {
+        what: "division among all ranks",
+        count: 1,
+        loss: Decibels::of_splitter(ranks),
+    };
+    let excess = budget.at(Place::Through, "excess of the coupler", 1);
+    vec![budget.fixed(), division, excess]
+}
+
 fn declared(options: &mut Options<'_, PassiveStar>) -> Result<PassiveStar, FabricError> {
     declare! { options of PassiveStar;
         ranks "ranks" count(MAX_RANKS, Required) "number of ranks";
@@ -104,6 +135,8 @@ fn declared(options: &mut Options<'_, PassiveStar>) -> Result<PassiveStar, Fabri
             "time to tune transmitters and receivers" source CHOSEN;
         latency "latency" value(Silent(Time::ZERO)) "delay from transmitter to receiver";
     }
+    let passed = |budget: &LossBudget| losses(budget, ranks);
+    let budget = LOSS_OPTIONS.uniform(options, passed, |star| star.budget)?;
     Ok(PassiveStar {
         ranks,
         wavelengths,
@@ -112,6 +145,7 @@ fn declared(options: &mut Options<'_, PassiveStar>) -> Result<PassiveStar, Fabri
         rate,
         reconfiguration,
         latency,
+        budget,
     })
 }
 

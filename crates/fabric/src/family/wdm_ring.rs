@@ -17,6 +17,7 @@ mod members;
 
 use crate::fabric::channels;
 use crate::fabric::channels::Channel;
+use crate::fabric::loss::{LossBudget, Place};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
@@ -28,7 +29,6 @@ use crate::fabric::wiring::MAX_RANKS;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, PresetRecord};
 pub use faults::{BrokenLink, Degraded};
 pub use light::{CONVERTED, LIGHT, WdmLight};
-pub use loss::{Decibels, LossBudget};
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec};
 use opticoll_base::units::{Bytes, Rate, Time};
@@ -101,6 +101,8 @@ pub struct WdmRing {
     pub reach: Option<u32>,
     /// Powers and losses that limit the length of lightpaths; `None` if not given.
     pub budget: Option<LossBudget>,
+    /// Number of ring resonators per rank and fibre. Passing light passes all of them.
+    pub resonators: u32,
     /// Links between ranks that no lightpath can cross, sorted. These links have a cut or are
     /// longer than the reach of light.
     pub broken: Vec<BrokenLink>,
@@ -195,14 +197,14 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
              rest continues";
         reach "reach" limit(None, MAX_RANKS) "maximum number of links of a lightpath";
     }
-    let budget = options.several(
-        loss::OPTIONS.iter().copied(),
-        |spec| LossBudget::read(spec, wavelengths),
-        |spec, budget| match budget {
-            Some(budget) => budget.print(spec, wavelengths),
-            None => spec,
+    let (budget, resonators) = loss::OPTIONS.declared(
+        options,
+        |spec, budget| loss::read_resonators(spec, budget, wavelengths),
+        |spec, resonators| match *resonators == wavelengths {
+            true => spec,
+            false => spec.with("resonators", resonators),
         },
-        |ring| ring.budget,
+        |ring| (ring.budget, ring.resonators),
     )?;
     declare! { options of WdmRing;
         cuts "broken" list(
@@ -277,6 +279,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         multicast,
         reach,
         budget,
+        resonators,
         broken: cuts.clone(),
         cuts,
         dead,
@@ -383,7 +386,9 @@ impl WdmRing {
     /// Returns the maximum number of links of a light tree that delivers data to every rank on its
     /// way, from the least favourable rank.
     pub fn longest_tree(&self) -> u32 {
-        let split = self.budget.map_or(0, |loss| loss.split_loss.millionths());
+        let split = self.budget.map_or(0, |budget| {
+            budget.losses[Place::Split as usize].millionths()
+        });
         self.links_within(self.farthest(split))[0]
     }
 
@@ -392,9 +397,9 @@ impl WdmRing {
     /// resonators.
     pub fn farthest(&self, lost_per_node: i64) -> u32 {
         let reach_limit = self.reach.unwrap_or(u32::MAX);
-        let lit = self
-            .budget
-            .map_or(u32::MAX, |budget| budget.farthest(lost_per_node));
+        let lit = self.budget.map_or(u32::MAX, |budget| {
+            budget.farthest(self.through_loss_of_rank(&budget) + lost_per_node)
+        });
         reach_limit.min(lit)
     }
 

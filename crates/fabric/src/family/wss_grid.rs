@@ -19,6 +19,7 @@ mod configuration;
 mod failures;
 mod light;
 
+use crate::fabric::loss::{FIXED, LossBudget, LossOptions, PassedLoss, Place, SWITCH};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
@@ -108,6 +109,8 @@ pub struct WssGrid {
     pub dead_ports: Vec<SwitchPort>,
     /// Transceivers with a reduced rate, each as (transceiver, reduced rate), sorted.
     pub degraded: Vec<(Transceiver, Rate)>,
+    /// Powers and losses of light; `None` if not given.
+    pub budget: Option<LossBudget>,
 }
 
 const MAX_SIDE: u32 = 4096;
@@ -125,6 +128,18 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     build: |spec| options::read(spec, &RECORD, declared).map(Fabric::new),
     presets: &[],
 };
+
+const LOSS_OPTIONS: LossOptions = LossOptions {
+    family: RECORD.name,
+    example: "launch_power=5dBm,sensitivity=-10dBm,switch_loss=2dB",
+    launch_power: "power of a wavelength; with sensitivity it limits the losses",
+    losses: &[SWITCH, FIXED],
+    others: &[],
+};
+
+fn losses(budget: &LossBudget) -> Vec<PassedLoss> {
+    vec![budget.fixed(), budget.at(Place::Through, "switch", 1)]
+}
 
 fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> {
     declare! { options of WssGrid;
@@ -192,6 +207,7 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
             Broken "slower transceivers (sending and receiving) and their rates"
             range "5.row@25Gb/s+9.column@50Gb/s";
     }
+    let budget = LOSS_OPTIONS.uniform(options, losses, |machine| machine.budget)?;
     Ok(WssGrid {
         rows,
         columns,
@@ -209,6 +225,7 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
         dead_transceivers,
         dead_ports,
         degraded,
+        budget,
     })
 }
 

@@ -330,7 +330,7 @@ impl Plan {
     }
 }
 
-fn hop(lightpath: &Lightpath) -> Hop {
+pub(super) fn hop(lightpath: &Lightpath) -> Hop {
     Hop {
         from: lightpath.transfer.source,
         to: lightpath.transfer.destination,

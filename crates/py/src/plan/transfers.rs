@@ -1,5 +1,7 @@
 //! Methods of `Plan` that return transfers as arrays, or one transfer.
 
+use numpy::IntoPyArray;
+use opticoll::fabric::loss::Decibels;
 use opticoll::plan::Lightpath;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -7,7 +9,13 @@ use pyo3::types::PyDict;
 
 use super::Plan;
 use crate::columns;
+use crate::interrupt;
 use crate::table::notebook;
+
+/// Converts millionths of a decibel to decibels.
+fn decibels(millionths: i64) -> f64 {
+    millionths as f64 / 1e6
+}
 
 #[pymethods]
 impl Plan {
@@ -94,6 +102,81 @@ impl Plan {
     #[pyo3(signature = (slot) -> "dict[str, NDArray[Any]]")]
     fn slot_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
         columns::slot_columns(py, self.rows(), slot)
+    }
+
+    /// Returns the margins of the transfers of a slot as NumPy arrays of equal length: the power
+    /// that arrives at the receiver, above the least power that the receiver detects.
+    ///
+    /// The arrays are empty if the fabric has no loss budget (option `launch_power`).
+    ///
+    /// Parameters
+    /// ----------
+    /// slot : int
+    ///     The slot, from 0.
+    ///
+    /// Columns
+    /// -------
+    /// transfer : uint64
+    ///     Index of the transfer in the plan. Transfers without light are not listed.
+    /// margin : float64
+    ///     Margin in dB. Of a relayed transfer, the margin of its weakest hop.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> losses = "launch_power=0dBm,sensitivity=-10dBm,through_loss=1dB,resonators=1"
+    /// >>> plan = opticoll.plan("broadcast", f"wdm_ring:ranks=4,wavelengths=2,{losses}", "direct")
+    /// >>> plan.margins(0)["margin"]
+    /// array([10.,  9., 10.])
+    #[pyo3(signature = (slot) -> "dict[str, NDArray[Any]]")]
+    fn margins<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
+        let margins = interrupt::run(py, || self.rows().margins_in_slot(slot))?;
+        let columns = PyDict::new(py);
+        let transfers: Vec<u64> = margins.iter().map(|one| one.transfer).collect();
+        let margins: Vec<f64> = margins.iter().map(|one| decibels(one.margin)).collect();
+        columns.set_item("transfer", transfers.into_pyarray(py))?;
+        columns.set_item("margin", margins.into_pyarray(py))?;
+        Ok(columns)
+    }
+
+    /// Returns the loss budget of the transfer with the least margin; None if the fabric has no
+    /// loss budget, or if no transfer has light.
+    ///
+    /// Powers are in dBm, losses and margins in dB. Each entry of `losses` has the name of what the
+    /// light passes (`what`), the number of times (`count`) and the loss each time (`loss_db`).
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> star = "passive_star:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-12dBm"
+    /// >>> weakest = opticoll.plan("broadcast", star).least_margin()
+    /// >>> weakest["margin_db"], weakest["losses"][1]["loss_db"]
+    /// (2.9691, 9.0309)
+    #[pyo3(signature = () -> "LossBudget | None")]
+    fn least_margin<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let plan = self.rows();
+        let budget = plan.fabric.circuits().and_then(|one| one.loss_budget());
+        let weakest = interrupt::run(py, || plan.least_margin())?;
+        let (Some(budget), Some(weakest)) = (budget, weakest) else {
+            return Ok(None);
+        };
+        let losses = weakest.losses.iter();
+        let losses = losses.map(|part| {
+            let entry = PyDict::new(py);
+            entry.set_item("what", part.what)?;
+            entry.set_item("count", part.count)?;
+            entry.set_item("loss_db", decibels(part.loss.millionths()))?;
+            Ok(entry)
+        });
+        let losses: Vec<Bound<'py, PyDict>> = losses.collect::<PyResult<_>>()?;
+        let fields = PyDict::new(py);
+        let power = |level: Decibels| decibels(level.millionths());
+        fields.set_item("transfer", weakest.transfer)?;
+        fields.set_item("launch_power_dbm", power(budget.launch_power))?;
+        fields.set_item("sensitivity_dbm", power(budget.sensitivity))?;
+        fields.set_item("losses", losses)?;
+        fields.set_item("margin_db", decibels(weakest.margin))?;
+        Ok(Some(fields))
     }
 
     /// Returns the hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of

@@ -13,7 +13,7 @@ use super::super::{Violation, ViolationKind};
 use super::{LitLinks, link_at, link_name};
 use opticoll_base::interrupt;
 use opticoll_base::names::plural;
-use opticoll_fabric::family::wdm_ring::LossBudget;
+use opticoll_fabric::fabric::loss::{LossBudget, Place};
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll_plan::plan::Plan;
 
@@ -182,7 +182,7 @@ pub(crate) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> 
             plural(reach as usize, "link")
         ));
     }
-    let power_margin = power_margin(ring.budget.as_ref()?, links, drops);
+    let power_margin = power_margin(ring, ring.budget.as_ref()?, links, drops);
     (power_margin < 0).then(|| {
         format!(
             "spans {links} links, after which the received power is {} millionths of a dB below \
@@ -194,11 +194,18 @@ pub(crate) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> 
 
 /// Returns the power margin, in millionths of a dB, after `links` links and after `drops` ranks
 /// have taken a share of the light.
-fn power_margin(budget: &LossBudget, links: u64, drops: u32) -> i64 {
-    let passed = i128::from(links.saturating_sub(1)) * i128::from(budget.resonators);
-    let lost = passed * i128::from(budget.through_loss.millionths())
-        + i128::from(drops) * i128::from(budget.split_loss.millionths())
-        + i128::from(budget.drop_loss.millionths());
+fn power_margin(ring: &WdmRing, budget: &LossBudget, links: u64, drops: u32) -> i64 {
+    let passed = i128::from(links.saturating_sub(1)) * i128::from(ring.resonators);
+    let lost = [
+        (Place::Fixed, 1),
+        (Place::Link, links.into()),
+        (Place::Through, passed),
+        (Place::Split, drops.into()),
+        (Place::Drop, 1),
+    ];
+    let lost = lost.into_iter().map(|(place, count): (Place, i128)| {
+        count * i128::from(budget.losses[place as usize].millionths())
+    });
     let power = budget.launch_power.millionths() - budget.sensitivity.millionths();
-    i64::try_from(i128::from(power) - lost).unwrap_or(i64::MIN + 1)
+    i64::try_from(i128::from(power) - lost.sum::<i128>()).unwrap_or(i64::MIN + 1)
 }

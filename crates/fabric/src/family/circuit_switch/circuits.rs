@@ -8,6 +8,7 @@ use crate::fabric::circuits::{
     ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, Light, LightKind};
+use crate::fabric::loss::{LossBudget, PassedLoss};
 use crate::network::named_routes::NamedRoutes;
 use opticoll_base::units::{Time, UnitError};
 
@@ -74,6 +75,15 @@ impl Circuits for CircuitSwitch {
     fn side_network(&self) -> Option<(Light, Transmission)> {
         let rate = self.packet_rate?;
         Some((SwitchedLight::PACKET, Transmission::at(rate)))
+    }
+
+    fn loss_budget(&self) -> Option<LossBudget> {
+        self.budget
+    }
+
+    fn losses(&self, hop: &Hop, _routes: &NamedRoutes, _splits: u32) -> Vec<PassedLoss> {
+        let lit = self.budget.filter(|_| hop.light != SwitchedLight::PACKET);
+        lit.map_or_else(Vec::new, |budget| super::losses(&budget))
     }
 
     fn sharing(&self) -> LightSharing {

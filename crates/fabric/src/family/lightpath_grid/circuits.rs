@@ -7,6 +7,7 @@ use crate::fabric::circuits::{
     ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
+use crate::fabric::loss::{LossBudget, PassedLoss};
 use crate::network::named_routes::NamedRoutes;
 use opticoll_base::units::{Time, UnitError};
 
@@ -50,6 +51,15 @@ impl Circuits for LightpathGrid {
 
     fn keeps_paths(&self) -> bool {
         true
+    }
+
+    fn loss_budget(&self) -> Option<LossBudget> {
+        self.budget
+    }
+
+    fn losses(&self, _hop: &Hop, _routes: &NamedRoutes, _splits: u32) -> Vec<PassedLoss> {
+        let budget = self.budget.as_ref();
+        budget.map_or_else(Vec::new, super::losses)
     }
 
     fn sharing(&self) -> LightSharing {

@@ -7,6 +7,7 @@ use crate::fabric::circuits::{
     ReconfigurationCharge, RingShape, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind, NumberedChannels, Rotation};
+use crate::fabric::loss::{LossBudget, PassedLoss};
 use crate::fabric::{Light, Transmission};
 use crate::network::named_routes::NamedRoutes;
 use opticoll_base::units::{Time, UnitError};
@@ -87,6 +88,19 @@ impl Circuits for WdmRing {
 
     fn is_degraded(&self) -> bool {
         self.degraded.has_slower_parts()
+    }
+
+    fn loss_budget(&self) -> Option<LossBudget> {
+        self.budget
+    }
+
+    fn losses(&self, hop: &Hop, _routes: &NamedRoutes, splits: u32) -> Vec<PassedLoss> {
+        let budget = self.budget.as_ref();
+        budget.map_or_else(Vec::new, |budget| self.losses_of(budget, hop, splits))
+    }
+
+    fn splits(&self, tree: &[Hop], _routes: &NamedRoutes) -> Vec<u32> {
+        self.splits_before(tree)
     }
 
     fn sharing(&self) -> LightSharing {

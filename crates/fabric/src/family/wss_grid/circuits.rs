@@ -9,6 +9,7 @@ use crate::fabric::circuits::{
     ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
+use crate::fabric::loss::{LossBudget, PassedLoss};
 use crate::network::named_routes::NamedRoutes;
 use opticoll_base::units::{Time, UnitError};
 
@@ -49,6 +50,15 @@ impl Circuits for WssGrid {
 
     fn delay(&self) -> Result<Time, UnitError> {
         Ok(self.latency)
+    }
+
+    fn loss_budget(&self) -> Option<LossBudget> {
+        self.budget
+    }
+
+    fn losses(&self, _hop: &Hop, _routes: &NamedRoutes, _splits: u32) -> Vec<PassedLoss> {
+        let budget = self.budget.as_ref();
+        budget.map_or_else(Vec::new, super::losses)
     }
 
     fn sharing(&self) -> LightSharing {

@@ -1,0 +1,135 @@
+//! Losses of light: values of components, budgets by hand, and margins of plans.
+
+use opticoll::components::COMPONENTS;
+use opticoll::fabric::Fabric;
+use opticoll::fabric::loss::{Decibels, read_loss};
+use opticoll::family::wdm_ring::WdmRing;
+use proptest::prelude::*;
+
+use crate::{handwritten, rows};
+
+#[test]
+fn every_component_has_values_with_sources_and_a_greatest_loss() {
+    for component in COMPONENTS {
+        assert!(!component.values.is_empty(), "{}", component.name);
+        let greatest = component.greatest_loss();
+        let greatest = greatest.expect(component.name).millionths();
+        for value in component.values {
+            assert!(!value.source.is_empty(), "{}", component.name);
+            for number in value.value.split(" to ") {
+                let number: Decibels = number.parse().unwrap();
+                assert!((0..=greatest).contains(&number.millionths()), "{value:?}");
+            }
+        }
+        let length = if component.is_fibre() { "1km*" } else { "" };
+        let read = read_loss(&format!("{length}{}", component.name)).unwrap();
+        assert_eq!(read.millionths(), greatest, "{}", component.name);
+    }
+}
+
+#[test]
+fn a_component_stands_for_its_greatest_loss() {
+    // The greatest of the values that the sources state.
+    for [loss, expected] in rows(
+        "
+        palomar | 2
+        wss | 8
+        connector | 0.75
+        2*connector+splice | 1.65
+        80km*fibre_1550 | 16
+        0.000001km*fibre_1310 | 0.000001
+        2.5km*fibre_1310+0.5dB | 1.5
+        3*0.1dB | 0.3
+        ",
+    ) {
+        assert_eq!(read_loss(loss).unwrap().to_string(), expected, "{loss}");
+    }
+}
+
+#[test]
+fn a_splitter_divides_power_evenly() {
+    for (outputs, loss) in [
+        (1, "0"),
+        (2, "3.0103"),
+        (10, "10"),
+        (64, "18.0618"),
+        (1000, "30"),
+    ] {
+        assert_eq!(Decibels::of_splitter(outputs).to_string(), loss);
+    }
+}
+
+/// A fabric, a collective with the slots of its step, the lightpaths, and the margins in dB, by
+/// hand.
+const MARGINS: &str = "
+# 10 dB; 2 dB for each of two resonators at a rank passed.
+wdm_ring:ranks=4,wavelengths=2,launch_power=3dBm,sensitivity=-7dBm,through_loss=1dB,drop_loss=0.5dB
+    | broadcast 1
+    | copy 0 0>1 cw 0.0;copy 0 0>2 cw 0.1;copy 0 0>3 ccw 0.0 | 9.5 7.5 9.5
+# A light tree: each rank that takes a share costs 3 dB.
+wdm_ring:ranks=4,wavelengths=2,launch_power=3dBm,sensitivity=-7dBm,through_loss=0dB,split_loss=3dB,\
+        multicast=drop_and_continue
+    | broadcast 1
+    | copy 0 0>1 cw 0.0;copy 0 0>2 cw 0.0;copy 0 0>3 cw 0.0 | 10 7 4
+# Nodes that take no part count: three links, of which each loses 1 dB.
+wdm_ring:ranks=6,wavelengths=1,members=0+3,launch_power=0dBm,sensitivity=-9dBm,through_loss=0.5dB,\
+        link_loss=1dB
+    | broadcast 1 | copy 0 0>1 cw 0.0 | 5
+passive_star:ranks=10,wavelengths=2,launch_power=0dBm,sensitivity=-12dBm,excess_loss=0.5dB
+    | broadcast 1 | copy 0 0>1 0;copy 0 0>9 0 | 1.5 1.5
+circuit_switch:ranks=4,launch_power=0dBm,sensitivity=-6dBm,switch_loss=palomar,fixed_loss=2*0.75dB
+    | broadcast 1 | copy 0 0>1 0.0 | 2.5
+circuit_switch:ranks=4,packet_rate=1Gb/s,launch_power=0dBm,sensitivity=-6dBm
+    | broadcast 1 | copy 0 0>1 packet;copy 0 0>2 0.0 | - 6
+wss_grid:rows=1,columns=3,wavelengths=3,launch_power=0dBm,sensitivity=-10dBm,switch_loss=wss
+    | broadcast 1 | copy 0 0>1 row.0 | 2
+lightpath_grid:ranks=4,launch_power=0dBm,sensitivity=-20dBm,fixed_loss=80km*fibre_1550
+    | broadcast 1 | copy 0 0>1 0.0 | 4
+wdm_ring:ranks=4,wavelengths=2 | broadcast 1 | copy 0 0>1 cw 0.0 | -
+";
+
+#[test]
+fn margins_are_what_remains_of_the_power() {
+    for [fabric, collective, lightpaths, expected] in rows(MARGINS) {
+        let lightpaths = lightpaths.replace(';', "\n");
+        let plan = handwritten(fabric, collective, &format!("slot 0\n{lightpaths}"));
+        let margins = plan.margins_in_slot(0);
+        let listed = expected.split(' ').enumerate().filter(|one| one.1 != "-");
+        let listed: Vec<(u64, String)> = listed
+            .map(|(transfer, margin)| (transfer as u64, margin.to_owned()))
+            .collect();
+        let found = margins.iter().map(|one| {
+            let margin = Decibels::from_millionths(one.margin);
+            (one.transfer, margin.to_string())
+        });
+        assert_eq!(found.collect::<Vec<_>>(), listed, "{fabric}");
+        let least = margins.iter().map(|one| one.margin).min();
+        assert_eq!(plan.least_margin().map(|one| one.margin), least, "{fabric}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn light_arrives_after_the_longest_lightpath_and_not_after_a_longer_one(
+        [power, fixed, link, through, drop] in prop::array::uniform5(0u32..400),
+        resonators in 1u32..4,
+    ) {
+        let ring = format!(
+            "wdm_ring:ranks=64,wavelengths=1,launch_power={power}dBm,sensitivity=0dBm,\
+             fixed_loss={fixed}dB,link_loss={link}dB,through_loss={through}dB,drop_loss={drop}dB,\
+             resonators={resonators}"
+        );
+        // Losses of a lightpath of `links` links, as docs/model.md states them.
+        let arrives = |links: u32| {
+            let lost = fixed + links * link + (links - 1) * resonators * through + drop;
+            lost <= power
+        };
+        let Ok(fabric) = Fabric::parse(&ring) else {
+            prop_assert!(!arrives(1));
+            return Ok(());
+        };
+        let longest = fabric.downcast::<WdmRing>().unwrap().longest();
+        prop_assert!(arrives(longest));
+        prop_assert!(longest == 63 || !arrives(longest + 1));
+    }
+}
