@@ -27,21 +27,21 @@ fn every_component_has_values_with_sources_and_a_greatest_loss() {
     }
 }
 
+/// Losses, and their values in dB: the greatest of the values that the sources state.
+const NAMED: &str = "
+palomar | 2
+wss | 8
+connector | 0.75
+2*connector+splice | 1.65
+80km*fibre_1550 | 16
+0.000001km*fibre_1310 | 0.000001
+2.5km*fibre_1310+0.5dB | 1.5
+3*0.1dB | 0.3
+";
+
 #[test]
 fn a_component_stands_for_its_greatest_loss() {
-    // The greatest of the values that the sources state.
-    for [loss, expected] in rows(
-        "
-        palomar | 2
-        wss | 8
-        connector | 0.75
-        2*connector+splice | 1.65
-        80km*fibre_1550 | 16
-        0.000001km*fibre_1310 | 0.000001
-        2.5km*fibre_1310+0.5dB | 1.5
-        3*0.1dB | 0.3
-        ",
-    ) {
+    for [loss, expected] in rows(NAMED) {
         assert_eq!(read_loss(loss).unwrap().to_string(), expected, "{loss}");
     }
 }

@@ -2,7 +2,7 @@
 //! that it detects ([`opticoll_fabric::fabric::loss`]).
 
 use super::{Lightpath, Plan, Repetition};
-use opticoll_base::interrupt;
+use opticoll_base::{interrupt, memory};
 use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::LightSharing;
 use opticoll_fabric::fabric::loss::PassedLoss;
@@ -17,6 +17,9 @@ pub struct LightMargin {
     /// Losses of the light.
     pub losses: Vec<PassedLoss>,
 }
+
+/// Memory in bytes for each transfer: its hops, its circuit and its losses.
+const BYTES_PER_TRANSFER: u64 = 400;
 
 impl Plan {
     /// Returns the margin of each transfer in `slot` that has light, in the order of
@@ -42,6 +45,8 @@ impl Plan {
     /// have the same margin as the row.
     pub fn least_margin(&self) -> Option<LightMargin> {
         self.fabric.circuits()?.loss_budget()?;
+        let bytes = self.len() as u64 * BYTES_PER_TRANSFER;
+        memory::check_forecast("the margins of all lightpaths", bytes);
         let transfers = (0..self.len()).map(|row| {
             let index = self.number(row, 0, 0);
             (index, self.lightpath(row), self.hops_of(row).collect())
