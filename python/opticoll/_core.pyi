@@ -79,6 +79,22 @@ class Drawing(TypedDict, total=False):
     nodes: NDArray[np.uint32]  # node of each rank in a grid of switches
     dark: list[tuple[int, int]]  # (rank, plane) if no light of the plane reaches the rank
 
+class PassedLoss(TypedDict):
+    """Part of the loss of light."""
+
+    what: str
+    count: int
+    loss_db: float
+
+class LossBudget(TypedDict):
+    """Powers and losses of the light of a transfer."""
+
+    transfer: int
+    launch_power_dbm: float
+    sensitivity_dbm: float
+    losses: list[PassedLoss]
+    margin_db: float
+
 class OptionValue(TypedDict):
     """Value of a fabric's option, with its unit and its meaning."""
 
@@ -1093,6 +1109,47 @@ class Plan:
         >>> hops = plan.hop_columns(slot=0)
         >>> list(hops)
         ['transfer', 'source', 'destination', 'slot', 'plane', 'wavelength']
+        """
+    def least_margin(self) -> LossBudget | None:
+        """Returns the loss budget of the transfer with the least margin; None if the fabric has no
+        loss budget, or if no transfer has light.
+
+        Powers are in dBm, losses and margins in dB. Each entry of `losses` has the name of what the
+        light passes (`what`), the number of times (`count`) and the loss each time (`loss_db`).
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> star = "passive_star:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-12dBm"
+        >>> weakest = opticoll.plan("broadcast", star).least_margin()
+        >>> weakest["margin_db"], weakest["losses"][1]["loss_db"]
+        (2.9691, 9.0309)
+        """
+    def margins(self, slot: int) -> dict[str, NDArray[Any]]:
+        """Returns the margins of the transfers of a slot as NumPy arrays of equal length: the power
+        that arrives at the receiver, above the least power that the receiver detects.
+
+        The arrays are empty if the fabric has no loss budget (option `launch_power`).
+
+        Parameters
+        ----------
+        slot : int
+            The slot, from 0.
+
+        Columns
+        -------
+        transfer : uint64
+            Index of the transfer in the plan. Transfers without light are not listed.
+        margin : float64
+            Margin in dB. Of a relayed transfer, the margin of its weakest hop.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> losses = "launch_power=0dBm,sensitivity=-10dBm,through_loss=1dB,resonators=1"
+        >>> plan = opticoll.plan("broadcast", f"wdm_ring:ranks=4,wavelengths=2,{losses}", "direct")
+        >>> plan.margins(0)["margin"]
+        array([10.,  9., 10.])
         """
     def message_times(
         self, size: int | str | None = None, start: str = "rendezvous"

@@ -22,6 +22,7 @@ pub mod circuits;
 pub mod groups;
 pub mod light;
 pub mod loss;
+pub mod noise;
 pub mod options;
 pub(crate) mod part;
 pub mod planes;

@@ -3,6 +3,7 @@
 use opticoll::components::COMPONENTS;
 use opticoll::fabric::Fabric;
 use opticoll::fabric::loss::{Decibels, read_loss};
+use opticoll::fabric::noise::Noise;
 use opticoll::family::wdm_ring::WdmRing;
 use proptest::prelude::*;
 
@@ -132,4 +133,44 @@ proptest! {
         prop_assert!(arrives(longest));
         prop_assert!(longest == 63 || !arrives(longest + 1));
     }
+}
+
+/// Names of GNPy's examples; OSNR of the transmitter and of adding and dropping, in dB; each
+/// amplifier as power of a channel at its input in dBm and noise figure in dB; and the OSNR of ASE
+/// in 0.1 nm at the receiver. All numbers are printed in GNPy's tests/invocation or stated in its
+/// files of equipment (commit d65865b8).
+const GNPY: &str = "
+transmission_main_example | 40 | -17/6.62 | 33.29
+openroadm-v5-Stockholm-Gothenburg | 35 33
+    | -14.33/8 -14.32/11.42 -9/16 -24.8/8.01 -15.82/10.53 -11.53/13.53 | 21.84
+transmission_main_example_long | 100 38
+    | -20/6.58 -15.99/8.86 -15.99/9 -15.98/8.86 -15.98/9 -15.97/8.86 -20/6.58 -15.99/9 -15.99/8.86 \
+    -15.98/9 -15.98/8.86 -15.97/9 -20/6.58 -15.99/8.86 -15.99/9 -20/6.58 -15.99/8.86 -15.99/9 \
+    -15.98/8.86 | 19.69
+";
+
+#[test]
+fn noise_adds_up_as_in_gnpy() {
+    for [example, others, amplifiers, expected] in rows(GNPY) {
+        let decibels = |text: &str| -> Decibels { text.parse().unwrap() };
+        let others = others.split(' ').map(|osnr| Noise::of_osnr(decibels(osnr)));
+        let amplifiers = amplifiers.split(' ').map(|amplifier| {
+            let (input, noise_figure) = amplifier.split_once('/').unwrap();
+            Noise::of_amplifier(decibels(input), decibels(noise_figure))
+        });
+        let all = others.chain(amplifiers).fold(Noise::NONE, Noise::plus);
+        let apart = all.osnr().unwrap().millionths() - decibels(expected).millionths();
+        assert!(
+            apart.abs() <= 100_000,
+            "{example}: {apart} millionths of a dB"
+        );
+    }
+}
+
+#[test]
+fn crosstalk_adds_up_in_linear_units() {
+    // 100 switches of -40 dB each: a hundredth of the power, 20 dB below the signal.
+    let crosstalk = Noise::of_crosstalk("-40".parse().unwrap()).times(100);
+    assert_eq!(crosstalk.osnr().unwrap().to_string(), "20");
+    assert_eq!(Noise::NONE.osnr(), None);
 }
