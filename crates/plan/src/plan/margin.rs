@@ -71,7 +71,7 @@ impl Plan {
             return Vec::new();
         }
         let mut splits = vec![0; transfers.len()];
-        if let LightSharing::Tree { light } = circuits.sharing() {
+        if let LightSharing::Tree { light, .. } = circuits.sharing() {
             let tree = |&place: &usize| {
                 let Lightpath { transfer, slot, .. } = transfers[place].1;
                 let light = transfers[place].1.light.0 & light;
