@@ -87,7 +87,7 @@ class Graph:
 
     @property
     def has_fibres(self) -> bool:
-        """Whether the links of the graph are fibres with wavelengths."""
+        """Returns whether the links of the graph are fibres with wavelengths."""
         return "wavelengths" in self.options
 
     def vertex(self, place: Place, name: str, kind: object) -> None:

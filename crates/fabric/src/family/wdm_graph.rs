@@ -180,8 +180,8 @@ impl Family {
     }
 }
 
-const CITATION: &str = "Mukherjee, Optical WDM Networks, 2006; Zang, Jue and Mukherjee, A Review of \
-    Routing and Wavelength Assignment, Optical Networks Magazine 2000";
+const CITATION: &str = "Mukherjee, Optical WDM Networks, 2006; Zang, Jue and Mukherjee, A Review \
+    of Routing and Wavelength Assignment, Optical Networks Magazine 2000";
 
 /// Record of the family whose links are listed one by one.
 pub const GRAPH: FamilyRecord = FamilyRecord {

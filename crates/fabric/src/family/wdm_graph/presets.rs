@@ -25,8 +25,8 @@ pub(super) const PRESETS: &[PresetRecord] = &[
     },
     PresetRecord {
         name: "nsfnet_22",
-        summary: "NSFNET with a cable from Lincoln to Atlanta, numbered as for DeepRMSA: 14 nodes, 22 \
-            cables; give its wavelengths",
+        summary: "NSFNET with a cable from Lincoln to Atlanta, numbered as for DeepRMSA: 14 nodes, \
+            22 cables; give its wavelengths",
         citation: "Chen et al., DeepRMSA, Journal of Lightwave Technology 37, 2019",
         spec: "wdm_graph:ranks=14,links=0-1@1050km+0-2@1500km+0-7@2400km+1-2@600km+1-3@750km+\
         2-5@1800km+3-4@600km+3-10@1950km+4-5@1200km+4-6@600km+5-9@1050km+5-13@1800km+\
