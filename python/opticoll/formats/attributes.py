@@ -13,7 +13,7 @@ and the attributes that were ignored.
 | edge | `capacity`, `bandwidth` | rate in b/s, or in Gb/s if all values are below a million |
 | edge | `delay` | latency: a number of seconds, or a text with a unit |
 | graph | `rate`, `latency`, `sharing`, `ties`, `members`, `without` | options of the fabric |
-| graph | `wavelengths`, `hosts` | options of a burst network |
+| graph | `wavelengths`, `hosts` | options of a graph of fibres, see below |
 
 If edges have several attributes for the rate, only the first of them in the table is read. The
 option `rate_from` names another attribute with the rate, and the option `unit` is the unit of the

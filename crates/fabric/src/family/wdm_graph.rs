@@ -194,41 +194,7 @@ pub const GRAPH: FamilyRecord = FamilyRecord {
     presets: presets::PRESETS,
 };
 
-pub use shapes::{HYPERCUBE, LINE, TREE};
-
-/// Record of the optical torus.
-pub const TORUS: FamilyRecord = FamilyRecord {
-    name: "wdm_torus",
-    summary: "Torus of any dimensions whose links are fibres with wavelengths",
-    citation: CITATION,
-    example: "wdm_torus:dims=4x4,wavelengths=8",
-    options: || options::list(&TORUS, declared),
-    build: |spec| options::read(spec, &TORUS, declared).map(Fabric::new),
-    presets: &[],
-};
-
-/// Record of the optical mesh.
-pub const MESH: FamilyRecord = FamilyRecord {
-    name: "wdm_mesh",
-    summary: "Mesh of any dimensions whose links are fibres with wavelengths",
-    citation: CITATION,
-    example: "wdm_mesh:dims=4x4,wavelengths=8",
-    options: || options::list(&MESH, declared),
-    build: |spec| options::read(spec, &MESH, declared).map(Fabric::new),
-    presets: &[],
-};
-
-/// Record of the optical ladder.
-pub const LADDER: FamilyRecord = FamilyRecord {
-    name: "wdm_ladder",
-    summary: "Two rows of ranks with a fibre between opposite ranks, and wavelengths on each fibre",
-    citation: "Matsuoka et al., MPI Collective Communication over OBS Grid: 2 x 5 nodes with ten \
-        hosts each",
-    example: "wdm_ladder:rungs=5,wavelengths=8",
-    options: || options::list(&LADDER, declared),
-    build: |spec| options::read(spec, &LADDER, declared).map(Fabric::new),
-    presets: &[],
-};
+pub use shapes::{HYPERCUBE, LADDER, LINE, MESH, TORUS, TREE};
 
 /// Returns the family of fibres over the links of an electrical family, if there is one.
 pub fn over(electrical: &str) -> Option<&'static str> {
