@@ -17,11 +17,13 @@ use std::rc::Rc;
 
 use crate::building::time_reversal;
 use crate::selection::evaluation::{Built, Candidate, Evaluation};
-use crate::{FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure};
+use crate::{
+    Effort, FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
+};
 use light_graph::{LightGraph, Turns};
 use opticoll_algorithms::choice;
 use opticoll_base::spec::{OptionRecord, Spec};
-use opticoll_base::units::{Rate, Time};
+use opticoll_base::units::{Rate, Time, gcd};
 use opticoll_fabric::fabric::circuits::{Circuits, ReconfigurationCharge};
 use opticoll_fabric::family::wdm_graph::WdmGraph;
 use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
@@ -39,6 +41,12 @@ pub(crate) const PLANNER: Planner = Planner {
         )
         .range("change, stay")
         .default("the faster found"),
+        OptionRecord::new(
+            "load",
+            "maximum number of chunks that a lightpath carries in a slot, one after the other",
+        )
+        .range("1 to 64")
+        .default("the fastest found"),
     ],
     depends_on_size: true,
     takes_demands: true,
@@ -65,6 +73,15 @@ const NAME: &str = "relay_forest";
 
 const MAX_PIECES: u32 = 4096;
 
+const MAX_LOAD: u32 = 64;
+
+/// Loads of lightpaths to try if lightpaths change in every slot.
+const LOADS: [u32; 3] = [1, 2, 3];
+
+/// Maximum number of slots of plans for which loads above 1 are tried. With more slots, more pieces
+/// have the same effect.
+const MAX_SLOTS_OF_LOADS: u64 = 4;
+
 /// Numbers of pieces per block to try if they are few.
 const FEW_PIECES: std::ops::RangeInclusive<u32> = 1..=8;
 
@@ -73,14 +90,14 @@ const SLOTS: [u64; 12] = [2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64];
 
 /// Number of pairs of a chunk and a rank up to which the search places each piece by itself. If
 /// there are more pairs, the search places several pieces together, as stripes.
-const MAX_SINGLE_PAIRS: u64 = 1 << 15;
+const MAX_SINGLE_PAIRS: u64 = 1 << 13;
 
 /// Maximum number of pieces per block if the number is not given.
 const MAX_CHOSEN_PIECES: u32 = 256;
 
 /// Maximum work of the search for a candidate of `auto`, in searches for paths and comparisons of
 /// 64 distances: about one second.
-const MAX_SEARCH: u64 = 3_000_000;
+const MAX_SEARCH: u64 = 500_000;
 
 /// Maximum number of ranks for which the search also tries plans that are not the same from every
 /// rank, although the graph has translations.
@@ -103,14 +120,15 @@ fn plan(
         Some(_) => Some(choice(spec, "circuits", &CIRCUITS)?),
         None => None,
     };
+    let load = spec.count("load", 1, MAX_LOAD)?;
     if let (Some(pieces), Some(stay)) = (pieces, stay) {
-        let variant = Variant::new(&searches, pieces, stay)?;
+        let variant = Variant::new(&searches, pieces, stay, load.unwrap_or(1))?;
         return match variant.build(problem, None)? {
             Some(plan) => Ok(plan.into()),
             None => Err(PlannerError::NotFound { pieces }),
         };
     }
-    let candidates = searches.candidates(problem, pieces, stay)?;
+    let candidates = searches.candidates(problem, pieces, stay, load)?;
     Evaluation::new(problem)?.choose(candidates)
 }
 
@@ -121,7 +139,7 @@ fn candidates<'a>(
     if problem.collective.ranks() < 2 {
         return Ok(Vec::new());
     }
-    Searches::new(problem, graph)?.candidates(problem, None, None)
+    Searches::new(problem, graph)?.candidates(problem, None, None, None)
 }
 
 /// Graphs on which the parts of a collective are planned.
@@ -207,7 +225,9 @@ impl Searches {
     /// Returns the numbers of pieces per block to try, in ascending order: a few pieces, and for
     /// some numbers of slots the most pieces that could fit into them.
     fn numbers_of_pieces(self: &Rc<Searches>) -> Result<Vec<u32>, PlannerError> {
-        let whole = Variant::new(self, MAX_CHOSEN_PIECES, false)?.slots.max(1);
+        let whole = Variant::new(self, MAX_CHOSEN_PIECES, false, 1)?
+            .slots
+            .max(1);
         let filling = SLOTS.map(|slots| {
             let pieces = u64::from(MAX_CHOSEN_PIECES) * slots / whole;
             let pieces = pieces.min(MAX_CHOSEN_PIECES.into()) as u32;
@@ -227,6 +247,7 @@ impl Searches {
         problem: &PlanningProblem<'a>,
         pieces: Option<u32>,
         stay: Option<bool>,
+        load: Option<u32>,
     ) -> Result<Vec<Candidate<'a>>, PlannerError> {
         let has_demand = problem.collective.demand().is_some();
         let numbers = match pieces {
@@ -241,26 +262,43 @@ impl Searches {
             if is_useless || stay.is_some_and(|stay| stay != stays) {
                 continue;
             }
-            for &number in &numbers {
-                let is_first = number == numbers[0];
-                if !is_first && u64::from(number) > self.block {
+            let loads = match (load, stays || has_demand) {
+                (Some(load), _) => vec![load],
+                (None, true) => vec![1],
+                (None, false) => LOADS.to_vec(),
+            };
+            let pairs = numbers
+                .iter()
+                .flat_map(|&number| loads.iter().map(move |&load| (number, load)));
+            for (number, load) in pairs {
+                let is_first = number == numbers[0] && load == loads[0];
+                let is_like_fewer = gcd(number.into(), load.into()) > 1;
+                if !is_first && (u64::from(number) > self.block || is_like_fewer) {
                     continue;
                 }
-                let variant = Variant::new(self, number, stays)?;
+                let variant = Variant::new(self, number, stays, load)?;
                 let transfers = variant.transfers();
+                let is_chosen = pieces.is_some() || is_first;
                 if problem.fits(transfers).is_err()
-                    || pieces.is_none() && !is_first && variant.search_work() > MAX_SEARCH
+                    || !is_chosen && variant.search_work() > MAX_SEARCH
+                    || load > 1 && loads.len() > 1 && variant.slots > MAX_SLOTS_OF_LOADS
                 {
                     continue;
                 }
+                let expected = variant.expected(variant.slots + u64::from(stays))?;
                 let problem = *problem;
                 candidates.push(Candidate {
                     name: variant.spec().to_string(),
                     slots: variant.slots,
                     lower_bound: variant.time(variant.slots)?,
-                    estimate: variant.time(variant.slots + u64::from(stays))?,
+                    estimate: expected,
                     transfers,
                     build: Box::new(move |limit| {
+                        if problem.effort == Effort::Enough
+                            && limit.is_some_and(|limit| expected >= limit)
+                        {
+                            return Ok(Built::NotExpected("its lightpaths change too often"));
+                        }
                         Ok(match variant.build(&problem, limit)? {
                             Some(plan) => Built::from(plan),
                             None => Built::NotExpected("its slots take longer"),
@@ -281,9 +319,13 @@ struct Variant {
     /// Number of pieces that the search places together, on consecutive channels.
     stripes: u32,
     stay: bool,
+    /// Maximum number of chunks that a lightpath carries in a slot.
+    load: u32,
     parts: Vec<VariantPart>,
     /// Lower bound on the number of slots.
     slots: u64,
+    /// Lower bound on the number of chunks that a channel carries in all slots.
+    carried: u64,
 }
 
 /// Part of a collective with a number of pieces.
@@ -298,17 +340,23 @@ struct VariantPart {
 }
 
 impl Variant {
-    fn new(searches: &Rc<Searches>, pieces: u32, stay: bool) -> Result<Variant, PlannerError> {
+    fn new(
+        searches: &Rc<Searches>,
+        pieces: u32,
+        stay: bool,
+        load: u32,
+    ) -> Result<Variant, PlannerError> {
         let stripes = searches.parts[0].stripes(pieces, true);
-        let mut parts = Vec::new();
+        let (mut parts, mut carried) = (Vec::new(), 0);
         for part in &searches.parts {
             let collective = match part.collective.demand() {
                 Some(_) => part.collective,
                 None => part.collective.with_pieces(pieces / stripes)?,
             };
             let (graph, items) = (part.graph.striped(stripes), items(&collective));
+            carried += least_slots(&graph, &items, false, 1);
             parts.push(VariantPart {
-                slots: least_slots(&graph, &items, stay),
+                slots: least_slots(&graph, &items, stay, load),
                 graph,
                 collective,
                 items,
@@ -319,6 +367,8 @@ impl Variant {
             pieces,
             stripes,
             stay,
+            load,
+            carried,
             slots: parts.iter().map(|part| part.slots).sum(),
             parts,
         })
@@ -326,9 +376,12 @@ impl Variant {
 
     fn spec(&self) -> Spec {
         let circuits = CIRCUITS[usize::from(self.stay)].0;
-        Spec::new(NAME)
-            .with("pieces", self.pieces)
-            .with("circuits", circuits)
+        let spec = Spec::new(NAME).with("pieces", self.pieces);
+        let spec = spec.with("circuits", circuits);
+        match self.load {
+            1 => spec,
+            load => spec.with("load", load),
+        }
     }
 
     fn transfers(&self) -> u64 {
@@ -349,23 +402,49 @@ impl Variant {
         let works = parts.map(|(whole, part)| {
             let ranks = u64::from(part.collective.ranks());
             let planned = match whole.turns {
-                Some(_) => part.items.len() as u64 / ranks,
-                None => part.items.len() as u64,
+                Some(_) if ranks > MAX_UNEQUAL_RANKS.into() => part.items.len() as u64 / ranks,
+                _ => part.items.len() as u64,
             };
             planned * ranks * (1 + ranks / 64) * part.slots
         });
         works.sum::<u64>()
     }
 
+    /// Returns the time in which a channel sends `chunks` chunks.
+    fn sending(&self, chunks: u64) -> Time {
+        let bits = u128::from(self.searches.block / u64::from(self.pieces)) * 8;
+        let bits_per_second = u128::from(self.searches.rate.bits_per_second());
+        let sending = bits * u128::from(chunks) * 1_000_000_000_000 / bits_per_second.max(1);
+        Time::from_ps(u64::try_from(sending).unwrap_or(u64::MAX))
+    }
+
     /// Returns a lower bound on the time of `slots` slots.
     fn time(&self, slots: u64) -> Result<Time, PlannerError> {
         let searches = &self.searches;
-        let bits = u128::from(searches.block / u64::from(self.pieces)) * 8;
-        let bits_per_second = u128::from(searches.rate.bits_per_second());
-        let sending = bits * 1_000_000_000_000 / bits_per_second.max(1);
-        let sending = Time::from_ps(u64::try_from(sending).unwrap_or(u64::MAX));
-        let slot = searches.every_slot.plus(searches.delay)?.plus(sending)?;
-        Ok(searches.once.plus(slot.times(slots)?)?)
+        let slot = searches.every_slot.plus(searches.delay)?;
+        let sending = self.sending(match self.load {
+            1 => slots,
+            _ => self.carried.max(slots),
+        });
+        Ok(searches.once.plus(slot.times(slots)?)?.plus(sending)?)
+    }
+
+    /// Returns the time of `slots` slots if all lightpaths carry chunks in all slots, and if
+    /// lightpaths that do not stay change in every slot.
+    fn expected(&self, slots: u64) -> Result<Time, PlannerError> {
+        let changes = match self.stay {
+            true => 0,
+            false => slots.saturating_sub(1),
+        };
+        let excess = match self.load {
+            1 => 0,
+            load => (slots * u64::from(load)).saturating_sub(self.carried.max(slots)),
+        };
+        let changing = self.searches.once.times(changes)?;
+        Ok(self
+            .time(slots)?
+            .plus(changing)?
+            .plus(self.sending(excess))?)
     }
 
     /// Builds the plan. Returns `None` if its time would reach `limit`.
@@ -392,6 +471,7 @@ impl Variant {
         let lightpaths = Lightpaths {
             stay: self.stay,
             max_links: if self.stay { 1 } else { u32::MAX },
+            load: self.load,
         };
         let mut solutions = Vec::new();
         for (whole, part) in self.searches.parts.iter().zip(&self.parts) {
@@ -445,7 +525,8 @@ impl Part {
 
 /// Returns a lower bound on the number of slots: each rank receives the chunks that it lacks, and
 /// sends the chunks that only it has.
-fn least_slots(graph: &LightGraph, items: &[Item], stay: bool) -> u64 {
+fn least_slots(graph: &LightGraph, items: &[Item], stay: bool, load: u32) -> u64 {
+    let load = u64::from(load);
     let mut missing = vec![0u64; graph.ranks as usize];
     let mut leaving = vec![0u64; graph.ranks as usize];
     for item in items {
@@ -460,8 +541,8 @@ fn least_slots(graph: &LightGraph, items: &[Item], stay: bool) -> u64 {
         }
     }
     let slots = (0..graph.ranks).map(|rank| {
-        let received = u64::from(graph.received_at_once(rank).max(1));
-        let sent = u64::from(graph.sent_at_once(rank).max(1));
+        let received = load * u64::from(graph.received_at_once(rank).max(1));
+        let sent = load * u64::from(graph.sent_at_once(rank).max(1));
         let missing = missing[rank as usize].div_ceil(received);
         missing.max(leaving[rank as usize].div_ceil(sent))
     });
@@ -469,7 +550,7 @@ fn least_slots(graph: &LightGraph, items: &[Item], stay: bool) -> u64 {
     if items.iter().all(|item| item.target.is_some()) {
         let channels = graph.usable.iter();
         let channels: u64 = channels.map(|free| u64::from(free.count_ones())).sum();
-        return slots.max(total_distance(graph, items).div_ceil(channels.max(1)));
+        return slots.max(total_distance(graph, items).div_ceil((channels * load).max(1)));
     }
     match stay {
         true => slots.max(graph.eccentricity(items[0].source).into()),
@@ -487,10 +568,13 @@ impl VariantPart {
     ) -> Option<Solution<'_>> {
         let least = self.slots as u32;
         let mut best: Option<Solution<'_>> = None;
-        let unequal = turns.is_none() || self.graph.ranks <= MAX_UNEQUAL_RANKS;
+        let pairs = self.items.len() as u64 * u64::from(self.graph.ranks);
+        let is_small = self.graph.ranks <= MAX_UNEQUAL_RANKS && pairs <= MAX_SINGLE_PAIRS;
+        let unequal = turns.is_none() || is_small;
         // If all lightpaths have one link, rules with different exponents of the length are alike.
         let rules = match lightpaths.stay {
             true => &RULES[..1],
+            false if self.slots > MAX_SLOTS_OF_ALL_RULES => &RULES[..2],
             false => &RULES,
         };
         for turns in turns.map(Some).into_iter().chain(unequal.then_some(None)) {
@@ -520,6 +604,9 @@ impl VariantPart {
         best
     }
 }
+
+/// Maximum number of slots of searches that try all rules. With more slots, rules differ little.
+const MAX_SLOTS_OF_ALL_RULES: u64 = 8;
 
 /// Distance from the lower bound at which the search ends: 1 / `LEAST_GAIN_DIVISOR` of the bound.
 const LEAST_GAIN_DIVISOR: u32 = 64;

@@ -115,6 +115,8 @@ pub(super) struct Lightpaths {
     pub(super) stay: bool,
     /// Maximum number of links.
     pub(super) max_links: u32,
+    /// Maximum number of items that a lightpath carries in a slot.
+    pub(super) load: u32,
 }
 
 /// Problem of the search.
@@ -127,6 +129,9 @@ pub(super) struct SlotFilling<'a> {
     pub(super) max_slots: u32,
 }
 
+/// Number of queue entries after which the search counts the free channels.
+const COUNT_INTERVAL: u32 = 1 << 8;
+
 /// Slot of a rank that lacks an item.
 const NEVER: u16 = u16::MAX;
 
@@ -138,14 +143,16 @@ struct Path {
     open: Option<usize>,
 }
 
-/// Lightpath that stays up.
+/// Lightpath that is up.
 struct Open {
     from: u32,
     to: u32,
     route: Range<u32>,
     channels: u32,
     /// Slot in which the lightpath was last used.
-    used: u16,
+    slot: u16,
+    /// Number of items that the lightpath carries in this slot.
+    carried: u32,
 }
 
 struct State<'a> {
@@ -269,6 +276,18 @@ impl State<'_> {
         self.received.fill(0);
         if !self.problem.lightpaths.stay {
             self.free.clone_from(&self.problem.graph.usable);
+            self.close();
+        }
+    }
+
+    /// Takes down all lightpaths.
+    fn close(&mut self) {
+        for open in self.open.drain(..) {
+            let counter = match self.problem.turns {
+                Some(_) => 0,
+                None => open.to as usize,
+            };
+            self.open_to[counter].clear();
         }
     }
 
@@ -282,10 +301,10 @@ impl State<'_> {
         let graph = self.problem.graph;
         let images = self.problem.turns.map_or(1, |_| u64::from(graph.ranks));
         let needed: u64 = self.near.iter().map(|&links| u64::from(links)).sum();
-        let free = self.free.iter().map(|free| u64::from(free.count_ones()));
-        let is_full = |rank: u32| self.missing[rank as usize] > graph.received_at_once(rank);
+        let load = self.problem.lightpaths.load;
+        let is_full = |rank: u32| self.missing[rank as usize] > graph.received_at_once(rank) * load;
         if self.problem.lightpaths.stay
-            || needed * images > free.sum::<u64>()
+            || needed * images > self.free_channels() * u64::from(load)
             || images == 1 && (0..graph.ranks).any(is_full)
         {
             return false;
@@ -313,6 +332,7 @@ impl State<'_> {
                 continue;
             }
             self.free = free;
+            self.close();
             self.sent.fill(0);
             self.received.fill(0);
             self.filled.links.truncate(links);
@@ -325,6 +345,11 @@ impl State<'_> {
             return false;
         }
         true
+    }
+
+    fn free_channels(&self) -> u64 {
+        let free = self.free.iter();
+        free.map(|free| u64::from(free.count_ones())).sum()
     }
 
     /// Adds lightpaths in the order of their scores until no more fit.
@@ -343,8 +368,18 @@ impl State<'_> {
                 queue.push((score, gain, Reverse((item, rank))));
             }
         }
+        // Number of entries until the free channels are counted again.
+        let mut countdown = COUNT_INTERVAL;
         while let Some((_, _, Reverse((item, rank)))) = queue.pop() {
             interrupt::check();
+            countdown -= 1;
+            if countdown == 0 {
+                let lightpaths = self.problem.lightpaths;
+                if !lightpaths.stay && lightpaths.load == 1 && self.free_channels() == 0 {
+                    break;
+                }
+                countdown = COUNT_INTERVAL;
+            }
             if !self.can_receive(rank) {
                 continue;
             }
@@ -399,39 +434,47 @@ impl State<'_> {
         score.to_bits()
     }
 
+    /// Returns whether lightpaths that are up may carry further items.
+    fn has_open(&self) -> bool {
+        self.problem.lightpaths.stay || self.problem.lightpaths.load > 1
+    }
+
     fn can_receive(&self, rank: u32) -> bool {
         let graph = self.problem.graph;
         let mut entering = graph.entering[rank as usize].iter();
         let is_free = entering.any(|&(link, _)| self.free[link as usize] != 0);
-        self.received[self.counter(rank)] < graph.receivers
-            && (is_free || self.problem.lightpaths.stay)
+        let has_receiver = self.received[self.counter(rank)] < graph.receivers;
+        has_receiver && is_free || self.has_open()
     }
 
     /// Returns the shortest path on which `item` can reach `to`: a lightpath that is up already,
     /// or free channels.
     fn path(&mut self, item: u32, to: u32) -> Option<Path> {
         let graph = self.problem.graph;
-        if self.received[self.counter(to)] >= graph.receivers {
-            return None;
-        }
         if let Some(path) = self.open_path(item, to) {
             return Some(path);
         }
-        self.new_path(item, to)
+        match self.received[self.counter(to)] >= graph.receivers {
+            true => None,
+            false => self.new_path(item, to),
+        }
     }
 
     fn open_path(&self, item: u32, to: u32) -> Option<Path> {
         let graph = self.problem.graph;
         for &index in &self.open_to[self.counter(to)] {
             let open = &self.open[index as usize];
-            if open.used == self.slot {
+            let is_used = open.slot == self.slot;
+            if is_used && open.carried >= self.problem.lightpaths.load {
                 continue;
             }
             let from = match self.problem.turns {
                 None => open.from,
                 Some(turns) => turns.rank(open.from, turns.between(open.to, to)),
             };
-            if self.has(item, from) && self.sent[self.counter(from)] < graph.transmitters {
+            let has_ports = self.sent[self.counter(from)] < graph.transmitters
+                && self.received[self.counter(to)] < graph.receivers;
+            if self.has(item, from) && (is_used || has_ports) {
                 return Some(Path {
                     from,
                     channel: 0,
@@ -468,7 +511,13 @@ impl State<'_> {
             channels: 0,
         };
         if let Some(index) = path.open {
-            self.open[index].used = self.slot;
+            let open = &mut self.open[index];
+            let is_used = open.slot == self.slot;
+            open.carried = if is_used { open.carried + 1 } else { 1 };
+            open.slot = self.slot;
+            if !is_used {
+                self.use_ports(path.from, to);
+            }
             let open = &self.open[index];
             let Some(turns) = self.problem.turns else {
                 delivery.route = open.route.clone();
@@ -495,7 +544,8 @@ impl State<'_> {
             return false;
         };
         let delivery = self.filled.push(&delivery, &path.links, &channels);
-        if self.problem.lightpaths.stay {
+        self.use_ports(path.from, to);
+        if self.has_open() {
             let counter = self.counter(to);
             self.open_to[counter].push(self.open.len() as u32);
             self.open.push(Open {
@@ -503,17 +553,21 @@ impl State<'_> {
                 to,
                 route: delivery.route.clone(),
                 channels: delivery.channels,
-                used: self.slot,
+                slot: self.slot,
+                carried: 1,
             });
         }
         self.record(delivery, place);
         true
     }
 
-    fn record(&mut self, delivery: Delivery, place: usize) {
-        let (from, to) = (self.counter(delivery.from), self.counter(delivery.to));
+    fn use_ports(&mut self, from: u32, to: u32) {
+        let (from, to) = (self.counter(from), self.counter(to));
         self.sent[from] += 1;
         self.received[to] += 1;
+    }
+
+    fn record(&mut self, delivery: Delivery, place: usize) {
         self.since[place] = self.slot;
         if let Some(slot) = self.filled.slots.last_mut() {
             slot.push(delivery);
