@@ -35,10 +35,8 @@ pub(super) struct LightGraph {
     pub(super) reach: u32,
     /// Number of links between two ranks, indexed by start * ranks + end.
     distance: Rc<[u16]>,
-    /// Number of wavelengths of a fibre.
-    wavelengths: u32,
-    /// Number of channels of a link.
-    channels: u32,
+    /// Light of each channel of a link.
+    lights: Rc<[GraphLight]>,
     /// Number of consecutive channels that the search treats as one channel.
     stripes: u32,
 }
@@ -64,6 +62,10 @@ impl LightGraph {
         } else {
             [sent, received]
         };
+        let lights = (0..graph.channels()).map(|channel| {
+            let (fibre, wavelength) = graph.channel(channel);
+            GraphLight { fibre, wavelength }
+        });
         let mut light_graph = LightGraph {
             ranks: network.ranks(),
             usable: vec![all_channels(graph.channels()); ends.len()],
@@ -73,8 +75,7 @@ impl LightGraph {
             receivers: received.unwrap_or(u32::MAX),
             reach: graph.reach.unwrap_or(u32::MAX),
             distance: Rc::from([]),
-            wavelengths: graph.wavelengths,
-            channels: graph.channels(),
+            lights: lights.collect(),
             stripes: 1,
         };
         light_graph.distance = light_graph.distances(vertices);
@@ -117,7 +118,7 @@ impl LightGraph {
             ports => ports / stripes,
         };
         LightGraph {
-            usable: vec![all_channels(self.channels / stripes); self.ends.len()],
+            usable: vec![all_channels(self.channels() / stripes); self.ends.len()],
             transmitters: limited(self.transmitters),
             receivers: limited(self.receivers),
             stripes,
@@ -128,10 +129,10 @@ impl LightGraph {
     /// Returns the largest power of two that `ideal`, the channels and the ports allow as the
     /// number of stripes, and that divides `dividend`.
     pub(super) fn stripes(&self, ideal: u32, dividend: u32) -> u32 {
-        let most = self.channels.min(self.transmitters).min(self.receivers);
+        let most = self.channels().min(self.transmitters).min(self.receivers);
         let powers = (0..31).map(|bit| 1u32 << bit);
-        let least = self.channels.div_ceil(MAX_CHANNELS);
-        let fits = |stripes: &u32| *stripes <= ideal.max(least) && self.channels % stripes == 0;
+        let least = self.channels().div_ceil(MAX_CHANNELS);
+        let fits = |stripes: &u32| *stripes <= ideal.max(least) && self.channels() % stripes == 0;
         let fits = powers
             .filter(fits)
             .filter(|stripes| *stripes <= most && dividend % stripes == 0);
@@ -172,11 +173,12 @@ impl LightGraph {
 
     /// Returns the light of a stripe of channel `channel`.
     pub(super) fn light(&self, channel: u32, stripe: u32) -> GraphLight {
-        let channel = channel * self.stripes + stripe;
-        GraphLight {
-            fibre: (channel / self.wavelengths) as u8,
-            wavelength: (channel % self.wavelengths) as u16,
-        }
+        self.lights[(channel * self.stripes + stripe) as usize]
+    }
+
+    /// Returns the number of channels of a link.
+    fn channels(&self) -> u32 {
+        self.lights.len() as u32
     }
 }
 
