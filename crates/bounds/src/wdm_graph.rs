@@ -13,7 +13,7 @@
 //! | `spread` | sum of C_S(v) over v <= C (n_1 + ... + n_S) | W6 | `trees` |
 //! | `cut` | chunks that a set of vertices needs, over the channels into the set | W2 | `cuts` |
 //! | `concurrent_flow` | all_to_all: chunks times distance, over channels times length | W3 | `flows` |
-//! | `relay_tree` | P sum of C_S(v) over v <= S C | W4, W5 | `trees`, `moats` |
+//! | `relay_tree` | P sum of C_S(v) over v <= S C | W4, W5 | `loads`, `trees`, `moats` |
 //!
 //! C_S(v) is the least total length of a tree of depth at most S that spans all ranks from v, and
 //! n_s = min(N, (1 + r)^(s - 1)) for ranks that receive at most r lightpaths. `growth`, `reach` and
@@ -36,6 +36,7 @@
 mod cuts;
 mod fibres;
 mod flows;
+mod loads;
 mod moats;
 mod ports;
 mod recent;
@@ -45,9 +46,10 @@ mod trees;
 use crate::{Bound, slots_to_inform};
 use cuts::{Measure, tightest_cut};
 use fibres::{Fibres, Ports};
+use loads::TreeLoads;
 use opticoll_fabric::family::wdm_graph::WdmGraph;
 use opticoll_plan::collective::{Collective, CollectiveKind};
-use trees::RelayTrees;
+use trees::{Metric, RelayTrees};
 
 const ONE_CHUNK: &str = "one chunk per lightpath and slot";
 const RELAYED: &str = "one chunk per lightpath and slot, delivered only at the end of the \
@@ -208,8 +210,9 @@ fn spread_slots(
         true => &fibres.senders,
         false => &fibres.receivers,
     };
-    let widest = ports.iter().map(|ports| ports.lightpaths).max()?;
-    let trees = RelayTrees::new(graph, fibres, backwards, None);
+    let widest = widest(ports);
+    let trees = RelayTrees::new(graph, fibres, Metric::Links, backwards, None);
+    let length = u128::from(trees::LINK);
     let ranks = u128::from(fibres.ranks);
     let channels = u128::from(fibres.channels());
     let is_possible = |slots: u64| {
@@ -219,31 +222,9 @@ fn spread_slots(
             informed = (informed * u128::from(1 + widest)).min(ranks);
         }
         let lengths = trees.within(slots);
-        lengths.is_some_and(|lengths| u128::from(lengths.sum) <= channels * carried)
+        lengths.is_some_and(|lengths| u128::from(lengths.sum) <= length * channels * carried)
     };
     (known.max(1)..MAX_SPREAD_SLOTS).find(|&slots| is_possible(slots))
-}
-
-/// Returns the trees that carry a chunk of a collective, with the number of lightpaths of at least
-/// one link that each chunk needs besides its tree. `None` for collectives without such trees.
-fn trees_of<'a>(
-    graph: &'a WdmGraph,
-    fibres: &'a Fibres,
-    collective: &Collective,
-) -> Option<(RelayTrees<'a>, u64)> {
-    let trees = |backwards, root| RelayTrees::new(graph, fibres, backwards, root);
-    let others = u64::from(fibres.ranks - 1);
-    match collective.kind() {
-        CollectiveKind::AllGather if !fibres.has_light_trees => Some((trees(false, None), 0)),
-        CollectiveKind::ReduceScatter => Some((trees(true, None), 0)),
-        CollectiveKind::Broadcast if !fibres.has_light_trees => {
-            Some((trees(false, Some(collective.root())), 0))
-        }
-        CollectiveKind::Reduce => Some((trees(true, Some(collective.root())), 0)),
-        CollectiveKind::AllReduce if fibres.has_light_trees => Some((trees(true, None), 0)),
-        CollectiveKind::AllReduce => Some((trees(true, None), others)),
-        _ => None,
-    }
 }
 
 /// Returns the bound `relay_tree`, at least `known`; `None` for collectives without this bound, or
@@ -254,21 +235,16 @@ fn tree_slots(
     collective: &Collective,
     known: u64,
 ) -> Option<u64> {
-    let (trees, besides) = trees_of(graph, fibres, collective)?;
-    let pieces = u64::from(collective.pieces());
-    let channels = fibres.channels();
-    let needed = |lengths: trees::Lengths| match collective.kind() {
-        CollectiveKind::AllReduce => pieces * (lengths.least + besides),
-        _ => pieces * lengths.sum,
-    };
-    let enough = needed(trees.shortest()?).div_ceil(channels.max(1));
-    let mut slots = known.max(enough).max(1);
-    while slots <= trees::MAX_SLOTS
-        && trees
-            .within(slots)
-            .is_none_or(|lengths| needed(lengths) > slots * channels)
-    {
+    let trees = TreeLoads::of(graph, fibres, collective)?;
+    let mut slots = known.max(trees.fewest_slots()?);
+    while slots <= trees::MAX_SLOTS && !trees.fits(slots) {
         slots += 1;
     }
     Some(slots)
+}
+
+/// Returns the maximum number of lightpaths of a rank.
+fn widest(ports: &[Ports]) -> u64 {
+    let lightpaths = ports.iter().map(|ports| ports.lightpaths);
+    lightpaths.max().unwrap_or(0)
 }

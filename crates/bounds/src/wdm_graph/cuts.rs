@@ -21,10 +21,11 @@ pub(super) enum Measure {
 }
 
 impl Measure {
-    pub(super) fn of(self, link: &FibreLink) -> u64 {
+    /// Returns the capacity of a link; `None` if it exceeds 64 bits.
+    pub(super) fn of(self, link: &FibreLink) -> Option<u64> {
         match self {
-            Measure::Channels => link.channels,
-            Measure::Rates => link.rate,
+            Measure::Channels => Some(link.channels),
+            Measure::Rates => u64::try_from(link.rate).ok(),
         }
     }
 }
@@ -78,7 +79,8 @@ fn search(fibres: &Fibres, collective: &Collective, measure: Measure) -> Option<
     let of_direction = |&(which, leaves): &(Cuts, bool)| {
         let links = fibres.links.iter().map(|link| {
             let (from, to) = link.ends(leaves);
-            (from, to, Some(measure.of(link)))
+            // A link of unknown capacity counts as unlimited.
+            (from, to, measure.of(link))
         });
         let links: Vec<RatedLink> = links.collect();
         let cut = tightest(fibres.ranks, fibres.vertices, &links, which, MAX_STEPS)?;

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use opticoll_base::graph;
 use opticoll_base::interrupt;
+use opticoll_base::units::Rate;
 use opticoll_fabric::family::wdm_graph::WdmGraph;
 
 /// Distance between two ranks that no lightpath joins.
@@ -20,7 +21,7 @@ pub(super) struct FibreLink {
     /// Number of working channels.
     pub(super) channels: u64,
     /// Sum of the rates of all working channels, in bit/s.
-    pub(super) rate: u64,
+    pub(super) rate: u128,
     /// Greatest rate of a channel, in bit/s.
     pub(super) fastest: u64,
     /// Propagation delay in picoseconds.
@@ -71,16 +72,26 @@ impl Fibres {
         let network = graph.fibre_links();
         let ranks = network.ranks();
         let channels = u64::from(graph.channels());
+        let slower = graph.slower.iter();
+        let slower = slower.filter(|(channel, _)| graph.dead.binary_search(channel).is_err());
+        let slower: Vec<Rate> = slower.map(|(_, rate)| *rate).collect();
+        // No lightpath is faster than one of a single link.
+        let one_hop = graph.reach_rates.first().map(|(_, rate)| *rate);
         let mut links = Vec::with_capacity(network.links().len());
         for (number, link) in (0u32..).zip(network.links()) {
             let (from, to) = network.ends(number).unwrap_or_default();
+            let fastest = one_hop.map_or(link.rate, |rate| rate.min(link.rate));
+            let slower = slower.iter().map(|rate| fastest.min(*rate));
+            let full = u128::from(channels - slower.len() as u64);
+            let full = full * u128::from(fastest.bits_per_second());
+            let rate = slower.fold(full, |sum, rate| sum + u128::from(rate.bits_per_second()));
             let one_way = FibreLink {
                 number,
                 from,
                 to,
                 channels,
-                rate: link.rate.bits_per_second().saturating_mul(channels),
-                fastest: link.rate.bits_per_second(),
+                rate,
+                fastest: fastest.bits_per_second(),
                 delay_ps: link.latency.ps(),
             };
             links.push(one_way);
@@ -106,7 +117,7 @@ impl Fibres {
             receivers: ports(&links, ranks, graph.receivers, |link| link.to),
             links,
             reach: graph.reach,
-            has_light_trees: false,
+            has_light_trees: graph.multicast,
             is_transitive,
         }
     }
@@ -114,11 +125,6 @@ impl Fibres {
     /// Returns the total number of channels of all links.
     pub(super) fn channels(&self) -> u64 {
         self.links.iter().map(|link| link.channels).sum()
-    }
-
-    /// Returns the sum of the rates of all channels of all links, in bit/s.
-    pub(super) fn rate(&self) -> u128 {
-        self.links.iter().map(|link| u128::from(link.rate)).sum()
     }
 
     /// Returns the least propagation delay of a link, in picoseconds.
@@ -225,7 +231,7 @@ fn ports(
     }
     let ports = at_rank.into_iter().map(|mut channels| {
         let all: u64 = channels.iter().map(|link| link.channels).sum();
-        let total: u128 = channels.iter().map(|link| u128::from(link.rate)).sum();
+        let total: u128 = channels.iter().map(|link| link.rate).sum();
         let limit = limit.map_or(all, |limit| all.min(limit.into()));
         channels.sort_unstable_by_key(|link| Reverse(link.fastest));
         let (mut left, mut rate) = (limit, 0u128);

@@ -7,7 +7,7 @@ use super::recent::Recent;
 use crate::concurrent_flow::{BlockTime, ConcurrentFlow, pairs};
 use crate::electrical::{self, Witness};
 use opticoll_fabric::family::wdm_graph::WdmGraph;
-use opticoll_plan::collective::Collective;
+use opticoll_plan::collective::{Collective, CollectiveKind};
 
 /// Maximum product of the number of pairs of ranks and the number of links for which good routes
 /// are searched, which suggest lengths. On larger graphs, all links have the same length, or the
@@ -44,7 +44,7 @@ pub(super) fn load(
         }
         let mut capacities = vec![0; graph.fibre_links().links().len()];
         for link in &fibres.links {
-            capacities[link.number as usize] = measure.of(link);
+            capacities[link.number as usize] = measure.of(link)?;
         }
         if capacities.contains(&0) {
             return None;
@@ -68,6 +68,23 @@ pub(super) fn load(
         };
         Some(Load { blocks, lengths })
     })
+}
+
+/// Returns lengths of the links, in the order of `fibres`, that prove the load of an all_to_all in
+/// channels. `None` on a large graph, or if some pair has no route.
+pub(super) fn lengths(graph: &WdmGraph, fibres: &Fibres) -> Option<Vec<u64>> {
+    let pairs = u64::from(fibres.ranks) * u64::from(fibres.ranks - 1);
+    if fibres.is_transitive || pairs * fibres.links.len() as u64 > MAX_SEARCHED {
+        return None;
+    }
+    let collective = Collective::new(CollectiveKind::AllToAll, fibres.ranks).ok()?;
+    let load = load(graph, fibres, &collective, Measure::Channels)?;
+    let links = fibres.links.iter();
+    Some(
+        links
+            .map(|link| load.lengths[link.number as usize])
+            .collect(),
+    )
 }
 
 impl Load {

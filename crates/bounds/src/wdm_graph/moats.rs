@@ -1,18 +1,19 @@
 //! Lower bound on the length of trees of lightpaths with at most S generations (theorem W5).
 //!
 //! A tree spans all ranks from a root v. A lightpath of slot t leads from a rank that has the data
-//! after slot t - 1 to another rank, and has the length d of a shortest route between them. A *moat*
-//! is a set of pairs (rank, slot after which the rank has the data) that every tree must enter:
+//! after slot t - 1 to another rank. Its length is the length d of a shortest route between them,
+//! times the price of slot t. A *moat* is a set of pairs (rank, slot after which the rank has the
+//! data) that every tree must enter:
 //!
 //! ```text
 //! moat tau:      the pairs (b, t) with 1 <= t <= tau(b);  tau(v) = 0, and tau(w) = S for some w
 //! is crossed by: a lightpath of slot t from a to b with t <= tau(b), and a = v or t > tau(a) + 1
 //! bound:         sum of z_j, if for each lightpath the weights z_j of the moats that the lightpath
-//!                crosses sum up to at most its length d
+//!                crosses sum up to at most its length
 //! ```
 //!
 //! The search raises the weight of one moat at a time (dual ascent: Wong, Mathematical Programming
-//! 28, 1984). The slack of a lightpath is d minus the weights of the moats that it crosses. The moat
+//! 28, 1984). The slack of a lightpath is its length minus the weights of the moats that it crosses. The moat
 //! of a rank w consists of all pairs from which lightpaths without slack lead to w in rising slots.
 //! If such lightpaths lead from the root to w, rank w needs no further moat. Every state of the
 //! search proves a bound, so that the search may stop at any time.
@@ -31,22 +32,20 @@ const NO_LIGHTPATH: u32 = u32::MAX;
 pub(super) enum Order {
     /// The smallest moat first, each as far as the slack permits.
     Smallest,
-    /// The rank with the least sum of weights first, each by one unit of 1 / [`UNITS`] links, so
-    /// that all moats grow at the same pace.
+    /// The rank with the least sum of weights first, each by a weight of 1, so that all moats grow
+    /// at the same pace.
     Even,
 }
 
-/// Number of units of weight per link in the order [`Order::Even`].
-pub(super) const UNITS: u32 = 8;
-
-/// Trees of at most `slots` generations from the rank `root` to all ranks.
+/// Trees from the rank `root` to all ranks. The number of slots is the number of prices.
 pub(super) struct Trees<'a> {
     pub(super) ranks: usize,
-    /// Number of links of a lightpath from rank a to rank b, at the index a * ranks + b;
+    /// Length of a shortest lightpath from rank a to rank b, at the index a * ranks + b;
     /// [`NO_PATH`] if there is no lightpath.
     pub(super) lengths: &'a [u32],
     pub(super) root: usize,
-    pub(super) slots: usize,
+    /// Factor by which the lightpaths of each slot are longer.
+    pub(super) prices: &'a [u32],
 }
 
 /// State of the search.
@@ -62,22 +61,17 @@ struct Search<'a> {
     work: u64,
 }
 
-/// Lower bound on the length of trees.
+/// Lower bound on the priced length of trees.
 pub(super) struct Proved {
-    /// Number of links, rounded up, because lengths are whole numbers.
-    pub(super) links: u64,
+    pub(super) length: u64,
     /// Number of slacks that the search examined.
     pub(super) work: u64,
 }
 
-/// Returns a lower bound on the length of the shortest tree. `None` if no tree reaches all ranks in
-/// so few slots. The search stops after about `max_work` slacks.
+/// Returns a lower bound on the priced length of the shortest tree. `None` if no tree reaches all
+/// ranks in so few slots. The search stops after about `max_work` slacks.
 pub(super) fn least_length(trees: &Trees<'_>, order: Order, max_work: u64) -> Option<Proved> {
-    let units = match order {
-        Order::Smallest => 1,
-        Order::Even => UNITS,
-    };
-    let mut search = Search::new(trees, units);
+    let mut search = Search::new(trees);
     let mut open = BinaryHeap::new();
     let others = (0..trees.ranks).filter(|&rank| rank != trees.root);
     open.extend(others.map(|rank| Reverse((0u64, rank))));
@@ -114,25 +108,22 @@ pub(super) fn least_length(trees: &Trees<'_>, order: Order, max_work: u64) -> Op
         open.push(Reverse((own_key, rank)));
     }
     Some(Proved {
-        links: sum.div_ceil(units.into()),
+        length: sum,
         work: search.work,
     })
 }
 
 impl Search<'_> {
-    fn new<'a>(trees: &'a Trees<'a>, units: u32) -> Search<'a> {
+    fn new<'a>(trees: &'a Trees<'a>) -> Search<'a> {
         let ranks = trees.ranks;
-        let mut slack = Vec::with_capacity(trees.slots * ranks * ranks);
-        for b in 0..ranks {
-            for a in 0..ranks {
-                slack.push(match trees.lengths[a * ranks + b] {
+        let mut slack = Vec::with_capacity(trees.prices.len() * ranks * ranks);
+        for price in trees.prices {
+            for b in 0..ranks {
+                slack.extend((0..ranks).map(|a| match trees.lengths[a * ranks + b] {
                     NO_PATH => NO_LIGHTPATH,
-                    length => length.saturating_mul(units).min(NO_LIGHTPATH - 1),
-                });
+                    length => length.saturating_mul(*price).min(NO_LIGHTPATH - 1),
+                }));
             }
-        }
-        for _ in 1..trees.slots {
-            slack.extend_from_within(..ranks * ranks);
         }
         Search {
             trees,
@@ -155,7 +146,7 @@ impl Search<'_> {
         for inside in self.inside.drain(..) {
             self.last[inside] = 0;
         }
-        let mut open = vec![(rank, self.trees.slots)];
+        let mut open = vec![(rank, self.trees.prices.len())];
         while let Some((to, until)) = open.pop() {
             let before = self.last[to];
             if before >= until {
@@ -236,6 +227,9 @@ mod tests {
 
     const ORDERS: [Order; 2] = [Order::Smallest, Order::Even];
 
+    /// Units of a link, so that weights may be fractions of links.
+    const UNITS: u32 = 8;
+
     fn ring(ranks: usize) -> Vec<u32> {
         let apart = |a: usize, b: usize| a.abs_diff(b).min(ranks - a.abs_diff(b)) as u32;
         (0..ranks * ranks)
@@ -243,31 +237,29 @@ mod tests {
             .collect()
     }
 
-    /// Returns the least length over all trees of a depth, by their parent lists; `None` if there is
-    /// no tree.
-    fn exhaustive(ranks: usize, lengths: &[u32], slots: usize) -> Option<u64> {
+    /// Returns the least priced length over all trees and slots of their lightpaths; `None` if there
+    /// is no tree. A rank in slot t may have any parent in an earlier slot; the root has slot 0.
+    fn exhaustive(ranks: usize, lengths: &[u32], prices: &[u32]) -> Option<u64> {
         let mut least = None;
-        let mut parents = vec![0; ranks];
+        let mut slots = vec![1; ranks];
+        slots[0] = 0;
         loop {
-            let depth = |mut rank: usize| {
-                let mut depth = 0;
-                while rank != 0 && depth <= slots {
-                    rank = parents[rank];
-                    depth += 1;
-                }
-                depth
+            let to = |rank: usize| {
+                let parents = (0..ranks).filter(|&parent| slots[parent] < slots[rank]);
+                let shortest = parents.map(|parent| lengths[parent * ranks + rank]).min()?;
+                let price = u64::from(prices[slots[rank] - 1]);
+                (shortest < u32::MAX).then(|| u64::from(shortest) * price)
             };
-            let edges = (1..ranks).map(|rank| lengths[parents[rank] * ranks + rank]);
-            let edges: Vec<u32> = edges.collect();
-            if (1..ranks).all(|rank| depth(rank) <= slots) && !edges.contains(&u32::MAX) {
-                let length: u64 = edges.into_iter().map(u64::from).sum();
-                least = Some(least.map_or(length, |least: u64| least.min(length)));
-            }
-            let Some(next) = (1..ranks).find(|&rank| parents[rank] + 1 < ranks) else {
+            let length: Option<u64> = (1..ranks).map(to).sum();
+            least = match (least, length) {
+                (Some(least), Some(length)) => Some(length.min(least)),
+                (least, length) => least.or(length),
+            };
+            let Some(next) = (1..ranks).find(|&rank| slots[rank] < prices.len()) else {
                 return least;
             };
-            parents[1..next].fill(0);
-            parents[next] += 1;
+            slots[1..next].fill(1);
+            slots[next] += 1;
         }
     }
 
@@ -279,11 +271,14 @@ mod tests {
                     ranks,
                     lengths: &ring(ranks),
                     root: ranks / 3,
-                    slots,
+                    prices: &vec![UNITS; slots],
                 };
                 let proved = ORDERS.map(|order| least_length(&trees, order, u64::MAX));
-                let proved = proved.map(|proved| proved.expect("a tree").links);
-                let greatest = proved.into_iter().max();
+                let proved = proved.map(|proved| proved.expect("a tree").length);
+                let greatest = proved
+                    .into_iter()
+                    .max()
+                    .map(|length| length.div_ceil(UNITS.into()));
                 assert_eq!(greatest, Some(exact), "{ranks} ranks, {slots} slots");
             }
         }
@@ -307,22 +302,23 @@ mod tests {
                 })
                 .collect();
             for slots in 1..=ranks {
+                let prices: Vec<u32> = (0..slots).map(|_| random(5)).collect();
                 let trees = Trees {
                     ranks,
                     lengths: &lengths,
                     root: 0,
-                    slots,
+                    prices: &prices,
                 };
-                let exact = exhaustive(ranks, &lengths, slots);
+                let exact = exhaustive(ranks, &lengths, &prices);
                 for order in ORDERS {
                     for work in [40, 400, u64::MAX] {
-                        let proved = least_length(&trees, order, work).map(|proved| proved.links);
+                        let proved = least_length(&trees, order, work).map(|proved| proved.length);
                         let below = match (proved, exact) {
                             (Some(proved), Some(exact)) => proved <= exact,
                             (None, Some(_)) => false,
                             (_, None) => true,
                         };
-                        assert!(below, "{lengths:?}, {slots} slots: {proved:?}, {exact:?}");
+                        assert!(below, "{lengths:?}, {prices:?}: {proved:?}, {exact:?}");
                     }
                 }
             }

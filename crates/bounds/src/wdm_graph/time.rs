@@ -15,8 +15,8 @@
 
 use super::cuts::{Measure, tightest_cut};
 use super::fibres::Fibres;
-use super::trees::{Lengths, RelayTrees};
-use super::{any_load, farthest, flows, ports, trees_of};
+use super::loads::TreeLoads;
+use super::{any_load, farthest, flows, ports};
 use crate::electrical::WitnessedBound;
 use crate::{ReconfigurationCost, TimeBound, least_over_slots, transmission_time};
 use opticoll_base::units::{Bytes, Time, UnitError};
@@ -96,23 +96,23 @@ pub fn bounds(
         assumption: SLOT_BY_SLOT,
     }));
     bounds.push(latency(rounds, charged)?);
-    if let Some((trees, besides)) = trees_of(graph, &fibres, collective) {
-        let problem = TreeTime {
-            fibres: &fibres,
-            trees,
-            besides,
-            collective,
-            size,
-        };
-        if let Some(time) = problem.least(per_slot, rounds, bytes)? {
-            bounds.push(bare(TimeBound {
-                time: time.plus(charged_once)?,
-                name: "relay_tree",
-                assumption: "slots run one after the other, each as long as its longest \
-                             lightpath; lightpaths deliver only at their end; blocks may be cut \
-                             into any pieces",
-            }));
-        }
+    if let Some(trees) = TreeLoads::of(graph, &fibres, collective)
+        && let Some(time) = least_tree_time(&trees, size, per_slot, rounds, bytes)?
+    {
+        bounds.push(bare(TimeBound {
+            time: time.plus(charged_once)?,
+            name: "relay_tree",
+            assumption: match fibres.has_light_trees {
+                false => {
+                    "slots run one after the other, each as long as its longest lightpath; \
+                     lightpaths deliver only at their end; blocks may be cut into any pieces"
+                }
+                true => {
+                    "slots run one after the other, each as long as its longest lightpath; blocks \
+                     may be cut into any pieces"
+                }
+            },
+        }));
     }
     Ok(bounds)
 }
@@ -170,49 +170,28 @@ fn sending(
     Ok(bounds)
 }
 
-/// Bound `relay_tree` on the time of a collective.
-struct TreeTime<'a> {
-    fibres: &'a Fibres,
-    trees: RelayTrees<'a>,
-    /// Links of each byte besides its tree.
-    besides: u64,
-    collective: &'a Collective,
+/// Returns the bound `relay_tree`: the minimum over all numbers of slots, at least `fewest`. `bytes`
+/// is the time of the bytes with any number of slots. `None` if no tree reaches all ranks.
+fn least_tree_time(
+    trees: &TreeLoads<'_>,
     size: Bytes,
-}
-
-impl TreeTime<'_> {
-    /// Returns the time in which all channels carry the bytes on trees of these lengths.
-    fn sending(&self, lengths: Lengths) -> Result<Time, UnitError> {
-        let (size, ranks) = (u128::from(self.size.get()), u128::from(self.fibres.ranks));
-        let byte_links = match self.collective.kind() {
-            CollectiveKind::AllReduce => size * u128::from(lengths.least + self.besides),
-            // Some blocks have a byte more than the others.
-            CollectiveKind::ReduceScatter => {
-                let larger = size % ranks * u128::from(lengths.least);
-                size / ranks * u128::from(lengths.sum) + larger
-            }
-            _ => size * u128::from(lengths.sum),
-        };
-        transmission_time(byte_links, self.fibres.rate())
+    per_slot: Time,
+    fewest: u64,
+    bytes: Time,
+) -> Result<Option<Time>, UnitError> {
+    let Some(shortest) = trees.time(size, None)? else {
+        return Ok(None);
+    };
+    let shortest = shortest.max(bytes);
+    if per_slot == Time::ZERO {
+        return Ok(Some(shortest));
     }
-
-    /// Returns the minimum over all numbers of slots, at least `fewest`. `bytes` is the time of the
-    /// bytes with any number of slots. `None` if no tree reaches all ranks.
-    fn least(&self, per_slot: Time, fewest: u64, bytes: Time) -> Result<Option<Time>, UnitError> {
-        let Some(shortest) = self.trees.shortest() else {
+    least_over_slots(fewest, |slots| {
+        let paid = per_slot.times(slots)?;
+        let Some(sending) = trees.time(size, Some(slots))? else {
             return Ok(None);
         };
-        let shortest = self.sending(shortest)?.max(bytes);
-        if per_slot == Time::ZERO {
-            return Ok(Some(shortest));
-        }
-        least_over_slots(fewest, |slots| {
-            let paid = per_slot.times(slots)?;
-            let Some(lengths) = self.trees.within(slots) else {
-                return Ok(None);
-            };
-            let sending = self.sending(lengths)?.max(shortest);
-            Ok(Some((paid.plus(sending)?, paid.plus(shortest)?)))
-        })
-    }
+        let sending = sending.max(shortest);
+        Ok(Some((paid.plus(sending)?, paid.plus(shortest)?)))
+    })
 }

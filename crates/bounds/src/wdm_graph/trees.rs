@@ -4,7 +4,10 @@
 //! For S = 1 the length is the sum of the distances from v. For more slots [`moats`](super::moats)
 //! proves a bound. The bound also holds for fewer slots, since C_S does not rise with S.
 
-use super::fibres::{Fibres, NO_PATH};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::fibres::{FibreLink, Fibres, NO_PATH};
 use super::moats::{self, Order, Trees};
 use super::recent::Recent;
 use opticoll_base::interrupt;
@@ -23,6 +26,10 @@ const MAX_SLACKS: u64 = 1 << 25;
 /// Approximate number of times that a complete search examines each slack.
 const VISITS: u64 = 6;
 
+/// Factor by which steps of weight 1 take more work than steps as far as the slack permits. Seen on
+/// rings, tori, meshes and hypercubes.
+const EVEN_VISITS: u64 = 4;
+
 /// Maximum number of slots for which trees are searched. In more slots, only the shortest
 /// lightpaths to each rank count.
 pub(super) const MAX_SLOTS: u64 = 64;
@@ -33,29 +40,42 @@ const FINE_SLOTS: u64 = 4;
 /// Number of ranks from which on a graph counts as large.
 const LARGE: u32 = 200;
 
-/// Lower bounds on the lengths of trees, in links.
+/// Length of a link, so that weights of moats may be fractions of a link.
+pub(super) const LINK: u64 = 8;
+
+/// Lower bounds on the lengths of trees; a link has the length [`LINK`], times the price of the
+/// slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lengths {
     /// Sum over all roots.
     pub(super) sum: u64,
     /// Least length over all roots.
     pub(super) least: u64,
-    /// Number of roots.
-    pub(super) roots: u64,
+}
+
+/// Lengths of the links.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Metric {
+    /// Every link has the length [`LINK`].
+    Links,
+    /// Length of each link, in the order of the links.
+    Given(Vec<u32>),
 }
 
 /// Trees of a collective.
 pub(super) struct RelayTrees<'a> {
     graph: &'a WdmGraph,
     fibres: &'a Fibres,
+    metric: Metric,
     /// True if data go towards the root.
     backwards: bool,
     /// Root of all trees; `None` if each rank is the root of a tree.
     root: Option<u32>,
 }
 
-/// Arguments of a search: direction, root, number of slots (0 for any number).
-type Key = (bool, Option<u32>, u64);
+/// Arguments of a search: metric, direction, root, prices of the slots (none for any number of
+/// slots).
+type Key = (Metric, bool, Option<u32>, Vec<u32>);
 
 /// Cached lengths; `None` if no tree reaches all ranks in so few slots.
 static LENGTHS: Recent<Key, Option<Lengths>> = Recent::new();
@@ -66,20 +86,36 @@ impl RelayTrees<'_> {
     pub(super) fn new<'a>(
         graph: &'a WdmGraph,
         fibres: &'a Fibres,
+        metric: Metric,
         backwards: bool,
         root: Option<u32>,
     ) -> RelayTrees<'a> {
         RelayTrees {
             graph,
             fibres,
+            metric,
             backwards,
             root,
         }
     }
 
+    /// Returns the sum of `of_link` times length over all links.
+    pub(super) fn capacity(&self, of_link: impl Fn(&FibreLink) -> u128) -> u128 {
+        let links = self.fibres.links.iter().enumerate();
+        links
+            .map(|(place, link)| of_link(link) * u128::from(self.length(place)))
+            .sum()
+    }
+
+    /// Returns the least length of a link.
+    pub(super) fn shortest_link(&self) -> u32 {
+        let links = 0..self.fibres.links.len();
+        links.map(|link| self.length(link)).min().unwrap_or(0)
+    }
+
     /// Returns lower bounds on the lengths of trees with any number of slots.
     pub(super) fn shortest(&self) -> Option<Lengths> {
-        self.stored(0)
+        self.priced(&[])
     }
 
     /// Returns lower bounds on the lengths of trees of at most `slots` slots. `None` if no tree
@@ -92,41 +128,59 @@ impl RelayTrees<'_> {
             _ if is_large && slots > FINE_SLOTS => slots.next_power_of_two(),
             _ => slots,
         };
-        self.stored(searched)
+        self.priced(&vec![1; searched as usize])
     }
 
-    fn stored(&self, slots: u64) -> Option<Lengths> {
-        let key = (self.backwards, self.root, slots);
-        LENGTHS.get(self.graph, key, || self.searched(slots))
+    /// Returns lower bounds on the priced lengths of trees, with the price of each slot. `None` if
+    /// no tree reaches all ranks in so few slots. Without prices, trees may have any number of
+    /// slots, and the lengths are those of links.
+    pub(super) fn priced(&self, prices: &[u32]) -> Option<Lengths> {
+        let key = (
+            self.metric.clone(),
+            self.backwards,
+            self.root,
+            prices.to_vec(),
+        );
+        LENGTHS.get(self.graph, key, || self.searched(prices))
     }
 
-    /// Returns the lengths that a search proves. `slots` is 0 for any number of slots.
-    fn searched(&self, slots: u64) -> Option<Lengths> {
+    fn length(&self, link: usize) -> u32 {
+        match &self.metric {
+            Metric::Links => LINK as u32,
+            Metric::Given(lengths) => lengths[link],
+        }
+    }
+
+    fn searched(&self, prices: &[u32]) -> Option<Lengths> {
         let ranks = self.fibres.ranks;
         let (roots, copies) = match self.root {
             Some(root) => (root..root + 1, 1),
             None if self.fibres.is_transitive => (0..1, u64::from(ranks)),
             None => (0..ranks, 1),
         };
-        let least = u64::from(ranks - 1);
         if ranks > MAX_RANKS {
-            let number = roots.len() as u64 * copies;
+            let cheapest = prices.iter().copied().min().unwrap_or(1);
+            let least = match self.metric {
+                Metric::Links => u64::from(ranks - 1) * LINK * u64::from(cheapest),
+                Metric::Given(_) => 0,
+            };
             return Some(Lengths {
-                sum: least * number,
+                sum: least * roots.len() as u64 * copies,
                 least,
-                roots: number,
             });
         }
         let paths = self.paths();
         let count = ranks as usize;
+        // Length of the cheapest lightpath that leads to each rank, indexed by rank.
         let nearest = |to: usize| {
             let others = (0..count).filter(|&from| from != to);
             others.map(|from| paths[from * count + to]).min()
         };
         let nearest: Vec<u32> = (0..count).filter_map(nearest).collect();
-        let slacks = slots * u64::from(ranks) * u64::from(ranks);
-        let is_searched = slots > 1 && slacks <= MAX_SLACKS;
-        // Only some of many roots are searched; for each other root, each rank counts the shortest
+        let cheapest = u64::from(prices.iter().copied().min().unwrap_or(1));
+        let slacks = prices.len() as u64 * u64::from(ranks) * u64::from(ranks);
+        let is_searched = prices.len() > 1 && slacks <= MAX_SLACKS;
+        // Only some of many roots are searched; for each other root, each rank counts the cheapest
         // lightpath that leads to it.
         let affordable = (MAX_WORK / (VISITS * slacks).max(1)).max(1) as usize;
         let every = roots.len().div_ceil(affordable);
@@ -134,13 +188,12 @@ impl RelayTrees<'_> {
         let mut lengths = Lengths {
             sum: 0,
             least: u64::MAX,
-            roots: 0,
         };
         for root in roots {
             interrupt::check();
             let mut length = 0u64;
             for (rank, &nearest) in nearest.iter().enumerate() {
-                let own = match slots {
+                let own = match prices.len() {
                     _ if rank == root as usize => 0,
                     1 => paths[root as usize * count + rank],
                     _ => nearest,
@@ -148,50 +201,86 @@ impl RelayTrees<'_> {
                 if own == NO_PATH {
                     return None;
                 }
-                length += u64::from(own);
+                length += u64::from(own) * cheapest;
             }
             if is_searched && (root as usize).is_multiple_of(every) {
-                length = length.max(self.proved(&paths, root, slots, each)?);
+                length = length.max(self.proved(&paths, root, prices, each)?);
+            }
+            if self.metric == Metric::Links && prices.iter().all(|price| *price == 1) {
+                // The length is a whole number of links.
+                length = length.next_multiple_of(LINK);
             }
             lengths.sum += length * copies;
             lengths.least = lengths.least.min(length);
-            lengths.roots += copies;
         }
         Some(lengths)
     }
 
     /// Returns the greatest length that moats prove. `None` if no tree reaches all ranks.
-    fn proved(&self, paths: &[u32], root: u32, slots: u64, max_work: u64) -> Option<u64> {
+    fn proved(&self, paths: &[u32], root: u32, prices: &[u32], max_work: u64) -> Option<u64> {
         let trees = Trees {
             ranks: self.fibres.ranks as usize,
             lengths: paths,
             root: root as usize,
-            slots: slots as usize,
+            prices,
         };
         let smallest = moats::least_length(&trees, Order::Smallest, max_work)?;
-        // Seen on rings, tori, meshes and hypercubes: steps of one unit take at most half as many
-        // times the work as a link has units.
-        let even_work = smallest.work * u64::from(moats::UNITS) / 2;
+        let dearest = prices.iter().copied().max().unwrap_or(1);
+        let even_work = smallest.work * EVEN_VISITS * u64::from(dearest);
         if smallest.work + even_work > max_work {
-            return Some(smallest.links);
+            return Some(smallest.length);
         }
         let even = moats::least_length(&trees, Order::Even, max_work)?;
-        Some(smallest.links.max(even.links))
+        Some(smallest.length.max(even.length))
     }
 
-    /// Returns the number of links of a shortest lightpath between each two ranks a and b, in the
-    /// direction of the data away from the root, at the index a * ranks + b.
+    /// Returns the length of a shortest lightpath between each two ranks a and b, in the direction
+    /// of the data away from the root, at the index a * ranks + b.
     fn paths(&self) -> Vec<u32> {
         let neighbours = self.fibres.neighbours(self.backwards);
+        let mut away = vec![Vec::new(); self.fibres.vertices];
+        for (place, link) in self.fibres.links.iter().enumerate() {
+            let (from, to) = link.ends(self.backwards);
+            away[from as usize].push((to, self.length(place)));
+        }
         let reach = self.fibres.reach.unwrap_or(NO_PATH);
         let mut paths = Vec::with_capacity((self.fibres.ranks as usize).pow(2));
         for rank in 0..self.fibres.ranks {
             let hops = self.fibres.hops(&neighbours, rank);
-            paths.extend(hops.iter().map(|&links| match links <= reach {
-                true => links,
+            let lengths = match self.metric {
+                Metric::Links => hops
+                    .iter()
+                    .map(|&links| links.saturating_mul(LINK as u32))
+                    .collect(),
+                Metric::Given(_) => shortest_lengths(&away, rank),
+            };
+            let pairs = hops.iter().zip(lengths);
+            paths.extend(pairs.map(|(&links, length)| match links <= reach {
+                true => length,
                 false => NO_PATH,
             }));
         }
         paths
     }
+}
+
+/// Returns the length of a shortest route from `first` to each vertex, indexed by vertex. `away` has
+/// the links that lead from each vertex, as (vertex, length).
+fn shortest_lengths(away: &[Vec<(u32, u32)>], first: u32) -> Vec<u32> {
+    let mut lengths = vec![NO_PATH; away.len()];
+    lengths[first as usize] = 0;
+    let mut open = BinaryHeap::from([Reverse((0u32, first))]);
+    while let Some(Reverse((length, vertex))) = open.pop() {
+        if length > lengths[vertex as usize] {
+            continue;
+        }
+        for &(to, further) in &away[vertex as usize] {
+            let reached = length.saturating_add(further);
+            if reached < lengths[to as usize] {
+                lengths[to as usize] = reached;
+                open.push(Reverse((reached, to)));
+            }
+        }
+    }
+    lengths
 }
