@@ -124,6 +124,8 @@ def test_edge_lists_have_lengths_and_numbers_in_order() -> None:
     # The order of first appearance would be 0, 7, 2.
     assert "names=0+2+7," in parse_text("0 7\n7 2\n", ".txt", "wavelengths=1").spec
     assert "names=b+a+c," in parse_text("b,a,2\na , c,3\n", ".edgelist", "wavelengths=1").spec
+    of_networkx = "a b {'weight': 7, 'length': 2}\nb c {}\n"
+    assert cables(parse_text(of_networkx, ".txt", "wavelengths=1")) == {"a-b": ["2km"], "b-c": []}
     electrical = parse_fabric(str(FILES / "ring.edges"))
     assert (electrical.family, electrical.option("latency")) == ("custom", 0)
 
@@ -216,6 +218,8 @@ BAD: dict[str, tuple[str, str, str, str]] = {
         "no rank or switch `2`",
     ),
     "four words": (".edges", "a b 1 2", "", "line 1 | such as `a b 80`"),
+    "no attributes": (".edges", "a b {'length'}", "", "line 1 | {'length': 80}"),
+    "open brace": (".edges", "a b {'length': 1", "", "line 1 | {'length': 80}"),
     "one word": (".edges", "a b\nc", "", "line 2"),
     "too few vertices": (".edges", "3\n1\na b", "", "line 1 | states 3 | 2 ranks"),
     "too few cables": (".edges", "2\n2\na b", "", "line 2 | states 2 | 1 cable"),
