@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from math import acos, cos, radians, sin
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ import opticoll
 from opticoll.errors import ConfigError, ReadingNote
 from opticoll.formats.fibre_lengths import great_circle_metres
 from opticoll.inputs.fabric_files import parse_fabric, to_medium
+from opticoll.outputs import linear_program
 from support import Run
 
 FILES = Path(__file__).parent / "data" / "fibres"
@@ -348,3 +351,20 @@ def test_lengths_of_geant_are_great_circles_of_its_positions() -> None:
         # Positions have two decimals, at most 0.005 degrees or 0.6 km off, at both ends.
         expected = cosine_distance((start[0], start[1]), (end[0], end[1])) / 1000
         assert float(length.removesuffix("km")) == pytest.approx(expected, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("preset", "load"),
+    [
+        # No assignment has fewer than 13 wavelengths, as the literature of NSFNET states; the
+        # fractions are those of a linear program with one flow for each source, solved apart.
+        ("nsfnet", Fraction(49, 4)),
+        ("nsfnet_22", Fraction(45, 4)),
+    ],
+)
+def test_cables_of_nsfnet_carry_the_known_load_of_all_pairs(preset: str, load: Fraction) -> None:
+    pytest.importorskip("highspy")
+    links = opticoll.Fabric(preset, wavelengths=1, rate="1GB/s").as_custom()
+    proved: Any = linear_program.optimum(links, "all_to_all", 0)
+    assert proved.is_optimum
+    assert proved.bound == load
