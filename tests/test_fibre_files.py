@@ -368,3 +368,19 @@ def test_cables_of_nsfnet_carry_the_known_load_of_all_pairs(preset: str, load: F
     proved: Any = linear_program.optimum(links, "all_to_all", 0)
     assert proved.is_optimum
     assert proved.bound == load
+
+
+def test_networkx_writes_files_of_the_same_fibres(tmp_path: Path) -> None:
+    networkx = pytest.importorskip("networkx")
+    fabric = opticoll.Fabric("nsfnet:wavelengths=4")
+    graph = fabric.to_networkx()
+    assert opticoll.read_fabric(graph) == fabric
+    networkx.write_gml(graph, tmp_path / "n.gml")
+    networkx.write_graphml(graph, tmp_path / "n.graphml")
+    for name in ("n.gml", "n.graphml"):
+        assert parse_fabric(str(tmp_path / name)) == fabric
+    networkx.write_edgelist(graph, tmp_path / "n.txt")
+    listed = cables(parse_fabric(f"{tmp_path / 'n.txt'}:wavelengths=4"))
+    assert sorted(length for (length,) in listed.values()) == sorted(
+        length for (length,) in cables(fabric).values()
+    )

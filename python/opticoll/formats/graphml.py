@@ -91,8 +91,8 @@ def write(fabric: Fabric, path: Path) -> None:
     directed, content = content_of(fabric)
     root = ElementTree.Element("graphml", xmlns="http://graphml.graphdrawing.org/xmlns")
     for of, always in _WRITTEN.items():
-        # Options of fibres are written only if the graph has fibres.
-        for name in (*always, *(content["graph"].keys() - {*always} if of == "graph" else ())):
+        # Only graphs of fibres have further options.
+        for name in dict.fromkeys((*always, *(content["graph"] if of == "graph" else ()))):
             key = {"id": f"{of}_{name}", "for": of, "attr.name": name, "attr.type": "string"}
             ElementTree.SubElement(root, "key", key)
     default = "directed" if directed else "undirected"
