@@ -20,6 +20,7 @@ from opticoll.reference import (
     Transfer,
     circuit_switch,
     families,
+    graph,
     grid,
     lightpath_grid,
     links,
@@ -79,7 +80,7 @@ def read_cases() -> dict[str, tuple[str, list[str]]]:
 
 
 CASES = read_cases()
-JUDGES = (circuit_switch, grid, lightpath_grid, links, ring, rules, star)
+JUDGES = (circuit_switch, graph, grid, lightpath_grid, links, ring, rules, star)
 # Of these plans readers refuse the text; the core verifies them in memory.
 UNREADABLE = {
     "a source must be a rank",
@@ -128,9 +129,8 @@ def test_claims_are_enforced_but_for_those_of_the_paper(claim: str, expected: li
 
 
 def test_every_kind_that_a_text_can_show_is_tried() -> None:
-    # Routes are tried in tests/test_routes.py.
     tried = {kind for claim in CASES.keys() - UNREADABLE for kind in CASES[claim][1]}
-    tried |= {"claim", "route"}
+    tried |= {"claim"}
     sources = [inspect.getsource(module) for module in JUDGES]
     known = set(re.findall(r'Problem\(\s*"(\w+)"', "".join(sources)))
     known |= {"same_step_forward", "not_held"}
@@ -143,12 +143,10 @@ def test_families_are_those_of_the_core_with_the_same_options() -> None:
         record["name"]: {option["name"] for option in record["options"]}
         for record in _core.records("fabrics")
     }
-    # For networks of bursts and for models of single messages no plan is made.
-    of_bursts = {"wavelengths", "hosts"}
+    # For models of single messages no plan is made.
     assert known.keys() - families.FAMILIES.keys() == {"zero", "hockney", "loggp"}
     for family, (options, _) in families.FAMILIES.items():
-        unplanned = of_bursts if family in links.OPTIONS else set()
-        assert set(options) == known[family] - unplanned, family
+        assert set(options) == known[family], family
 
 
 def test_a_fabric_of_no_family_is_refused() -> None:

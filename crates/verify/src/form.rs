@@ -67,6 +67,16 @@ impl Admitted {
             .filter(move |&transfer| admits_all || !self.malformed[transfer])
     }
 
+    /// Records that the light of some transfers does not exist.
+    pub(super) fn darken(&mut self, transfers: &[usize]) {
+        if self.dark.is_empty() && !transfers.is_empty() {
+            self.dark = vec![false; self.transfers];
+        }
+        for &transfer in transfers {
+            self.dark[transfer] = true;
+        }
+    }
+
     /// Returns whether the light of `transfer` exists.
     pub(super) fn is_lit(&self, transfer: usize) -> bool {
         self.dark.is_empty() || !self.dark[transfer]

@@ -302,7 +302,8 @@ fn full(plan: &Plan) -> Vec<Violation> {
         Some(rules) => (rules.wrong_light)(&plan.fabric),
         None => report::each(|_| Vec::new()),
     };
-    if let Some(admitted) = form::check(plan, &wrong_light, &mut report) {
+    if let Some(mut admitted) = form::check(plan, &wrong_light, &mut report) {
+        routes::check(plan, &mut admitted, &mut report);
         let order = AdmittedOrder::new(plan, &admitted);
         match rules {
             Some(rules) => (rules.check)(plan, &admitted, &order, &mut report),
@@ -310,7 +311,6 @@ fn full(plan: &Plan) -> Vec<Violation> {
             None => {}
         }
         relays(plan, &mut report);
-        routes::check(plan, &admitted, &mut report);
         let chunks = 0..plan.schedule.collective.chunks();
         data::check(plan, &admitted, chunks, &mut report);
         claims::check(plan, &admitted, 1, &mut report);

@@ -11,15 +11,17 @@ use opticoll_fabric::network::Network;
 use opticoll_plan::plan::Plan;
 use rustc_hash::FxHashMap;
 
-pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
-    if plan.routes.is_empty() {
-        return;
-    }
-    let links = plan
+/// Reports routes that are no paths. Light on such a route, or without a route on a graph of
+/// fibres, does not exist.
+pub(super) fn check(plan: &Plan, admitted: &mut Admitted, report: &mut Report) {
+    let fibres = plan
         .fabric
         .circuits()
         .and_then(|circuits| circuits.fibre_links());
-    let Some(network) = plan.fabric.network().or(links) else {
+    if plan.routes.is_empty() && fibres.is_none() {
+        return;
+    }
+    let Some(network) = plan.fabric.network().or(fibres) else {
         report.add(ViolationKind::Route, || {
             let family = plan.fabric.family();
             let sentence =
@@ -31,19 +33,26 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     let is_light = plan.fabric.has_light();
     // Last transfer whose light visited each vertex.
     let mut visited: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut wrong = Vec::new();
     for transfer in admitted.transfers() {
         interrupt::check();
-        let Some(links) = plan.routes.of(transfer) else {
-            continue;
-        };
         let ends = plan.schedule.ends(transfer);
         let is_new = |vertex: u32| !is_light || visited.insert(vertex, transfer) != Some(transfer);
-        if let Some((kind, problem)) = route_fault(network, ends, links, is_new) {
+        let unnamed = || (ViolationKind::Route, "names no links for its light".into());
+        let fault = match plan.routes.of(transfer) {
+            Some(links) => route_fault(network, ends, links, is_new),
+            None => fibres.map(|_| unnamed()),
+        };
+        if let Some((kind, problem)) = fault {
             let slot = plan.slot[transfer];
             report.add(kind, || {
                 transfer_violation(plan, kind, slot, transfer, &problem)
             });
+            wrong.push(transfer);
         }
+    }
+    if is_light {
+        admitted.darken(&wrong);
     }
 }
 

@@ -2,7 +2,8 @@
 //! light reaches, and is on a fibre and a wavelength that exist and work. In a slot, no channel of a
 //! link carries two lightpaths, no fibre carries more lightpaths than wavelengths, no vertex uses
 //! more converters than it has, and no rank uses more transmitters or receivers than it has.
-//! (`routes` checks that the links of a route are a path from the source to the destination.)
+//! (`routes` checks that the links of a route are a path from the source to the destination. Light
+//! on another route occupies no link.)
 //!
 //! `lightpaths` finds the transfers that share a lightpath: transfers with the same route and the
 //! same light, and the transfers of a light tree.
@@ -78,7 +79,7 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
     }
 }
 
-/// Reports a transfer without a route, on a dead wavelength, or beyond the reach of light.
+/// Reports a transfer on a dead wavelength, or beyond the reach of light.
 fn check_light(plan: &Plan, graph: &WdmGraph, transfer: usize, report: &mut Report) {
     let mut fault = |kind: ViolationKind, wavelength: Option<u16>, problem: &str| {
         report.add(kind, || Violation {
@@ -95,12 +96,9 @@ fn check_light(plan: &Plan, graph: &WdmGraph, transfer: usize, report: &mut Repo
         let problem = format!("is on wavelength {wavelength} of fibre {fibre}, which is dead");
         fault(ViolationKind::DeadWavelength, Some(wavelength), &problem);
     }
-    let Some(route) = plan.routes.of(transfer) else {
-        let problem = "names no links for its light";
-        return fault(ViolationKind::Route, None, problem);
-    };
-    if let Some(reach) = graph.reach.filter(|&reach| route.len() > reach as usize) {
-        let links = counted(route.len() as u64, "link");
+    let links = plan.routes.of(transfer).map_or(0, <[u32]>::len);
+    if let Some(reach) = graph.reach.filter(|&reach| links > reach as usize) {
+        let links = counted(links as u64, "link");
         let problem = format!("spans {links}, but the reach of light is {reach}");
         fault(ViolationKind::Reach, None, &problem);
     }
@@ -204,14 +202,28 @@ impl<'a> Channels<'a> {
             let (transfers, converts) = self.on_fibre.entry((link, fibre)).or_default();
             transfers.push(transfer);
             *converts |= is_converted;
-            let start = self.graph.fibre_links().ends(link).map(|(from, _)| from);
-            if let (true, Some(_), Some(vertex)) =
-                (is_converted, self.graph.converters_per_vertex, start)
+            if is_converted
+                && self.graph.converters_per_vertex.is_some()
+                && let Some(vertex) = self.start(transfer, link)
                 && vertex != source
             {
                 self.converted.entry(vertex).or_default().push(transfer);
             }
         }
+    }
+
+    /// Returns the vertex at which the light of `transfer` enters `link`.
+    fn start(&self, transfer: usize, link: u32) -> Option<u32> {
+        let network = self.graph.fibre_links();
+        if !network.leads_both_ways(link) {
+            return network.ends(link).map(|(from, _)| from);
+        }
+        let mut vertex = self.plan.schedule.ends(transfer).0;
+        for (before, _) in self.route(transfer).take_while(|&(one, _)| one != link) {
+            let (from, to) = network.ends(before)?;
+            vertex = if from == vertex { to } else { from };
+        }
+        Some(vertex)
     }
 
     /// Occupies the channel of a lightpath on its links, and reports each other lightpath with

@@ -9,19 +9,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 from opticoll.reference import links, networks
 from opticoll.reference.networks import Network
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
 from opticoll.reference.ring import check_flits, items
-from opticoll.reference.words import Check, count, expect, like, one_of, rate, size, time, whole
+from opticoll.reference.words import Check, count, expect, like, one_of, size, time, whole
 
 CONVERTED = None
 """Wavelength of converted light, which may change at every vertex."""
 
-LIMIT = like(r"all|[1-9][0-9]*")
-REACH = r"[0-9]+(@[^+@]+)?"
+
+def number_or(*words: str, most: int) -> Check:
+    """Returns a check of a whole number from 1 to `most`, or of one of `words`."""
+    return lambda word: None if word in words else count(most)(word)
+
+
+LIMIT = number_or("all", most=4096)
+RATED = r"[0-9]+@[^+@]+"
 OWN: dict[str, Check] = {
     "wavelengths": count(4096),
     "fibres": count(64),
@@ -29,13 +37,18 @@ OWN: dict[str, Check] = {
     "flit": size,
     "packet": lambda word: None if word == "message" else size(word),
     **dict.fromkeys(("transmitters", "receivers"), LIMIT),
-    "converters": like(r"none|full|[1-9][0-9]*"),
+    "converters": number_or("none", "full", most=2**32 - 1),
     "multicast": one_of("none", "drop_and_continue"),
-    "reach": like(rf"{REACH}(\+{REACH})*"),
+    "reach": like(rf"[0-9]+|{RATED}(\+{RATED})*"),
+    # Several hosts at a rank request lightpaths on demand, so that there is no plan.
+    "hosts": one_of("1"),
     "dead": like(r"[0-9]+(\.[0-9]+)?(\+[0-9]+(\.[0-9]+)?)*"),
 }
 ELECTRICAL_ONLY = {"duplex", "sharing", "terminals", "terminal_rate", "terminal_latency"}
-LINKS_OF = {"wdm_graph": "custom", "wdm_torus": "torus", "wdm_mesh": "mesh"}
+LINKS_OF = {
+    "wdm_graph": "custom",
+    **{f"wdm_{shape}": shape for shape in ("torus", "mesh", "ladder", "line", "hypercube", "tree")},
+}
 """For each family, the electrical family that has the same links."""
 
 OPTIONS: dict[str, dict[str, Check]] = {
@@ -115,7 +128,7 @@ class Graph(Fabric):
         # Maximum number of links of a lightpath.
         self.reach = None
         if "reach" in options:
-            self.reach = max(map(read_reach, options["reach"].split("+")))
+            self.reach = read_reach(options["reach"])
         # Unusable channels of all links, as pairs of fibre and wavelength.
         self.dead: set[tuple[int, int | None]] = set()
         for channel in items(options, "dead"):
@@ -285,18 +298,17 @@ class Graph(Fabric):
     def crowded_converters(self, lightpaths: list[Lightpath]) -> Iterator[Problem]:
         """Yields vertices that convert more lights in a slot than they have converters.
 
-        A converter gives the light of one link its wavelength. The first link of a lightpath, and
-        one of the first links of a light tree, need no converter.
+        A converter gives the light of one link its wavelength. The first link of a lightpath or a
+        light tree needs no converter.
         """
         if self.converters is None:
             return
         used: dict[tuple[int, int], int] = defaultdict(int)
         for lightpath in lightpaths:
             if lightpath.first.light.wavelength is CONVERTED:
-                slot = lightpath.first.slot
-                for _, start in lightpath.passed:
-                    used[slot, start] += 1
-                used[slot, lightpath.first.source] -= 1
+                for _, vertex in lightpath.passed:
+                    if vertex != lightpath.first.source:
+                        used[lightpath.first.slot, vertex] += 1
         for (slot, vertex), number in sorted(used.items()):
             if number > self.converters:
                 many = f"needs {number} converters, but has {self.converters}"
@@ -332,10 +344,20 @@ def read_limit(word: str) -> int | None:
     return None if word == "all" else whole(word, 4096)
 
 
-def read_reach(word: str) -> int:
-    """Returns the number of links of a text such as `8` or `8@100Gb/s`; checks the rate."""
-    number, _, slow = word.partition("@")
-    if slow:
-        rate(slow)
-    expect(whole(number) >= 1, "light reaches over no link")
-    return whole(number)
+def read_reach(text: str) -> int:
+    """Returns the greatest number of links of `8`, or of `8@100Gb/s+2@200Gb/s`.
+
+    Light that reaches farther must have a lower rate.
+    """
+    if text.isdigit():
+        expect(whole(text) >= 1, "light reaches over no link")
+        return whole(text)
+    rates: dict[int, Fraction] = {}
+    for item in text.split("+"):
+        number, _, speed = item.partition("@")
+        expect(whole(number) >= 1, "light reaches over no link")
+        expect(whole(number) not in rates, f"two rates for {number} links")
+        rates[whole(number)] = networks.rate_of(speed)
+    falls = all(near > far for near, far in pairwise(rates[one] for one in sorted(rates)))
+    expect(falls, "light that reaches farther has a lower rate")
+    return max(rates)

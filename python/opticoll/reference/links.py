@@ -8,12 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from math import prod
 from typing import Any
 from urllib.parse import unquote
 
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
-from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, rate, time, whole
+from opticoll.reference.words import (
+    RANKS,
+    Check,
+    count,
+    expect,
+    length,
+    like,
+    one_of,
+    rate,
+    time,
+    whole,
+)
 
 
 def each(check: Check, between: str = "x") -> Check:
@@ -35,6 +47,24 @@ def slower(word: str) -> None:
     part, _, speed = word.rpartition("@")
     expect(part != "", f"`{word}` has no rate")
     rate(speed)
+
+
+def degrees(most: int) -> Check:
+    """Returns a check of a number of degrees, of either sign, with at most five decimals."""
+
+    def check(word: str) -> None:
+        like(r"-?[0-9]+(\.[0-9]{1,5})?")(word)
+        expect(abs(Fraction(word)) <= most, f"`{word}` is more than {most} degrees")
+
+    return check
+
+
+def position(word: str) -> None:
+    """Checks a latitude and a longitude, such as `40.71/-74.01`."""
+    latitude, _, longitude = word.partition("/")
+    if word != "unknown":
+        degrees(90)(latitude)
+        degrees(180)(longitude)
 
 
 RUNS = like(r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*")
@@ -79,6 +109,9 @@ OPTIONS: dict[str, dict[str, Check]] = {
     "mesh": {"dims": each(RANKS), **BY_DIMENSION, **TERMINALS},
     "ladder": {"rungs": RANKS, **BY_DIMENSION, **TERMINALS},
     "electrical_ring": {"ranks": RANKS, **BY_DIMENSION},
+    "line": {"ranks": RANKS, **BY_DIMENSION},
+    "hypercube": {"ranks": RANKS, **BY_DIMENSION},
+    "tree": {"ranks": RANKS, "arity": RANKS, **CABLES},
     "ocs_torus": {
         "dims": each(RANKS),
         "cube": count(64),
@@ -100,6 +133,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
         "switches": number(0, 2**14),
         "links": len,
         "names": len,
+        "positions": each(position, "+"),
         "ties": one_of("spread", "first"),
         "rate": rate,
         "latency": time,
@@ -123,6 +157,13 @@ def required(options: dict[str, str], name: str) -> str:
 
 def sides(word: str) -> list[int]:
     return [whole(part) for part in word.split("x")]
+
+
+def sides_of_cube(options: dict[str, str]) -> list[int]:
+    """Returns the sides of a hypercube: 2 in each dimension."""
+    ranks = whole(required(options, "ranks"))
+    expect(ranks.bit_count() == 1, "a hypercube has 1, 2, 4 or 8 ranks, and so on")
+    return [2] * (ranks.bit_length() - 1) or [1]
 
 
 def check_values(options: dict[str, str], dimensions: int, *names: str) -> None:
@@ -217,13 +258,17 @@ def ranks_of_graph(options: dict[str, str]) -> int:
             before[to_vertex].add(from_vertex)
         for value in texts:
             if value not in ("shared", "per_flow"):
-                (rate if re.search("/s|[bB]", value) else time)(value)
+                other = length if value.endswith("m") else time
+                (rate if re.search("/s|[bB]", value) else other)(value)
     if "names" in options:
         names = [unquote(name, errors="strict") for name in options["names"].split("+")]
         expect(len(names) == len(set(names)) == vertices, "each vertex has a name of its own")
         expect(all(name and name.isprintable() for name in names), "names are printed")
         bad = re.search("%(?![0-9A-Fa-f]{2})", options["names"])
         expect(bad is None, "a name has % without two digits")
+    if "positions" in options:
+        positions = options["positions"].split("+")
+        expect(len(positions) == vertices, "each vertex has a position, or `unknown`")
     # With `members` or `without`, only some parts of the graph are used. These parts may be
     # connected even if the whole graph is not. Only the core knows the links between these parts.
     if not {"members", "without"} & options.keys():
@@ -250,7 +295,11 @@ RANKS_OF: dict[str, Callable[[dict[str, str]], int]] = {
         lambda options: ranks_of_grid(options, sides(required(options, "dims"))),
     ),
     "ladder": lambda options: ranks_of_grid(options, [whole(required(options, "rungs")), 2]),
-    "electrical_ring": lambda options: ranks_of_grid(options, [whole(required(options, "ranks"))]),
+    **dict.fromkeys(
+        ("electrical_ring", "line"),
+        lambda options: ranks_of_grid(options, [whole(required(options, "ranks"))]),
+    ),
+    "hypercube": lambda options: ranks_of_grid(options, sides_of_cube(options)),
     "ocs_torus": ranks_of_cubes,
     "gpu_servers": ranks_of_servers,
     "fully_connected": ranks_of_all_pairs,

@@ -16,6 +16,7 @@ from fractions import Fraction
 from math import prod
 from typing import NamedTuple
 
+from opticoll.reference.links import reached, sides_of_cube
 from opticoll.reference.words import RATES, expect, quantity, whole
 
 Options = dict[str, str]
@@ -80,6 +81,14 @@ def grid(options: Options, sides: list[int], *, wraps: bool) -> Network:
     return Network(prod(sides), links)
 
 
+def tree(options: Options) -> Network:
+    """Returns a tree in which rank r is a child of rank (r - 1) div arity."""
+    ranks, arity = whole(options["ranks"]), whole(options.get("arity", "2"))
+    rate = rate_of(options.get("rate", "100Gb/s"))
+    cables = [cable(rank, (rank - 1) // arity, rate) for rank in range(1, ranks)]
+    return Network(ranks, [link for both in cables for link in both])
+
+
 def sides_of(options: Options) -> list[int]:
     return [whole(side) for side in options["dims"].split("x")]
 
@@ -88,13 +97,18 @@ NETWORKS: dict[str, Callable[[Options], Network]] = {
     "custom": custom,
     "torus": lambda options: grid(options, sides_of(options), wraps=True),
     "mesh": lambda options: grid(options, sides_of(options), wraps=False),
+    "ladder": lambda options: grid(options, [whole(options["rungs"]), 2], wraps=False),
+    "line": lambda options: grid(options, [whole(options["ranks"])], wraps=False),
+    "hypercube": lambda options: grid(options, sides_of_cube(options), wraps=False),
+    "tree": tree,
 }
 """Functions that list the links of a family, by name of the family."""
 
 
 def part_of(network: Network, options: Options) -> Network:
-    """Returns the part of a network that `without` and `members` leave; checks `degraded`, too."""
+    """Returns the part that `without` and `members` leave, at the rates that `degraded` leaves."""
     broken, gone = set(), set()
+    slower: dict[int, Fraction] = {}
     for item in items(options, "without"):
         if item.isdigit():
             expect(int(item) < network.vertices, f"there is no vertex {item}")
@@ -105,7 +119,8 @@ def part_of(network: Network, options: Options) -> Network:
         place, _, rate = item.rpartition("@")
         at = named(network, place)
         fastest = max(network.links[number].rate for number in at)
-        expect(rate_of(rate) < fastest, f"`{item}` is no slower than the other links")
+        expect(rate_of(rate) < fastest, f"`{item}` is no slower than {fastest} b/s")
+        slower |= {number: min(rate_of(rate), slower.get(number, fastest)) for number in at}
     members = set(range(network.ranks))
     if "members" in options:
         runs = [run.partition("-") for run in items(options, "members")]
@@ -117,7 +132,11 @@ def part_of(network: Network, options: Options) -> Network:
     others = [vertex for vertex in left if vertex not in ranks]
     number = {vertex: position for position, vertex in enumerate([*ranks, *others])}
     links = [
-        link._replace(start=number[link.start], end=number[link.end])
+        link._replace(
+            start=number[link.start],
+            end=number[link.end],
+            rate=min(link.rate, slower.get(place, link.rate)),
+        )
         for place, link in enumerate(network.links)
         if place not in broken and not gone & {link.start, link.end}
     ]
@@ -163,20 +182,10 @@ def parallel(network: Network, number: int) -> str:
 
 def is_connected(network: Network) -> bool:
     """Returns whether links lead from every rank to every other rank."""
-    forth = {(link.start, link.end) for link in network.links}
-    forth |= {(link.end, link.start) for link in network.links if link.both_ways}
-    back = {(end, start) for start, end in forth}
-    return all(set(range(network.ranks)) <= reached(pairs) for pairs in (forth, back))
-
-
-def reached(pairs: set[tuple[int, int]]) -> set[int]:
-    """Returns the vertices that pairs of vertices reach from vertex 0."""
-    after: dict[int, set[int]] = {}
-    for start, end in pairs:
-        after.setdefault(start, set()).add(end)
-    visited, waiting = {0}, [0]
-    while waiting:
-        new = after.get(waiting.pop(), set()) - visited
-        visited |= new
-        waiting += new
-    return visited
+    after: list[set[int]] = [set() for _ in range(network.vertices)]
+    before: list[set[int]] = [set() for _ in range(network.vertices)]
+    for start, end, both_ways, _ in network.links:
+        for source, destination in [(start, end), (end, start)][: 1 + both_ways]:
+            after[source].add(destination)
+            before[destination].add(source)
+    return all(set(range(network.ranks)) <= reached(beside) for beside in (after, before))

@@ -51,6 +51,7 @@ def like(pattern: str) -> Check:
 
 
 TIMES = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 1}
+LENGTHS = {"km": 1000, "m": 1}
 BYTES = {"B": 1} | {
     prefix + unit: base**power
     for unit, base, first in (("iB", 1024, "K"), ("B", 1000, "k"))
@@ -73,6 +74,10 @@ def quantity(word: str, units: dict[str, int]) -> Fraction:
 
 def time(word: str) -> None:
     expect(quantity(word, TIMES) % 1 == 0, f"`{word}` is not a whole number of ps")
+
+
+def length(word: str) -> None:
+    expect(quantity(word, LENGTHS) % 1 == 0, f"`{word}` is not a whole number of metres")
 
 
 def size(word: str) -> int:
