@@ -47,6 +47,7 @@ mod training_groups;
 mod units;
 mod verify;
 mod wavelengths;
+mod wdm_graph;
 mod workload;
 mod wrht;
 mod wss_grid;

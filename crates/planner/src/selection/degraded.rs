@@ -45,7 +45,7 @@ pub(crate) fn plan(
         let routes = routes_on(problem.fabric, &plan);
         plan.fabric = problem.fabric.clone();
         plan.routes = routes
-            .filter(|_| problem.may_name_routes)
+            .filter(|_| problem.may_name_routes || plan.fabric.has_light())
             .unwrap_or_default();
         let mut outcome = opticoll_simulate::run(&plan, problem.size, problem.method);
         if outcome.is_err() && !plan.routes.is_empty() {
@@ -87,10 +87,11 @@ pub(crate) fn plan(
 }
 
 /// Converts the routes of a plan for the whole machine to routes over the links of the fabric
-/// `part`. A route is named if it differs from the default route of `part`. Returns `None` on
-/// fabrics without links, and if `part` lacks a link that a route uses.
+/// `part`. A route is named if it differs from the default route of `part`, or if light takes it.
+/// Returns `None` on fabrics whose plans name no routes, and if `part` lacks a link that a route
+/// uses.
 fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {
-    let (part_network, network) = (part.network()?, plan.fabric.network()?);
+    let (part_network, network) = (part.routed_links()?, plan.fabric.routed_links()?);
     let mut routes = NamedRoutes::default();
     let (mut wanted_route, mut default_route) = (Vec::new(), Vec::new());
     for (number, transfer) in plan.schedule.transfers().enumerate() {
@@ -106,7 +107,7 @@ fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {
         }
         default_route.clear();
         part_network.route(source, destination, &mut default_route);
-        if default_route != wanted_route {
+        if default_route != wanted_route || part.has_light() {
             routes.assign(number, &wanted_route);
         }
     }

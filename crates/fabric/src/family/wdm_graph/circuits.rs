@@ -190,21 +190,30 @@ impl Circuits for WdmGraph {
                 CONVERTED => u32::MAX,
                 wavelength => u32::from(light.fibre) * self.wavelengths + u32::from(wavelength),
             };
-            let fixed = u64::from(channel).min(channels);
+            let is_converted = light.wavelength == CONVERTED;
+            let tuned = match is_converted {
+                true => channels + u64::from(light.fibre),
+                false => u64::from(channel),
+            };
+            // Converted light may take any wavelength of its fibre.
+            let ports = match is_converted {
+                true => self.wavelengths_of(light.fibre.into()),
+                false => 1,
+            };
             let port = |rank: u32, end: u64, link: Option<&u32>, limit: Option<u32>, other: u32| {
-                let tuned = u64::from(link.copied().unwrap_or(0)) * (channels + 1) + fixed;
-                let pool = match limit {
-                    Some(_) => u64::from(rank) << 1 | end,
-                    None => 1 << 63 | tuned << 1 | end,
-                };
+                let per_link = channels + u64::from(self.fibres);
+                let on_link = u64::from(link.copied().unwrap_or(0)) * per_link + tuned;
                 Port {
-                    pool,
-                    size: limit.unwrap_or(1),
+                    pool: match limit {
+                        Some(_) => u64::from(rank) << 1 | end,
+                        None => 1 << 63 | on_link << 1 | end,
+                    },
+                    size: limit.unwrap_or(ports),
                     // A circuit is a channel of a route. The fabric's route depends on the other
                     // rank.
                     state: match hop.route {
-                        FABRIC_ROUTE => 1 << 63 | u64::from(other) << 24 | fixed,
-                        route => u64::from(route) << 24 | fixed,
+                        FABRIC_ROUTE => 1 << 63 | u64::from(other) << 24 | tuned,
+                        route => u64::from(route) << 24 | tuned,
                     },
                 }
             };

@@ -190,17 +190,23 @@ impl Circuits for WdmRing {
             let light = WdmLight::from(hop.light);
             let channel = u32::from(light.fibre) * self.wavelengths + u32::from(light.wavelength);
             let tuned = u64::from(light.direction as u32 * channels + channel);
+            let is_converted = light.wavelength == CONVERTED;
+            // Converted light may take any wavelength of its fibre.
+            let resonators = match is_converted {
+                true => self.wavelengths_of(light.fibre.into()),
+                false => 1,
+            };
             let port = |rank: u32, end: u64, other: u32| {
                 let ports = u64::from(rank) << 1 | end;
                 // Resonators have consecutive numbers. Resonators for light that changes its
                 // wavelength have a separate range of numbers.
-                let resonator = match channel < channels {
-                    true => ports * 2 * u64::from(channels) + tuned,
-                    false => 1 << 63 | ports << 32 | tuned,
+                let resonator = match is_converted {
+                    false => ports * 2 * u64::from(channels) + tuned,
+                    true => 1 << 63 | ports << 32 | tuned,
                 };
                 Port {
                     pool: self.ports.map_or(resonator, |_| ports),
-                    size: self.ports.unwrap_or(1),
+                    size: self.ports.unwrap_or(resonators),
                     state: u64::from(other) << 32 | tuned,
                 }
             };

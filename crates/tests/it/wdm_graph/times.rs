@@ -1,0 +1,185 @@
+//! Times of lightpaths on graphs, by hand: rates of links, wavelengths and lengths, light trees,
+//! and reconfigurations.
+
+use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
+use opticoll::simulate::{Policy, simulate};
+use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
+
+use crate::handwritten;
+
+#[track_caller]
+fn takes(plan: &Plan, policy: Policy, expected: &str) {
+    assert_eq!(verify(plan), [], "{}", plan.fabric);
+    let outcome = simulate(plan, Bytes::new(1000), policy, "circuit").unwrap();
+    let expected: Time = expected.parse().unwrap();
+    assert_eq!(outcome.time, expected, "{policy:?} on {}", plan.fabric);
+}
+
+/// 1000 bytes take 800 ns at 10 Gb/s. A setup takes 25 us.
+#[test]
+fn a_lightpath_has_the_rate_of_its_slowest_part() {
+    for (options, expected) in [
+        ("rate=10Gb/s", "800ns"),
+        ("rate=10Gb/s,latency=100ns", "1us"),
+        ("rate=10Gb/s,conversion=5ns", "805ns"),
+        // 32 flits of 32 bytes, the last of which has 8 bytes: 800 ns, and the conversion of one.
+        ("rate=10Gb/s,conversion=5ns,flit=32B", "805ns"),
+        (
+            "rate=10Gb/s,conversion=5ns,flit=32B,packet=message",
+            "960ns",
+        ),
+        ("rate=10Gb/s,degraded=1-2@5Gb/s", "1600ns"),
+        ("rate=10Gb/s,degraded=2>1@5Gb/s", "800ns"),
+        ("rate=10Gb/s,degraded=w0@4Gb/s", "2us"),
+        ("rate=10Gb/s,degraded=w1@4Gb/s", "800ns"),
+        ("rate=10Gb/s,degraded=1-2@5Gb/s+w0@4Gb/s", "2us"),
+        ("rate=10Gb/s,fibres=2,degraded=w1.0@4Gb/s", "800ns"),
+        ("rate=20Gb/s,reach=2@10Gb/s+1@20Gb/s", "800ns"),
+        ("rate=20Gb/s,reach=3@10Gb/s+2@20Gb/s", "400ns"),
+        ("rate=5Gb/s,reach=2@10Gb/s+1@20Gb/s", "1600ns"),
+    ] {
+        let fabric = format!("wdm_graph:ranks=3,links=0-1+1-2,wavelengths=2,{options}");
+        // The second transfer is as fast, because it crosses one link of the first.
+        let slots = "slot 0\ncopy 0 0>2 0.0 via 0.2";
+        let plan = handwritten(&fabric, "broadcast 1", slots);
+        let outcome = simulate(&plan, Bytes::new(1000), Policy::Free, "circuit").unwrap();
+        assert_eq!(outcome.time, expected.parse().unwrap(), "{options}");
+    }
+}
+
+#[test]
+fn light_of_converters_has_the_lowest_rate_of_its_fibre() {
+    let fabric = "wdm_graph:ranks=2,links=0-1,wavelengths=2,rate=10Gb/s,degraded=w1@4Gb/s";
+    let plan = handwritten(
+        &format!("{fabric},converters=full"),
+        "broadcast 1",
+        "slot 0\ncopy 0 0>1 0.* via 0",
+    );
+    takes(&plan, Policy::Free, "2us");
+}
+
+/// Switch 4 splits the light: rank 3 is 300 ns away over a link of 5 Gb/s, ranks 1 and 2 are 200 ns
+/// away over links of 10 Gb/s. All of them receive at 5 Gb/s, and rank 3 is the last.
+#[test]
+fn a_light_tree_takes_the_time_of_its_slowest_transfer() {
+    let links = "0-4@10Gb/s@100ns+1-4@10Gb/s@100ns+2-4@10Gb/s@100ns+3-4@5Gb/s@200ns";
+    let fabric = format!(
+        "wdm_graph:ranks=4,switches=1,links={links},wavelengths=1,multicast=drop_and_continue"
+    );
+    let slots = "slot 0\ncopy 0 0>1 0.0 via 0.3\ncopy 0 0>2 0.0 via 0.5\ncopy 0 0>3 0.0 via 0.7";
+    let plan = handwritten(&fabric, "broadcast 1", slots);
+    takes(&plan, Policy::Free, "1900ns");
+    takes(&plan, Policy::PerPort, "26900ns");
+    let outcome = simulate(&plan, Bytes::new(1000), Policy::Free, "circuit").unwrap();
+    // The tree occupies the link from rank 0 once.
+    assert_eq!(outcome.links.bytes, [1000, 0, 0, 1000, 0, 1000, 0, 1000]);
+    assert_eq!(outcome.ranks.sent, [1000, 0, 0, 0]);
+    assert_eq!(outcome.slots.lightpaths, [1]);
+}
+
+/// Both plans send twice from rank 0 to rank 1, with light 0.0; the second over another route.
+#[test]
+fn another_route_is_another_circuit() {
+    let fabric = "wdm_graph:ranks=3,links=0-1+0-2+2-1,wavelengths=1,rate=10Gb/s";
+    let same =
+        "slot 0\ncopy 1 0>1 0.0 via 0\nslot 1\ncopy 2 0>1 0.0 via 0\nslot 2\ncopy 2 1>2 0.0 via 5";
+    let other = "slot 0\ncopy 1 0>1 0.0 via 0\nslot 1\ncopy 2 0>1 0.0 via 2.4\nslot 2\ncopy 2 1>2 0.0 via 5";
+    for (slots, transmitters, on_change, per_port) in [
+        // All circuits can be up from the beginning.
+        (same, "all", "27400ns", "27400ns"),
+        (other, "all", "27400ns", "26600ns"),
+        // One transmitter must be set to two circuits, one after the other.
+        (same, "1", "27400ns", "27400ns"),
+        (other, "1", "52400ns", "52400ns"),
+    ] {
+        let fabric = format!("{fabric},transmitters={transmitters}");
+        let plan = handwritten(&fabric, "scatter 1 1 1", slots);
+        takes(&plan, Policy::OnChange, on_change);
+        takes(&plan, Policy::PerPort, per_port);
+        takes(&plan, Policy::EveryStep, "77400ns");
+        takes(&plan, Policy::Free, "2400ns");
+    }
+}
+
+/// Two lightpaths pass rank 1. With one converter, they cannot be up at the same time.
+#[test]
+fn circuits_of_a_configuration_share_the_converters_of_a_vertex() {
+    for (converters, expected) in [("full", "26600ns"), ("2", "26600ns"), ("1", "51600ns")] {
+        let fabric = format!(
+            "wdm_graph:ranks=3,links=0-1+1-2,wavelengths=2,rate=10Gb/s,converters={converters}"
+        );
+        let slots = "slot 0\ncopy 1 0>2 0.* via 0.2\nslot 1\ncopy 1 2>0 0.* via 3.1";
+        let plan = handwritten(&fabric, "gather 1 1", slots);
+        let outcome = simulate(&plan, Bytes::new(1000), Policy::OnChange, "circuit").unwrap();
+        assert_eq!(outcome.time, expected.parse().unwrap(), "{converters}");
+        let refused = simulate(&plan, Bytes::new(1000), Policy::PerPort, "circuit");
+        assert!(refused.is_err(), "{converters}");
+    }
+}
+
+/// Light of rank 0 on 0.0 branches behind switch 3. A second slot whose light reaches the link to
+/// rank 1 from another switch needs a new configuration.
+#[test]
+fn circuits_of_a_light_tree_agree_before_a_link_that_they_share() {
+    let links = "links=0-3+3-4+4-6+3-5+5-6+6-1+1-2";
+    let fabric = format!(
+        "wdm_graph:ranks=3,switches=4,{links},wavelengths=1,rate=10Gb/s,multicast=drop_and_continue"
+    );
+    for (route, expected) in [("0.2.4.10.12", "26600ns"), ("0.6.8.10.12", "51600ns")] {
+        let slots =
+            format!("slot 0\ncopy 1 0>1 0.0 via 0.2.4.10\nslot 1\ncopy 2 0>2 0.0 via {route}");
+        let plan = handwritten(&fabric, "scatter 1 1", &slots);
+        takes(&plan, Policy::OnChange, expected);
+    }
+}
+
+#[test]
+fn specifications_print_what_they_read() {
+    for (given, printed) in [
+        ("reach=8", "reach=8"),
+        ("reach=2@200Gb/s+8@100Gb/s", "reach=8@100Gb/s+2@200Gb/s"),
+        ("converters=full", "converters=full"),
+        ("converters=3", "converters=3"),
+        ("multicast=drop_and_continue", "multicast=drop_and_continue"),
+        ("dead=1+0.0,fibres=2", "dead=0.0+1"),
+        (
+            "degraded=w1@10Gb/s+0-1@20Gb/s",
+            "degraded=0-1@20Gb/s+w0.1@10Gb/s",
+        ),
+        ("degraded=w1@10Gb/s,without=0-1", "without=0-1"),
+        (
+            "conversion=1ns,flit=32B,packet=message",
+            "conversion=1ns,flit=32B,packet=message",
+        ),
+    ] {
+        let fabric = Fabric::parse(&format!("wdm_torus:dims=3,wavelengths=2,{given}")).unwrap();
+        let text = fabric.to_string();
+        assert!(text.contains(printed), "{text} lacks {printed}");
+        assert_eq!(Fabric::parse(&text).unwrap(), fabric, "{text}");
+    }
+}
+
+#[test]
+fn values_without_meaning_are_refused() {
+    for (given, message) in [
+        ("converters=0", "must be `none`, `full`, or a number"),
+        ("converters=some", "must be `none`, `full`, or a number"),
+        ("reach=0", "must be from 1"),
+        ("reach=8+2@10Gb/s", "`8` has no rate"),
+        ("reach=0@10Gb/s", "does not begin with a number of links"),
+        ("reach=8@10Gb/s+8@20Gb/s", "two rates for 8 links"),
+        ("reach=8@20Gb/s+2@10Gb/s", "longer lightpaths must be lower"),
+        ("dead=2", "wavelengths count from 0 and are below 2"),
+        ("dead=0+1", "no wavelength is left"),
+        ("degraded=w2@10Gb/s", "are below 2"),
+        ("degraded=w1@100Gb/s", "a degraded part has less"),
+        ("degraded=w1", "has no rate"),
+        ("packet=32B", "needs flit"),
+    ] {
+        let fabric = Fabric::parse(&format!("wdm_torus:dims=3,wavelengths=2,{given}"));
+        let error = fabric.expect_err(given).to_string();
+        assert!(error.contains(message), "{given}: {error}");
+    }
+}
