@@ -28,6 +28,7 @@ pub struct CircuitProblem<'a> {
 /// the fabric has no slots. If `single` is true, the bound assumes that each circuit carries at
 /// most one chunk per slot; otherwise the bound holds for every plan.
 pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
+    let fabric = &as_ring(fabric);
     match fabric.circuit_machine()? {
         CircuitSwitch(switch) => Some(circuit_switch::slots(switch, collective)),
         _ if collective.demand().is_some() => None,
@@ -39,6 +40,16 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
         PassiveStar(star) if single => Some(passive_star::slots(star, collective)),
         PassiveStar(star) => Some(passive_star::slots_for_any_load(star, collective)),
     }
+}
+
+/// Returns the ring that a graph of fibres forms, which has the same lightpaths. Returns any other
+/// fabric itself.
+fn as_ring(fabric: &Fabric) -> Fabric {
+    let ring = match fabric.circuit_machine() {
+        Some(WdmGraph(graph)) => graph.as_ring(),
+        _ => None,
+    };
+    ring.map_or_else(|| fabric.clone(), |ring| ring.fabric)
 }
 
 /// Returns the greatest known lower bound on the time of an all_to_all with a demand, over plans in
@@ -75,6 +86,7 @@ pub fn time_bounds(
         charge,
         ..
     } = *problem;
+    let fabric = &as_ring(fabric);
     match fabric.circuit_machine() {
         Some(WdmGraph(graph)) if collective.demand().is_none() => {
             wdm_graph::time::bounds(graph, collective, size, charge.into())
@@ -102,6 +114,7 @@ pub fn time_bound(
         paths,
     } = *problem;
     let (least, has_demand) = (charge.into(), collective.demand().is_some());
+    let fabric = as_ring(fabric);
     let Some(machine) = fabric.circuit_machine() else {
         return Ok(None);
     };

@@ -46,8 +46,11 @@ pub fn place(
             wdm_ring::placement::place_by_name(schedule, fabric, ring, assignment, algorithm)
         }
         Some(WdmGraph(graph)) => {
-            only_auto("takes the lowest free channel")?;
-            wdm_graph::place(schedule, fabric, graph, algorithm)
+            if let Some(ring) = graph.as_ring() {
+                let plan = place(schedule, &ring.fabric, assignment, algorithm)?;
+                return Ok(wdm_graph::plan_of_graph(plan, fabric, &ring));
+            }
+            wdm_graph::place(schedule, fabric, graph, assignment, algorithm)
         }
         Some(WssGrid(grid)) => {
             only_auto("assigns wavelengths by its wavelength plan")?;

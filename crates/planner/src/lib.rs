@@ -406,7 +406,10 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
                 assignment: assignment.into(),
             });
         }
-        (None, false) => selection::named::plan(spec, fabric, collective, assignment)?.into(),
+        (None, false) => selection::as_ring::plan(spec, collective.kind(), fabric, |fabric| {
+            let plan = selection::named::plan(spec, fabric, collective, assignment)?;
+            Ok(plan.into())
+        })?,
         (_, true) => {
             let size = task.size.unwrap_or(DEFAULT_SIZE);
             let problem = PlanningProblem::new(fabric, collective, size, task.method, task.watch)?;
@@ -489,6 +492,12 @@ impl<'a> PlanningProblem<'a> {
     }
 
     fn solve(&self, spec: &Spec) -> Result<Planned, PlannerError> {
+        selection::as_ring::plan(spec, self.collective.kind(), self.fabric, |fabric| {
+            PlanningProblem { fabric, ..*self }.solve_on_circuits(spec)
+        })
+    }
+
+    fn solve_on_circuits(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let planning_alternatives = self.fabric.planning_alternatives();
         if !planning_alternatives.is_empty() {
             return selection::degraded::plan(self, spec, planning_alternatives);

@@ -1,6 +1,7 @@
 //! Selection of the fastest plan: candidates, their lower bounds, and their simulation. Also new
 //! plans after a failure.
 
+pub(super) mod as_ring;
 pub(super) mod auto;
 pub(super) mod candidate_bound;
 pub(super) mod degraded;

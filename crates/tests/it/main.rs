@@ -33,6 +33,7 @@ mod planner;
 mod port_formulas;
 mod properties;
 mod readers;
+mod rings_as_graphs;
 mod rotation_symmetric;
 mod routes;
 mod schedule;

@@ -12,6 +12,7 @@
 mod circuits;
 mod presets;
 mod reach;
+mod ring;
 mod shapes;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use crate::network::Network;
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};
 use opticoll_base::units::{Rate, Time};
+pub use ring::RingOfGraph;
 
 /// Fibres with wavelengths, in any arrangement.
 #[derive(Debug, Clone, PartialEq, Eq)]
