@@ -133,8 +133,8 @@ struct Placed {
 }
 
 /// Number of links that the searches for better routes and colours of a plan look at, and that the
-/// tabu search of a step looks at: about one second, and a quarter of a second.
-const BUDGET: u64 = 1 << 26;
+/// tabu search of a step looks at: about 0.2 s and 0.1 s.
+const BUDGET: u64 = 1 << 25;
 const STEP_BUDGET: u64 = 1 << 24;
 
 /// Maximum number of transfers of a step for tabu search, and of alternative routes of a transfer.
@@ -176,10 +176,11 @@ impl<'a> StepPlacement<'a> {
             return self.place_trees(ends, chunks);
         }
         let per_slot = self.channels.per_slot();
-        let translated = match &self.lattice {
-            Some(lattice) => lattice.place(ends, per_slot, &mut self.budget.min(STEP_BUDGET)),
-            None => None,
-        };
+        let mut budget = self.budget.min(STEP_BUDGET);
+        self.budget -= budget;
+        let translated = self.lattice.as_ref();
+        let translated = translated.and_then(|lattice| lattice.place(ends, per_slot, &mut budget));
+        self.budget += budget;
         let translated = translated.map(|translated| {
             let placed = Placed {
                 slots: translated.count.div_ceil(per_slot),
@@ -254,37 +255,32 @@ impl<'a> StepPlacement<'a> {
 
     /// Searches for placements of a small step with fewer and fewer slots.
     fn improve(&mut self, ends: &[(u32, u32)], placed: &mut Placed) {
-        if ends.len() > MAX_TABU_TRANSFERS || !self.channels.are_independent() {
+        let is_small = ends.len() <= MAX_TABU_TRANSFERS && self.channels.are_independent();
+        if !is_small || placed.slots == 1 || self.budget == 0 {
             return;
         }
+        let all = ends.iter().enumerate().map(|(place, &ends)| {
+            let first: Box<[u32]> = placed.routes.get(place).into();
+            let mut routes = self.router.alternatives(ends, MAX_ALTERNATIVES);
+            routes.retain(|route| *route != first && route.len() <= self.reach);
+            routes.insert(0, first);
+            routes
+        });
+        let alternatives: Vec<Vec<Box<[u32]>>> = all.collect();
+        let shortest = alternatives.iter().map(|routes| {
+            let links = routes.iter().map(|route| route.len() as u64);
+            links.min().unwrap_or(0)
+        });
+        let (shortest, links) = (shortest.sum::<u64>(), self.network.links().len());
         let mut budget = self.budget.min(STEP_BUDGET);
         self.budget -= budget;
-        let mut alternatives: Option<Vec<Vec<Box<[u32]>>>> = None;
-        while placed.slots > 1 {
-            let alternatives = alternatives.get_or_insert_with(|| {
-                let all = ends.iter().enumerate().map(|(place, &ends)| {
-                    let first: Box<[u32]> = placed.routes.get(place).into();
-                    let mut routes = self.router.alternatives(ends, MAX_ALTERNATIVES);
-                    routes.retain(|route| *route != first && route.len() <= self.reach);
-                    routes.insert(0, first);
-                    routes
-                });
-                all.collect()
-            });
-            let shortest = alternatives.iter().map(|routes| {
-                let links = routes.iter().map(|route| route.len() as u64);
-                links.min().unwrap_or(0)
-            });
-            let links = self.network.links().len();
-            let colours = u64::from(placed.slots - 1) * u64::from(self.channels.per_slot());
-            // With fewer colours, even routes of the fewest links do not fit on all links.
-            if shortest.sum::<u64>() > colours * links as u64 {
-                return;
-            }
+        // With so few colours that even routes of the fewest links fill all links, no search helps.
+        let fits = |colours: u32| shortest <= u64::from(colours) * links as u64;
+        while placed.slots > 1 && fits((placed.slots - 1) * self.channels.per_slot()) {
             let search = tabu::Search {
-                alternatives,
+                alternatives: &alternatives,
                 links,
-                colours: colours as u32,
+                colours: (placed.slots - 1) * self.channels.per_slot(),
             };
             let start = placed.colours.iter();
             let start: Vec<(usize, u32)> = start.map(|&colour| (0, colour)).collect();
@@ -301,5 +297,6 @@ impl<'a> StepPlacement<'a> {
                 slots: placed.slots - 1,
             };
         }
+        self.budget += budget;
     }
 }

@@ -196,7 +196,7 @@ impl Lattice {
         let packing = Packing::new(self, modulus)?;
         let least_slots = load.div_ceil(per_slot);
         let wanted = least_slots * per_slot / modulus;
-        let boxes = packing.pack(&mut pieces, wanted, budget)?;
+        let boxes = packing.pack(&mut pieces, wanted.max(load.div_ceil(modulus)), budget)?;
         let mut colours = vec![0; ends.len()];
         let mut routes = Routes::default();
         let mut route = Vec::new();
