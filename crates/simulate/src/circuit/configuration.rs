@@ -274,17 +274,21 @@ impl<'a> Configuration<'a> {
         let converters = circuits.converters_per_vertex();
         let converters = converters.filter(|_| !circuits.has_channel(hop.light));
         let (mut fits, mut on_line) = (true, tree);
+        let network = circuits.fibre_links();
+        let mut vertex = hop.from;
         let ranges = self.circuit.first().map(|circuit| circuit.lines.clone());
-        let mut is_first = true;
         for line in ranges
             .iter()
             .flat_map(|ranges| ranges.iter())
             .cloned()
             .flatten()
         {
-            let passes = !std::mem::take(&mut is_first);
             let is_new = on_line.is_none_or(|tree| self.trees_on_fibre.insert((line, tree)));
             on_line = on_line.map(|tree| after(circuits, tree, &(line..line + 1)));
+            let passed = vertex;
+            if let Some((from, to)) = network.and_then(|network| network.ends(line)) {
+                vertex = if from == passed { to } else { from };
+            }
             if !is_new {
                 continue;
             }
@@ -293,11 +297,8 @@ impl<'a> Configuration<'a> {
             let used = self.on_fibre.entry((line_or_row, fibre)).or_default();
             *used += 1;
             fits &= *used <= channels;
-            let network = circuits.fibre_links().filter(|_| passes);
-            if let (Some(limit), Some(network)) = (converters, network)
-                && let Some((vertex, _)) = network.ends(line)
-            {
-                let used = self.converting.entry(vertex).or_default();
+            if let Some(limit) = converters.filter(|_| passed != hop.from) {
+                let used = self.converting.entry(passed).or_default();
                 *used += 1;
                 fits &= *used <= limit;
             }

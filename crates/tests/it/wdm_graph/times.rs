@@ -1,13 +1,14 @@
 //! Times of lightpaths on graphs, by hand: rates of links, wavelengths and lengths, light trees,
 //! and reconfigurations.
 
-use opticoll::fabric::Fabric;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::{Fabric, Machine};
 use opticoll::plan::Plan;
-use opticoll::simulate::{Policy, simulate};
+use opticoll::simulate::{Policy, TimingModel, simulate};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
-use crate::handwritten;
+use crate::{handwritten, proved_plan};
 
 #[track_caller]
 fn takes(plan: &Plan, policy: Policy, expected: &str) {
@@ -181,5 +182,83 @@ fn values_without_meaning_are_refused() {
         let fabric = Fabric::parse(&format!("wdm_torus:dims=3,wavelengths=2,{given}"));
         let error = fabric.expect_err(given).to_string();
         assert!(error.contains(message), "{given}: {error}");
+    }
+}
+
+/// A rank of a 3x3 mesh in a corner has two links of 10 Gb/s, with 4 channels each.
+#[test]
+fn the_injection_bandwidth_counts_the_channels_that_leave_a_rank() {
+    for (options, gigabits) in [
+        ("", 80),
+        ("fibres=2", 160),
+        ("dead=1", 60),
+        ("transmitters=3", 30),
+        ("transmitters=8", 80),
+        ("degraded=w0@4Gb/s", 68),
+        ("degraded=w0@4Gb/s,dead=0", 60),
+        ("degraded=w0@4Gb/s,transmitters=7", 64),
+        ("degraded=0-1@5Gb/s", 60),
+        ("reach=2@3Gb/s+1@6Gb/s", 48),
+    ] {
+        let options = options.split(',').filter(|option| !option.is_empty());
+        let options: String = options.map(|option| format!(",{option}")).collect();
+        let fabric = format!("wdm_mesh:dims=3x3,rate=10Gb/s,wavelengths=4{options}");
+        let fabric = Fabric::parse(&fabric).unwrap();
+        let expected = gigabits * 1_000_000_000;
+        assert_eq!(fabric.injection_bandwidth(), expected, "{fabric}");
+    }
+}
+
+#[test]
+fn a_part_of_a_graph_has_fewer_ranks_and_all_links() {
+    let fabric = "wdm_torus:dims=3x3,wavelengths=4,degraded=0-1@5Gb/s+w1@4Gb/s,dead=2";
+    let fabric = Fabric::parse(fabric).unwrap();
+    let part = fabric.part(&[0, 4, 8]).unwrap();
+    assert_eq!(part.ranks(), 3);
+    let nodes: Vec<u32> = (0..3).map(|rank| part.node(rank)).collect();
+    assert_eq!(nodes, [0, 4, 8]);
+    let links = |fabric: &Fabric| fabric.routed_links().unwrap().links().len();
+    assert_eq!(links(&part), links(&fabric));
+}
+
+/// The alternatives are all parts at full rate, and the graph without the slower parts.
+#[test]
+fn plans_of_a_graph_with_slower_parts_try_it_without_them() {
+    for (degraded, alternatives) in [
+        ("w1@4Gb/s", &["", "dead=0+1"][..]),
+        ("0-1@5Gb/s", &["", "without=0-1"]),
+        (
+            "0-1@5Gb/s+w1@4Gb/s",
+            &["", "dead=0+1", "without=0-1", "without=0-1,dead=0+1"],
+        ),
+    ] {
+        let fabric = format!("wdm_torus:dims=3x3,wavelengths=4,dead=0,degraded={degraded}");
+        let fabric = Fabric::parse(&fabric).unwrap();
+        let expected = alternatives.iter().map(|options| {
+            let dead = if options.contains("dead") {
+                ""
+            } else {
+                "dead=0"
+            };
+            let options = [dead, options]
+                .into_iter()
+                .filter(|option| !option.is_empty());
+            let options: Vec<&str> = options.collect();
+            let fabric = format!("wdm_torus:dims=3x3,wavelengths=4,{}", options.join(","));
+            Fabric::parse(&fabric).unwrap()
+        });
+        let expected: Vec<Fabric> = expected.collect();
+        assert_eq!(fabric.planning_alternatives(), expected, "{degraded}");
+    }
+}
+
+#[test]
+fn plans_on_slower_graphs_name_routes_of_the_graph() {
+    for options in ["degraded=w1@4Gb/s", "degraded=0-1@5Gb/s", "without=0>1"] {
+        let fabric = format!("wdm_torus:dims=3x3,wavelengths=3,{options}");
+        let fabric = Fabric::parse(&fabric).unwrap();
+        let collective = Collective::new(CollectiveKind::AllGather, 9).unwrap();
+        let method = TimingModel::default();
+        proved_plan("direct", &fabric, collective, Bytes::new(1 << 16), &method);
     }
 }
