@@ -34,6 +34,7 @@ mod port_formulas;
 mod properties;
 mod readers;
 mod rings_as_graphs;
+mod relay_forest;
 mod rotation_symmetric;
 mod routes;
 mod schedule;

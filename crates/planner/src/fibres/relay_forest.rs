@@ -5,6 +5,10 @@
 //! all_to_all. A reduce_scatter, a reduce or a gather is planned on reversed links, and then
 //! reversed in time. An all_reduce is a reduce_scatter followed by an all_gather.
 //!
+//! With `relays=tree`, the blocks of an all_to_all travel along the trees of an all_gather: each
+//! lightpath of the tree from rank u to rank v carries the blocks of u for the ranks below v. Such
+//! a plan needs as few slots as the all_gather.
+//!
 //! With `circuits=change`, each slot has lightpaths of its own, of any length. With
 //! `circuits=stay`, lightpaths lead from a rank to its neighbours and stay up, so that a policy
 //! that charges changes only charges one reconfiguration.
@@ -21,7 +25,7 @@ use crate::{
     Effort, FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
 };
 use light_graph::{LightGraph, Turns};
-use opticoll_algorithms::choice;
+use opticoll_algorithms::{AlgorithmError, choice};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Rate, Time, gcd};
 use opticoll_fabric::fabric::circuits::{Circuits, ReconfigurationCharge};
@@ -40,6 +44,12 @@ pub(crate) const PLANNER: Planner = Planner {
             "lightpaths: change, in every slot; stay, to neighbours from the first slot to the last",
         )
         .range("change, stay")
+        .default("the faster found"),
+        OptionRecord::new(
+            "relays",
+            "relays of a block of an all_to_all: any; tree, those of the trees of an all_gather",
+        )
+        .range("any, tree")
         .default("the faster found"),
         OptionRecord::new(
             "load",
@@ -103,6 +113,9 @@ const MAX_SEARCH: u64 = 500_000;
 /// rank, although the graph has translations.
 const MAX_UNEQUAL_RANKS: u32 = 64;
 
+/// Kinds of relays, as in the option `relays`.
+const RELAYS: [(&str, bool); 2] = [("any", false), ("tree", true)];
+
 /// Kinds of lightpaths, as in the option `circuits`.
 const CIRCUITS: [(&str, bool); 2] = [("change", false), ("stay", true)];
 
@@ -121,14 +134,36 @@ fn plan(
         None => None,
     };
     let load = spec.count("load", 1, MAX_LOAD)?;
+    let along_trees = match spec.option("relays") {
+        Some(_) => Some(choice(spec, "relays", &RELAYS)?),
+        None => None,
+    };
+    let is_uniform = problem.collective.demand().is_none();
+    let is_all_to_all = problem.collective.kind() == CollectiveKind::AllToAll && is_uniform;
+    if along_trees == Some(true) && !is_all_to_all {
+        let rule = "needs an all_to_all with equal blocks";
+        return Err(AlgorithmError::from(spec.refuse("relays", rule)).into());
+    }
+    let menu = Menu {
+        pieces,
+        stay,
+        load,
+        along_trees,
+    };
     if let (Some(pieces), Some(stay)) = (pieces, stay) {
-        let variant = Variant::new(&searches, pieces, stay, load.unwrap_or(1))?;
+        let choice = Choice {
+            pieces,
+            stay,
+            load: load.unwrap_or(1),
+            along_trees: along_trees.unwrap_or(false),
+        };
+        let variant = Variant::new(&searches, choice)?;
         return match variant.build(problem, None)? {
             Some(plan) => Ok(plan.into()),
             None => Err(PlannerError::NotFound { pieces }),
         };
     }
-    let candidates = searches.candidates(problem, pieces, stay, load)?;
+    let candidates = searches.candidates(problem, &menu)?;
     Evaluation::new(problem)?.choose(candidates)
 }
 
@@ -139,7 +174,29 @@ fn candidates<'a>(
     if problem.collective.ranks() < 2 {
         return Ok(Vec::new());
     }
-    Searches::new(problem, graph)?.candidates(problem, None, None, None)
+    Searches::new(problem, graph)?.candidates(problem, &Menu::default())
+}
+
+/// Options that the user has set; `None` if the planner chooses.
+#[derive(Default)]
+struct Menu {
+    pieces: Option<u32>,
+    stay: Option<bool>,
+    load: Option<u32>,
+    along_trees: Option<bool>,
+}
+
+/// Values of all options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Choice {
+    /// Number of pieces per block.
+    pieces: u32,
+    /// True if lightpaths to neighbours stay up.
+    stay: bool,
+    /// Maximum number of chunks that a lightpath carries in a slot.
+    load: u32,
+    /// True if the blocks of an all_to_all follow the trees of an all_gather.
+    along_trees: bool,
 }
 
 /// Graphs on which the parts of a collective are planned.
@@ -225,9 +282,13 @@ impl Searches {
     /// Returns the numbers of pieces per block to try, in ascending order: a few pieces, and for
     /// some numbers of slots the most pieces that could fit into them.
     fn numbers_of_pieces(self: &Rc<Searches>) -> Result<Vec<u32>, PlannerError> {
-        let whole = Variant::new(self, MAX_CHOSEN_PIECES, false, 1)?
-            .slots
-            .max(1);
+        let most = Choice {
+            pieces: MAX_CHOSEN_PIECES,
+            stay: false,
+            load: 1,
+            along_trees: false,
+        };
+        let whole = Variant::new(self, most)?.slots.max(1);
         let filling = SLOTS.map(|slots| {
             let pieces = u64::from(MAX_CHOSEN_PIECES) * slots / whole;
             let pieces = pieces.min(MAX_CHOSEN_PIECES.into()) as u32;
@@ -240,87 +301,108 @@ impl Searches {
         Ok(numbers)
     }
 
-    /// Returns the candidates with the given number of pieces and kind of lightpaths, or with
-    /// several of them.
-    fn candidates<'a>(
+    /// Returns the choices to try.
+    fn choices(
         self: &Rc<Searches>,
-        problem: &PlanningProblem<'a>,
-        pieces: Option<u32>,
-        stay: Option<bool>,
-        load: Option<u32>,
-    ) -> Result<Vec<Candidate<'a>>, PlannerError> {
+        problem: &PlanningProblem<'_>,
+        menu: &Menu,
+    ) -> Result<Vec<Choice>, PlannerError> {
         let has_demand = problem.collective.demand().is_some();
-        let numbers = match pieces {
+        let is_all_to_all = problem.collective.kind() == CollectiveKind::AllToAll && !has_demand;
+        let numbers = match menu.pieces {
             Some(pieces) => vec![pieces],
             None if has_demand => vec![1],
             None => self.numbers_of_pieces()?,
         };
-        let mut candidates = Vec::new();
-        for (_, stays) in CIRCUITS {
-            // If every slot is charged alike, lightpaths need not stay.
-            let is_useless = stays && stay.is_none() && self.every_slot > Time::ZERO;
-            if is_useless || stay.is_some_and(|stay| stay != stays) {
+        let mut choices = Vec::new();
+        for (_, along_trees) in RELAYS {
+            let is_given = menu.along_trees.is_none_or(|given| given == along_trees);
+            if !is_given || along_trees && !is_all_to_all {
                 continue;
             }
-            let loads = match (load, stays || has_demand) {
-                (Some(load), _) => vec![load],
-                (None, true) => vec![1],
-                (None, false) => LOADS.to_vec(),
-            };
-            let pairs = numbers
-                .iter()
-                .flat_map(|&number| loads.iter().map(move |&load| (number, load)));
-            for (number, load) in pairs {
-                let is_first = number == numbers[0] && load == loads[0];
-                let is_like_fewer = gcd(number.into(), load.into()) > 1;
-                if !is_first && (u64::from(number) > self.block || is_like_fewer) {
-                    continue;
-                }
-                let variant = Variant::new(self, number, stays, load)?;
-                let transfers = variant.transfers();
-                let is_chosen = pieces.is_some() || is_first;
-                if problem.fits(transfers).is_err()
-                    || !is_chosen && variant.search_work() > MAX_SEARCH
-                    || load > 1 && loads.len() > 1 && variant.slots > MAX_SLOTS_OF_LOADS
+            for (_, stay) in CIRCUITS {
+                // If every slot is charged alike, lightpaths need not stay.
+                let is_useless = stay && (along_trees || self.every_slot > Time::ZERO);
+                if menu.stay.is_some_and(|given| given != stay) || is_useless && menu.stay.is_none()
                 {
                     continue;
                 }
-                let expected = variant.expected(variant.slots + u64::from(stays))?;
-                let problem = *problem;
-                candidates.push(Candidate {
-                    name: variant.spec().to_string(),
-                    slots: variant.slots,
-                    lower_bound: variant.time(variant.slots)?,
-                    estimate: expected,
-                    transfers,
-                    build: Box::new(move |limit| {
-                        if problem.effort == Effort::Enough
-                            && limit.is_some_and(|limit| expected >= limit)
-                        {
-                            return Ok(Built::NotExpected("its lightpaths change too often"));
-                        }
-                        Ok(match variant.build(&problem, limit)? {
-                            Some(plan) => Built::from(plan),
-                            None => Built::NotExpected("its slots take longer"),
-                        })
-                    }),
-                });
+                let loads: &[u32] = match &menu.load {
+                    Some(load) => std::slice::from_ref(load),
+                    None if stay || has_demand || along_trees => &LOADS[..1],
+                    None => &LOADS,
+                };
+                let numbers = match (along_trees, menu.pieces) {
+                    (true, None) => &numbers[..1],
+                    _ => &numbers,
+                };
+                let of_number = |&pieces: &u32| {
+                    loads.iter().map(move |&load| Choice {
+                        pieces,
+                        stay,
+                        load,
+                        along_trees,
+                    })
+                };
+                choices.extend(numbers.iter().flat_map(of_number));
             }
+        }
+        Ok(choices)
+    }
+
+    /// Returns the candidates with the options that the user has set.
+    fn candidates<'a>(
+        self: &Rc<Searches>,
+        problem: &PlanningProblem<'a>,
+        menu: &Menu,
+    ) -> Result<Vec<Candidate<'a>>, PlannerError> {
+        let choices = self.choices(problem, menu)?;
+        let first = choices.first().copied();
+        let mut candidates = Vec::new();
+        for choice in choices {
+            let is_first = Some(choice) == first;
+            let is_like_fewer = gcd(choice.pieces.into(), choice.load.into()) > 1;
+            if !is_first && (u64::from(choice.pieces) > self.block || is_like_fewer) {
+                continue;
+            }
+            let variant = Variant::new(self, choice)?;
+            let transfers = variant.transfers();
+            let is_large = variant.search_work() > MAX_SEARCH
+                || choice.load > 1 && menu.load.is_none() && variant.slots > MAX_SLOTS_OF_LOADS;
+            if problem.fits(transfers).is_err() || is_large && menu.pieces.is_none() && !is_first {
+                continue;
+            }
+            let expected = variant.expected(variant.slots + u64::from(choice.stay))?;
+            let problem = *problem;
+            candidates.push(Candidate {
+                name: variant.spec().to_string(),
+                slots: variant.slots,
+                lower_bound: variant.time(variant.slots)?,
+                estimate: expected,
+                transfers,
+                build: Box::new(move |limit| {
+                    if problem.effort == Effort::Enough
+                        && limit.is_some_and(|limit| expected >= limit)
+                    {
+                        return Ok(Built::NotExpected("its lightpaths change too often"));
+                    }
+                    Ok(match variant.build(&problem, limit)? {
+                        Some(plan) => Built::from(plan),
+                        None => Built::NotExpected("its slots take longer"),
+                    })
+                }),
+            });
         }
         Ok(candidates)
     }
 }
 
-/// Candidate: a number of pieces per block and a kind of lightpaths.
+/// Candidate of a choice.
 struct Variant {
     searches: Rc<Searches>,
-    /// Number of pieces per block.
-    pieces: u32,
+    choice: Choice,
     /// Number of pieces that the search places together, on consecutive channels.
     stripes: u32,
-    stay: bool,
-    /// Maximum number of chunks that a lightpath carries in a slot.
-    load: u32,
     parts: Vec<VariantPart>,
     /// Lower bound on the number of slots.
     slots: u64,
@@ -340,23 +422,24 @@ struct VariantPart {
 }
 
 impl Variant {
-    fn new(
-        searches: &Rc<Searches>,
-        pieces: u32,
-        stay: bool,
-        load: u32,
-    ) -> Result<Variant, PlannerError> {
-        let stripes = searches.parts[0].stripes(pieces, true);
+    fn new(searches: &Rc<Searches>, choice: Choice) -> Result<Variant, PlannerError> {
+        let stripes = searches.parts[0].stripes(choice.pieces, true);
         let (mut parts, mut carried) = (Vec::new(), 0);
         for part in &searches.parts {
-            let collective = match part.collective.demand() {
+            let planned = match part.collective.demand() {
                 Some(_) => part.collective,
-                None => part.collective.with_pieces(pieces / stripes)?,
+                None => part.collective.with_pieces(choice.pieces / stripes)?,
             };
-            let (graph, items) = (part.graph.striped(stripes), items(&collective));
-            carried += least_slots(&graph, &items, false, 1);
+            let graph = part.graph.striped(stripes);
+            carried += least_slots(&graph, &items(&planned), false, 1);
+            let collective = match choice.along_trees {
+                true => Collective::new(CollectiveKind::AllGather, planned.ranks())?
+                    .with_pieces(planned.pieces())?,
+                false => planned,
+            };
+            let items = items(&collective);
             parts.push(VariantPart {
-                slots: least_slots(&graph, &items, stay, load),
+                slots: least_slots(&graph, &items, choice.stay, choice.load),
                 graph,
                 collective,
                 items,
@@ -364,10 +447,8 @@ impl Variant {
         }
         Ok(Variant {
             searches: Rc::clone(searches),
-            pieces,
+            choice,
             stripes,
-            stay,
-            load,
             carried,
             slots: parts.iter().map(|part| part.slots).sum(),
             parts,
@@ -375,12 +456,16 @@ impl Variant {
     }
 
     fn spec(&self) -> Spec {
-        let circuits = CIRCUITS[usize::from(self.stay)].0;
-        let spec = Spec::new(NAME).with("pieces", self.pieces);
-        let spec = spec.with("circuits", circuits);
-        match self.load {
+        let choice = self.choice;
+        let spec = Spec::new(NAME).with("pieces", choice.pieces);
+        let spec = spec.with("circuits", CIRCUITS[usize::from(choice.stay)].0);
+        let spec = match choice.load {
             1 => spec,
             load => spec.with("load", load),
+        };
+        match choice.along_trees {
+            true => spec.with("relays", RELAYS[1].0),
+            false => spec,
         }
     }
 
@@ -391,7 +476,12 @@ impl Variant {
                 Some(None) => u64::from(part.collective.ranks() - 1),
                 _ => 1,
             };
-            part.items.len() as u64 * copies * u64::from(self.stripes)
+            // A block crosses a lightpath in each slot at most.
+            let hops = match self.choice.along_trees {
+                true => part.slots,
+                false => 1,
+            };
+            part.items.len() as u64 * copies * u64::from(self.stripes) * hops
         });
         parts.sum()
     }
@@ -410,9 +500,14 @@ impl Variant {
         works.sum::<u64>()
     }
 
+    /// Returns whether a lightpath may carry several chunks in a slot.
+    fn has_load(&self) -> bool {
+        self.choice.load > 1 || self.choice.along_trees
+    }
+
     /// Returns the time in which a channel sends `chunks` chunks.
     fn sending(&self, chunks: u64) -> Time {
-        let bits = u128::from(self.searches.block / u64::from(self.pieces)) * 8;
+        let bits = u128::from(self.searches.block / u64::from(self.choice.pieces)) * 8;
         let bits_per_second = u128::from(self.searches.rate.bits_per_second());
         let sending = bits * u128::from(chunks) * 1_000_000_000_000 / bits_per_second.max(1);
         Time::from_ps(u64::try_from(sending).unwrap_or(u64::MAX))
@@ -422,9 +517,9 @@ impl Variant {
     fn time(&self, slots: u64) -> Result<Time, PlannerError> {
         let searches = &self.searches;
         let slot = searches.every_slot.plus(searches.delay)?;
-        let sending = self.sending(match self.load {
-            1 => slots,
-            _ => self.carried.max(slots),
+        let sending = self.sending(match self.has_load() {
+            false => slots,
+            true => self.carried.max(slots),
         });
         Ok(searches.once.plus(slot.times(slots)?)?.plus(sending)?)
     }
@@ -432,11 +527,11 @@ impl Variant {
     /// Returns the time of `slots` slots if all lightpaths carry chunks in all slots, and if
     /// lightpaths that do not stay change in every slot.
     fn expected(&self, slots: u64) -> Result<Time, PlannerError> {
-        let changes = match self.stay {
+        let changes = match self.choice.stay {
             true => 0,
             false => slots.saturating_sub(1),
         };
-        let excess = match self.load {
+        let excess = match self.choice.load {
             1 => 0,
             load => (slots * u64::from(load)).saturating_sub(self.carried.max(slots)),
         };
@@ -469,9 +564,9 @@ impl Variant {
             }
         }
         let lightpaths = Lightpaths {
-            stay: self.stay,
-            max_links: if self.stay { 1 } else { u32::MAX },
-            load: self.load,
+            stay: self.choice.stay,
+            max_links: if self.choice.stay { 1 } else { u32::MAX },
+            load: self.choice.load,
         };
         let mut solutions = Vec::new();
         for (whole, part) in self.searches.parts.iter().zip(&self.parts) {

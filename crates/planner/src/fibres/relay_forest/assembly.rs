@@ -46,23 +46,25 @@ pub(super) fn plan(
         routes: NamedRoutes::default(),
         repetition: Repetition::NONE,
     };
-    let combines = whole.combines();
     for part in parts {
-        part.append_to(&mut plan, combines);
+        part.append_to(&mut plan, whole);
     }
     plan.schedule.claims = claim_steps(&plan.schedule);
     Ok(plan)
 }
 
 impl FilledPart<'_> {
-    /// Appends the slots to a plan. If the part is reversed in time and `combines` is true, its
-    /// transfers combine contributions.
-    fn append_to(&self, plan: &mut Plan, combines: bool) {
+    /// Appends the slots to a plan of `whole`. If the part is reversed in time and `whole` combines
+    /// contributions, so do its transfers.
+    fn append_to(&self, plan: &mut Plan, whole: Collective) {
         let images = match (self.solution.has_images, &self.part.turns) {
             (true, Some(_)) => self.graph.ranks,
             _ => 1,
         };
         let slots = &self.solution.filled.slots;
+        let along_trees = whole.kind() == CollectiveKind::AllToAll
+            && self.collective.kind() == CollectiveKind::AllGather;
+        let below = along_trees.then(|| self.ranks_below());
         let mut route = Vec::new();
         for index in 0..slots.len() {
             let deliveries = match self.part.reversed {
@@ -80,25 +82,61 @@ impl FilledPart<'_> {
                         route.reverse();
                         (transfer.source, transfer.destination) =
                             (transfer.destination, transfer.source);
-                        if combines {
+                        if whole.combines() {
                             transfer.action = Action::Reduce;
                         }
                     }
                     let channel = self.solution.filled.channel(delivery, image);
-                    for stripe in 0..self.stripes {
-                        plan.routes.assign(plan.len(), &route);
-                        plan.push(Lightpath {
-                            slot,
-                            light: self.graph.light(channel, stripe).into(),
-                            transfer: Transfer {
-                                chunk: transfer.chunk * self.stripes + stripe,
-                                ..transfer
-                            },
-                        });
+                    let chunks = match &below {
+                        None => vec![transfer.chunk],
+                        Some(below) => {
+                            let place = delivery.item as usize * self.graph.ranks as usize;
+                            let below = below[place + delivery.to as usize].iter();
+                            below
+                                .map(|&rank| self.block_for(transfer.chunk, rank, image))
+                                .collect()
+                        }
+                    };
+                    for chunk in chunks {
+                        for stripe in 0..self.stripes {
+                            plan.routes.assign(plan.len(), &route);
+                            plan.push(Lightpath {
+                                slot,
+                                light: self.graph.light(channel, stripe).into(),
+                                transfer: Transfer {
+                                    chunk: chunk * self.stripes + stripe,
+                                    ..transfer
+                                },
+                            });
+                        }
                     }
                 }
             }
         }
+    }
+
+    /// Returns the ranks that each rank serves in the tree of each item, including itself; indexed
+    /// by item * ranks + rank.
+    fn ranks_below(&self) -> Vec<Vec<u32>> {
+        let ranks = self.graph.ranks as usize;
+        let places = 0..self.solution.items.len() * ranks;
+        let mut below: Vec<Vec<u32>> = places.map(|place| vec![(place % ranks) as u32]).collect();
+        for delivery in self.solution.filled.slots.iter().rev().flatten() {
+            let tree = delivery.item as usize * ranks;
+            let served = below[tree + delivery.to as usize].clone();
+            below[tree + delivery.from as usize].extend(served);
+        }
+        below
+    }
+
+    /// Returns the chunk of an all_to_all from the source of chunk `chunk` of an all_gather to the
+    /// image of `rank`.
+    fn block_for(&self, chunk: u32, rank: u32, image: u32) -> u32 {
+        let (ranks, pieces) = (self.graph.ranks, self.collective.pieces());
+        let turns = self.part.turns.as_ref();
+        let turns = turns.filter(|_| self.solution.has_images);
+        let destination = turns.map_or(rank, |turns| turns.rank(rank, image));
+        ((chunk / pieces) * ranks + destination) * pieces + chunk % pieces
     }
 
     /// Returns the transfer of a lightpath's image, and stores its links in `route`.

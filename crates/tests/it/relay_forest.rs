@@ -1,0 +1,167 @@
+//! Relay forests on graphs of fibres: verified, never below a bound, and with the number of slots
+//! that theory or an exhaustive search gives.
+
+use opticoll::bounds;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
+use opticoll::simulate;
+use opticoll::simulate::Policy;
+use opticoll::units::Bytes;
+
+use itertools::iproduct;
+
+use crate::{proved_plan, refusal};
+
+const KINDS: [CollectiveKind; 8] = [
+    CollectiveKind::AllGather,
+    CollectiveKind::ReduceScatter,
+    CollectiveKind::AllReduce,
+    CollectiveKind::Broadcast,
+    CollectiveKind::Reduce,
+    CollectiveKind::Scatter,
+    CollectiveKind::Gather,
+    CollectiveKind::AllToAll,
+];
+
+/// Returns the verified plan of a specification, and checks that its slots and time are not below
+/// the bounds.
+fn check(spec: &str, fabric: &str, kind: CollectiveKind, root: u32, policy: Policy) -> Plan {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let collective = collective.with_root(root).unwrap();
+    let size = Bytes::new(1 << 20);
+    let planned = proved_plan(spec, &fabric, collective, size, &policy.into());
+    let plan = planned.plan;
+    let at = format!("{kind} by {spec} on {fabric}, {policy:?}");
+    assert_eq!(plan.schedule.collective.root(), root, "{at}");
+    let single = plan.has_one_chunk_per_lightpath();
+    if let Some(bound) = bounds::slots_bound(&fabric, &collective, single) {
+        assert!(u64::from(plan.slots()) >= bound.steps, "{at}: {bound:?}");
+    }
+    let bound = opticoll::planner::time_bound(&fabric, &collective, size, &policy.into());
+    let took = simulate::simulate(&plan, size, policy, "circuit").unwrap();
+    if let Some(bound) = bound.unwrap() {
+        assert!(took.time >= bound.time, "{at}: {} {bound:?}", took.time);
+    }
+    plan
+}
+
+fn slots(spec: &str, fabric: &str, kind: CollectiveKind) -> u32 {
+    check(spec, fabric, kind, 0, Policy::EveryStep).slots()
+}
+
+#[test]
+fn plans_are_verified_on_graphs_of_all_kinds() {
+    let fabrics = [
+        "wdm_torus:dims=4x4,wavelengths=2",
+        "wdm_torus:dims=3x4,wavelengths=1,fibres=2",
+        "wdm_mesh:dims=2x3,wavelengths=3",
+        "wdm_graph:ranks=5,links=0-1+1-2+2-3+3-4+4-0+0-2,wavelengths=2",
+        "wdm_graph:ranks=4,switches=1,links=0-s0+1-s0+2-s0+3-s0,wavelengths=2",
+        "wdm_torus:dims=3x3,wavelengths=2,transmitters=2,receivers=3",
+        "wdm_mesh:dims=3x3,wavelengths=2,reach=1",
+        "wdm_torus:dims=3x3,wavelengths=4,dead=1",
+    ];
+    let specs = [
+        "relay_forest:pieces=1,circuits=change",
+        "relay_forest:pieces=3,circuits=change,load=2",
+        "relay_forest:pieces=2,circuits=stay",
+    ];
+    let policies = [Policy::EveryStep, Policy::OnChange];
+    for (fabric, spec, kind, policy) in iproduct!(fabrics, specs, KINDS, policies) {
+        check(spec, fabric, kind, 0, policy);
+    }
+}
+
+#[test]
+fn any_rank_can_be_the_root() {
+    use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
+    let fabric = "wdm_mesh:dims=2x3,wavelengths=2";
+    for (kind, root) in iproduct!([Broadcast, Reduce, Scatter, Gather], 0..6) {
+        check(
+            "relay_forest:pieces=2",
+            fabric,
+            kind,
+            root,
+            Policy::EveryStep,
+        );
+    }
+}
+
+#[test]
+fn small_graphs_need_nearly_the_fewest_slots() {
+    let optima = include_str!("../data/wdm_graph_optima.txt");
+    let (mut cases, mut excess) = (0, 0);
+    for line in optima.lines().filter(|line| !line.starts_with('#')) {
+        let [kind, fabric, least] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}");
+        };
+        let least: u32 = least.parse().unwrap();
+        let slots = slots(
+            "relay_forest:pieces=1,circuits=change",
+            fabric,
+            kind.parse().unwrap(),
+        );
+        assert!(
+            (least..=least + 1).contains(&slots),
+            "{line}: {slots} slots"
+        );
+        cases += 1;
+        excess += slots - least;
+    }
+    // At most one plan in ten has a slot more than the fewest.
+    assert!(cases > 300 && 10 * excess <= cases, "{excess} of {cases}");
+}
+
+#[test]
+fn an_all_gather_in_one_slot_has_the_fewest_wavelengths() {
+    // The load of all pairs is N^2 / 8 on a ring, N / 2 on a hypercube and k^3 / 8 on a torus k x k
+    // (Beauquier 1998). With one wavelength fewer, one slot is impossible.
+    for (fabric, load) in [("wdm_torus:dims=4x4", 8), ("wdm_torus:dims=4x4x4", 32)] {
+        let in_slots = |wavelengths: u32| {
+            let fabric = format!("{fabric},wavelengths={wavelengths}");
+            let spec = "relay_forest:pieces=1,circuits=change";
+            slots(spec, &fabric, CollectiveKind::AllGather)
+        };
+        assert_eq!((in_slots(load), in_slots(load - 1)), (1, 2), "{fabric}");
+    }
+}
+
+#[test]
+fn lightpaths_that_stay_need_one_reconfiguration() {
+    for kind in [CollectiveKind::AllGather, CollectiveKind::AllReduce] {
+        let fabric = "wdm_torus:dims=4x4,wavelengths=4,reconfiguration=1s";
+        let plan = check(
+            "relay_forest:pieces=8,circuits=stay",
+            fabric,
+            kind,
+            0,
+            Policy::OnChange,
+        );
+        let took = simulate::simulate(&plan, Bytes::new(1 << 20), Policy::OnChange, "circuit");
+        assert_eq!(took.unwrap().time.ps() / 1_000_000_000_000, 1, "{kind}");
+    }
+}
+
+#[test]
+fn an_all_to_all_along_trees_has_the_slots_of_an_all_gather() {
+    let fabric = "wdm_torus:dims=8x8,wavelengths=8";
+    let spec = "relay_forest:pieces=1,circuits=change";
+    let gather = slots(spec, fabric, CollectiveKind::AllGather);
+    let trees = format!("{spec},relays=tree");
+    assert_eq!(slots(&trees, fabric, CollectiveKind::AllToAll), gather);
+    // 64 ranks have 64^3 / 8 lightpaths of direct plans on 8 of 64 wavelengths.
+    assert!(slots(spec, fabric, CollectiveKind::AllToAll) >= 8);
+}
+
+#[test]
+fn other_fabrics_and_options_are_refused() {
+    let ring = Fabric::parse("wdm_ring:ranks=8,wavelengths=2").unwrap();
+    let collective = Collective::new(CollectiveKind::AllGather, 8).unwrap();
+    let reason = refusal("relay_forest", &ring, collective, None);
+    assert!(reason.contains("graph of fibres"), "{reason}");
+    let torus = Fabric::parse("wdm_torus:dims=2x4,wavelengths=2").unwrap();
+    let reason = refusal("relay_forest:relays=tree", &torus, collective, None);
+    assert!(reason.contains("all_to_all"), "{reason}");
+}
