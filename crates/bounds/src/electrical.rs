@@ -65,7 +65,7 @@ pub struct WitnessedBound {
     pub witness: Option<Witness>,
 }
 
-/// Proof of a bound: a cut, or lengths of links. A cut is a set of ranks and the links that lead
+/// Proof of a bound: a cut, lengths of links, or trees of lightpaths. A cut is a set of ranks and the links that lead
 /// into the set, or out of it. The lengths are the multipliers of a linear program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
@@ -79,6 +79,19 @@ pub struct Witness {
     pub links: Vec<u32>,
     /// Length of each link, in the order of `links`; empty for a cut.
     pub lengths: Vec<u64>,
+    /// Trees of lightpaths that occupy the channels of all links; `None` for cuts and lengths.
+    pub trees: Option<TreeWitness>,
+}
+
+/// Trees of lightpaths whose links prove a bound on a graph of fibres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeWitness {
+    /// Number of slots of the plan that the bound permits.
+    pub slots: u64,
+    /// Lower bound on the number of links of all trees of so many slots.
+    pub links: u64,
+    /// Number of trees.
+    pub trees: u64,
 }
 
 /// Returns the greatest lower bound on the time of any plan. Of equal bounds, returns the first,

@@ -56,7 +56,15 @@ pub(crate) fn time_bound(
 /// Witness of a bound as (ranks, number of parts, links, lengths of the links). For a cut: the
 /// ranks on one side, the number of parts that they belong to, the names of the links between the
 /// sides, and no lengths. For link lengths: no ranks, 0, the names of the links, and their lengths.
-type WitnessRow = (Vec<u32>, u32, Vec<String>, Vec<u64>);
+/// For trees of lightpaths, the last entry is (number of slots, links of all trees, number of
+/// trees).
+type WitnessRow = (
+    Vec<u32>,
+    u32,
+    Vec<String>,
+    Vec<u64>,
+    Option<(u64, u64, u64)>,
+);
 
 /// A bound as (time in picoseconds, name, assumption, witness).
 type NamedBound = (u64, &'static str, &'static str, Option<WitnessRow>);
@@ -66,9 +74,10 @@ type NamedBound = (u64, &'static str, &'static str, Option<WitnessRow>);
 ///
 /// A bound has a time in picoseconds, a name, an assumption and a witness. The witness of a cut has
 /// the ranks on one side, the number of parts that these ranks form, and the names of the links
-/// between the sides. The witness of link lengths has the names and the lengths of links. With a
-/// demand over circuits, the list contains the bound `direct`, which applies only to plans without
-/// relays.
+/// between the sides. The witness of link lengths has the names and the lengths of links. The
+/// witness of trees of lightpaths has the number of slots, the links of all trees, and the number
+/// of trees. With a demand over circuits, the list contains the bound `direct`, which applies only
+/// to plans without relays.
 #[pyfunction]
 #[pyo3(signature = (
     kind, fabric, size_bytes, root = 0, policy = None, paths = None, demand = None
@@ -109,6 +118,7 @@ pub(crate) fn time_bounds(
             witness.parts,
             names.unwrap_or_default(),
             witness.lengths,
+            witness.trees.map(|one| (one.slots, one.links, one.trees)),
         )
     };
     let bounds = bounds

@@ -56,7 +56,7 @@ class Parameters(PartOptions):
 
 
 class WitnessRow(Row):
-    """Proof of a bound: a cut (ranks and links), or multipliers of links."""
+    """Proof of a bound: a cut (ranks and links), multipliers of links, or trees of lightpaths."""
 
     ranks: list[Count] = means("Ranks on one side of the cut; empty if multipliers prove the bound")
     parts: Count = means(
@@ -68,6 +68,13 @@ class WitnessRow(Row):
     )
     multipliers: list[Count] = means(
         "Multipliers of the links in a linear program, as multiples of one unit; empty for a cut"
+    )
+    slots: Count | None = means(
+        "Number of slots of the trees of lightpaths that prove the bound",
+        absent="no trees prove the bound",
+    )
+    tree_links: float | None = means(
+        "Lower bound on the mean number of links of these trees", absent="no trees prove the bound"
     )
 
 
@@ -156,9 +163,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
             name=name,
             assumption=assumption,
             time_s=time_ps / PICOSECONDS,
-            witness=None
-            if shown is None
-            else WitnessRow(ranks=shown[0], parts=shown[1], links=shown[2], multipliers=shown[3]),
+            witness=None if shown is None else _witness(*shown),
         )
         for time_ps, name, assumption, shown in time_bounds
     ]
@@ -185,6 +190,26 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     )
 
 
+def _witness(
+    ranks: list[int],
+    parts: int,
+    links: list[str],
+    multipliers: list[int],
+    trees: tuple[int, int, int] | None,
+) -> WitnessRow:
+    slots, tree_links = None, None
+    if trees is not None:
+        slots, tree_links = trees[0], trees[1] / trees[2]
+    return WitnessRow(
+        ranks=ranks,
+        parts=parts,
+        links=links,
+        multipliers=multipliers,
+        slots=slots,
+        tree_links=tree_links,
+    )
+
+
 def _linear_program_bound(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iterator[BoundRow]:
     """Yields the linear program's bound on an all_to_all if it exceeds the core's bounds."""
     proved = proved_time(kind, fabric, size_bytes)
@@ -202,6 +227,8 @@ def _linear_program_bound(kind: str, fabric: _core.Fabric, size_bytes: int) -> I
             parts=0,
             links=[fabric.link_name(link) or "" for link, _ in weighted],
             multipliers=[weight for _, weight in weighted],
+            slots=None,
+            tree_links=None,
         ),
     )
 
@@ -255,7 +282,10 @@ def _text(parameters: Parameters, rows: list[BoundsRow]) -> str:
 
 
 def _bottleneck(witness: WitnessRow) -> str:
-    """Returns the ranks and links that prove a bound, as text."""
+    """Returns the ranks and links, or the trees, that prove a bound, as text."""
+    if witness.slots is not None:
+        within = f"trees of lightpaths over at most {plural(witness.slots, 'slot')}"
+        return f"{within} have at least {witness.tree_links:.4g} links each on average"
     names = witness.links[:MAX_NAMED_LINKS]
     more = len(witness.links) - len(names)
     links = f"{plural(len(witness.links), 'link')}: {'; '.join(names)}"

@@ -151,6 +151,7 @@ pub(crate) fn witness_of_lengths(lengths: &[u64]) -> Witness {
     let long = (0u32..).zip(lengths).filter(|(_, length)| **length > 0);
     let (links, lengths) = long.unzip();
     Witness {
+        trees: None,
         ranks: Vec::new(),
         parts: 0,
         links,

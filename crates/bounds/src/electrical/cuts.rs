@@ -106,6 +106,7 @@ pub(super) fn witness(links: &Links, part_of: impl Fn(usize) -> u32, side: Side)
             && (leads_in && is_of(edge.to) || leads_out && is_of(edge.from))
     });
     Witness {
+        trees: None,
         ranks: ranks.collect(),
         parts: parts.len() as u32,
         links: crosses.map(|(number, _)| number).collect(),

@@ -108,6 +108,7 @@ pub(super) fn best(
             time = least;
             let ranks = flow.cut().iter().copied();
             witness = Some(Witness {
+                trees: None,
                 ranks: ranks.filter(|vertex| *vertex < links.ranks).collect(),
                 parts: 1,
                 links: crossing,

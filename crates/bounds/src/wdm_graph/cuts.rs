@@ -106,6 +106,7 @@ impl Cut {
         let links = fibres.links.iter().filter(|link| crosses(link));
         let ranks = self.cut.vertices.iter().copied();
         Witness {
+            trees: None,
             ranks: ranks.filter(|vertex| *vertex < fibres.ranks).collect(),
             parts: 1,
             links: links.map(|link| link.number).collect(),

@@ -5,6 +5,7 @@ use super::fibres::Fibres;
 use super::flows;
 use super::trees::{LINK, Lengths, Metric, RelayTrees};
 use super::widest;
+use crate::electrical::{TreeWitness, Witness};
 use crate::transmission_time;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::family::wdm_graph::WdmGraph;
@@ -48,6 +49,29 @@ impl TreeLoads<'_> {
             collective,
             trees: metrics.map(|metric| trees(metric, backwards)).collect(),
             spread: has_spread.then(|| trees(Metric::Links, false)),
+        })
+    }
+
+    /// Returns the trees of at most `slots` slots with links of equal length. `None` if no tree
+    /// reaches all ranks.
+    pub(super) fn witness(&self, slots: u64) -> Option<Witness> {
+        let lengths = self.trees.first()?.within(slots)?;
+        let (length, trees) = match self.collective.kind() {
+            CollectiveKind::AllGather | CollectiveKind::ReduceScatter => {
+                (lengths.sum, u64::from(self.fibres.ranks))
+            }
+            _ => (lengths.least, 1),
+        };
+        Some(Witness {
+            ranks: Vec::new(),
+            parts: 0,
+            links: Vec::new(),
+            lengths: Vec::new(),
+            trees: Some(TreeWitness {
+                slots,
+                links: length / LINK,
+                trees,
+            }),
         })
     }
 

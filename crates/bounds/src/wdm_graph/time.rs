@@ -13,6 +13,8 @@
 //!
 //! E_S is the time in which all channels carry the bytes of all trees of at most S slots.
 
+use std::cell::Cell;
+
 use super::cuts::{Measure, tightest_cut};
 use super::fibres::Fibres;
 use super::loads::TreeLoads;
@@ -97,9 +99,9 @@ pub fn bounds(
     }));
     bounds.push(latency(rounds, charged)?);
     if let Some(trees) = TreeLoads::of(graph, &fibres, collective)
-        && let Some(time) = least_tree_time(&trees, size, per_slot, rounds, bytes)?
+        && let Some((time, slots)) = least_tree_time(&trees, size, per_slot, rounds, bytes)?
     {
-        bounds.push(bare(TimeBound {
+        let bound = TimeBound {
             time: time.plus(charged_once)?,
             name: "relay_tree",
             assumption: match fibres.has_light_trees {
@@ -112,7 +114,11 @@ pub fn bounds(
                      may be cut into any pieces"
                 }
             },
-        }));
+        };
+        bounds.push(WitnessedBound {
+            bound,
+            witness: slots.and_then(|slots| trees.witness(slots)),
+        });
     }
     Ok(bounds)
 }
@@ -171,27 +177,36 @@ fn sending(
 }
 
 /// Returns the bound `relay_tree`: the minimum over all numbers of slots, at least `fewest`. `bytes`
-/// is the time of the bytes with any number of slots. `None` if no tree reaches all ranks.
+/// is the time of the bytes with any number of slots. Also returns the number of slots with this
+/// time, if it is known. `None` if no tree reaches all ranks.
 fn least_tree_time(
     trees: &TreeLoads<'_>,
     size: Bytes,
     per_slot: Time,
     fewest: u64,
     bytes: Time,
-) -> Result<Option<Time>, UnitError> {
+) -> Result<Option<(Time, Option<u64>)>, UnitError> {
     let Some(shortest) = trees.time(size, None)? else {
         return Ok(None);
     };
     let shortest = shortest.max(bytes);
     if per_slot == Time::ZERO {
-        return Ok(Some(shortest));
+        return Ok(Some((shortest, None)));
     }
-    least_over_slots(fewest, |slots| {
+    let best = Cell::new(None::<(Time, u64)>);
+    let least = least_over_slots(fewest, |slots| {
         let paid = per_slot.times(slots)?;
         let Some(sending) = trees.time(size, Some(slots))? else {
             return Ok(None);
         };
-        let sending = sending.max(shortest);
-        Ok(Some((paid.plus(sending)?, paid.plus(shortest)?)))
-    })
+        let time = paid.plus(sending.max(shortest))?;
+        if best.get().is_none_or(|(least, _)| time < least) {
+            best.set(Some((time, slots)));
+        }
+        Ok(Some((time, paid.plus(shortest)?)))
+    })?;
+    Ok(least.map(|least| {
+        let slots = best.get().filter(|(time, _)| *time == least);
+        (least, slots.map(|(_, slots)| slots))
+    }))
 }
