@@ -122,7 +122,8 @@ pub fn time_bound(
         WdmRing(ring) if has_demand => wdm_ring::demanded::best(ring, collective, size, least),
         WdmRing(ring) => wdm_ring::time::best(ring, collective, size, least),
         CircuitSwitch(switch) => circuit_switch::best(switch, collective, size, charge),
-        WdmGraph(_) | WssGrid(_) | LightpathGrid(_) | PassiveStar(_) if has_demand => {
+        WdmGraph(graph) if has_demand => wdm_graph::demanded::best(graph, collective, size, least),
+        WssGrid(_) | LightpathGrid(_) | PassiveStar(_) if has_demand => {
             return Ok(None);
         }
         WdmGraph(graph) => wdm_graph::time::best(graph, collective, size, least),

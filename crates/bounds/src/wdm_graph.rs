@@ -34,6 +34,7 @@
 //! ```
 
 mod cuts;
+pub mod demanded;
 mod fibres;
 mod flows;
 mod loads;

@@ -2,9 +2,9 @@
 
 use crate::{general_algorithms, reconfiguration_cost, rows, sum};
 use opticoll::bounds::wdm_graph;
-use opticoll::bounds::wdm_graph::time;
+use opticoll::bounds::wdm_graph::{demanded, time};
 use opticoll::bounds::{Bound, TimeBound};
-use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::collective::{Collective, CollectiveKind, DemandMatrix};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_graph::WdmGraph;
 use opticoll::planner;
@@ -193,6 +193,21 @@ fn random_graph(random: &mut Pcg64Mcg) -> String {
     spec
 }
 
+/// Returns bytes for some pairs of ranks.
+fn random_demand(random: &mut Pcg64Mcg, ranks: u32) -> DemandMatrix {
+    let bytes = (0..ranks * ranks).map(|place| {
+        let is_pair = place / ranks != place % ranks && random.random_range(0..3) == 0;
+        u64::from(is_pair) * random.random_range(1..2_000_000u64)
+    });
+    let pairs = (0u32..).zip(bytes).filter(|(_, bytes)| *bytes > 0);
+    let pairs = pairs.map(|(place, bytes)| (place / ranks, place % ranks, bytes));
+    let pairs: Vec<(u32, u32, u64)> = pairs.collect();
+    match pairs.is_empty() {
+        true => DemandMatrix::new(ranks, [(0, 1, 1000)]).unwrap(),
+        false => DemandMatrix::new(ranks, pairs).unwrap(),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -216,6 +231,13 @@ proptest! {
             let root = random.random_range(0..fabric.ranks());
             let collective = Collective::new(kind, fabric.ranks()).unwrap();
             let collective = collective.with_root(root).unwrap_or(collective);
+            let collective = match kind {
+                CollectiveKind::AllToAll if random.random_range(0..2) == 0 => {
+                    let demand = random_demand(&mut random, fabric.ranks());
+                    collective.with_demand(demand).unwrap()
+                }
+                _ => collective,
+            };
             let size = Bytes::new([0, 1, 1000, 100_000, 3_000_000][random.random_range(0..5usize)]);
             let policy = Policy::ALL[random.random_range(0..4usize)];
             let method = TimingModel::from(policy);
@@ -230,7 +252,12 @@ proptest! {
             }
             let collective = plan.schedule.collective;
             let single = plan.has_one_chunk_per_lightpath();
-            for least in wdm_graph::slots(graph, &collective, single) {
+            let has_demand = collective.demand().is_some();
+            let bounds = match has_demand {
+                true => Vec::new(),
+                false => wdm_graph::slots(graph, &collective, single),
+            };
+            for least in bounds {
                 prop_assert!(
                     u64::from(plan.slots()) >= least.steps,
                     "{kind} by {name}, {collective:?}, on {fabric}: {} slots are below {least:?}",
@@ -242,8 +269,15 @@ proptest! {
                 // Graphs with converters have no policy `per_port`.
                 let Ok(simulated) = simulated else { continue };
                 let charge = reconfiguration_cost(graph, policy);
-                let bounds = time::bounds(graph, &collective, size, charge).unwrap();
-                for TimeBound { time, name: bound, .. } in bounds.into_iter().map(|one| one.bound) {
+                let bounds: Vec<TimeBound> = match has_demand {
+                    true => vec![demanded::best(graph, &collective, size, charge).unwrap()],
+                    false => {
+                        let bounds = time::bounds(graph, &collective, size, charge).unwrap();
+                        bounds.into_iter().map(|one| one.bound).collect()
+                    }
+                };
+                for bound in bounds {
+                    let (time, bound) = (bound.time, bound.name);
                     prop_assert!(
                         simulated.time >= time,
                         "{kind} by {name}, {size}, on {fabric}, {policy:?}: {} is below {bound}, \
