@@ -266,7 +266,7 @@ fn check_times(
         + settings.offset.ps() as f64;
     let BurstWork::Given(bursts) = work else {
         let hosts = f64::from(network.hosts());
-        let each = mean_length as f64 / settings.offered_load.min(1.0);
+        let each = mean_length as f64 / settings.offered_load;
         let warm_up = settings.warm_up.unwrap_or(0) as f64 + WARM_UP_BURSTS as f64 * hosts;
         let time = 2.0 * each * (settings.bursts as f64 + warm_up) / hosts;
         let waits = settings.assembly.and_then(|assembly| assembly.time_out);
