@@ -94,6 +94,7 @@ class LossBudget(TypedDict):
     sensitivity_dbm: float
     losses: list[PassedLoss]
     margin_db: float
+    osnr_db: float | None  # None if the fabric states no noise
 
 class OptionValue(TypedDict):
     """Value of a fabric's option, with its unit and its meaning."""

@@ -21,6 +21,7 @@ mod tests;
 mod translated;
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use crate::error::check_ends;
 use crate::wdm_ring::placement::Assignment;
@@ -85,31 +86,68 @@ pub fn place(
             );
             return Err(PlacementError::new(PlacementProblem::Assignment, sentence));
         }
-        for (place, transfer) in transfers.enumerate() {
+        for (place, transfer) in transfers.clone().enumerate() {
             interrupt::check();
             let (route, colour) = (placed.routes.get(place), placed.colours[place]);
-            check_reach(graph, transfer, route.len())?;
             plan.slot[transfer] = start + placement.channels.slot(colour);
             plan.light[transfer] = placement.channels.light(colour).into();
             plan.routes.assign(transfer, route);
         }
+        check_light(graph, &plan, transfers)?;
         plan.step_slots[step] = start..start + placed.slots;
         start += placed.slots;
     }
     Ok(plan)
 }
 
-fn check_reach(graph: &WdmGraph, transfer: usize, links: usize) -> Result<(), PlacementError> {
-    match graph.reach {
-        Some(reach) if links > reach as usize => {
-            let sentence = format!(
-                "transfer {transfer} spans {links} links, but the reach of light is {reach}; use \
-                 an algorithm with shorter lightpaths"
-            );
-            Err(PlacementError::new(PlacementProblem::Unfit, sentence))
-        }
-        _ => Ok(()),
+/// Checks that the light of each transfer reaches its destination.
+fn check_light(
+    graph: &WdmGraph,
+    plan: &Plan,
+    transfers: Range<usize>,
+) -> Result<(), PlacementError> {
+    if graph.reach.is_none() && graph.budget.is_none() {
+        return Ok(());
     }
+    let route_of = |transfer: usize| plan.routes.of(transfer).unwrap_or_default();
+    // Transfers of one light tree agree in all of these.
+    let light = |&transfer: &usize| {
+        let sent = plan.schedule.transfer(transfer);
+        let first_link = route_of(transfer).first().copied();
+        let chunks = (sent.source, sent.chunk, sent.count);
+        let alone = (!graph.multicast).then_some(transfer);
+        (
+            plan.slot[transfer],
+            plan.light[transfer],
+            chunks,
+            first_link,
+            alone,
+        )
+    };
+    let mut transfers: Vec<usize> = transfers.collect();
+    transfers.sort_by_cached_key(light);
+    for transfers in transfers.chunk_by(|one, other| light(one) == light(other)) {
+        interrupt::check();
+        let routes = transfers.iter().map(|&transfer| route_of(transfer));
+        let routes: Vec<&[u32]> = routes.collect();
+        let splits = graph.splits_before(&routes);
+        for ((transfer, route), splits) in transfers.iter().zip(routes).zip(splits) {
+            let links = route.len();
+            let problem = match graph.reach {
+                Some(reach) if links > reach as usize => {
+                    format!("spans {links} links, but the reach of light is {reach}")
+                }
+                _ => match graph.too_weak(route, splits) {
+                    Some(problem) => format!("spans {links} links, and its light {problem}"),
+                    None => continue,
+                },
+            };
+            let sentence =
+                format!("transfer {transfer} {problem}; use an algorithm with shorter lightpaths");
+            return Err(PlacementError::new(PlacementProblem::Unfit, sentence));
+        }
+    }
+    Ok(())
 }
 
 /// Placement of one step after the other.

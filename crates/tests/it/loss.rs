@@ -4,7 +4,10 @@ use opticoll::components::COMPONENTS;
 use opticoll::fabric::Fabric;
 use opticoll::fabric::loss::{Decibels, read_loss};
 use opticoll::fabric::noise::Noise;
+use opticoll::family::wdm_graph::WdmGraph;
 use opticoll::family::wdm_ring::WdmRing;
+use opticoll::plan::Plan;
+use opticoll::verify::{ViolationKind, verify};
 use proptest::prelude::*;
 
 use crate::{handwritten, rows};
@@ -56,7 +59,7 @@ fn a_splitter_divides_power_evenly() {
         (64, "18.0618"),
         (1000, "30"),
     ] {
-        assert_eq!(Decibels::of_splitter(outputs).to_string(), loss);
+        assert_eq!(Decibels::from_splitter(outputs).to_string(), loss);
     }
 }
 
@@ -86,6 +89,20 @@ wss_grid:rows=1,columns=3,wavelengths=3,launch_power=0dBm,sensitivity=-10dBm,swi
     | broadcast 1 | copy 0 0>1 row.0 | 2
 lightpath_grid:ranks=4,launch_power=0dBm,sensitivity=-20dBm,fixed_loss=80km*fibre_1550
     | broadcast 1 | copy 0 0>1 0.0 | 4
+# 1 dB a link, 0.2 dB a kilometre, 2 dB at the vertex passed, 0.5 dB at the drop.
+wdm_graph:ranks=3,links=0-1@10km+1-2@20km,wavelengths=2,launch_power=0dBm,sensitivity=-20dBm,\
+        fibre_loss=0.2dB/km,link_loss=1dB,through_loss=2dB,drop_loss=0.5dB
+    | broadcast 1 | copy 0 0>1 0.0 via 0;copy 0 0>2 0.1 via 0.2 | 16.5 9.5
+# Rank 1 takes a share of light that goes on over three links: four outputs, two splits of 3 dB.
+wdm_graph:ranks=5,links=0-1+1-2+1-3+1-4,wavelengths=1,multicast=drop_and_continue,\
+        launch_power=3dBm,sensitivity=-7dBm,split_loss=3dB
+    | broadcast 1
+    | copy 0 0>1 0.0 via 0;copy 0 0>2 0.0 via 0.2;copy 0 0>3 0.0 via 0.4;copy 0 0>4 0.0 via 0.6
+    | 10 4 4 4
+# Amplifiers restore what the links lose.
+wdm_mesh:dims=3,wavelengths=1,launch_power=0dBm,sensitivity=-20dBm,link_loss=30dB,fixed_loss=1dB,\
+        noise_figure=5dB
+    | broadcast 1 | copy 0 0>2 0.0 via 0.2 | 19
 wdm_ring:ranks=4,wavelengths=2 | broadcast 1 | copy 0 0>1 cw 0.0 | -
 ";
 
@@ -152,14 +169,17 @@ transmission_main_example_long | 100 38
 #[test]
 fn noise_adds_up_as_in_gnpy() {
     for [example, others, amplifiers, expected] in rows(GNPY) {
-        let decibels = |text: &str| -> Decibels { text.parse().unwrap() };
-        let others = others.split(' ').map(|osnr| Noise::of_osnr(decibels(osnr)));
+        let decibels = |text: &str| -> f64 { text.parse().unwrap() };
+        let others = others
+            .split(' ')
+            .map(|osnr| Noise::from_osnr(decibels(osnr)));
         let amplifiers = amplifiers.split(' ').map(|amplifier| {
             let (input, noise_figure) = amplifier.split_once('/').unwrap();
-            Noise::of_amplifier(decibels(input), decibels(noise_figure))
+            Noise::from_amplifier(decibels(input), decibels(noise_figure))
         });
         let all = others.chain(amplifiers).fold(Noise::NONE, Noise::plus);
-        let apart = all.osnr().unwrap().millionths() - decibels(expected).millionths();
+        let expected: Decibels = expected.parse().unwrap();
+        let apart = all.osnr().unwrap().millionths() - expected.millionths();
         assert!(
             apart.abs() <= 100_000,
             "{example}: {apart} millionths of a dB"
@@ -167,10 +187,74 @@ fn noise_adds_up_as_in_gnpy() {
     }
 }
 
+/// Networks of three ranks in a line, and the OSNR of light from the first to the last, in dB, by
+/// hand. An ideal amplifier whose input has 0 dBm has an OSNR of 57.953 dB.
+const RATIOS: &str = "
+# Two links of 20 dB each, with a noise figure of 5 dB: 57.953 - 25 - 10 log10 2.
+wdm_mesh:dims=3,link_loss=20dB,noise_figure=5dB | 29.943
+# Each link has two spans of 10 dB: 57.953 - 15 - 10 log10 4.
+wdm_graph:ranks=3,links=0-1@100km+1-2@100km,fibre_loss=0.2dB/km,noise_figure=5dB | 36.933
+# Each link has five spans of 4 dB: 57.953 - 9 - 10 log10 10.
+wdm_graph:ranks=3,links=0-1@100km+1-2@100km,fibre_loss=0.2dB/km,noise_figure=5dB,span=20km | 38.953
+# The vertex between has the noise of a third amplifier: 57.953 - 25 - 10 log10 3.
+wdm_mesh:dims=3,link_loss=20dB,through_loss=20dB,noise_figure=5dB | 28.182
+wdm_mesh:dims=3,crosstalk=-30dB | 30
+";
+
+#[test]
+fn amplifiers_and_crosstalk_limit_the_osnr() {
+    for [options, expected] in rows(RATIOS) {
+        let expected: f64 = expected.parse().unwrap();
+        let fabric = |osnr: f64| {
+            format!("{options},wavelengths=1,launch_power=0dBm,sensitivity=-9dBm,osnr={osnr:.3}dB")
+        };
+        let lightpath = "slot 0\ncopy 0 0>2 0.0 via 0.2";
+        let plan = handwritten(&fabric(expected - 0.01), "broadcast 1", lightpath);
+        let found = plan.margins_in_slot(0)[0].osnr.unwrap().as_f64();
+        assert!((found - expected).abs() < 0.001, "{options}: {found}");
+        let far = |plan: &Plan| {
+            let violations = verify(plan);
+            violations
+                .iter()
+                .any(|one| one.kind == ViolationKind::Reach)
+        };
+        assert!(!far(&plan), "{options}");
+        let plan = handwritten(&fabric(expected + 0.01), "broadcast 1", lightpath);
+        assert!(far(&plan), "{options}");
+    }
+}
+
+/// Networks, and the longest lightpath that is received, by hand: 20 dB to lose.
+const REACHES: &str = "
+wdm_mesh:dims=40,link_loss=2dB | 10
+wdm_mesh:dims=40,link_loss=1dB,through_loss=1dB | 10
+wdm_mesh:dims=40,link_loss=1dB,through_loss=1dB,drop_loss=1.5dB | 9
+wdm_mesh:dims=40,link_loss=1dB,reach=3 | 3
+wdm_mesh:dims=40,through_loss=0.5dB,fixed_loss=2*connector | 38
+# 57.953 - 25 dB for each link; 20 links are 13.01 dB below one link.
+wdm_mesh:dims=40,link_loss=20dB,noise_figure=5dB,osnr=19.94dB | 20
+wdm_mesh:dims=40,link_loss=20dB,noise_figure=5dB,osnr=19.95dB | 19
+";
+
+#[test]
+fn reach_follows_from_loss_and_noise() {
+    for [options, expected] in rows(REACHES) {
+        let spec = format!("{options},wavelengths=1,launch_power=0dBm,sensitivity=-20dBm");
+        let fabric = Fabric::parse(&spec).unwrap();
+        let graph: &WdmGraph = fabric.downcast().unwrap();
+        assert_eq!(graph.reach.unwrap().to_string(), expected, "{spec}");
+        assert_eq!(
+            Fabric::parse(&fabric.to_string()).unwrap(),
+            fabric,
+            "{spec}"
+        );
+    }
+}
+
 #[test]
 fn crosstalk_adds_up_in_linear_units() {
     // 100 switches of -40 dB each: a hundredth of the power, 20 dB below the signal.
-    let crosstalk = Noise::of_crosstalk("-40".parse().unwrap()).times(100);
+    let crosstalk = Noise::from_crosstalk(-40.0).times(100);
     assert_eq!(crosstalk.osnr().unwrap().to_string(), "20");
     assert_eq!(Noise::NONE.osnr(), None);
 }

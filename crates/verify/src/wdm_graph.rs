@@ -9,6 +9,7 @@
 //! same light, and the transfers of a light tree.
 
 mod lightpaths;
+mod loss;
 
 use rustc_hash::FxHashMap;
 
@@ -75,6 +76,9 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
         let transfers = slot.map(|position| order.at(position));
         let lightpaths = slots.of(transfers, |transfer| admitted.is_lit(transfer));
         channels.check(&lightpaths, admitted, report);
+        let lit = lightpaths.iter();
+        let lit = lit.filter(|lightpath| admitted.is_lit(lightpath.transfers[0]));
+        lit.for_each(|lightpath| loss::check(plan, graph, lightpath, report));
         ports(plan, graph, &lightpaths, report);
     }
 }

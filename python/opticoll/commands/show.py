@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,9 @@ MAX_LIGHTPATHS = 40
 
 BYTES_PER_LIGHTPATH = 1000
 """Estimated bytes of memory for a lightpath's row."""
+
+LIT = ("transfer", "margin", "osnr")
+"""Columns of `Plan.margins`."""
 
 MAX_RECEIVERS = 8
 """Maximum number of ranks that the text lists as receivers of the same light."""
@@ -123,6 +127,11 @@ class LightpathRow(Row):
         omitted="if the fabric has no loss budget",
         default=OMITTED,
     )
+    osnr_db: Decibels = means(
+        "Ratio of signal to noise in a band of 0.1 nm",
+        omitted="if the fabric states no noise, or the message has no light",
+        default=OMITTED,
+    )
 
 
 class LossRow(Row):
@@ -141,6 +150,9 @@ class BudgetRow(Row):
     losses: list[LossRow] = means("Losses of the light")
     sensitivity_dbm: DecibelMilliwatts = means("Least power that a receiver detects")
     margin_db: Decibels = means("Launch power, less all losses and the sensitivity")
+    osnr_db: Decibels | None = means(
+        "Ratio of signal to noise in a band of 0.1 nm", absent="the fabric states no noise"
+    )
 
 
 class EdgeRow(Row):
@@ -293,11 +305,14 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
     rows = len(columns["transfer"])
     take_memory(f"a row for each transfer of slot {slot}", rows * BYTES_PER_LIGHTPATH)
     fields = plan.fabric.light_fields
-    margins = {}
+    margins, ratios = {}, {}
     if "launch_power" in plan.fabric.options:
         margins = dict.fromkeys(map(int, columns["transfer"]))
         lit = plan.margins(slot)
-        margins |= zip(map(int, lit["transfer"]), map(float, lit["margin"]), strict=True)
+        for transfer, margin, osnr in zip(*(lit[name].tolist() for name in LIT), strict=True):
+            margins[transfer] = margin
+            if not math.isnan(osnr):
+                ratios[transfer] = osnr
     return [
         LightpathRow(
             transfer=int(transfer),
@@ -310,6 +325,7 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
                 for name, words in fields.items()
             },
             margin_db=margins.get(int(transfer), OMITTED),
+            osnr_db=ratios.get(int(transfer), OMITTED),
         )
         for index, transfer in enumerate(columns["transfer"])
     ]
@@ -338,6 +354,8 @@ def _budget_text(row: SlotRow) -> list[str]:
         f"{budget.launch_power_dbm:g} dBm launched, losses {', '.join(parts) or 'none'}, "
         f"sensitivity {budget.sensitivity_dbm:g} dBm"
     )
+    if budget.osnr_db is not None:
+        paragraph += f"; OSNR {budget.osnr_db:.2f} dB"
     return ["\n".join(wrapped([paragraph], 0))]
 
 
@@ -519,6 +537,8 @@ def _words(lightpath: LightpathRow, heard: list[int], names: list[str]) -> list[
         cells += [f"{name.replace('_', ' ')} {value}" for name, value in light.items()]
     if lightpath.margin_db not in (None, OMITTED):
         cells.append(f"margin {lightpath.margin_db:g} dB")
+    if lightpath.osnr_db is not OMITTED:
+        cells.append(f"OSNR {lightpath.osnr_db:.2f} dB")
     return cells
 
 

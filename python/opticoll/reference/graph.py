@@ -13,11 +13,22 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
-from opticoll.reference import links, networks
+from opticoll.reference import links, loss, networks
 from opticoll.reference.networks import Network
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
 from opticoll.reference.ring import check_flits, items
-from opticoll.reference.words import Check, count, expect, like, one_of, size, time, whole
+from opticoll.reference.words import (
+    LENGTHS,
+    Check,
+    count,
+    expect,
+    like,
+    one_of,
+    quantity,
+    size,
+    time,
+    whole,
+)
 
 CONVERTED = None
 """Wavelength of converted light, which may change at every vertex."""
@@ -43,6 +54,14 @@ OWN: dict[str, Check] = {
     # Several hosts at a rank request lightpaths on demand, so that there is no plan.
     "hosts": one_of("1"),
     "dead": like(r"[0-9]+(\.[0-9]+)?(\+[0-9]+(\.[0-9]+)?)*"),
+}
+LOSSES = ("fixed_loss", "link_loss", "through_loss", "drop_loss", "split_loss")
+RATIO = r"[0-9]{1,3}(\.[0-9]{1,6})?dB"
+OWN |= loss.checks(*LOSSES) | {
+    "fibre_loss": like(rf"{RATIO}/km"),
+    **dict.fromkeys(("noise_figure", "osnr"), like(RATIO)),
+    "crosstalk": like(rf"-{RATIO}|0(\.0{{1,6}})?dB"),
+    "span": lambda word: expect(quantity(word, LENGTHS) >= 1, "a span is too short"),
 }
 ELECTRICAL_ONLY = {"duplex", "sharing", "terminals", "terminal_rate", "terminal_latency"}
 LINKS_OF = {
@@ -129,6 +148,8 @@ class Graph(Fabric):
         self.reach = None
         if "reach" in options:
             self.reach = read_reach(options["reach"])
+        self.budget = loss.GraphBudget(options, LOSSES)
+        self.budget.expect_a_link([link.metres for link in self.network.links])
         # Unusable channels of all links, as pairs of fibre and wavelength.
         self.dead: set[tuple[int, int | None]] = set()
         for channel in items(options, "dead"):
@@ -182,6 +203,7 @@ class Graph(Fabric):
         lit = {index: one for index, one in self.lit(transfers).items() if index in routes}
         lightpaths = self.lightpaths(lit, routes)
         yield from self.out_of_order(plan, lit)
+        yield from self.too_weak(plan, lightpaths)
         yield from self.collisions(plan, lightpaths)
         yield from self.overloads(lightpaths)
         yield from self.crowded_converters(lightpaths)
@@ -197,7 +219,7 @@ class Graph(Fabric):
             if link >= len(self.network.links):
                 return f"goes over link {link}, which does not exist"
             route.append(Passed(link, here))
-            start, end, both_ways, _ = self.network.links[link]
+            start, end, both_ways = self.network.links[link][:3]
             if here == end and both_ways:
                 start, end = end, start
             if here != start:
@@ -251,6 +273,26 @@ class Graph(Fabric):
             if self.reach is not None and len(route) > self.reach:
                 far = f"passes {len(route)} links, but light reaches over {self.reach}"
                 yield Problem("reach", f"{says} {far}")
+
+    def too_weak(self, plan: Plan, lightpaths: list[Lightpath]) -> Iterator[Problem]:
+        """Yields transfers within reach whose light is too weak, or has too much noise."""
+        for lightpath in lightpaths:
+            # Links after each link of the light; None where a receiver takes it.
+            after: dict[int, set[int | None]] = defaultdict(set)
+            for route in lightpath.routes:
+                numbers = [link for link, _ in route]
+                for link, following in zip(numbers, [*numbers[1:], None], strict=True):
+                    after[link].add(following)
+            for index, transfer in lightpath.transfers.items():
+                numbers = list(transfer.light.route)
+                if self.reach is not None and len(numbers) > self.reach:
+                    continue
+                # A division into n outputs takes as many divisions into two as n - 1 has bits.
+                splits = sum((len(after[link]) - 1).bit_length() for link in numbers[:-1])
+                metres = [self.network.links[link].metres for link in numbers]
+                if not self.budget.arrives(metres, splits):
+                    says = f"slot {transfer.slot}: transfer {plan.name(index)}"
+                    yield Problem("reach", f"{says} has light that is too weak or too noisy")
 
     def collisions(self, plan: Plan, lightpaths: list[Lightpath]) -> Iterator[Problem]:
         """Yields lights that use the same wavelength of a fibre on a link in a slot.

@@ -6,9 +6,11 @@ writes the loss of a component into the specification of a fabric.
 
 from __future__ import annotations
 
-from decimal import Decimal
+import math
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Decimal
 
-from opticoll.reference.words import Check, expect, like
+from opticoll.reference.words import LENGTHS, Check, expect, like, quantity
 
 LOSS = r"[0-9]{1,3}(\.[0-9]{1,6})?dB"
 POWERS: dict[str, Check] = dict.fromkeys(("launch_power", "sensitivity"), like(f"-?{LOSS}m"))
@@ -32,7 +34,12 @@ def read(
         return {}
     for key in (*POWERS, *needed):
         expect(key in options, f"`{key}` is missing")
-    return {key: Decimal(options.get(key, "0").rstrip("dBm")) for key in known}
+    return {key: decibels(options.get(key, "0")) for key in known}
+
+
+def decibels(word: str) -> Decimal:
+    """Returns the number of a word such as `-3dBm`, `2dB` or `0.2dB/km`."""
+    return Decimal(word.removesuffix("/km").rstrip("dBm"))
 
 
 def arrives(levels: dict[str, Decimal], lost: Decimal) -> bool:
@@ -50,3 +57,69 @@ def expect_arrival(options: dict[str, str], *losses: str, more: Decimal = Decima
 def of_splitter(outputs: int) -> Decimal:
     """Returns 10 log10(outputs), the loss of even division, to the nearest millionth of a dB."""
     return (10 * Decimal(outputs).log10()).quantize(Decimal("0.000001"))
+
+
+class GraphBudget:
+    """Loss and noise of light on a graph of fibres; `docs/loss.md` states how they add up."""
+
+    def __init__(self, options: dict[str, str], losses: tuple[str, ...]) -> None:
+        noise = {"noise_figure", "span", "crosstalk", "osnr"} & set(options)
+        self.levels = read(options, (*losses, "fibre_loss"))
+        expect(bool(self.levels) or not noise, "noise needs powers of light")
+        expect("span" not in options or "noise_figure" in options, "no amplifier ends a span")
+        ratios = {key: float(decibels(options[key])) for key in noise - {"span"}}
+        self.noise_figure = ratios.get("noise_figure")
+        self.osnr = ratios.get("osnr")
+        self.crosstalk = 10 ** (ratios["crosstalk"] / 10) if "crosstalk" in ratios else 0.0
+        self.span = int(quantity(options.get("span", "80km"), LENGTHS))
+
+    def expect_a_link(self, lengths: Sequence[int | None]) -> None:
+        """Checks that light arrives after the shortest link, and that all lengths are known."""
+        known = [length or 0 for length in lengths]
+        if self.levels:
+            needed = self.levels["fibre_loss"] > 0
+            expect(not needed or None not in lengths, "a link has no length")
+            expect(self.arrives([min(known, default=0)], 0), "no light arrives")
+
+    def arrives(self, lengths: Sequence[int | None], splits: int) -> bool:
+        """Returns whether light is received after links of `lengths`, in metres, and `splits`."""
+        if not self.levels:
+            return True
+        metres = [length or 0 for length in lengths]
+        lost = self.levels["fixed_loss"] + self.levels["drop_loss"]
+        if self.noise_figure is None:
+            fibre = self.levels["fibre_loss"] * sum(metres) / 1000
+            lost += fibre.quantize(Decimal("0.000001"), ROUND_CEILING)
+            lost += len(metres) * self.levels["link_loss"]
+            lost += (len(metres) - 1) * self.levels["through_loss"]
+            lost += splits * self.levels["split_loss"]
+        return arrives(self.levels, lost) and self.is_clear(metres, splits)
+
+    def is_clear(self, metres: list[int], splits: int) -> bool:
+        """Returns whether the ratio of signal to noise is large enough, to a millionth of a dB."""
+        if self.osnr is None:
+            return True
+        noise = (len(metres) - 1) * (self.amplified("through_loss") + self.crosstalk)
+        noise += splits * self.amplified("split_loss")
+        for length in metres:
+            spans = max(-(-length // self.span), 1)
+            lost = float(self.levels["link_loss"] + self.levels["fibre_loss"] * length / 1000)
+            noise += spans * self.amplifier(lost / spans)
+        return noise <= 0 or round(-10 * math.log10(noise), 6) >= self.osnr
+
+    def amplified(self, key: str) -> float:
+        """Returns the noise of the amplifier after a device with the loss `key`."""
+        lost = float(self.levels[key])
+        return self.amplifier(lost) if lost else 0.0
+
+    def amplifier(self, lost: float) -> float:
+        """Returns the noise of an amplifier after a loss of `lost` dB, relative to the signal.
+
+        At the amplifier's input, a power of h * f * B * F is noise, with Planck's constant h, the
+        frequency f of light of 1550 nm, the band B of 0.1 nm and the noise figure F.
+        """
+        if self.noise_figure is None:
+            return 0.0
+        least = 6.62607015e-34 * (299792458 / 1550e-9) * 12.5e9 * 1000
+        level = self.noise_figure - (float(self.levels["launch_power"]) - lost)
+        return least * 10 ** (level / 10)

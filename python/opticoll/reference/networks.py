@@ -17,7 +17,7 @@ from math import prod
 from typing import NamedTuple
 
 from opticoll.reference.links import reached, sides_of_cube
-from opticoll.reference.words import RATES, expect, quantity, whole
+from opticoll.reference.words import LENGTHS, RATES, expect, quantity, whole
 
 Options = dict[str, str]
 
@@ -29,6 +29,8 @@ class Link(NamedTuple):
     end: int
     both_ways: bool
     rate: Fraction
+    metres: int | None = None
+    """Length, if the specification states it."""
 
 
 @dataclass
@@ -59,7 +61,11 @@ def custom(options: Options) -> Network:
         start, course, end = re.split("([-~>])", ends, maxsplit=1)
         rates = [rate_of(value) for value in values if value.endswith("/s")]
         rate = (rates or [rate_of(options.get("rate", "100Gb/s"))])[-1]
-        forth, back = cable(whole(start), whole(end), rate)
+        lengths = [quantity(value, LENGTHS) for value in values if value.endswith("m")]
+        metres = int(lengths[-1]) if lengths else None
+        forth, back = (
+            link._replace(metres=metres) for link in cable(whole(start), whole(end), rate)
+        )
         links += {"-": [forth, back], ">": [forth], "~": [forth._replace(both_ways=True)]}[course]
     return Network(whole(options["ranks"]), links)
 
@@ -184,7 +190,7 @@ def is_connected(network: Network) -> bool:
     """Returns whether links lead from every rank to every other rank."""
     after: list[set[int]] = [set() for _ in range(network.vertices)]
     before: list[set[int]] = [set() for _ in range(network.vertices)]
-    for start, end, both_ways, _ in network.links:
+    for start, end, both_ways, *_ in network.links:
         for source, destination in [(start, end), (end, start)][: 1 + both_ways]:
             after[source].add(destination)
             before[destination].add(source)

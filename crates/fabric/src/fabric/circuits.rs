@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::light::{Hop, Light, LightKind, NumberedChannels, Rotation};
 use super::loss::{LossBudget, PassedLoss};
+use super::noise::Noise;
 use super::transmission::Transmission;
 use crate::network::Network;
 use crate::network::named_routes::NamedRoutes;
@@ -317,6 +318,12 @@ pub trait Circuits: Send + Sync {
     /// [`Circuits::measure`] must have accepted the hop.
     fn losses(&self, _hop: &Hop, _routes: &NamedRoutes, _splits: u32) -> Vec<PassedLoss> {
         Vec::new()
+    }
+
+    /// Returns the noise of the light of `_hop`, which has been split `_splits` times before its
+    /// destination; `None` if the fabric does not state sources of noise.
+    fn noise(&self, _hop: &Hop, _routes: &NamedRoutes, _splits: u32) -> Option<Noise> {
+        None
     }
 
     /// Returns how often light is split before each destination of a light tree, whose hops are

@@ -41,6 +41,11 @@ impl Decibels {
         Decibels(millionths)
     }
 
+    /// Returns the value in decibels.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / MILLION as f64
+    }
+
     /// Returns the value in millionths of a decibel.
     pub const fn millionths(self) -> i64 {
         self.0
@@ -48,7 +53,7 @@ impl Decibels {
 
     /// Returns the loss of dividing light evenly among `outputs` outputs, 10 log10(outputs),
     /// rounded to the nearest millionth.
-    pub fn of_splitter(outputs: u32) -> Decibels {
+    pub fn from_splitter(outputs: u32) -> Decibels {
         let loss = 10.0 * libm::log10(f64::from(outputs.max(1)));
         Decibels(libm::round(loss * MILLION as f64) as i64)
     }
@@ -100,6 +105,8 @@ opticoll_base::named_enum! {
         Fixed = "fixed",
         /// A link.
         Link = "link",
+        /// A kilometre of fibre.
+        Fibre = "fibre",
         /// An element that light passes, such as a ring resonator or a switch.
         Through = "through",
         /// The receiver.
@@ -116,7 +123,7 @@ pub struct LossBudget {
     pub launch_power: Decibels,
     /// Minimum power that a receiver detects, in dBm.
     pub sensitivity: Decibels,
-    /// Loss at each [`Place`], in dB, indexed by place.
+    /// Loss at each [`Place`], in dB, indexed by place; of [`Place::Fibre`] in dB per km.
     pub losses: [Decibels; Place::ALL.len()],
 }
 
@@ -143,6 +150,15 @@ pub(crate) struct LossOption {
     pub(crate) is_required: bool,
 }
 
+impl LossOption {
+    fn unit(&self) -> &'static str {
+        match self.place {
+            Place::Fibre => "dB/km",
+            _ => "dB",
+        }
+    }
+}
+
 /// Option for the loss that each lightpath has once.
 pub(crate) const FIXED: LossOption = LossOption {
     place: Place::Fixed,
@@ -161,8 +177,6 @@ pub(crate) const SWITCH: LossOption = LossOption {
 
 /// Options of the loss budget of a family.
 pub(crate) struct LossOptions {
-    /// Name of the family.
-    pub(crate) family: &'static str,
     /// Options that suffice for a budget, for the error message.
     pub(crate) example: &'static str,
     /// Meaning of the option `launch_power`.
@@ -183,9 +197,16 @@ impl LossOptions {
             record.range(LEVELS).default("none")
         };
         let losses = self.losses.iter().map(|option| {
-            let record = OptionRecord::new(option.name, option.meaning).unit("dB");
-            let record = record.range("0dB or more, or components such as 2*connector+0.5dB");
-            record.default(if option.is_required { "none" } else { "0dB" })
+            let record = OptionRecord::new(option.name, option.meaning).unit(option.unit());
+            let (range, default) = match option.place {
+                Place::Fibre => ("0dB/km or more, or a fibre such as fibre_1550", "0dB/km"),
+                _ => (
+                    "0dB or more, or components such as 2*connector+0.5dB",
+                    "0dB",
+                ),
+            };
+            let record = record.range(range);
+            record.default(if option.is_required { "none" } else { default })
         });
         [
             power("launch_power", self.launch_power),
@@ -207,10 +228,11 @@ impl LossOptions {
         print_more: impl FnOnce(Spec, &T) -> Spec,
         of: impl FnOnce(&M) -> (Option<LossBudget>, T),
     ) -> Result<(Option<LossBudget>, T), FabricError> {
+        let family = options.family();
         options.several(
             self.records(),
             |spec| {
-                let budget = self.read(spec)?;
+                let budget = self.read(spec, family)?;
                 let more = read_more(spec, budget.as_ref())?;
                 Ok((budget, more))
             },
@@ -242,13 +264,13 @@ impl LossOptions {
     }
 
     /// Parses the budget. Returns `None` if none of its options is given.
-    fn read(&self, spec: &Spec) -> Result<Option<LossBudget>, FabricError> {
+    fn read(&self, spec: &Spec, family: &'static str) -> Result<Option<LossBudget>, FabricError> {
         let records = self.records();
         if records.iter().all(|one| spec.option(one.name).is_none()) {
             return Ok(None);
         }
         let missing = |key| FabricError::Missing {
-            family: self.family,
+            family,
             key,
             example: self.example,
         };
@@ -265,9 +287,11 @@ impl LossOptions {
             budget.losses[option.place as usize] = match spec.option(option.name) {
                 None if option.is_required => return Err(missing(option.name)),
                 None => Decibels::ZERO,
-                Some(text) => {
-                    read_loss(text).map_err(|problem| spec.refuse(option.name, problem))?
+                Some(text) => match option.place {
+                    Place::Fibre => read_loss_per_km(text),
+                    _ => read_loss(text),
                 }
+                .map_err(|problem| spec.refuse(option.name, problem))?,
             };
         }
         Ok(Some(budget))
@@ -282,12 +306,25 @@ impl LossOptions {
         let losses = losses.map(|option| (option, budget.losses[option.place as usize]));
         let printed = losses.filter(|(option, loss)| option.is_required || *loss != Decibels::ZERO);
         printed.fold(spec, |spec, (option, loss)| {
-            spec.with(option.name, format!("{loss}dB"))
+            spec.with(option.name, format!("{loss}{}", option.unit()))
         })
     }
 }
 
-fn with_unit(text: &str, unit: &str) -> Result<Decibels, String> {
+/// Parses the loss of a fibre, such as `0.2dB/km` or `fibre_1550`.
+fn read_loss_per_km(text: &str) -> Result<Decibels, String> {
+    let fibre = component(text).filter(|component| component.is_fibre());
+    if let Some(loss) = fibre.and_then(|fibre| fibre.greatest_loss()) {
+        return Ok(loss);
+    }
+    match with_unit(text, "dB/km")? {
+        loss if loss < Decibels::ZERO => Err("is a loss and must not be negative".into()),
+        loss => Ok(loss),
+    }
+}
+
+/// Parses a power or a ratio with its unit, such as `-3dBm`.
+pub(crate) fn with_unit(text: &str, unit: &str) -> Result<Decibels, String> {
     let number = text.strip_suffix(unit);
     let number = number.ok_or_else(|| format!("needs its unit, such as {text}{unit}"))?;
     number.trim().parse()
@@ -399,14 +436,14 @@ impl LossBudget {
         Err(spec.refuse("sensitivity", problem).into())
     }
 
-    /// Returns the maximum number of links over which light can be received. At each vertex between
-    /// links, the light loses `per_vertex` millionths of a decibel. Returns 0 if the light is too
-    /// weak after one link.
-    pub fn farthest(&self, per_vertex: i64) -> u32 {
+    /// Returns the maximum number of links over which light can be received. On each link, the light
+    /// loses `fibre` millionths of a decibel in addition to the loss of a link, and at each vertex
+    /// between links `per_vertex` millionths. Returns 0 if the light is too weak after one link.
+    pub fn farthest(&self, fibre: i64, per_vertex: i64) -> u32 {
         let loss = |place: Place| self.losses[place as usize].0;
         let spare = self.launch_power.0 - self.sensitivity.0 - loss(Place::Fixed);
         let spare = spare - loss(Place::Drop);
-        let per_link = loss(Place::Link);
+        let per_link = loss(Place::Link) + fibre;
         // h links and h - 1 vertices: h * per_link + (h - 1) * per_vertex <= spare.
         match (spare < 0, per_link + per_vertex) {
             (true, _) => 0,

@@ -16,9 +16,8 @@
 //! ```
 //! use opticoll_fabric::fabric::noise::Noise;
 //! // Two sources with an OSNR of 30 dB each.
-//! let noise = Noise::of_osnr("30".parse()?).plus(Noise::of_osnr("30".parse()?));
+//! let noise = Noise::from_osnr(30.0).plus(Noise::from_osnr(30.0));
 //! assert_eq!(noise.osnr().unwrap().to_string(), "26.9897");
-//! # Ok::<(), String>(())
 //! ```
 
 use super::loss::Decibels;
@@ -37,8 +36,8 @@ const BAND: f64 = 12.5e9;
 pub struct Noise(f64);
 
 /// Converts decibels to a ratio of powers.
-fn ratio(decibels: Decibels) -> f64 {
-    libm::exp10(decibels.millionths() as f64 / 1e7)
+fn ratio(decibels: f64) -> f64 {
+    libm::exp10(decibels / 10.0)
 }
 
 impl Noise {
@@ -46,19 +45,19 @@ impl Noise {
     pub const NONE: Noise = Noise(0.0);
 
     /// Returns the noise of a source that alone has the OSNR `osnr` in dB.
-    pub fn of_osnr(osnr: Decibels) -> Noise {
+    pub fn from_osnr(osnr: f64) -> Noise {
         Noise(1.0 / ratio(osnr))
     }
 
     /// Returns the noise of crosstalk. `crosstalk` is its power relative to the signal in dB, such
     /// as -40 dB.
-    pub fn of_crosstalk(crosstalk: Decibels) -> Noise {
+    pub fn from_crosstalk(crosstalk: f64) -> Noise {
         Noise(ratio(crosstalk))
     }
 
     /// Returns the noise of an amplifier with the noise figure `noise_figure` in dB. `input` is the
     /// power of the signal at its input in dBm.
-    pub fn of_amplifier(input: Decibels, noise_figure: Decibels) -> Noise {
+    pub fn from_amplifier(input: f64, noise_figure: f64) -> Noise {
         let milliwatts = PLANCK * FREQUENCY * BAND * 1e3;
         Noise(milliwatts * ratio(noise_figure) / ratio(input))
     }
@@ -71,6 +70,11 @@ impl Noise {
     /// Returns the noise of `count` equal sources.
     pub fn times(self, count: u64) -> Noise {
         Noise(self.0 * count as f64)
+    }
+
+    /// Returns the power of the noise relative to the power of the signal.
+    pub fn to_signal(self) -> f64 {
+        self.0
     }
 
     /// Returns the OSNR in dB, rounded to the nearest millionth; `None` without noise.

@@ -220,7 +220,6 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 };
 
 const LOSS_OPTIONS: LossOptions = LossOptions {
-    family: RECORD.name,
     example: "launch_power=5dBm,sensitivity=-10dBm,switch_loss=2dB",
     launch_power: "power of light at a port; with sensitivity it limits the losses",
     losses: &[SWITCH, FIXED],

@@ -108,7 +108,6 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 };
 
 const LOSS_OPTIONS: LossOptions = LossOptions {
-    family: RECORD.name,
     example: "launch_power=5dBm,sensitivity=-10dBm",
     launch_power: "power of light at a port; with sensitivity it limits the losses",
     losses: &[FIXED],

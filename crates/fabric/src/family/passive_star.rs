@@ -96,7 +96,6 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 };
 
 const LOSS_OPTIONS: LossOptions = LossOptions {
-    family: RECORD.name,
     example: "launch_power=5dBm,sensitivity=-20dBm",
     launch_power: "power of a wavelength; with sensitivity it limits the number of ranks",
     losses: &[
@@ -115,7 +114,7 @@ fn losses(budget: &LossBudget, ranks: u32) -> Vec<PassedLoss> {
     let division = PassedLoss {
         what: "division among all ranks",
         count: 1,
-        loss: Decibels::of_splitter(ranks),
+        loss: Decibels::from_splitter(ranks),
     };
     let excess = budget.at(Place::Through, "excess of the coupler", 1);
     vec![budget.fixed(), division, excess]

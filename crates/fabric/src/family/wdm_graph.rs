@@ -10,6 +10,7 @@
 //! rate of one wavelength, and the latency of a link is its propagation delay.
 
 mod circuits;
+mod loss;
 mod presets;
 mod reach;
 mod ring;
@@ -21,6 +22,7 @@ use crate::drawing::Drawing;
 use crate::fabric::channels;
 use crate::fabric::channels::Channel;
 use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::loss::LossBudget;
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{FabricOption, Options, declare};
@@ -29,6 +31,7 @@ use crate::fabric::transmission;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Transmission};
 use crate::family::{custom, torus, tree};
 use crate::network::Network;
+pub use loss::NoiseBudget;
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};
 use opticoll_base::units::{Rate, Time};
@@ -62,8 +65,11 @@ pub struct WdmGraph {
     pub transmitters: Option<u32>,
     /// Maximum number of lightpaths that a rank receives at a time, as for `transmitters`.
     pub receivers: Option<u32>,
-    /// Maximum number of links of a lightpath, if there is a limit.
+    /// Maximum number of links of a lightpath, if there is a limit: the option `reach`, or a limit
+    /// that follows from loss or noise.
     pub reach: Option<u32>,
+    /// Value of the option `reach`.
+    stated_reach: Option<u32>,
     /// Maximum rates of lightpaths, as pairs (number of links, rate) in ascending order of links. A
     /// lightpath has the rate of the first pair with at least its number of links. Empty if the
     /// length does not limit the rate.
@@ -72,6 +78,10 @@ pub struct WdmGraph {
     pub dead: Vec<Channel>,
     /// Reduced rate of each degraded channel, on all links.
     pub slower: BTreeMap<Channel, Rate>,
+    /// Powers and losses of light; `None` if not given.
+    pub budget: Option<LossBudget>,
+    /// Noise of light; `None` if not given.
+    pub noise: Option<NoiseBudget>,
     /// Number of working channels that lead from each rank, indexed by rank.
     leaving: Vec<u32>,
     /// Number of working channels that lead to each rank, indexed by rank.
@@ -318,7 +328,7 @@ fn declared(options: &mut Options<'_, WdmGraph>) -> Result<WdmGraph, FabricError
         .default("none"),
         reach::read,
         reach::print,
-        |graph: &WdmGraph| (graph.reach, graph.reach_rates.clone()),
+        |graph: &WdmGraph| (graph.stated_reach, graph.reach_rates.clone()),
     )?;
     declare! { options of WdmGraph;
         dead "dead" list(
@@ -347,6 +357,7 @@ fn declared(options: &mut Options<'_, WdmGraph>) -> Result<WdmGraph, FabricError
         },
         |graph: &WdmGraph| graph.slower.clone(),
     )?;
+    let (budget, noise) = loss::declared(options, links.network())?;
     let one_hop = reach_rates.first().map_or(full, |&(_, rate)| rate);
     let graph = WdmGraph {
         record,
@@ -365,10 +376,13 @@ fn declared(options: &mut Options<'_, WdmGraph>) -> Result<WdmGraph, FabricError
         transmitters,
         receivers,
         reach,
+        stated_reach: reach,
         reach_rates,
         dead,
         slower,
         hosts,
+        budget,
+        noise,
         leaving: Vec::new(),
         entering: Vec::new(),
         links: links.clone(),
@@ -458,6 +472,15 @@ impl WdmGraph {
             }
         }
         (graph.leaving, graph.entering) = (leaving, entering);
+        let farthest = graph.budget.as_ref().map(|budget| {
+            loss::farthest(
+                budget,
+                graph.noise.as_ref(),
+                loss::lengths(graph.fibre_links()),
+            )
+        });
+        let limits = graph.stated_reach.into_iter().chain(farthest);
+        graph.reach = limits.filter(|&links| links < u32::MAX).min();
         graph
     }
 

@@ -398,7 +398,7 @@ impl WdmRing {
     pub fn farthest(&self, lost_per_node: i64) -> u32 {
         let reach_limit = self.reach.unwrap_or(u32::MAX);
         let lit = self.budget.map_or(u32::MAX, |budget| {
-            budget.farthest(self.through_loss_of_rank(&budget) + lost_per_node)
+            budget.farthest(0, self.through_loss_of_rank(&budget) + lost_per_node)
         });
         reach_limit.min(lit)
     }

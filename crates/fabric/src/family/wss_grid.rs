@@ -130,7 +130,6 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 };
 
 const LOSS_OPTIONS: LossOptions = LossOptions {
-    family: RECORD.name,
     example: "launch_power=5dBm,sensitivity=-10dBm,switch_loss=2dB",
     launch_power: "power of a wavelength; with sensitivity it limits the losses",
     losses: &[SWITCH, FIXED],

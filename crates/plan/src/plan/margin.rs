@@ -5,7 +5,7 @@ use super::{Lightpath, Plan, Repetition};
 use opticoll_base::{interrupt, memory};
 use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::LightSharing;
-use opticoll_fabric::fabric::loss::PassedLoss;
+use opticoll_fabric::fabric::loss::{Decibels, PassedLoss};
 
 /// Losses of the light of a transfer, and its margin.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct LightMargin {
     pub margin: i64,
     /// Losses of the light.
     pub losses: Vec<PassedLoss>,
+    /// Ratio of signal to noise in a band of 0.1 nm; `None` if the fabric states no noise.
+    pub osnr: Option<Decibels>,
 }
 
 /// Memory in bytes for each transfer: its hops, its circuit and its losses.
@@ -91,15 +93,17 @@ impl Plan {
         let margins = transfers.iter().zip(splits);
         let margins = margins.filter_map(|((transfer, _, hops), splits)| {
             interrupt::check();
-            let losses = hops
-                .iter()
-                .map(|hop| circuits.losses(hop, &self.routes, splits));
-            let lit = losses.filter(|losses| !losses.is_empty());
-            let margins = lit.map(|losses| LightMargin {
-                transfer: *transfer,
-                margin: budget.margin(&losses),
-                losses,
+            let margins = hops.iter().map(|hop| {
+                let losses = circuits.losses(hop, &self.routes, splits);
+                let noise = circuits.noise(hop, &self.routes, splits);
+                LightMargin {
+                    transfer: *transfer,
+                    margin: budget.margin(&losses),
+                    losses,
+                    osnr: noise.and_then(|noise| noise.osnr()),
+                }
             });
+            let margins = margins.filter(|one| !one.losses.is_empty());
             margins.min_by_key(|one| one.margin)
         });
         margins.collect()

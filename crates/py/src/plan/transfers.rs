@@ -120,6 +120,13 @@ impl Plan {
     ///     Index of the transfer in the plan. Transfers without light are not listed.
     /// margin : float64
     ///     Margin in dB. Of a relayed transfer, the margin of its weakest hop.
+    /// osnr : float64
+    ///     Ratio of signal to noise in a band of 0.1 nm, in dB. NaN if the fabric states no noise.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     The slot is negative or not below 2^32.
     ///
     /// Examples
     /// --------
@@ -133,6 +140,10 @@ impl Plan {
         let margins = interrupt::run(py, || self.rows().margins_in_slot(slot))?;
         let columns = PyDict::new(py);
         let transfers: Vec<u64> = margins.iter().map(|one| one.transfer).collect();
+        let osnr = margins
+            .iter()
+            .map(|one| one.osnr.map_or(f64::NAN, Decibels::as_f64));
+        columns.set_item("osnr", osnr.collect::<Vec<f64>>().into_pyarray(py))?;
         let margins: Vec<f64> = margins.iter().map(|one| decibels(one.margin)).collect();
         columns.set_item("transfer", transfers.into_pyarray(py))?;
         columns.set_item("margin", margins.into_pyarray(py))?;
@@ -144,6 +155,11 @@ impl Plan {
     ///
     /// Powers are in dBm, losses and margins in dB. Each entry of `losses` has the name of what the
     /// light passes (`what`), the number of times (`count`) and the loss each time (`loss_db`).
+    ///
+    /// Raises
+    /// ------
+    /// MemoryLimitError
+    ///     The margins of all rows need more memory than the limit.
     ///
     /// Examples
     /// --------
@@ -170,12 +186,13 @@ impl Plan {
         });
         let losses: Vec<Bound<'py, PyDict>> = losses.collect::<PyResult<_>>()?;
         let fields = PyDict::new(py);
-        let power = |level: Decibels| decibels(level.millionths());
+        let power = Decibels::as_f64;
         fields.set_item("transfer", weakest.transfer)?;
         fields.set_item("launch_power_dbm", power(budget.launch_power))?;
         fields.set_item("sensitivity_dbm", power(budget.sensitivity))?;
         fields.set_item("losses", losses)?;
         fields.set_item("margin_db", decibels(weakest.margin))?;
+        fields.set_item("osnr_db", weakest.osnr.map(Decibels::as_f64))?;
         Ok(Some(fields))
     }
 

@@ -7,6 +7,8 @@ use crate::fabric::circuits::{
     ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
+use crate::fabric::loss::{LossBudget, PassedLoss};
+use crate::fabric::noise::Noise;
 use crate::fabric::{Light, Transmission};
 use crate::network::Network;
 use crate::network::named_routes::{FABRIC_ROUTE, NamedRoutes};
@@ -94,6 +96,36 @@ impl Circuits for WdmGraph {
         !self.slower.is_empty()
             || self.reach_rates.len() > 1
             || links.iter().any(|link| link.rate < self.transmission.rate)
+    }
+
+    fn loss_budget(&self) -> Option<LossBudget> {
+        self.budget
+    }
+
+    fn losses(&self, hop: &Hop, routes: &NamedRoutes, splits: u32) -> Vec<PassedLoss> {
+        let Some(budget) = self.budget.as_ref() else {
+            return Vec::new();
+        };
+        let mut route = Vec::new();
+        self.route_of(hop, routes, &mut route);
+        self.losses_over(budget, &route, splits)
+    }
+
+    fn noise(&self, hop: &Hop, routes: &NamedRoutes, splits: u32) -> Option<Noise> {
+        let mut route = Vec::new();
+        self.route_of(hop, routes, &mut route);
+        self.noise_over(&route, splits)
+    }
+
+    fn splits(&self, tree: &[Hop], routes: &NamedRoutes) -> Vec<u32> {
+        let own = tree.iter().map(|hop| {
+            let mut route = Vec::new();
+            self.route_of(hop, routes, &mut route);
+            route
+        });
+        let own: Vec<Vec<u32>> = own.collect();
+        let own: Vec<&[u32]> = own.iter().map(Vec::as_slice).collect();
+        self.splits_before(&own)
     }
 
     fn sharing(&self) -> LightSharing {

@@ -25,7 +25,7 @@ pub struct RingOfGraph {
 }
 
 /// Options of the graph that a ring reads in the same form.
-const SAME_OPTIONS: [&str; 10] = [
+const SAME_OPTIONS: [&str; 17] = [
     "wavelengths",
     "fibres",
     "reconfiguration",
@@ -36,6 +36,13 @@ const SAME_OPTIONS: [&str; 10] = [
     "multicast",
     "reach",
     "dead",
+    "launch_power",
+    "sensitivity",
+    "through_loss",
+    "drop_loss",
+    "split_loss",
+    "link_loss",
+    "fixed_loss",
 ];
 
 impl WdmGraph {
@@ -87,6 +94,13 @@ impl WdmGraph {
                 _ if name == WITHOUT.name || name == MEMBERS.name => {}
                 _ if of_links.iter().any(|option| option.record.name == name) => {}
                 _ => return None,
+            }
+        }
+        if self.budget.is_some() {
+            // A vertex that light passes loses as much as one ring resonator.
+            spec = spec.with("resonators", 1);
+            if spec.option("through_loss").is_none() {
+                spec = spec.with("through_loss", "0dB");
             }
         }
         let mut cuts = Vec::new();

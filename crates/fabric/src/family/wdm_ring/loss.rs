@@ -21,7 +21,6 @@ use opticoll_base::spec::{OptionRecord, Spec};
 
 /// Options of a loss budget. If any option is given, the first three are required.
 pub(super) const OPTIONS: LossOptions = LossOptions {
-    family: "wdm_ring",
     example: "launch_power=5dBm,sensitivity=-20dBm,through_loss=0.01dB",
     launch_power: "power of a wavelength; with sensitivity and through_loss it limits the reach",
     losses: &[
@@ -69,7 +68,7 @@ pub(super) fn read_resonators(
 ) -> Result<u32, FabricError> {
     let resonators = spec.count("resonators", 1, MAX_RESONATORS)?;
     match budget {
-        Some(budget) if budget.farthest(0) == 0 => Err(spec
+        Some(budget) if budget.farthest(0, 0) == 0 => Err(spec
             .refuse("sensitivity", "the light does not reach the next rank")
             .into()),
         _ => Ok(resonators.unwrap_or(wavelengths)),
