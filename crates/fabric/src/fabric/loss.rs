@@ -130,7 +130,7 @@ pub struct LossBudget {
 /// Part of the loss of a lightpath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PassedLoss {
-    /// What light passes, such as `ring resonator`.
+    /// Device or other thing that light passes, such as `ring resonator`.
     pub what: &'static str,
     /// Number of times that light passes it.
     pub count: u64,
@@ -436,7 +436,7 @@ impl LossBudget {
         Err(spec.refuse("sensitivity", problem).into())
     }
 
-    /// Returns the maximum number of links over which light can be received. On each link, the light
+    /// Returns the maximum number of links over which light can be received. On each link, light
     /// loses `fibre` millionths of a decibel in addition to the loss of a link, and at each vertex
     /// between links `per_vertex` millionths. Returns 0 if the light is too weak after one link.
     pub fn farthest(&self, fibre: i64, per_vertex: i64) -> u32 {

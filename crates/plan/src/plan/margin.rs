@@ -43,7 +43,8 @@ impl Plan {
         self.margins(transfers)
     }
 
-    /// Returns the transfer with the least margin among the rows of the plan. The copies of a row
+    /// Returns the transfer with the least margin among the rows of the plan; if several have the
+    /// least margin, the one with the least ratio of signal to noise. The copies of a row
     /// have the same margin as the row.
     pub fn least_margin(&self) -> Option<LightMargin> {
         self.fabric.circuits()?.loss_budget()?;
@@ -56,7 +57,7 @@ impl Plan {
         let margins = self.margins(transfers.collect());
         margins
             .into_iter()
-            .min_by_key(|one| (one.margin, one.transfer))
+            .min_by_key(|one| (one.margin, one.osnr, one.transfer))
     }
 
     fn margins(&self, transfers: Vec<(u64, Lightpath, Vec<Hop>)>) -> Vec<LightMargin> {

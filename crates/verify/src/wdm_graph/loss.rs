@@ -47,7 +47,7 @@ pub(super) fn check(plan: &Plan, graph: &WdmGraph, lightpath: &Lightpath<'_>, re
         let mut splits = 0u32;
         for link in &route[..route.len() - 1] {
             let outputs = after.get(link).map_or(1, |next| next.len() as u32);
-            // The least number of divisions into two that makes so many outputs.
+            // The least number of divisions into two that makes this number of outputs.
             splits += outputs.next_power_of_two().trailing_zeros();
         }
         if let Some(problem) = problem(graph, budget, route, splits) {

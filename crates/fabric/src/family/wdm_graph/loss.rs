@@ -1,8 +1,8 @@
 //! Loss and noise of light on a graph of fibres.
 //!
-//! **Loss.** A lightpath over h links loses `fixed_loss` once, `link_loss` on each link, `fibre_loss`
-//! on each kilometre of fibre, `through_loss` at each of the h - 1 vertices between its ends, and
-//! `drop_loss` at its receiver. Where a light tree goes on over k links, or k - 1 links and a
+//! **Loss.** A lightpath over h links loses `fixed_loss` once, `link_loss` on each link,
+//! `fibre_loss` on each kilometre of fibre, `through_loss` at each of the h - 1 vertices between its
+//! ends, and `drop_loss` at its receiver. Where a light tree goes on over k links, or k - 1 links and a
 //! receiver, light passes ceil(log2 k) splitters of two outputs, each with the loss `split_loss`.
 //! The losses of all kilometres are added and rounded up to a millionth of a decibel.
 //!
@@ -223,8 +223,8 @@ pub(super) fn farthest(
         return by_power;
     };
     let most = Noise::from_osnr(osnr.as_f64()).to_signal();
-    let link = noise.of_link(budget, nearest).to_signal();
-    let vertex = noise.of_vertex(budget).to_signal();
+    let link = noise.link_noise(budget, nearest).to_signal();
+    let vertex = noise.vertex_noise(budget).to_signal();
     // h * link + (h - 1) * vertex <= most, with room for rounding.
     let by_noise = (most * (1.0 + 1e-6) + vertex) / (link + vertex);
     match by_noise < f64::from(u32::MAX) {
@@ -250,7 +250,7 @@ impl NoiseBudget {
     }
 
     /// Returns the noise of the amplifiers of a link of `metres`.
-    fn of_link(&self, budget: &LossBudget, metres: u64) -> Noise {
+    fn link_noise(&self, budget: &LossBudget, metres: u64) -> Noise {
         let loss = |place: Place| budget.losses[place as usize].as_f64();
         let lost = loss(Place::Link) + loss(Place::Fibre) * metres as f64 / 1000.0;
         let spans = metres.div_ceil(self.span).max(1);
@@ -258,7 +258,7 @@ impl NoiseBudget {
     }
 
     /// Returns the noise of a vertex that light passes.
-    fn of_vertex(&self, budget: &LossBudget) -> Noise {
+    fn vertex_noise(&self, budget: &LossBudget) -> Noise {
         let crosstalk = self.crosstalk.map(|crosstalk| crosstalk.as_f64());
         let crosstalk = crosstalk.map_or(Noise::NONE, Noise::from_crosstalk);
         self.after(budget, Place::Through).plus(crosstalk)
@@ -316,10 +316,10 @@ impl WdmGraph {
         let network = self.fibre_links();
         let links = route.iter().map(|&link| {
             let length = network.length(link).map_or(0, |length| length.metres());
-            noise.of_link(budget, length)
+            noise.link_noise(budget, length)
         });
         let vertices = (route.len() as u64).saturating_sub(1);
-        let passed = noise.of_vertex(budget).times(vertices);
+        let passed = noise.vertex_noise(budget).times(vertices);
         let split = noise.after(budget, Place::Split).times(splits.into());
         Some(links.fold(passed.plus(split), Noise::plus))
     }
