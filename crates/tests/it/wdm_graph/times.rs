@@ -2,7 +2,7 @@
 //! and reconfigurations.
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, Machine};
+use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::simulate::{Policy, TimingModel, simulate};
 use opticoll::units::{Bytes, Time};
