@@ -421,7 +421,8 @@ class Fabric:
         Raises
         ------
         FabricError
-            The fabric has no links that messages share, or more than 16384 ranks and switches.
+            The fabric has neither links that messages share nor a graph of fibres, or more than
+            16384 ranks and switches.
 
         Examples
         --------
@@ -2264,8 +2265,10 @@ def burst_fixed_point(fabric: str, offered_load: float | int) -> float:
     conversion, by the reduced-load fixed point. `offered_load` is in Erlang per host.
     """
 
-def burst_hosts(fabric: str) -> tuple[int, int]:
-    """Returns the number of nodes of a network and the number of hosts per node."""
+def burst_hosts(fabric: str) -> tuple[int, int, str]:
+    """Returns the number of nodes of a network, the number of hosts per node, and the specification
+    of an electrical fabric with the same nodes and links.
+    """
 
 def burst_rate(fabric: str) -> int:
     """Returns the rate of a wavelength of a network in bits per second."""
