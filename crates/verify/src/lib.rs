@@ -282,6 +282,7 @@ const RULES: &[Rules] = &[
     wdm_graph::rules("wdm_hypercube"),
     wdm_graph::rules("wdm_torus"),
     wdm_graph::rules("wdm_mesh"),
+    wdm_graph::rules("wdm_ladder"),
     wss_grid::RULES,
     lightpath_grid::RULES,
     passive_star::RULES,
