@@ -5,8 +5,8 @@
 //!
 //! | assignment | choice |
 //! |---|---|
-//! | `auto` | `translated` routes where they need the fewest slots; else first fit, then tabu search |
-//! | `optimal` | as `auto`; refuses a step that needs more slots than its routes and ports require |
+//! | `auto` | `translated` routes if they need the fewest slots; else first fit, then tabu search |
+//! | `optimal` | as `auto`; refuses a step with more slots than its routes and ports require |
 //! | `first_fit` | the lowest channel that is free in the earliest slot, longest routes first |
 //!
 //! The modules state the methods: `routes` chooses routes by load, `translated` uses the symmetry

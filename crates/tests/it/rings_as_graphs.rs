@@ -60,13 +60,8 @@ fn plans_times_and_bounds_of_a_ring_and_of_its_graph_are_equal() {
     }
     let mut plans = 0;
     for [ring, graph, options, nodes] in rows(MACHINES) {
-        let rate = if graph.contains('@') {
-            ",rate=40Gb/s"
-        } else {
-            ""
-        };
         let ring = format!("wdm_ring:{ring},{options}");
-        let graph = format!("wdm_graph:{graph},{options}{rate}");
+        let graph = format!("wdm_graph:{graph},{options},rate=40Gb/s");
         let nodes: Vec<u32> = nodes.split(' ').map(|node| node.parse().unwrap()).collect();
         for (kind, spec, assignment) in &named {
             if !leaves_out() {

@@ -64,7 +64,7 @@ impl Channels<'_> {
     }
 
     /// Returns the colours of a slot.
-    fn of_slot(&self, slot: u32) -> Range<u32> {
+    fn slot_colours(&self, slot: u32) -> Range<u32> {
         slot * self.per_slot()..(slot + 1) * self.per_slot()
     }
 
@@ -181,7 +181,7 @@ impl<'a> StepColours<'a> {
                 false => graph.transmitters,
             };
             if self.count(port, slot) >= limit.unwrap_or(u32::MAX) {
-                self.fill(port, self.channels.of_slot(slot));
+                self.fill(port, self.channels.slot_colours(slot));
             }
         }
         if light.wavelength == CONVERTED {
@@ -240,7 +240,7 @@ impl<'a> StepColours<'a> {
         counts.resize(counts.len().max(place + 1), 0);
         counts[place] += 1;
         if counts[place] >= wavelengths[fibre] {
-            for colour in self.channels.of_slot(slot) {
+            for colour in self.channels.slot_colours(slot) {
                 if usize::from(self.channels.light(colour).fibre) == fibre {
                     self.fill(link as usize, colour..colour + 1);
                 }

@@ -74,7 +74,7 @@ struct Adjacency {
 }
 
 impl Adjacency {
-    /// `at` lists the links as (vertex, (link, other vertex)).
+    /// Sorts links, given as (vertex, (link, other vertex)), by their vertices.
     fn new(vertices: usize, at: impl Iterator<Item = (u32, (u32, u32))>) -> Adjacency {
         let mut links: Vec<(u32, (u32, u32))> = at.collect();
         links.sort_unstable();
@@ -98,8 +98,11 @@ impl Adjacency {
     }
 }
 
-/// Distance of a vertex from which no path leads to the destination.
+/// Distance of a vertex from which no path of fewer links leads to the destination.
 const UNREACHABLE: u16 = u16::MAX;
+
+/// Maximum number of distances that are stored, of two bytes each.
+const MAX_STORED_DISTANCES: usize = 1 << 27;
 
 /// Estimate of the number of links that the search for a route looks at, per link of the route.
 const LOOKS_PER_LINK: usize = 8;
@@ -318,15 +321,23 @@ impl Router {
         if !self.distances[destination as usize].is_empty() {
             return;
         }
+        let stored = self.distances.iter().map(|distances| distances.len());
+        if stored.sum::<usize>() > MAX_STORED_DISTANCES {
+            self.distances.fill(Box::default());
+        }
         let mut distances = vec![UNREACHABLE; self.reached.len()];
         distances[destination as usize] = 0;
         let mut queue = vec![destination];
         let mut next = 0;
         while let Some(&vertex) = queue.get(next) {
             next += 1;
+            let distance = distances[vertex as usize] + 1;
+            if distance == UNREACHABLE {
+                break;
+            }
             for &(_, from) in self.entering.at(vertex) {
                 if distances[from as usize] == UNREACHABLE {
-                    distances[from as usize] = distances[vertex as usize] + 1;
+                    distances[from as usize] = distance;
                     queue.push(from);
                 }
             }
@@ -336,8 +347,8 @@ impl Router {
 
     /// Stores the path with the fewest links in `route`; among such paths, the path with the
     /// smallest sum of costs, where `cost` returns the cost of a link with a load. Among paths of
-    /// equal cost, the link that enters a vertex has the lowest index, so that paths from one source
-    /// form a tree while the loads stay the same. Returns whether there is a path.
+    /// equal cost, the link that enters a vertex has the lowest index, so that paths from one
+    /// source form a tree while the loads stay the same. Returns whether there is a path.
     fn find(
         &mut self,
         source: u32,

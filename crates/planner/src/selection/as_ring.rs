@@ -11,7 +11,7 @@ use opticoll_placement::wdm_graph::plan_of_graph;
 use opticoll_plan::collective::CollectiveKind;
 
 /// Returns the plan of a specification, made by `plan_on`. If the fabric is a graph that forms a
-/// ring and the ring is supported, `plan_on` receives this ring, else the fabric.
+/// ring, `plan_on` receives this ring, unless only the graph is supported.
 pub(crate) fn plan(
     spec: &Spec,
     kind: CollectiveKind,
@@ -23,8 +23,10 @@ pub(crate) fn plan(
         _ => None,
     };
     let planner = find(kind, spec.name());
-    let is_supported = |ring: &Fabric| planner.is_none_or(|planner| planner.applies(ring));
-    match ring.filter(|ring| is_supported(&ring.fabric)) {
+    let needs_graph = |ring: &Fabric| {
+        planner.is_some_and(|planner| planner.applies(fabric) && !planner.applies(ring))
+    };
+    match ring.filter(|ring| !needs_graph(&ring.fabric)) {
         None => plan_on(fabric),
         Some(ring) => {
             let planned = plan_on(&ring.fabric)?;
