@@ -179,3 +179,63 @@ pub fn topological_order<I: IntoIterator<Item = u32>>(
     }
     order
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::hash;
+
+    /// Appends all continuations of `path` from `at` to `last` that visit no vertex twice.
+    fn continue_path(
+        links: &[(u32, u32)],
+        (at, last): (u32, u32),
+        (visited, path): (&mut Vec<u32>, &mut Vec<u32>),
+        paths: &mut Vec<Vec<u32>>,
+    ) {
+        if at == last {
+            paths.push(path.clone());
+            return;
+        }
+        visited.push(at);
+        for (number, &(from, to)) in links.iter().enumerate() {
+            if from == at && !visited.contains(&to) {
+                path.push(number as u32);
+                continue_path(links, (to, last), (visited, path), paths);
+                path.pop();
+            }
+        }
+        visited.pop();
+    }
+
+    #[test]
+    fn shortest_paths_are_the_first_of_all_simple_paths() {
+        let mut compared = 0;
+        for seed in 0..400u64 {
+            let draw = |number: u64, below: u64| (hash(hash(seed) ^ number) % below) as u32;
+            let vertices = 3 + draw(0, 5);
+            let count = 2 + draw(1, 3 * u64::from(vertices));
+            let links = (0..u64::from(count)).map(|link| {
+                let from = draw(2 + 2 * link, vertices.into());
+                let other = 1 + draw(3 + 2 * link, u64::from(vertices) - 1);
+                (from, (from + other) % vertices)
+            });
+            let links: Vec<(u32, u32)> = links.collect();
+            let mut all = Vec::new();
+            let state = (&mut Vec::new(), &mut Vec::new());
+            continue_path(&links, (0, vertices - 1), state, &mut all);
+            all.sort_by_key(|path| (path.len(), path.clone()));
+            compared += all.len();
+            for count in [1, 2, 5, all.len(), all.len() + 1] {
+                let first = all.iter().take(count).cloned().collect::<Vec<_>>();
+                let paths = shortest_paths(vertices as usize, &links, (0, vertices - 1), count);
+                assert_eq!(
+                    paths,
+                    first,
+                    "seed {seed}, {count} of {}: {links:?}",
+                    all.len()
+                );
+            }
+        }
+        assert!(compared > 1000, "{compared} paths");
+    }
+}

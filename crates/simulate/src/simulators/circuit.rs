@@ -8,6 +8,7 @@ use crate::timing_model::{Case, Simulator, Unfit};
 use crate::{SimulationError, TimingModel, circuit, default_policy};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::fabric::circuits::{Paths, ReconfigurationCharge};
+use opticoll_fabric::family::wdm_graph::WdmGraph;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
 pub(super) const RECORD: Simulator = Simulator {
@@ -61,6 +62,11 @@ fn live<'a>(
     fabric: &'a Fabric,
     method: &'a TimingModel,
 ) -> Result<Box<dyn Live + 'a>, SimulationError> {
+    if fabric.downcast::<WdmGraph>().is_some() {
+        let problem = "single messages request the lightpaths of a graph of fibres on demand: use \
+                       replay --bursts none, or --bursts with settings";
+        return Err(SimulationError::refused(RECORD.name, problem));
+    }
     let ring = crate::require_machine::<WdmRing>(fabric, RECORD.name)?;
     let policy = method.policy.unwrap_or(default_policy(fabric));
     Ok(Box::new(OnDemand::new(ring, policy)?))

@@ -105,6 +105,22 @@ fn the_ladder_loses_at_most_an_eighth_less_than_the_fixed_point() {
 }
 
 #[test]
+fn nsfnet_loses_at_most_a_twentieth_less_than_the_fixed_point() {
+    let fabric = "nsfnet_22:wavelengths=16,converters=full";
+    let network = BurstNetwork::of(&Medium::parse(fabric).unwrap()).unwrap();
+    for offered_load in [10.0, 14.0, 20.0] {
+        let text = format!(
+            "source=poisson offered_load={offered_load} length=exponential size=1.25TB \
+             signalling=jet bursts=500000"
+        );
+        let loss = run(fabric, &text).loss;
+        let theory = fixed_point(&network, offered_load, settings("").destinations).loss;
+        let ratio = loss / theory;
+        assert!((0.95..=1.0).contains(&ratio), "{offered_load}: {ratio}");
+    }
+}
+
+#[test]
 fn bursts_wait_for_their_transmitter_as_in_a_queue_with_constant_service() {
     // Pollaczek and Khinchin: rho L / (2 (1 - rho)), and twice that for exponential lengths.
     for (offered_load, length, wait) in [
