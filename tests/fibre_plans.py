@@ -85,7 +85,8 @@ def drawn_spec(chance: random.Random) -> str:
     if family == "wdm_graph":
         vertices = chance.randint(2, 6)
         ranks = chance.randint(2, vertices) if chance.random() < 0.4 else vertices
-        shape, options = drawn_links(chance, vertices), [f"ranks={ranks}"]
+        has_lengths = chance.random() < 0.2
+        shape, options = drawn_links(chance, vertices, has_lengths), [f"ranks={ranks}"]
         if vertices > ranks:
             options.append(f"switches={vertices - ranks}")
         options.append(f"links={'+'.join(shape)}")
@@ -113,10 +114,38 @@ def drawn_spec(chance: random.Random) -> str:
     ]
     likely = [0.15, 0.15, 0.3, 0.3, 0.15, 0.1, 0.05, 0.07, 0.05]
     options += [word for word, often in zip(others, likely, strict=True) if chance.random() < often]
+    if chance.random() < 0.25:
+        options.append(drawn_budget(chance, "km" in shape[0]))
     return f"{family}:{','.join(options)}"
 
 
-def drawn_links(chance: random.Random, vertices: int) -> list[str]:
+def drawn_budget(chance: random.Random, has_lengths: bool) -> str:
+    """Draws a loss budget that some lightpaths of two or three links meet, with noise or not."""
+    words = [
+        f"launch_power={chance.choice([0, 0.5])}dBm",
+        f"sensitivity=-{chance.choice([3, 5, 7])}dBm",
+        *chance.sample(
+            [
+                f"through_loss={chance.choice([0.5, 1])}dB",
+                f"split_loss={chance.choice([1, 2.000001])}dB",
+                "drop_loss=0.5dB",
+                "fixed_loss=0.5dB",
+            ],
+            chance.randint(0, 4),
+        ),
+    ]
+    if has_lengths:
+        words.append("fibre_loss=0.200001dB/km")
+    if chance.random() < 0.4:
+        # Amplifiers have an OSNR of about 33 dB after one link, 30 dB after two, 28 dB after three.
+        words += ["link_loss=20dB", "noise_figure=5dB", f"osnr={chance.choice([27, 29, 31])}dB"]
+        words += chance.sample(["crosstalk=-33dB", "span=2km"], chance.randint(0, 2))
+    else:
+        words.append(f"link_loss={chance.choice([1, 1.5])}dB")
+    return ",".join(words)
+
+
+def drawn_links(chance: random.Random, vertices: int, has_lengths: bool) -> list[str]:
     """Draws cables: a line, ring or tree, with further cables, some of them one-way or parallel."""
     shape = chance.choice(["line", "ring", "tree", "tree"])
     pairs = [
@@ -129,6 +158,7 @@ def drawn_links(chance: random.Random, vertices: int) -> list[str]:
     courses = "-" * 8 + chance.choice(["-", "~>", ">"])
     return [
         f"{start}{chance.choice(courses)}{end}{chance.choice([''] * 9 + ['@40Gb/s'])}"
+        f"{f'@{chance.choice([1, 2.5, 5])}km' if has_lengths else ''}"
         for start, end in pairs
     ]
 
@@ -140,7 +170,7 @@ def paths(graph: Graph, source: int) -> dict[int, list[tuple[int, ...]]]:
     for route, visited in waiting:
         if route:
             found.setdefault(visited[-1], []).append(route)
-        for number, (start, end, both_ways, _) in enumerate(graph.network.links):
+        for number, (start, end, both_ways, *_) in enumerate(graph.network.links):
             for one, other in [(start, end), (end, start)][: 1 + both_ways]:
                 if one == visited[-1] and other not in visited and len(waiting) < 500:
                     waiting.append(((*route, number), [*visited, other]))

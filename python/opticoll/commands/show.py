@@ -252,7 +252,7 @@ def compute(parameters: Show, watch: Watch) -> Iterator[SlotRow]:
         plan,
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
-        loss_budget=_loss_budget(plan),
+        loss_budget=_loss_budget(plan) or OMITTED,
         trees=None if shape != "trees" else _trees(plan, parameters),
         configurations=_configurations(plan, parameters) if view == "configurations" else OMITTED,
         view=shape,
@@ -331,11 +331,11 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
     ]
 
 
-def _loss_budget(plan: Plan) -> BudgetRow:
-    """Returns the loss budget of the weakest light; `OMITTED` if the fabric has no budget."""
+def _loss_budget(plan: Plan) -> BudgetRow | None:
+    """Returns the loss budget of the weakest light; None if the fabric has no budget."""
     weakest = plan.least_margin()
     if weakest is None:
-        return OMITTED
+        return None
     return BudgetRow.of(weakest, losses=[LossRow.of(part) for part in weakest["losses"]])
 
 

@@ -1,10 +1,10 @@
 //! Loss and noise of light on a graph of fibres.
 //!
 //! **Loss.** A lightpath over h links loses `fixed_loss` once, `link_loss` on each link,
-//! `fibre_loss` on each kilometre of fibre, `through_loss` at each of the h - 1 vertices between its
-//! ends, and `drop_loss` at its receiver. Where a light tree goes on over k links, or k - 1 links and a
-//! receiver, light passes ceil(log2 k) splitters of two outputs, each with the loss `split_loss`.
-//! The losses of all kilometres are added and rounded up to a millionth of a decibel.
+//! `fibre_loss` on each kilometre of fibre, `through_loss` at each of the h - 1 vertices between
+//! its ends, and `drop_loss` at its receiver. Where a light tree goes on over k links, or k - 1
+//! links and a receiver, light passes ceil(log2 k) splitters of two outputs, each with the loss
+//! `split_loss`. The losses of all kilometres are added and rounded up to a millionth of a decibel.
 //!
 //! **Noise.** With `noise_figure`, amplifiers restore the launch power. A link has spans of equal
 //! length, at most `span` each, with an amplifier after each span; an amplifier also follows each
