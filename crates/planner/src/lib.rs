@@ -230,6 +230,7 @@ pub const PLANNERS: &[Planner] = &[
     ring::gateways::PLANNER,
     ring::aggregated_trees::PLANNER,
     fibres::relay_forest::PLANNER,
+    fibres::one_hop::PLANNER,
     graph::tree_packing::PLANNER,
     graph::matching::PLANNER,
     combined::two_phases::PLANNER,

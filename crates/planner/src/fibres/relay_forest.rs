@@ -9,6 +9,10 @@
 //! lightpath of the tree from rank u to rank v carries the blocks of u for the ranks below v. Such
 //! a plan needs as few slots as the all_gather.
 //!
+//! With `owners=k`, an all_reduce divides the vector into k parts, and the k ranks that are nearest
+//! to all others each add up one part. With `owners=none`, every rank sends its whole vector to
+//! all others in a single slot.
+//!
 //! With `circuits=change`, each slot has lightpaths of its own, of any length. With
 //! `circuits=stay`, lightpaths lead from a rank to its neighbours and stay up, so that a policy
 //! that charges changes only charges one reconfiguration.
@@ -52,6 +56,13 @@ pub(crate) const PLANNER: Planner = Planner {
         .range("any, tree")
         .default("the faster found"),
         OptionRecord::new(
+            "owners",
+            "number of ranks that each add up a part of the vector of an all_reduce; none: every \
+            rank sends its vector to all others, in one slot",
+        )
+        .range("1 to the number of ranks; none")
+        .default("the fastest found"),
+        OptionRecord::new(
             "load",
             "maximum number of chunks that a lightpath carries in a slot, one after the other",
         )
@@ -92,8 +103,8 @@ const LOADS: [u32; 3] = [1, 2, 3];
 /// have the same effect.
 const MAX_SLOTS_OF_LOADS: u64 = 4;
 
-/// Numbers of pieces per block to try if they are few.
-const FEW_PIECES: std::ops::RangeInclusive<u32> = 1..=8;
+/// Numbers of pieces per block to try on every graph.
+const FEW_PIECES: [u32; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32];
 
 /// Numbers of slots for which the largest number of pieces is tried that could fit into them.
 const SLOTS: [u64; 12] = [2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64];
@@ -102,8 +113,18 @@ const SLOTS: [u64; 12] = [2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64];
 /// there are more pairs, the search places several pieces together, as stripes.
 const MAX_SINGLE_PAIRS: u64 = 1 << 13;
 
-/// Maximum number of pieces per block if the number is not given.
-const MAX_CHOSEN_PIECES: u32 = 256;
+/// Number of pieces per block for which slots are counted, to determine the numbers to try.
+const COUNTED_PIECES: u32 = 64;
+
+/// Maximum number of chunks of candidates of `auto`.
+const MAX_CHUNKS: u64 = 1 << 17;
+
+/// Maximum number of pieces of plans in which some ranks own parts of the vector. With more pieces,
+/// all ranks can be owners.
+const MAX_PIECES_OF_OWNERS: u32 = 2;
+
+/// Numbers of owners of an all_reduce to try, as divisors of the number of ranks.
+const OWNER_DIVISORS: [u32; 6] = [1, 2, 3, 4, 6, 8];
 
 /// Maximum work of the search for a candidate of `auto`, in searches for paths and comparisons of
 /// 64 distances: about one second.
@@ -149,6 +170,7 @@ fn plan(
         stay,
         load,
         along_trees,
+        owners: owners(spec, problem)?,
     };
     if let (Some(pieces), Some(stay)) = (pieces, stay) {
         let choice = Choice {
@@ -156,6 +178,7 @@ fn plan(
             stay,
             load: load.unwrap_or(1),
             along_trees: along_trees.unwrap_or(false),
+            owners: menu.owners.unwrap_or(Owners::All),
         };
         let variant = Variant::new(&searches, choice)?;
         return match variant.build(problem, None)? {
@@ -165,6 +188,22 @@ fn plan(
     }
     let candidates = searches.candidates(problem, &menu)?;
     Evaluation::new(problem)?.choose(candidates)
+}
+
+/// Returns the value of the option `owners`.
+fn owners(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Option<Owners>, PlannerError> {
+    let ranks = problem.collective.ranks();
+    if spec.option("owners").is_some() && problem.collective.kind() != CollectiveKind::AllReduce {
+        let rule = "is for an all_reduce only";
+        return Err(AlgorithmError::from(spec.refuse("owners", rule)).into());
+    }
+    match spec.option("owners") {
+        Some("none") => Ok(Some(Owners::None)),
+        _ => Ok(spec.count("owners", 1, ranks)?.map(|count| match count {
+            count if count == ranks => Owners::All,
+            count => Owners::Some(count),
+        })),
+    }
 }
 
 fn candidates<'a>(
@@ -184,6 +223,18 @@ struct Menu {
     stay: Option<bool>,
     load: Option<u32>,
     along_trees: Option<bool>,
+    owners: Option<Owners>,
+}
+
+/// Ranks that add up the parts of an all_reduce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owners {
+    /// Every rank; also for other collectives.
+    All,
+    /// This number of ranks, those nearest to all others.
+    Some(u32),
+    /// None: every rank adds up the whole vector.
+    None,
 }
 
 /// Values of all options.
@@ -197,6 +248,17 @@ struct Choice {
     load: u32,
     /// True if the blocks of an all_to_all follow the trees of an all_gather.
     along_trees: bool,
+    owners: Owners,
+}
+
+impl Choice {
+    const PLAIN: Choice = Choice {
+        pieces: 1,
+        stay: false,
+        load: 1,
+        along_trees: false,
+        owners: Owners::All,
+    };
 }
 
 /// Graphs on which the parts of a collective are planned.
@@ -212,6 +274,8 @@ struct Searches {
     delay: Time,
     /// Bytes of a block of the collective, or of the vector.
     block: u64,
+    /// Size of the collective.
+    size: u64,
 }
 
 /// Part of a collective: an all_gather, a broadcast, a scatter or an all_to_all, or its time
@@ -272,6 +336,7 @@ impl Searches {
             once,
             rate: rates.max().unwrap_or(Rate::gigabits(1)),
             delay: delays.min().unwrap_or_default(),
+            size,
             block: match kind {
                 ReduceScatter | AllReduce | AllToAll => size / u64::from(ranks),
                 _ => size,
@@ -283,18 +348,16 @@ impl Searches {
     /// some numbers of slots the most pieces that could fit into them.
     fn numbers_of_pieces(self: &Rc<Searches>) -> Result<Vec<u32>, PlannerError> {
         let most = Choice {
-            pieces: MAX_CHOSEN_PIECES,
-            stay: false,
-            load: 1,
-            along_trees: false,
+            pieces: COUNTED_PIECES,
+            ..Choice::PLAIN
         };
         let whole = Variant::new(self, most)?.slots.max(1);
         let filling = SLOTS.map(|slots| {
-            let pieces = u64::from(MAX_CHOSEN_PIECES) * slots / whole;
-            let pieces = pieces.min(MAX_CHOSEN_PIECES.into()) as u32;
+            let pieces = u64::from(COUNTED_PIECES) * slots / whole;
+            let pieces = pieces.min(MAX_PIECES.into()) as u32;
             pieces - pieces % self.parts[0].stripes(pieces, false)
         });
-        let mut numbers: Vec<u32> = FEW_PIECES.chain(filling).collect();
+        let mut numbers: Vec<u32> = FEW_PIECES.into_iter().chain(filling).collect();
         numbers.retain(|&pieces| pieces > 0);
         numbers.sort_unstable();
         numbers.dedup();
@@ -342,11 +405,34 @@ impl Searches {
                         stay,
                         load,
                         along_trees,
+                        owners: Owners::All,
                     })
                 };
                 choices.extend(numbers.iter().flat_map(of_number));
             }
         }
+        if problem.collective.kind() != CollectiveKind::AllReduce {
+            return Ok(choices);
+        }
+        let ranks = problem.collective.ranks();
+        let counts = OWNER_DIVISORS[1..].iter().map(|divisor| ranks / divisor);
+        let some = counts.filter(|count| *count > 0).map(Owners::Some);
+        let chosen: Vec<Owners> = match menu.owners {
+            Some(owners) => vec![owners],
+            None => some.chain([Owners::None]).collect(),
+        };
+        let whole = choices.clone();
+        if menu.owners.is_some_and(|owners| owners != Owners::All) {
+            choices.clear();
+        }
+        for owners in chosen {
+            let few = whole.iter().filter(|choice| {
+                let is_few = choice.pieces <= MAX_PIECES_OF_OWNERS || menu.pieces.is_some();
+                is_few && choice.load == 1 && !choice.stay
+            });
+            choices.extend(few.map(|&choice| Choice { owners, ..choice }));
+        }
+        choices.dedup();
         Ok(choices)
     }
 
@@ -362,6 +448,10 @@ impl Searches {
         for choice in choices {
             let is_first = Some(choice) == first;
             let is_like_fewer = gcd(choice.pieces.into(), choice.load.into()) > 1;
+            let chunks = self.parts[0].collective.blocks() * u64::from(choice.pieces);
+            if menu.pieces.is_none() && !is_first && chunks > MAX_CHUNKS {
+                continue;
+            }
             if !is_first && (u64::from(choice.pieces) > self.block || is_like_fewer) {
                 continue;
             }
@@ -425,7 +515,16 @@ impl Variant {
     fn new(searches: &Rc<Searches>, choice: Choice) -> Result<Variant, PlannerError> {
         let stripes = searches.parts[0].stripes(choice.pieces, true);
         let (mut parts, mut carried) = (Vec::new(), 0);
-        for part in &searches.parts {
+        // Without owners, only the second part is planned, an all_gather.
+        let first = match choice.owners {
+            Owners::None => searches.parts.len() - 1,
+            _ => 0,
+        };
+        let owners = match choice.owners {
+            Owners::Some(count) => Some(searches.parts[0].graph.central_ranks(count)),
+            _ => None,
+        };
+        for part in &searches.parts[first..] {
             let planned = match part.collective.demand() {
                 Some(_) => part.collective,
                 None => part.collective.with_pieces(choice.pieces / stripes)?,
@@ -437,7 +536,16 @@ impl Variant {
                     .with_pieces(planned.pieces())?,
                 false => planned,
             };
-            let items = items(&collective);
+            let mut items = items(&collective);
+            if let Some(owners) = &owners {
+                let number = |item: Item| {
+                    let owner = owners.iter().position(|owner| *owner == item.source)?;
+                    let piece = item.chunk % collective.pieces();
+                    let chunk = owner as u32 * collective.pieces() + piece;
+                    Some(Item { chunk, ..item })
+                };
+                items = items.into_iter().filter_map(number).collect();
+            }
             parts.push(VariantPart {
                 slots: least_slots(&graph, &items, choice.stay, choice.load),
                 graph,
@@ -462,6 +570,11 @@ impl Variant {
         let spec = match choice.load {
             1 => spec,
             load => spec.with("load", load),
+        };
+        let spec = match choice.owners {
+            Owners::All => spec,
+            Owners::Some(count) => spec.with("owners", count),
+            Owners::None => spec.with("owners", "none"),
         };
         match choice.along_trees {
             true => spec.with("relays", RELAYS[1].0),
@@ -488,7 +601,8 @@ impl Variant {
 
     /// Returns an estimate of the work of the search, in the unit of [`MAX_SEARCH`].
     fn search_work(&self) -> u64 {
-        let parts = self.searches.parts.iter().zip(&self.parts);
+        let first = self.searches.parts.len() - self.parts.len();
+        let parts = self.searches.parts[first..].iter().zip(&self.parts);
         let works = parts.map(|(whole, part)| {
             let ranks = u64::from(part.collective.ranks());
             let planned = match whole.turns {
@@ -507,7 +621,12 @@ impl Variant {
 
     /// Returns the time in which a channel sends `chunks` chunks.
     fn sending(&self, chunks: u64) -> Time {
-        let bits = u128::from(self.searches.block / u64::from(self.choice.pieces)) * 8;
+        let block = match self.choice.owners {
+            Owners::All => self.searches.block,
+            Owners::Some(count) => self.searches.size / u64::from(count),
+            Owners::None => self.searches.size,
+        };
+        let bits = u128::from(block / u64::from(self.choice.pieces)) * 8;
         let bits_per_second = u128::from(self.searches.rate.bits_per_second());
         let sending = bits * u128::from(chunks) * 1_000_000_000_000 / bits_per_second.max(1);
         Time::from_ps(u64::try_from(sending).unwrap_or(u64::MAX))
@@ -569,20 +688,29 @@ impl Variant {
             load: self.choice.load,
         };
         let mut solutions = Vec::new();
-        for (whole, part) in self.searches.parts.iter().zip(&self.parts) {
-            let turns = whole.turns.as_ref();
+        let first = self.searches.parts.len() - self.parts.len();
+        let wholes = &self.searches.parts[first..];
+        if self.choice.owners == Owners::None {
+            most = 1;
+        }
+        for (whole, part) in wholes.iter().zip(&self.parts) {
+            let turns = match self.choice.owners {
+                Owners::Some(_) => None,
+                _ => whole.turns.as_ref(),
+            };
             let Some(solution) = part.fewest_slots(turns, lightpaths, most as u32) else {
                 return Ok(None);
             };
             most = most.saturating_sub(solution.filled.slots.len() as u64);
             solutions.push(solution);
         }
-        let parts = self.searches.parts.iter().zip(&self.parts).zip(&solutions);
+        let parts = wholes.iter().zip(&self.parts).zip(&solutions);
         let parts = parts.map(|((whole, part), solution)| assembly::FilledPart {
             part: whole,
             graph: &part.graph,
             collective: part.collective,
             stripes: self.stripes,
+            exchanges: self.choice.owners == Owners::None,
             solution,
         });
         let parts: Vec<assembly::FilledPart<'_>> = parts.collect();

@@ -19,6 +19,8 @@ pub(super) struct FilledPart<'a> {
     pub(super) collective: Collective,
     /// Number of stripes of a piece, each of which is a chunk of the plan.
     pub(super) stripes: u32,
+    /// True if all ranks exchange whole vectors.
+    pub(super) exchanges: bool,
     pub(super) solution: &'a Solution<'a>,
 }
 
@@ -30,7 +32,12 @@ pub(super) fn plan(
 ) -> Result<Plan, PlannerError> {
     let (planned, stripes) = (parts[0].collective, parts[0].stripes);
     let whole = match problem.collective.kind() {
-        CollectiveKind::AllReduce => problem.collective.with_pieces(planned.chunks() * stripes)?,
+        CollectiveKind::AllReduce if parts[0].exchanges => {
+            problem.collective.with_pieces(planned.pieces() * stripes)?
+        }
+        CollectiveKind::AllReduce => problem
+            .collective
+            .with_pieces(parts[0].chunks() * stripes)?,
         _ if planned.demand().is_some() => planned,
         _ => problem.collective.with_pieces(planned.pieces() * stripes)?,
     };
@@ -54,6 +61,14 @@ pub(super) fn plan(
 }
 
 impl FilledPart<'_> {
+    /// Returns the number of chunks, without the division into stripes.
+    fn chunks(&self) -> u32 {
+        match self.solution.has_images {
+            true => self.collective.chunks(),
+            false => self.solution.items.len() as u32,
+        }
+    }
+
     /// Appends the slots to a plan of `whole`. If the part is reversed in time and `whole` combines
     /// contributions, so do its transfers.
     fn append_to(&self, plan: &mut Plan, whole: Collective) {
@@ -85,6 +100,10 @@ impl FilledPart<'_> {
                         if whole.combines() {
                             transfer.action = Action::Reduce;
                         }
+                    }
+                    if self.exchanges {
+                        transfer.action = Action::Reduce;
+                        transfer.chunk %= self.collective.pieces();
                     }
                     let channel = self.solution.filled.channel(delivery, image);
                     let chunks = match &below {

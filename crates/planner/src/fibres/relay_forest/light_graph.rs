@@ -156,6 +156,18 @@ impl LightGraph {
         distances.copied().max().unwrap_or(0)
     }
 
+    /// Returns the `count` ranks with the smallest sums of distances to all ranks, in ascending
+    /// order of these sums.
+    pub(super) fn central_ranks(&self, count: u32) -> Vec<u32> {
+        let mut ranks: Vec<u32> = (0..self.ranks).collect();
+        ranks.sort_by_key(|&rank| {
+            let distances = self.distances_from(rank).iter();
+            distances.map(|&distance| u64::from(distance)).sum::<u64>()
+        });
+        ranks.truncate(count as usize);
+        ranks
+    }
+
     /// Returns the number of lightpaths that can end at a rank in a slot.
     pub(super) fn received_at_once(&self, rank: u32) -> u32 {
         let entering = self.entering[rank as usize].iter();
