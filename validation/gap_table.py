@@ -1,6 +1,10 @@
 """Time over bound, and planning time, of every collective on 14 fabrics, as a page.
 
     python validation/gap_table.py --store gaps.jsonl --out docs/gap-table.md
+    python validation/gap_table.py --store fibres.jsonl --fibres
+
+The second command computes rows of five collectives on graphs of fibres under two policies, and
+prints their gaps.
 
 Each row is one `opticoll plan`; the store keeps what is computed, so that the command may be
 stopped and called again. The worst rows need a sentence in `gap_reasons.yaml`.
@@ -53,6 +57,30 @@ COLLECTIVES = (
     "all_to_all",
     "barrier",
 )
+CHANNELS = "wavelengths=8,rate=100Gb/s,reconfiguration=25us"
+# Cables of NSFNET and of GEANT in 2012, without lengths.
+NSFNET = (
+    "0-1+0-2+0-7+1-2+1-3+2-5+3-4+3-10+4-5+4-6+5-9+5-13+6-7+6-9+7-8+8-9+"
+    "8-11+8-12+10-11+10-12+11-13+12-13"
+)
+GEANT = (
+    "0-1+0-2+0-4+0-30+0-34+1-33+2-4+2-31+2-32+2-35+2-36+2-38+3-4+3-5+3-10+"
+    "3-19+3-30+4-5+4-6+4-8+4-16+4-17+4-29+4-31+5-23+6-7+7-8+7-25+7-34+8-9+"
+    "8-25+9-15+9-18+9-25+9-29+11-13+12-13+12-14+12-15+12-20+12-22+13-14+13-22+"
+    "15-29+16-34+17-30+21-27+22-23+22-26+22-27+23-29+24-25+24-34+27-28+28-29+"
+    "30-39+32-34+33-34+35-36+36-37+38-39"
+)
+FIBRES = (
+    f"wdm_torus:dims=4x4,{CHANNELS}",
+    f"wdm_torus:dims=8x8,{CHANNELS}",
+    f"wdm_mesh:dims=4x4,{CHANNELS}",
+    f"wdm_hypercube:ranks=16,{CHANNELS}",
+    f"wdm_line:ranks=16,{CHANNELS}",
+    f"wdm_graph:ranks=14,links={NSFNET},{CHANNELS}",
+    f"wdm_graph:ranks=40,links={GEANT},{CHANNELS}",
+)
+FIBRE_COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "broadcast", "all_to_all")
+POLICIES = ("every_step", "on_change")
 SIZES = ("1KiB", "64KiB", "1MiB", "100MB")
 
 MAX_GAP_PERCENT = {"1KiB": 100.0}
@@ -95,6 +123,7 @@ class Entry:
     chosen: str
     cpu: float
     megabytes: float
+    policy: str = ""
 
     @property
     def gap(self) -> float | None:
@@ -109,18 +138,28 @@ class Entry:
         return self.gap is not None and self.gap <= MAX_GAP_PERCENT.get(self.size, 15.0)
 
 
-def questions() -> Iterator[tuple[str, str, str]]:
-    """Fabrics, collectives and sizes; a barrier has no size."""
+def fibre_questions() -> Iterator[tuple[str, str, str, str]]:
+    """Graphs of fibres, collectives, sizes and policies."""
+    for fabric in FIBRES:
+        for collective in FIBRE_COLLECTIVES:
+            for size in SIZES[1:]:
+                for policy in POLICIES:
+                    yield fabric, collective, size, policy
+
+
+def questions() -> Iterator[tuple[str, str, str, str]]:
+    """Fabrics, collectives, sizes and the default policy; a barrier has no size."""
     for fabric in FABRICS:
         for collective in COLLECTIVES:
             for size in SIZES[:1] if collective == "barrier" else SIZES:
-                yield fabric, collective, size
+                yield fabric, collective, size, ""
 
 
-def planned(fabric: str, collective: str, size: str) -> Entry:
+def planned(fabric: str, collective: str, size: str, policy: str) -> Entry:
     """Plans the entry of a question in a process of its own."""
     command = [sys.executable, "-m", "opticoll", "plan", collective]
     command += ["--fabric", fabric, "--size", size, "--json"]
+    command += ["--policy", policy] if policy else []
     with TemporaryFile() as out:
         limit = ["timeout", str(MAX_SECONDS)]
         started = subprocess.Popen([*limit, *command], stdout=out, stderr=subprocess.DEVNULL)
@@ -139,21 +178,22 @@ def planned(fabric: str, collective: str, size: str) -> Entry:
         row.get("chosen", ""),
         used.ru_utime + used.ru_stime,
         used.ru_maxrss / 1000,
+        policy,
     )
 
 
-def computed(store: Path) -> list[Entry]:
-    """Returns the entries of all questions; computes those that the store does not have."""
+def computed(store: Path, asked: list[tuple[str, str, str, str]]) -> list[Entry]:
+    """Returns the entries of questions; computes those that the store does not have."""
     lines = store.read_text(encoding="utf-8").splitlines() if store.exists() else []
     known = [Entry(**json.loads(line)) for line in lines]
-    found = {(one.fabric, one.collective, one.size): one for one in known}
+    found = {(one.fabric, one.collective, one.size, one.policy): one for one in known}
     with store.open("a", encoding="utf-8") as file:
-        for question in questions():
+        for question in asked:
             if question not in found:
                 found[question] = planned(*question)
                 print(json.dumps(asdict(found[question])), file=file, flush=True)
                 print(*question, f"{found[question].cpu:.1f} s", file=sys.stderr)
-    return [found[question] for question in questions()]
+    return [found[question] for question in asked]
 
 
 def page(entries: list[Entry], reasons: list[dict[str, list[str]]]) -> str:
@@ -219,8 +259,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, required=True, help="the rows computed so far")
     parser.add_argument("--out", type=Path, help="write the page here")
+    parser.add_argument("--fibres", action="store_true", help="rows on graphs of fibres")
     arguments = parser.parse_args()
-    entries = computed(arguments.store)
+    if arguments.fibres:
+        entries = computed(arguments.store, list(fibre_questions()))
+        for one in sorted(entries, key=lambda one: one.gap if one.gap is not None else -1.0):
+            print(
+                f"{one.fabric} {one.collective} {one.size} {one.policy}: {cell(one)}, {one.chosen}"
+            )
+        print("\n".join(summary(entries)))
+        return 0
+    entries = computed(arguments.store, list(questions()))
     if arguments.out is not None:
         reasons = yaml.safe_load(REASONS.read_text(encoding="utf-8"))
         arguments.out.write_text(page(entries, reasons), encoding="utf-8")

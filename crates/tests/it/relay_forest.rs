@@ -156,6 +156,62 @@ fn an_all_to_all_along_trees_has_the_slots_of_an_all_gather() {
 }
 
 #[test]
+fn few_owners_add_up_a_vector_in_two_slots() {
+    // On NSFNET, all pairs need 12 wavelengths, so a reduce_scatter has two slots of 8 wavelengths.
+    let nsfnet = "nsfnet:wavelengths=8";
+    let all = slots("relay_forest:pieces=1,circuits=change", nsfnet, CollectiveKind::AllReduce);
+    let spec = "relay_forest:pieces=1,circuits=change,owners=4";
+    assert!(all >= 4);
+    assert_eq!(slots(spec, nsfnet, CollectiveKind::AllReduce), 2);
+}
+
+#[test]
+fn without_owners_an_all_reduce_has_one_slot() {
+    let spec = "relay_forest:pieces=1,circuits=change,owners=none";
+    let torus = "wdm_torus:dims=4x4,wavelengths=8";
+    assert_eq!(slots(spec, torus, CollectiveKind::AllReduce), 1);
+    let fabric = Fabric::parse("wdm_torus:dims=4x4,wavelengths=7").unwrap();
+    let collective = Collective::new(CollectiveKind::AllReduce, 16).unwrap();
+    refusal(spec, &fabric, collective, None);
+}
+
+#[test]
+fn striped_plans_take_as_long_as_their_electrical_plans() {
+    let links = "dims=4x4,rate=100Gb/s";
+    let electrical = Fabric::parse(&format!("torus:{links},latency=0s")).unwrap();
+    let kinds = [
+        CollectiveKind::AllGather,
+        CollectiveKind::ReduceScatter,
+        CollectiveKind::Broadcast,
+    ];
+    for kind in kinds {
+        let fabric = format!("wdm_torus:{links},wavelengths=4,reconfiguration=1us");
+        let plan = check("one_hop:plan=matching/chunks=4", &fabric, kind, 0, Policy::OnChange);
+        // All blocks have four chunks of four stripes, without remainder.
+        let size = Bytes::new(1 << 20);
+        let took = simulate::simulate(&plan, size, Policy::OnChange, "circuit").unwrap();
+        let collective = Collective::new(kind, 16).unwrap();
+        let quarter = Bytes::new(1 << 18);
+        let method = opticoll::simulate::TimingModel::default();
+        let spec = "matching:chunks=4";
+        let messages = proved_plan(spec, &electrical, collective, quarter, &method).plan;
+        let sent = opticoll::simulate::run_watched(&messages, quarter, &method, &mut |_| true);
+        let setup = took.time.ps() - sent.unwrap().time.ps();
+        assert_eq!(setup, 1_000_000, "{kind}");
+        assert_eq!(plan.slots() as usize, messages.schedule.steps(), "{kind}");
+    }
+}
+
+#[test]
+fn messages_that_share_a_link_have_no_striped_plan() {
+    let star = "wdm_graph:ranks=4,switches=1,links=0-s0+1-s0+2-s0+3-s0,wavelengths=2";
+    let fabric = Fabric::parse(star).unwrap();
+    let collective = Collective::new(CollectiveKind::AllGather, 4).unwrap();
+    let reason = refusal("one_hop:plan=direct/order=at_once", &fabric, collective, None);
+    assert!(reason.contains("share a link"), "{reason}");
+}
+
+#[test]
 fn other_fabrics_and_options_are_refused() {
     let ring = Fabric::parse("wdm_ring:ranks=8,wavelengths=2").unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, 8).unwrap();
