@@ -23,6 +23,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from typing import IO, Any
 
 from opticoll import _core
 from opticoll.cli.command_line import Value
-from opticoll.errors import MemoryLimitError, OpticollError, UsageError
+from opticoll.errors import MemoryLimitError, OpticollError, ReadingNote, UsageError
 from opticoll.inputs.plan_cache import remembered
 from opticoll.outputs.rows import plain
 from opticoll.outputs.verification import Refuted
@@ -127,6 +128,8 @@ def message(command: str, tasks: Iterable[Task], memory: int | None) -> str:
 
 def main() -> None:
     """Computes the tasks that standard input lists, until the input ends."""
+    # The process that starts the workers reads all fabrics first, and prints the notes on files.
+    warnings.simplefilter("ignore", ReadingNote)
     # An interrupt at the terminal is meant for the sweep. The sweep ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
