@@ -159,7 +159,11 @@ fn an_all_to_all_along_trees_has_the_slots_of_an_all_gather() {
 fn few_owners_add_up_a_vector_in_two_slots() {
     // On NSFNET, all pairs need 12 wavelengths, so a reduce_scatter has two slots of 8 wavelengths.
     let nsfnet = "nsfnet:wavelengths=8";
-    let all = slots("relay_forest:pieces=1,circuits=change", nsfnet, CollectiveKind::AllReduce);
+    let all = slots(
+        "relay_forest:pieces=1,circuits=change",
+        nsfnet,
+        CollectiveKind::AllReduce,
+    );
     let spec = "relay_forest:pieces=1,circuits=change,owners=4";
     assert!(all >= 4);
     assert_eq!(slots(spec, nsfnet, CollectiveKind::AllReduce), 2);
@@ -186,7 +190,13 @@ fn striped_plans_take_as_long_as_their_electrical_plans() {
     ];
     for kind in kinds {
         let fabric = format!("wdm_torus:{links},wavelengths=4,reconfiguration=1us");
-        let plan = check("one_hop:plan=matching/chunks=4", &fabric, kind, 0, Policy::OnChange);
+        let plan = check(
+            "one_hop:plan=matching/chunks=4",
+            &fabric,
+            kind,
+            0,
+            Policy::OnChange,
+        );
         // All blocks have four chunks of four stripes, without remainder.
         let size = Bytes::new(1 << 20);
         let took = simulate::simulate(&plan, size, Policy::OnChange, "circuit").unwrap();
@@ -207,7 +217,12 @@ fn messages_that_share_a_link_have_no_striped_plan() {
     let star = "wdm_graph:ranks=4,switches=1,links=0-s0+1-s0+2-s0+3-s0,wavelengths=2";
     let fabric = Fabric::parse(star).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, 4).unwrap();
-    let reason = refusal("one_hop:plan=direct/order=at_once", &fabric, collective, None);
+    let reason = refusal(
+        "one_hop:plan=direct/order=at_once",
+        &fabric,
+        collective,
+        None,
+    );
     assert!(reason.contains("share a link"), "{reason}");
 }
 
