@@ -42,6 +42,9 @@ plan all_gather => --fabric | optree_paper
 plan all_gater --fabric {RING} => did you mean `all_gather`?
 plan all_gather --fabric {RING} --algorithm optre => did you mean `optree`?
 plan all_gather --fabric {RING} --algorithm binary_tree => all_gather
+plan all_gather --fabric wdm_ladder:rungs=5,hosts=10,wavelengths=28 => hosts=1 | --bursts
+plan all_gather --fabric ladder:rungs=5,wavelengths=28 => electrical | write wdm_ladder:
+plan all_gather --fabric dragonfly:wavelengths=28 => electrical | write wdm_graph:
 plan all_gather --fabric wdm_rin:ranks=4 => did you mean `wdm_ring`?
 plan all_gather --fabric terrarack => did you mean `terarack`?
 plan all_gather --fabric wdm_ring:rank=4,wavelengths=1 => no option `rank` | `ranks`
@@ -307,7 +310,7 @@ show all_reduce --fabric {GRID} --algorithm ring --view space_time => give --fig
 {CONGESTION} --collectives 30 => do not fit
 {CONGESTION} --root 1 => root
 {CONGESTION} --size 1 => size
-congestion all_reduce --fabric ladder:rungs=5 => wavelengths=...
+congestion all_reduce --fabric ladder:rungs=5 => electrical | wdm_ladder
 congestion all_reduce --fabric wdm_ring:ranks=4,wavelengths=1 => wdm_ring
 {CONGESTION} --algorithm rung => did you mean `ring`
 {CONGESTION} --figure times.txt => .png
@@ -320,11 +323,13 @@ congestion all_reduce --fabric wdm_ring:ranks=4,wavelengths=1 => wdm_ring
 {BURSTS} --assignment firstfit,best => unknown value `best`
 {BURSTS} --bursts 0 => bursts | whole number
 {BURSTS} --routing valiant => routing | fixed
-traffic --simulator burst --csv table.csv --fabric ladder:rungs=5 => wavelengths=...
+traffic --simulator burst --csv table.csv --fabric ladder:rungs=5 => electrical | wdm_ladder
 traffic --simulator burst --csv table.csv --fabric nowhere.yaml => nowhere.yaml
 {BURSTS} --packet 1KiB => --packet | for packets
 {BURSTS} --period 2us => --period | for packets
 {BURSTS} --figure loss.txt => .png
+{BURSTS} --routes 5 --signalling jet => two_way
+{BURSTS} --routes 5 --routing least_loaded => fixed
 traffic --fabric wdm_ladder:rungs=5,wavelengths=12 --simulator fluid --csv table.csv => fluid
 traffic --fabric crossbar:ranks=4 --offered-load 0.5 => --simulator burst
 

@@ -415,6 +415,8 @@ WRONG = f"""
 {SEND} --cpu-factor 3-1=3 => `3-1` | lower rank first
 {SEND}; {RECEIVE} --fabric lightpath_grid --eager 8B => leave the eager limit out
 {SEND}; {RECEIVE} --fabric ladder:rungs=2 --bursts none => wavelengths=
+{SEND}; {RECEIVE} --fabric wdm_ladder:rungs=2,wavelengths=2 => --bursts none
+{SEND}; {RECEIVE} --fabric wdm_ladder:rungs=2,hosts=2,wavelengths=2 => hosts=1 | --bursts
 {SEND}; {RECEIVE} --fabric wdm_ladder:rungs=2,wavelengths=2 --bursts congestion=retry
     => congestion | leave it out
 {SEND}; {RECEIVE} --fabric wdm_ladder:rungs=2,wavelengths=2 --bursts ports
