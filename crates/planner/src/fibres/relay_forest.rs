@@ -97,7 +97,11 @@ const MAX_PIECES: u32 = 4096;
 const MAX_LOAD: u32 = 64;
 
 /// Loads of lightpaths to try if lightpaths change in every slot.
-const LOADS: [u32; 3] = [1, 2, 3];
+const LOADS: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 32];
+
+/// Maximum load to try with several pieces per block. Higher loads save slots on large graphs, where
+/// whole blocks are short compared to a reconfiguration.
+const MAX_LOAD_OF_PIECES: u32 = 3;
 
 /// Maximum number of slots of plans for which loads above 1 are tried. With more slots, more pieces
 /// have the same effect.
@@ -392,7 +396,7 @@ impl Searches {
                 }
                 let loads: &[u32] = match &menu.load {
                     Some(load) => std::slice::from_ref(load),
-                    None if stay || has_demand || along_trees => &LOADS[..1],
+                    None if stay || has_demand || is_all_to_all => &LOADS[..1],
                     None => &LOADS,
                 };
                 let numbers = match (along_trees, menu.pieces) {
@@ -452,7 +456,9 @@ impl Searches {
             if menu.pieces.is_none() && !is_first && chunks > MAX_CHUNKS {
                 continue;
             }
-            if !is_first && (u64::from(choice.pieces) > self.block || is_like_fewer) {
+            let is_loaded = choice.pieces > 1 && choice.load > MAX_LOAD_OF_PIECES;
+            let is_excluded = is_like_fewer || is_loaded && menu.load.is_none();
+            if !is_first && (u64::from(choice.pieces) > self.block || is_excluded) {
                 continue;
             }
             let variant = Variant::new(self, choice)?;
@@ -608,6 +614,11 @@ impl Variant {
             let planned = match whole.turns {
                 Some(_) if ranks > MAX_UNEQUAL_RANKS.into() => part.items.len() as u64 / ranks,
                 _ => part.items.len() as u64,
+            };
+            let is_direct = part.items.iter().all(|item| item.target.is_some());
+            let ranks = match is_direct && !self.choice.stay && self.choice.load == 1 {
+                true => 1,
+                false => ranks,
             };
             planned * ranks * (1 + ranks / 64) * part.slots
         });

@@ -358,7 +358,9 @@ impl State<'_> {
         let mut queue = BinaryHeap::new();
         for place in 0..self.since.len() {
             let (item, rank) = ((place / ranks) as u32, (place % ranks) as u32);
-            if self.since[place] != NEVER {
+            let target = self.problem.items[item as usize].target;
+            let is_relay = target.is_some_and(|target| target != rank);
+            if self.since[place] != NEVER || is_relay && self.is_direct() {
                 continue;
             }
             let gain = self.gain(item, rank);
@@ -432,6 +434,12 @@ impl State<'_> {
         }
         // The bits of positive floating-point numbers have the order of the numbers.
         score.to_bits()
+    }
+
+    /// Returns whether items with a single target take one lightpath each: relays then save neither
+    /// channels nor slots.
+    fn is_direct(&self) -> bool {
+        !self.has_open() && self.problem.graph.reach == u32::MAX
     }
 
     /// Returns whether lightpaths that are up may carry further items.
