@@ -41,6 +41,8 @@ KINDS = {
     "wavelengths": "`--wavelength` says how wavelengths are assigned.",
     "models": "`opticoll train --model` takes these.",
     "devices": "`opticoll train --device` takes these.",
+    "components": "A loss of a fabric may name a component, such as `switch_loss=palomar`; see "
+    "[Loss of light](../loss.md). Each line is the value of one source.",
 }
 
 TITLES = {
@@ -74,7 +76,9 @@ def _page(kind: str, head: str) -> Iterator[str]:
             yield from (f"## {collective}", "")
         for row in own:
             yield from (f"{'###' if collective else '##'} {row.name}", "", _summary(kind, row), "")
-            if row.options:
+            if kind == "components":
+                yield from _values(row.options)
+            elif row.options:
                 yield from _options(row.options, "property" if "settings" in kind else "option")
             if row.citation:
                 yield from (f"Source: {row.citation}", "")
@@ -97,6 +101,14 @@ def _options(options: Sequence[OptionRow], head: str) -> Iterator[str]:
         more = [own[0].unit, own[0].range, default, own[0].source] if stated else []
         cells = [f"`{name}`", ", ".join(one.meaning for one in own), *(text or "" for text in more)]
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    yield ""
+
+
+def _values(values: Sequence[OptionRow]) -> Iterator[str]:
+    """Yields a table with a line for each value of a component."""
+    yield from ("| property | value | unit | condition | source |", "|---|---|---|---|---|")
+    for one in values:
+        yield f"| {one.name} | {one.range} | {one.unit} | {one.meaning} | {one.source} |"
     yield ""
 
 
