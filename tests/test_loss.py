@@ -79,4 +79,4 @@ def test_light_that_is_too_weak_is_refused(run: Run) -> None:
     mesh = f"wdm_mesh:dims=8,wavelengths=8,{LEVELS},link_loss=3dB"
     done = run("plan", "broadcast", "--fabric", mesh, "--algorithm", "direct", "--size", "1MiB")
     assert done.code == 2
-    assert "spans 7 links, but the reach of light is 4" in done.err
+    assert "spans 5 links, but the reach of light is 4" in done.err
