@@ -280,6 +280,7 @@ const RULES: &[Rules] = &[
     wdm_graph::rules("wdm_line"),
     wdm_graph::rules("wdm_tree"),
     wdm_graph::rules("wdm_hypercube"),
+    wdm_graph::rules("wdm_ladder"),
     wdm_graph::rules("wdm_torus"),
     wdm_graph::rules("wdm_mesh"),
     wdm_graph::rules("wdm_ladder"),

@@ -339,9 +339,11 @@ fn declared(options: &mut Options<'_, WdmGraph>) -> Result<WdmGraph, FabricError
             "hosts at each rank, which request lightpaths on demand";
     }
     let full = rates(&links).max().unwrap_or(Rate::gigabits(1));
+    // Without links, every rate of a wavelength is lower.
+    let fastest = rates(&links).max().unwrap_or(Rate::gigabits(u32::MAX));
     let slower = options.several(
         [] as [OptionRecord; 0],
-        |spec| Ok(read_slower(spec, (fibres, wavelengths), full)?),
+        |spec| Ok(read_slower(spec, (fibres, wavelengths), fastest)?),
         |spec, slower| {
             let links = spec.option(part::DEGRADED.name).map(str::to_owned);
             let items: Vec<String> = links

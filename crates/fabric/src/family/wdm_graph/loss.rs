@@ -206,7 +206,8 @@ pub(super) fn farthest(
     noise: Option<&NoiseBudget>,
     lengths: impl Iterator<Item = Option<u64>>,
 ) -> u32 {
-    let nearest = lengths.map(|length| length.unwrap_or(0)).min().unwrap_or(0);
+    let lengths: Vec<u64> = lengths.map(|length| length.unwrap_or(0)).collect();
+    let nearest = lengths.iter().copied().min().unwrap_or(0);
     let per_km = budget.losses[Place::Fibre as usize].millionths();
     let through = budget.losses[Place::Through as usize].millionths();
     let by_power = match noise.and_then(|noise| noise.noise_figure) {
@@ -223,7 +224,10 @@ pub(super) fn farthest(
         return by_power;
     };
     let most = Noise::from_osnr(osnr.as_f64()).to_signal();
-    let link = noise.link_noise(budget, nearest).to_signal();
+    // A longer link may have less noise, because more amplifiers divide its loss.
+    let noise_of = |metres: u64| noise.link_noise(budget, metres).to_signal();
+    let of_links = lengths.into_iter().map(noise_of);
+    let link = of_links.fold(noise_of(nearest), f64::min);
     let vertex = noise.vertex_noise(budget).to_signal();
     // h * link + (h - 1) * vertex <= most, with room for rounding.
     let by_noise = (most * (1.0 + 1e-6) + vertex) / (link + vertex);
