@@ -334,6 +334,8 @@ def other_light(chance: random.Random, light: Light, other: Light, part: str) ->
 
 def with_another_number(chance: random.Random, spec: str) -> str:
     places = list(re.finditer(r"(?<!ranks=)\b\d\b", spec))
+    if not places:
+        return spec
     place = chance.choice(places)
     return f"{spec[: place.start()]}{chance.randrange(5)}{spec[place.end() :]}"
 

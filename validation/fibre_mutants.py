@@ -52,10 +52,10 @@ def compared(first: int, last: int) -> Iterator[str]:
             fates["refused" if core is None else "broken" if core else "sound"] += 1
             kinds.update(core or ())
             if core != reference:
-                named = [
-                    sorted(found) if found is not None else "refused" for found in (core, reference)
-                ]
-                difference = f"the core says {named[0]}, the reference {named[1]}"
+                difference = "one reader refuses the plan"
+                if core is not None and reference is not None:
+                    only = sorted(core - reference), sorted(reference - core)
+                    difference = f"only the core says {only[0]}, only the reference {only[1]}"
                 differences[difference] += 1
                 if differences[difference] == 1:
                     yield f"{number}: {difference}\n{shrunk(text)}\n"
