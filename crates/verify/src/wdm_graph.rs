@@ -1,6 +1,6 @@
 //! Rules of a graph of fibres. Each lightpath names its links, crosses at most as many links as
-//! light reaches, and is on a fibre and a wavelength that exist and work. In a slot, no channel of a
-//! link carries two lightpaths, no fibre carries more lightpaths than wavelengths, no vertex uses
+//! light reaches, and is on a fibre and a wavelength that exist and work. In a slot, no channel of
+//! a link carries two lightpaths, no fibre carries more lightpaths than wavelengths, no vertex uses
 //! more converters than it has, and no rank uses more transmitters or receivers than it has.
 //! (`routes` checks that the links of a route are a path from the source to the destination. Light
 //! on another route occupies no link.)
