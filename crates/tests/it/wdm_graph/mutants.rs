@@ -3,7 +3,7 @@
 
 use itertools::iproduct;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, Light};
+use opticoll::fabric::{Fabric, Light, Machine};
 use opticoll::family::wdm_graph::{CONVERTED, GraphLight, WdmGraph};
 use opticoll::placement::place_by_default;
 use opticoll::plan::Plan;
@@ -146,16 +146,10 @@ fn mutate(plan: &mut Plan, mutation: usize, random: &mut Pcg64Mcg) -> Option<&'s
             Some("slot_range")
         }
         12 => {
-            let links = graph.reach? as usize;
-            // Links back and forth make the route longer than the reach.
-            let (from, to) = ends(route[0]);
-            let all = 0..graph.fibre_links().links().len() as u32;
-            let back = all.clone().find(|&link| ends(link) == (to, from))?;
-            while route.len() <= links {
-                let there = route[0];
-                route.splice(0..0, [there, back]);
-            }
-            plan.routes.assign(transfer, &route);
+            // The same plan, where light reaches one link less than this route has.
+            let reach = route.len() - 1;
+            let spec = plan.fabric.spec().without("reach").with("reach", reach);
+            plan.fabric = Fabric::parse(&spec.to_string()).ok()?;
             Some("reach")
         }
         _ => None,

@@ -104,6 +104,24 @@ fn another_route_is_another_circuit() {
     }
 }
 
+/// The channel of a half-duplex link waits for the light of the other direction; the transmitter of
+/// rank 0 keeps its circuit meanwhile.
+#[test]
+fn both_ends_of_a_half_duplex_link_have_a_transmitter() {
+    let fabric = "wdm_graph:ranks=3,links=0~1+1-2,wavelengths=1,rate=10Gb/s";
+    let slots =
+        "slot 0\ncopy 1 0>1 0.0 via 0\nslot 1\ncopy 3 1>0 0.0 via 0\nslot 2\ncopy 2 0>1 0.0 via 0";
+    let plan = handwritten(fabric, "all_to_all 1 1 1", slots);
+    for (policy, expected) in [
+        (Policy::PerPort, "52400ns"),
+        (Policy::OnChange, "77400ns"),
+        (Policy::Free, "2400ns"),
+    ] {
+        let outcome = simulate(&plan, Bytes::new(3000), policy, "circuit").unwrap();
+        assert_eq!(outcome.time, expected.parse().unwrap(), "{policy:?}");
+    }
+}
+
 /// Two lightpaths pass rank 1. With one converter, they cannot be up at the same time.
 #[test]
 fn circuits_of_a_configuration_share_the_converters_of_a_vertex() {

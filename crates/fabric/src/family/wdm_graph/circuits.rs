@@ -213,6 +213,7 @@ impl Circuits for WdmGraph {
     /// fewer than its channels, assigns any of these instead, which can be tuned to any channel of
     /// any link.
     fn tune(&self, hops: &[Hop], routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
+        let network = WdmGraph::fibre_links(self);
         let channels = u64::from(self.fibres * self.wavelengths);
         let mut route = Vec::new();
         for hop in hops {
@@ -234,11 +235,15 @@ impl Circuits for WdmGraph {
             };
             let port = |rank: u32, end: u64, link: Option<&u32>, limit: Option<u32>, other: u32| {
                 let per_link = channels + u64::from(self.fibres);
-                let on_link = u64::from(link.copied().unwrap_or(0)) * per_link + tuned;
+                let link = link.copied().unwrap_or(0);
+                let on_link = u64::from(link) * per_link + tuned;
+                // A half-duplex link has a transmitter and a receiver at both ends.
+                let is_first_end = network.ends(link).is_some_and(|(from, _)| from == rank);
+                let end_of_link = u64::from(is_first_end) << 1 | end;
                 Port {
                     pool: match limit {
                         Some(_) => u64::from(rank) << 1 | end,
-                        None => 1 << 63 | on_link << 1 | end,
+                        None => 1 << 63 | on_link << 2 | end_of_link,
                     },
                     size: limit.unwrap_or(ports),
                     // A circuit is a channel of a route. The fabric's route depends on the other
