@@ -162,7 +162,8 @@ impl Plan {
         self.schedule.has_single_chunks() && !(self.has_light() && self.shares_lightpaths())
     }
 
-    /// Returns whether two transfers of one slot have the same source, destination, light and route.
+    /// Returns whether two transfers of one slot have the same source, destination, light and
+    /// route.
     fn shares_lightpaths(&self) -> bool {
         let mut lightpaths = Vec::new();
         (0..self.schedule.steps()).any(|step| {

@@ -19,8 +19,8 @@ pub struct Channel {
     pub wavelength: u32,
 }
 
-/// Returns (fibre, wavelength) of the usable channel with index `index`. Usable channels are numbered
-/// from 0, fibre by fibre, without the channels `dead`, which are sorted.
+/// Returns (fibre, wavelength) of the usable channel with index `index`. Usable channels are
+/// numbered from 0, fibre by fibre, without the channels `dead`, which are sorted.
 pub(crate) fn usable(index: u32, wavelengths: u32, dead: &[Channel]) -> (u8, u16) {
     let mut place = index;
     for dead in dead {

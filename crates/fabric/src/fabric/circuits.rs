@@ -341,8 +341,9 @@ pub trait Circuits: Send + Sync {
         true
     }
 
-    /// Returns the fibre of `_light` among the parallel fibres of a line, and the number of channels
-    /// of this fibre that lightpaths can use. Returns `None` if no converters assign channels anew.
+    /// Returns the fibre of `_light` among the parallel fibres of a line, and the number of
+    /// channels of this fibre that lightpaths can use. Returns `None` if no converters assign
+    /// channels anew.
     fn fibre(&self, _light: Light) -> Option<(u32, u32)> {
         None
     }

@@ -3,8 +3,8 @@
 //! On some fabrics, ranks can take a share of passing light. Transfers that send the same chunks
 //! from one rank, in one slot and on one light, then form a single lightpath, the light tree. If
 //! light may branch, the transfers of a tree leave their source over the same link. The tree is up
-//! until each of its ranks has received all bytes, at the rate of its slowest circuit. The tree uses
-//! one transmitter, and one receiver at each of its destinations. The message with the longest
+//! until each of its ranks has received all bytes, at the rate of its slowest circuit. The tree
+//! uses one transmitter, and one receiver at each of its destinations. The message with the longest
 //! circuit is the *leader* of the tree, and the other messages are its *riders*.
 
 use super::block::MessageBlock;

@@ -3,7 +3,7 @@
 
 use itertools::iproduct;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, Light, Machine};
+use opticoll::fabric::{Fabric, Light};
 use opticoll::family::wdm_graph::{CONVERTED, GraphLight, WdmGraph};
 use opticoll::placement::place_by_default;
 use opticoll::plan::Plan;

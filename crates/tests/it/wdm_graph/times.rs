@@ -84,16 +84,17 @@ fn a_light_tree_takes_the_time_of_its_slowest_transfer() {
 #[test]
 fn another_route_is_another_circuit() {
     let fabric = "wdm_graph:ranks=3,links=0-1+0-2+2-1,wavelengths=1,rate=10Gb/s";
-    let same =
-        "slot 0\ncopy 1 0>1 0.0 via 0\nslot 1\ncopy 2 0>1 0.0 via 0\nslot 2\ncopy 2 1>2 0.0 via 5";
-    let other = "slot 0\ncopy 1 0>1 0.0 via 0\nslot 1\ncopy 2 0>1 0.0 via 2.4\nslot 2\ncopy 2 1>2 0.0 via 5";
+    let first = "slot 0\ncopy 1 0>1 0.0 via 0";
+    let last = "slot 2\ncopy 2 1>2 0.0 via 5";
+    let [same, other] =
+        ["0", "2.4"].map(|route| format!("{first}\nslot 1\ncopy 2 0>1 0.0 via {route}\n{last}"));
     for (slots, transmitters, on_change, per_port) in [
         // All circuits can be up from the beginning.
-        (same, "all", "27400ns", "27400ns"),
-        (other, "all", "27400ns", "26600ns"),
+        (&same, "all", "27400ns", "27400ns"),
+        (&other, "all", "27400ns", "26600ns"),
         // One transmitter must be set to two circuits, one after the other.
-        (same, "1", "27400ns", "27400ns"),
-        (other, "1", "52400ns", "52400ns"),
+        (&same, "1", "27400ns", "27400ns"),
+        (&other, "1", "52400ns", "52400ns"),
     ] {
         let fabric = format!("{fabric},transmitters={transmitters}");
         let plan = handwritten(&fabric, "scatter 1 1 1", slots);

@@ -153,8 +153,8 @@ impl<'a> SlotChannels<'a> {
         }
     }
 
-    /// Returns the links of each lightpath of the slot, without repetitions. A light tree shares its
-    /// light with no other transfer.
+    /// Returns the links of each lightpath of the slot, without repetitions. A light tree shares
+    /// its light with no other transfer.
     fn lightpaths(&self, riders: &Riders) -> Vec<LitLinks> {
         let transfers = self.arcs.iter().map(|arc| arc.transfer as usize);
         let (mut kept, mut single): (Vec<usize>, Vec<usize>) =
