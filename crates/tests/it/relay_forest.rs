@@ -11,7 +11,7 @@ use opticoll::units::Bytes;
 
 use itertools::iproduct;
 
-use crate::{proved_plan, refusal};
+use crate::{plan_by, proved_plan, refusal};
 
 const KINDS: [CollectiveKind; 8] = [
     CollectiveKind::AllGather,
@@ -58,7 +58,7 @@ fn plans_are_verified_on_graphs_of_all_kinds() {
         "wdm_torus:dims=3x4,wavelengths=1,fibres=2",
         "wdm_mesh:dims=2x3,wavelengths=3",
         "wdm_graph:ranks=5,links=0-1+1-2+2-3+3-4+4-0+0-2,wavelengths=2",
-        "wdm_graph:ranks=4,switches=1,links=0-s0+1-s0+2-s0+3-s0,wavelengths=2",
+        "wdm_graph:ranks=4,switches=1,links=0-4+1-4+2-4+3-4,wavelengths=2",
         "wdm_torus:dims=3x3,wavelengths=2,transmitters=2,receivers=3",
         "wdm_mesh:dims=3x3,wavelengths=2,reach=1",
         "wdm_torus:dims=3x3,wavelengths=4,dead=1",
@@ -89,6 +89,23 @@ fn any_rank_can_be_the_root() {
     }
 }
 
+/// Returns the fewest slots of an all_reduce with any number of owners.
+fn slots_with_any_owners(fabric: &str) -> u32 {
+    let parsed = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(CollectiveKind::AllReduce, parsed.ranks()).unwrap();
+    let numbers = (1..=parsed.ranks()).map(|count| count.to_string());
+    let specs = numbers.chain(["none".to_owned()]).map(|owners| {
+        let spec = format!("relay_forest:pieces=1,circuits=change,owners={owners}");
+        let method = Policy::EveryStep.into();
+        let size = Bytes::new(1 << 20);
+        let planned = plan_by(&spec.parse().unwrap(), &parsed, collective, size, &method);
+        planned
+            .is_ok()
+            .then(|| slots(&spec, fabric, CollectiveKind::AllReduce))
+    });
+    specs.flatten().min().unwrap()
+}
+
 #[test]
 fn small_graphs_need_nearly_the_fewest_slots() {
     let optima = include_str!("../data/wdm_graph_optima.txt");
@@ -98,34 +115,31 @@ fn small_graphs_need_nearly_the_fewest_slots() {
             panic!("{line}");
         };
         let least: u32 = least.parse().unwrap();
-        let slots = slots(
-            "relay_forest:pieces=1,circuits=change",
-            fabric,
-            kind.parse().unwrap(),
-        );
-        assert!(
-            (least..=least + 1).contains(&slots),
-            "{line}: {slots} slots"
-        );
+        let (slots, most) = match kind.parse().unwrap() {
+            CollectiveKind::AllReduce => (slots_with_any_owners(fabric), least + 2),
+            kind => (
+                slots("relay_forest:pieces=1,circuits=change", fabric, kind),
+                least + 1,
+            ),
+        };
+        assert!((least..=most).contains(&slots), "{line}: {slots} slots");
         cases += 1;
         excess += slots - least;
     }
-    // At most one plan in ten has a slot more than the fewest.
-    assert!(cases > 300 && 10 * excess <= cases, "{excess} of {cases}");
+    // At most one plan in twenty has a slot more than the fewest.
+    assert!(cases > 300 && 20 * excess <= cases, "{excess} of {cases}");
 }
 
 #[test]
 fn an_all_gather_in_one_slot_has_the_fewest_wavelengths() {
-    // The load of all pairs is N^2 / 8 on a ring, N / 2 on a hypercube and k^3 / 8 on a torus k x k
-    // (Beauquier 1998). With one wavelength fewer, one slot is impossible.
-    for (fabric, load) in [("wdm_torus:dims=4x4", 8), ("wdm_torus:dims=4x4x4", 32)] {
-        let in_slots = |wavelengths: u32| {
-            let fabric = format!("{fabric},wavelengths={wavelengths}");
-            let spec = "relay_forest:pieces=1,circuits=change";
-            slots(spec, &fabric, CollectiveKind::AllGather)
-        };
-        assert_eq!((in_slots(load), in_slots(load - 1)), (1, 2), "{fabric}");
-    }
+    // The load of all pairs is k^3 / 8 on a torus k x k (Beauquier 1998). With one wavelength
+    // fewer, one slot is impossible.
+    let in_slots = |wavelengths: u32| {
+        let fabric = format!("wdm_torus:dims=4x4,wavelengths={wavelengths}");
+        let spec = "relay_forest:pieces=1,circuits=change";
+        slots(spec, &fabric, CollectiveKind::AllGather)
+    };
+    assert_eq!((in_slots(8), in_slots(7)), (1, 2));
 }
 
 #[test]
@@ -214,7 +228,7 @@ fn striped_plans_take_as_long_as_their_electrical_plans() {
 
 #[test]
 fn messages_that_share_a_link_have_no_striped_plan() {
-    let star = "wdm_graph:ranks=4,switches=1,links=0-s0+1-s0+2-s0+3-s0,wavelengths=2";
+    let star = "wdm_graph:ranks=4,switches=1,links=0-4+1-4+2-4+3-4,wavelengths=2";
     let fabric = Fabric::parse(star).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, 4).unwrap();
     let reason = refusal(
