@@ -21,14 +21,14 @@
 //! search only plans the chunks of rank 0. Each lightpath stands for its images under all
 //! translations. All images must find a free channel.
 //!
-//! **Paths.** A path is found by breadth-first search from the destination. The search tracks, for
-//! each vertex, the set of channels that are free on a path from the vertex to the destination.
+//! **Paths.** See [`super::path_search`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::light_graph::{Channels, LightGraph, Turns, UNREACHABLE};
+use super::path_search::{Path, PathSearch};
 use opticoll_base::interrupt;
 
 /// Chunk with the rank that has it and the ranks that must receive it.
@@ -135,14 +135,6 @@ const COUNT_INTERVAL: u32 = 1 << 8;
 /// Slot of a rank that lacks an item.
 const NEVER: u16 = u16::MAX;
 
-struct Path {
-    from: u32,
-    channel: u32,
-    links: Vec<u32>,
-    /// Index of the lightpath that is up already.
-    open: Option<usize>,
-}
-
 /// Lightpath that is up.
 struct Open {
     from: u32,
@@ -176,18 +168,6 @@ struct State<'a> {
     open_to: Vec<Vec<u32>>,
     filled: Filled,
     search: PathSearch,
-}
-
-/// Memory of the search for paths.
-struct PathSearch {
-    /// Channels with a path to the destination, indexed by vertex.
-    seen: Vec<Channels>,
-    /// Vertices of each level with their channels.
-    levels: Vec<Vec<(u32, Channels)>>,
-    /// Channels of the vertices of the level that is being built, indexed by vertex.
-    next: Vec<Channels>,
-    /// Memory for further levels.
-    spare: Vec<Vec<(u32, Channels)>>,
 }
 
 impl SlotFilling<'_> {
@@ -247,12 +227,7 @@ impl State<'_> {
             open: Vec::new(),
             open_to: vec![Vec::new(); ranks],
             filled: Filled::default(),
-            search: PathSearch {
-                seen: vec![0; vertices],
-                levels: Vec::new(),
-                next: vec![0; vertices],
-                spare: Vec::new(),
-            },
+            search: PathSearch::new(vertices),
         }
     }
 
@@ -633,106 +608,6 @@ impl State<'_> {
         let distances = self.problem.graph.distances_from(rank);
         for (near, &distance) in near.iter_mut().zip(distances) {
             *near = (*near).min(distance);
-        }
-    }
-}
-
-impl PathSearch {
-    const fn empty() -> PathSearch {
-        PathSearch {
-            seen: Vec::new(),
-            levels: Vec::new(),
-            next: Vec::new(),
-            spare: Vec::new(),
-        }
-    }
-
-    /// Returns a shortest path from a vertex for which `is_holder` is true to `to`, on which one
-    /// of the channels `free` is free. Among these paths, prefers those whose links have many free
-    /// channels.
-    fn find(
-        &mut self,
-        graph: &LightGraph,
-        free: &[Channels],
-        to: u32,
-        max_links: u32,
-        is_holder: impl Fn(u32) -> bool,
-    ) -> Option<Path> {
-        self.recycle();
-        let mut start = self.spare.pop().unwrap_or_default();
-        start.push((to, Channels::MAX));
-        self.levels.push(start);
-        self.seen[to as usize] = Channels::MAX;
-        let mut first = None;
-        while first.is_none() && (self.levels.len() as u32) <= max_links {
-            let mut level = self.spare.pop().unwrap_or_default();
-            let last = self.levels.last().map_or(&[][..], Vec::as_slice);
-            for &(vertex, channels) in last {
-                for &(link, before) in &graph.entering[vertex as usize] {
-                    let fresh = channels & free[link as usize] & !self.seen[before as usize];
-                    if fresh != 0 {
-                        if self.next[before as usize] == 0 {
-                            level.push((before, 0));
-                        }
-                        self.next[before as usize] |= fresh;
-                    }
-                }
-            }
-            if level.is_empty() {
-                self.spare.push(level);
-                break;
-            }
-            for (vertex, channels) in &mut level {
-                *channels = std::mem::take(&mut self.next[*vertex as usize]);
-                self.seen[*vertex as usize] |= *channels;
-            }
-            let holders = level.iter().filter(|(vertex, _)| is_holder(*vertex));
-            first = holders
-                .max_by_key(|(vertex, channels)| (channels.count_ones(), Reverse(*vertex)))
-                .copied();
-            self.levels.push(level);
-        }
-        let path = first.map(|(from, channels)| self.trace(graph, free, from, channels));
-        for level in &self.levels {
-            for &(vertex, _) in level {
-                self.seen[vertex as usize] = 0;
-            }
-        }
-        path
-    }
-
-    /// Returns the memory of all levels to the spare levels.
-    fn recycle(&mut self) {
-        for mut level in self.levels.drain(..) {
-            level.clear();
-            self.spare.push(level);
-        }
-    }
-
-    /// Returns the path from a vertex of the last level to the destination.
-    fn trace(&self, graph: &LightGraph, free: &[Channels], from: u32, channels: Channels) -> Path {
-        let channel = channels.trailing_zeros();
-        let bit: Channels = 1 << channel;
-        let (mut vertex, mut links) = (from, Vec::with_capacity(self.levels.len() - 1));
-        for level in self.levels.iter().rev().skip(1) {
-            let on = level.iter().filter(|(_, channels)| channels & bit != 0);
-            let entering = on.flat_map(|&(next, _)| {
-                let entering = graph.entering[next as usize].iter();
-                entering.map(move |&(link, before)| (link, before, next))
-            });
-            let entering = entering
-                .filter(|&(link, before, _)| before == vertex && free[link as usize] & bit != 0);
-            let best = entering
-                .max_by_key(|&(link, ..)| (free[link as usize].count_ones(), Reverse(link)));
-            let Some((link, _, next)) = best else { break };
-            links.push(link);
-            vertex = next;
-        }
-        Path {
-            from,
-            channel,
-            links,
-            open: None,
         }
     }
 }

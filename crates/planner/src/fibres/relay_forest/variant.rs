@@ -1,0 +1,433 @@
+//! Candidates of the planner: values of all options, the search with these values, and the plan.
+
+use std::rc::Rc;
+
+use super::light_graph::{LightGraph, Turns};
+use super::slot_filling::{Filled, Item, Lightpaths, RULES, SlotFilling, total_distance};
+use super::{
+    CIRCUITS, MAX_SINGLE_PAIRS, MAX_UNEQUAL_RANKS, NAME, Part, RELAYS, Searches, assembly,
+};
+use crate::{PlannerError, PlanningProblem};
+use opticoll_base::spec::Spec;
+use opticoll_base::units::Time;
+use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
+use opticoll_plan::plan::Plan;
+
+/// Options that the user has set; `None` if the planner chooses.
+#[derive(Default)]
+pub(super) struct Menu {
+    pub(super) pieces: Option<u32>,
+    pub(super) stay: Option<bool>,
+    pub(super) load: Option<u32>,
+    pub(super) along_trees: Option<bool>,
+    pub(super) owners: Option<Owners>,
+}
+
+/// Ranks that add up the parts of an all_reduce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owners {
+    /// Every rank; also for other collectives.
+    All,
+    /// This number of ranks, those nearest to all others.
+    Some(u32),
+    /// None: every rank adds up the whole vector.
+    None,
+}
+
+/// Values of all options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// Number of pieces per block.
+    pub(super) pieces: u32,
+    /// True if lightpaths to neighbours stay up.
+    pub(super) stay: bool,
+    /// Maximum number of chunks that a lightpath carries in a slot.
+    pub(super) load: u32,
+    /// True if the blocks of an all_to_all follow the trees of an all_gather.
+    pub(super) along_trees: bool,
+    pub(super) owners: Owners,
+}
+
+impl Choice {
+    pub(super) const PLAIN: Choice = Choice {
+        pieces: 1,
+        stay: false,
+        load: 1,
+        along_trees: false,
+        owners: Owners::All,
+    };
+}
+
+/// Candidate of a choice.
+pub(super) struct Variant {
+    pub(super) searches: Rc<Searches>,
+    pub(super) choice: Choice,
+    /// Number of pieces that the search places together, on consecutive channels.
+    pub(super) stripes: u32,
+    pub(super) parts: Vec<VariantPart>,
+    /// Lower bound on the number of slots.
+    pub(super) slots: u64,
+    /// Lower bound on the number of chunks that a channel carries in all slots.
+    pub(super) carried: u64,
+}
+
+/// Part of a collective with a number of pieces.
+pub(super) struct VariantPart {
+    pub(super) graph: LightGraph,
+    /// Collective, in which the stripes are one piece.
+    pub(super) collective: Collective,
+    /// Chunks of the collective.
+    pub(super) items: Vec<Item>,
+    /// Lower bound on the number of slots.
+    pub(super) slots: u64,
+}
+
+impl Variant {
+    pub(super) fn new(searches: &Rc<Searches>, choice: Choice) -> Result<Variant, PlannerError> {
+        let stripes = searches.parts[0].stripes(choice.pieces, true);
+        let (mut parts, mut carried) = (Vec::new(), 0);
+        // Without owners, only the second part is planned, an all_gather.
+        let first = match choice.owners {
+            Owners::None => searches.parts.len() - 1,
+            _ => 0,
+        };
+        let owners = match choice.owners {
+            Owners::Some(count) => Some(searches.parts[0].graph.central_ranks(count)),
+            _ => None,
+        };
+        for part in &searches.parts[first..] {
+            let planned = match part.collective.demand() {
+                Some(_) => part.collective,
+                None => part.collective.with_pieces(choice.pieces / stripes)?,
+            };
+            let graph = part.graph.striped(stripes);
+            carried += least_slots(&graph, &items(&planned), false, 1);
+            let collective = match choice.along_trees {
+                true => Collective::new(CollectiveKind::AllGather, planned.ranks())?
+                    .with_pieces(planned.pieces())?,
+                false => planned,
+            };
+            let mut items = items(&collective);
+            if let Some(owners) = &owners {
+                let number = |item: Item| {
+                    let owner = owners.iter().position(|owner| *owner == item.source)?;
+                    let piece = item.chunk % collective.pieces();
+                    let chunk = owner as u32 * collective.pieces() + piece;
+                    Some(Item { chunk, ..item })
+                };
+                items = items.into_iter().filter_map(number).collect();
+            }
+            parts.push(VariantPart {
+                slots: least_slots(&graph, &items, choice.stay, choice.load),
+                graph,
+                collective,
+                items,
+            });
+        }
+        Ok(Variant {
+            searches: Rc::clone(searches),
+            choice,
+            stripes,
+            carried,
+            slots: parts.iter().map(|part| part.slots).sum(),
+            parts,
+        })
+    }
+
+    pub(super) fn spec(&self) -> Spec {
+        let choice = self.choice;
+        let spec = Spec::new(NAME).with("pieces", choice.pieces);
+        let spec = spec.with("circuits", CIRCUITS[usize::from(choice.stay)].0);
+        let spec = match choice.load {
+            1 => spec,
+            load => spec.with("load", load),
+        };
+        let spec = match choice.owners {
+            Owners::All => spec,
+            Owners::Some(count) => spec.with("owners", count),
+            Owners::None => spec.with("owners", "none"),
+        };
+        match choice.along_trees {
+            true => spec.with("relays", RELAYS[1].0),
+            false => spec,
+        }
+    }
+
+    pub(super) fn transfers(&self) -> u64 {
+        let parts = self.parts.iter();
+        let parts = parts.map(|part| {
+            let copies = match part.items.first().map(|item| item.target) {
+                Some(None) => u64::from(part.collective.ranks() - 1),
+                _ => 1,
+            };
+            // A block crosses a lightpath in each slot at most.
+            let hops = match self.choice.along_trees {
+                true => part.slots,
+                false => 1,
+            };
+            part.items.len() as u64 * copies * u64::from(self.stripes) * hops
+        });
+        parts.sum()
+    }
+
+    /// Returns an estimate of the work of the search, in the unit of [`MAX_SEARCH`].
+    pub(super) fn search_work(&self) -> u64 {
+        let first = self.searches.parts.len() - self.parts.len();
+        let parts = self.searches.parts[first..].iter().zip(&self.parts);
+        let works = parts.map(|(whole, part)| {
+            let ranks = u64::from(part.collective.ranks());
+            let planned = match whole.turns {
+                Some(_) if ranks > MAX_UNEQUAL_RANKS.into() => part.items.len() as u64 / ranks,
+                _ => part.items.len() as u64,
+            };
+            let is_direct = part.items.iter().all(|item| item.target.is_some());
+            let ranks = match is_direct && !self.choice.stay && self.choice.load == 1 {
+                true => 1,
+                false => ranks,
+            };
+            planned * ranks * (1 + ranks / 64) * part.slots
+        });
+        works.sum::<u64>()
+    }
+
+    /// Returns whether a lightpath may carry several chunks in a slot.
+    pub(super) fn has_load(&self) -> bool {
+        self.choice.load > 1 || self.choice.along_trees
+    }
+
+    /// Returns the time in which a channel sends `chunks` chunks.
+    pub(super) fn sending(&self, chunks: u64) -> Time {
+        let block = match self.choice.owners {
+            Owners::All => self.searches.block,
+            Owners::Some(count) => self.searches.size / u64::from(count),
+            Owners::None => self.searches.size,
+        };
+        let bits = u128::from(block / u64::from(self.choice.pieces)) * 8;
+        let bits_per_second = u128::from(self.searches.rate.bits_per_second());
+        let sending = bits * u128::from(chunks) * 1_000_000_000_000 / bits_per_second.max(1);
+        Time::from_ps(u64::try_from(sending).unwrap_or(u64::MAX))
+    }
+
+    /// Returns a lower bound on the time of `slots` slots.
+    pub(super) fn time(&self, slots: u64) -> Result<Time, PlannerError> {
+        let searches = &self.searches;
+        let slot = searches.every_slot.plus(searches.delay)?;
+        let sending = self.sending(match self.has_load() {
+            false => slots,
+            true => self.carried.max(slots),
+        });
+        Ok(searches.once.plus(slot.times(slots)?)?.plus(sending)?)
+    }
+
+    /// Returns the time of `slots` slots if all lightpaths carry chunks in all slots, and if
+    /// lightpaths that do not stay change in every slot.
+    pub(super) fn expected(&self, slots: u64) -> Result<Time, PlannerError> {
+        let changes = match self.choice.stay {
+            true => 0,
+            false => slots.saturating_sub(1),
+        };
+        let excess = match self.choice.load {
+            1 => 0,
+            load => (slots * u64::from(load)).saturating_sub(self.carried.max(slots)),
+        };
+        let changing = self.searches.once.times(changes)?;
+        Ok(self
+            .time(slots)?
+            .plus(changing)?
+            .plus(self.sending(excess))?)
+    }
+
+    /// Builds the plan. Returns `None` if its time would reach `limit`.
+    pub(super) fn build(
+        &self,
+        problem: &PlanningProblem<'_>,
+        limit: Option<Time>,
+    ) -> Result<Option<Plan>, PlannerError> {
+        // Greatest number of slots of a plan that is faster than the limit.
+        let mut most = u64::from(u16::MAX) - 1;
+        if let Some(limit) = limit {
+            let mut least = self.slots;
+            if self.time(least)? >= limit {
+                return Ok(None);
+            }
+            while least < most {
+                let middle = least + (most - least).div_ceil(2);
+                match self.time(middle)? < limit {
+                    true => least = middle,
+                    false => most = middle - 1,
+                }
+            }
+        }
+        let lightpaths = Lightpaths {
+            stay: self.choice.stay,
+            max_links: if self.choice.stay { 1 } else { u32::MAX },
+            load: self.choice.load,
+        };
+        let mut solutions = Vec::new();
+        let first = self.searches.parts.len() - self.parts.len();
+        let wholes = &self.searches.parts[first..];
+        if self.choice.owners == Owners::None {
+            most = 1;
+        }
+        for (whole, part) in wholes.iter().zip(&self.parts) {
+            let turns = match self.choice.owners {
+                Owners::Some(_) => None,
+                _ => whole.turns.as_ref(),
+            };
+            let Some(solution) = part.fewest_slots(turns, lightpaths, most as u32) else {
+                return Ok(None);
+            };
+            most = most.saturating_sub(solution.filled.slots.len() as u64);
+            solutions.push(solution);
+        }
+        let parts = wholes.iter().zip(&self.parts).zip(&solutions);
+        let parts = parts.map(|((whole, part), solution)| assembly::FilledPart {
+            part: whole,
+            graph: &part.graph,
+            collective: part.collective,
+            stripes: self.stripes,
+            exchanges: self.choice.owners == Owners::None,
+            solution,
+        });
+        let parts: Vec<assembly::FilledPart<'_>> = parts.collect();
+        let mut plan = assembly::plan(problem, &parts)?;
+        plan.algorithm = self.spec().to_string();
+        Ok(Some(plan))
+    }
+}
+
+/// Lightpaths of a part, with the items that they carry.
+pub(super) struct Solution<'a> {
+    pub(super) filled: Filled,
+    pub(super) items: Vec<&'a Item>,
+    /// True if each lightpath stands for its images under all translations.
+    pub(super) has_images: bool,
+}
+
+impl Part {
+    /// Returns the number of stripes into which the search divides `pieces` pieces. If `exact`, the
+    /// stripes divide the number of pieces evenly.
+    pub(super) fn stripes(&self, pieces: u32, exact: bool) -> u32 {
+        if self.collective.demand().is_some() {
+            return 1;
+        }
+        let ranks = u64::from(self.graph.ranks);
+        let chunks = match self.turns {
+            Some(_) if self.graph.ranks > MAX_UNEQUAL_RANKS => pieces.into(),
+            _ => self.collective.blocks() * u64::from(pieces),
+        };
+        let ideal = (chunks * ranks / MAX_SINGLE_PAIRS) as u32;
+        let divisor = if exact { pieces } else { 0 };
+        self.graph.stripes(ideal, divisor)
+    }
+}
+
+/// Returns a lower bound on the number of slots: each rank receives the chunks that it lacks, and
+/// sends the chunks that only it has.
+pub(super) fn least_slots(graph: &LightGraph, items: &[Item], stay: bool, load: u32) -> u64 {
+    let load = u64::from(load);
+    let mut missing = vec![0u64; graph.ranks as usize];
+    let mut leaving = vec![0u64; graph.ranks as usize];
+    for item in items {
+        leaving[item.source as usize] += 1;
+        match item.target {
+            Some(target) => missing[target as usize] += 1,
+            None => {
+                let ranks = (0..).zip(&mut missing);
+                let others = ranks.filter(|(rank, _)| *rank != item.source);
+                others.for_each(|(_, missing)| *missing += 1);
+            }
+        }
+    }
+    let slots = (0..graph.ranks).map(|rank| {
+        let received = load * u64::from(graph.received_at_once(rank).max(1));
+        let sent = load * u64::from(graph.sent_at_once(rank).max(1));
+        let missing = missing[rank as usize].div_ceil(received);
+        missing.max(leaving[rank as usize].div_ceil(sent))
+    });
+    let slots = slots.max().unwrap_or(0);
+    if items.iter().all(|item| item.target.is_some()) {
+        let channels = graph.usable.iter();
+        let channels: u64 = channels.map(|free| u64::from(free.count_ones())).sum();
+        return slots.max(total_distance(graph, items).div_ceil((channels * load).max(1)));
+    }
+    match stay {
+        true => slots.max(graph.eccentricity(items[0].source).into()),
+        false => slots,
+    }
+}
+
+impl VariantPart {
+    /// Returns the lightpaths with the fewest slots that the rules find, at most `most` slots.
+    pub(super) fn fewest_slots(
+        &self,
+        turns: Option<&Turns>,
+        lightpaths: Lightpaths,
+        most: u32,
+    ) -> Option<Solution<'_>> {
+        let least = self.slots as u32;
+        let mut best: Option<Solution<'_>> = None;
+        let pairs = self.items.len() as u64 * u64::from(self.graph.ranks);
+        let is_small = self.graph.ranks <= MAX_UNEQUAL_RANKS && pairs <= MAX_SINGLE_PAIRS;
+        let unequal = turns.is_none() || is_small;
+        // If all lightpaths have one link, rules with different exponents of the length are alike.
+        let rules = match lightpaths.stay {
+            true => &RULES[..1],
+            false if self.slots > MAX_SLOTS_OF_ALL_RULES => &RULES[..2],
+            false => &RULES,
+        };
+        for turns in turns.map(Some).into_iter().chain(unequal.then_some(None)) {
+            let of_rank_0 = |item: &&Item| turns.is_none() || item.source == 0;
+            let planned: Vec<&Item> = self.items.iter().filter(of_rank_0).collect();
+            for &rule in rules {
+                let slots = best.as_ref().map(|best| best.filled.slots.len() as u32);
+                if slots.is_some_and(|slots| slots <= least + least / LEAST_GAIN_DIVISOR) {
+                    return best;
+                }
+                let filling = SlotFilling {
+                    graph: &self.graph,
+                    turns,
+                    items: &planned,
+                    lightpaths,
+                    max_slots: slots.map_or(most, |slots| slots - 1),
+                };
+                if let Some(filled) = filling.fill(rule) {
+                    best = Some(Solution {
+                        filled,
+                        items: planned.clone(),
+                        has_images: turns.is_some(),
+                    });
+                }
+            }
+        }
+        best
+    }
+}
+
+/// Maximum number of slots of searches that try all rules. With more slots, rules differ little.
+const MAX_SLOTS_OF_ALL_RULES: u64 = 8;
+
+/// Distance from the lower bound at which the search ends: 1 / `LEAST_GAIN_DIVISOR` of the bound.
+const LEAST_GAIN_DIVISOR: u32 = 64;
+
+/// Returns the chunks of a collective that only copies, without the chunks that are at their
+/// targets.
+pub(super) fn items(collective: &Collective) -> Vec<Item> {
+    let chunks = 0..collective.chunks();
+    let items = chunks.filter_map(|chunk| {
+        let Holders::One(source) = collective.before(chunk) else {
+            return None;
+        };
+        let target = match collective.after(chunk) {
+            Holders::One(target) => Some(target),
+            Holders::All => None,
+        };
+        let item = Item {
+            chunk,
+            source,
+            target,
+        };
+        (target != Some(source)).then_some(item)
+    });
+    items.collect()
+}
