@@ -46,7 +46,7 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("the fastest found"),
         OptionRecord::new(
             "circuits",
-            "lightpaths: change, in every slot; stay, to neighbours from the first slot to the last",
+            "lightpaths: change, in every slot; stay, to neighbours in all slots",
         )
         .range("change, stay")
         .default("the faster found"),
@@ -100,8 +100,8 @@ const MAX_LOAD: u32 = 64;
 /// Loads of lightpaths to try if lightpaths change in every slot.
 const LOADS: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 32];
 
-/// Maximum load to try with several pieces per block. Higher loads save slots on large graphs, where
-/// whole blocks are short compared to a reconfiguration.
+/// Maximum load to try with several pieces per block. Higher loads save slots on large graphs,
+/// where whole blocks are short compared to a reconfiguration.
 const MAX_LOAD_OF_PIECES: u32 = 3;
 
 /// Maximum number of slots of plans for which loads above 1 are tried. With more slots, more pieces

@@ -17,7 +17,8 @@ const MAX_CHANNELS: u32 = Channels::BITS;
 /// Distance of ranks that light cannot join.
 pub(super) const UNREACHABLE: u16 = u16::MAX;
 
-/// Graph of fibres, in which some consecutive channels may count as one channel. If the graph is reversed, all links lead from their end to their start.
+/// Graph of fibres, in which some consecutive channels may count as one channel. If the graph is
+/// reversed, all links lead from their end to their start.
 #[derive(Clone)]
 pub(super) struct LightGraph {
     pub(super) ranks: u32,
