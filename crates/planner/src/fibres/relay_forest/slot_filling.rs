@@ -10,9 +10,9 @@
 //! their distances fall. The score is gain^a / length^b, for several exponents ([`Rule`]). A
 //! lightpath to a rank that is far from all holders has a high gain, because this rank can serve
 //! its neighbours in later slots. The score of a rank may also be multiplied by its *urgency*,
-//! which is the number of chunks that the rank lacks divided by the number of lightpaths that it receives
-//! in a slot. As lightpaths are added, gains only fall and paths only become longer. Scores are
-//! therefore recomputed only when they come to the top of the queue.
+//! which is the number of chunks that the rank lacks divided by the number of lightpaths that it
+//! receives in a slot. As lightpaths are added, gains only fall and paths only become longer.
+//! Scores are therefore recomputed only when they come to the top of the queue.
 //!
 //! **Last slot.** Before each slot, the search tries to send all missing chunks in this slot, those
 //! with the longest paths first.
