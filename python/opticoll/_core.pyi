@@ -2697,16 +2697,25 @@ def time_bounds(
     paths: str | None = None,
     demand: Demand | None = None,
 ) -> tuple[
-    str | None, list[tuple[int, str, str, tuple[list[int], int, list[str], list[int]] | None]]
+    str | None,
+    list[
+        tuple[
+            int,
+            str,
+            str,
+            tuple[list[int], int, list[str], list[int], tuple[int, int, int] | None] | None,
+        ]
+    ],
 ]:
     """Returns the policy to which the bounds apply (None on electrical fabrics), and every lower bound
     on the time of any plan.
 
     A bound has a time in picoseconds, a name, an assumption and a witness. The witness of a cut has
     the ranks on one side, the number of parts that these ranks form, and the names of the links
-    between the sides. The witness of link lengths has the names and the lengths of links. With a
-    demand over circuits, the list contains the bound `direct`, which applies only to plans without
-    relays.
+    between the sides. The witness of link lengths has the names and the lengths of links. The
+    witness of trees of lightpaths has the number of slots, the links of all trees, and the number
+    of trees. With a demand over circuits, the list contains the bound `direct`, which applies only
+    to plans without relays.
     """
 
 def write_messages(plan: Plan, path: str | PathLike[str], form: str, size_bytes: int) -> None:

@@ -6,9 +6,10 @@ use opticoll_fabric::fabric::{Fabric, circuits};
 use opticoll_fabric::families::CircuitMachine::{
     CircuitSwitch, LightpathGrid, PassiveStar, WdmGraph, WdmRing, WssGrid,
 };
+use opticoll_fabric::family::wdm_graph::WdmGraph as Graph;
 use opticoll_plan::collective::Collective;
 
-use crate::electrical::WitnessedBound;
+use crate::electrical::{self, WitnessedBound};
 use crate::{Bound, TimeBound};
 use crate::{circuit_switch, lightpath_grid, passive_star, wdm_graph, wdm_ring, wss_grid};
 
@@ -28,7 +29,14 @@ pub struct CircuitProblem<'a> {
 /// the fabric has no slots. If `single` is true, the bound assumes that each circuit carries at
 /// most one chunk per slot; otherwise the bound holds for every plan.
 pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
-    let fabric = &as_ring(fabric);
+    if let Some((ring, is_whole)) = ring_of(fabric) {
+        let of_ring = slots_bound(&ring, collective, single)?;
+        let of_graph = of_graph(fabric).filter(|_| !is_whole);
+        let of_graph = of_graph.map(|graph| wdm_graph::best_slots(graph, collective, single));
+        return of_graph
+            .filter(|bound| bound.steps > of_ring.steps)
+            .or(Some(of_ring));
+    }
     match fabric.circuit_machine()? {
         CircuitSwitch(switch) => Some(circuit_switch::slots(switch, collective)),
         _ if collective.demand().is_some() => None,
@@ -42,14 +50,24 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
     }
 }
 
-/// Returns the ring that a graph of fibres forms, which has the same lightpaths. Returns any other
-/// fabric itself.
-fn as_ring(fabric: &Fabric) -> Fabric {
-    let ring = match fabric.circuit_machine() {
-        Some(WdmGraph(graph)) => graph.as_ring(),
+/// Returns the ring that a graph of fibres forms, which has the same lightpaths, and whether all of
+/// its links and ranks take part at the same rate. Lines are rings with a broken link, for which the
+/// bounds of the graph may be greater than those of the ring.
+fn ring_of(fabric: &Fabric) -> Option<(Fabric, bool)> {
+    let ring = of_graph(fabric)?.as_ring()?;
+    let of_ring = ring.ring();
+    let is_whole = of_ring.broken.is_empty()
+        && of_ring.nodes == of_ring.ranks
+        && !of_ring.degraded.has_slower_parts();
+    Some((ring.fabric, is_whole))
+}
+
+/// Returns the graph of fibres of a fabric; `None` for another fabric.
+fn of_graph(fabric: &Fabric) -> Option<&Graph> {
+    match fabric.circuit_machine()? {
+        WdmGraph(graph) => Some(graph),
         _ => None,
-    };
-    ring.map_or_else(|| fabric.clone(), |ring| ring.fabric)
+    }
 }
 
 /// Returns the greatest known lower bound on the time of an all_to_all with a demand, over plans in
@@ -86,19 +104,21 @@ pub fn time_bounds(
         charge,
         ..
     } = *problem;
-    let fabric = &as_ring(fabric);
-    match fabric.circuit_machine() {
-        Some(WdmGraph(graph)) if collective.demand().is_none() => {
-            wdm_graph::time::bounds(graph, collective, size, charge.into())
-        }
-        _ => {
-            let bare = |bound| WitnessedBound {
-                bound,
-                witness: None,
-            };
-            Ok(time_bound(fabric, problem)?.into_iter().map(bare).collect())
-        }
-    }
+    let (ring, is_whole) = ring_of(fabric).unzip();
+    let graph = of_graph(fabric).filter(|_| collective.demand().is_none());
+    let graph = graph.filter(|_| is_whole != Some(true));
+    let Some(graph) = graph else {
+        return Ok(time_bound(fabric, problem)?.into_iter().map(bare).collect());
+    };
+    let of_ring = ring.map(|ring| time_bound(&ring, problem)).transpose()?;
+    let mut bounds: Vec<_> = of_ring.flatten().into_iter().map(bare).collect();
+    bounds.extend(wdm_graph::time::bounds(
+        graph,
+        collective,
+        size,
+        charge.into(),
+    )?);
+    Ok(bounds)
 }
 
 /// Returns the greatest known lower bound on the time of every plan on a fabric with circuits.
@@ -114,7 +134,13 @@ pub fn time_bound(
         paths,
     } = *problem;
     let (least, has_demand) = (charge.into(), collective.demand().is_some());
-    let fabric = as_ring(fabric);
+    if let Some((ring, is_whole)) = ring_of(fabric) {
+        let of_ring = time_bound(&ring, problem)?;
+        let graph = of_graph(fabric).filter(|_| !is_whole && !has_demand);
+        let of_graph = graph.map(|graph| wdm_graph::time::best(graph, collective, size, least));
+        let of_both = of_ring.into_iter().chain(of_graph.transpose()?);
+        return Ok(electrical::greatest(of_both.map(bare).collect()));
+    }
     let Some(machine) = fabric.circuit_machine() else {
         return Ok(None);
     };
@@ -132,4 +158,11 @@ pub fn time_bound(
         PassiveStar(star) => passive_star::best(star, collective, size, least),
     }
     .map(Some)
+}
+
+fn bare(bound: TimeBound) -> WitnessedBound {
+    WitnessedBound {
+        bound,
+        witness: None,
+    }
 }
