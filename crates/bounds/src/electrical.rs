@@ -65,8 +65,9 @@ pub struct WitnessedBound {
     pub witness: Option<Witness>,
 }
 
-/// Proof of a bound: a cut, lengths of links, or trees of lightpaths. A cut is a set of ranks and the links that lead
-/// into the set, or out of it. The lengths are the multipliers of a linear program.
+/// Proof of a bound: a cut, lengths of links, or trees of lightpaths. A cut is a set of ranks and
+/// the links that lead into the set, or out of it. The lengths are the multipliers of a linear
+/// program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
     /// Ranks inside the cut; empty for lengths.
@@ -88,7 +89,7 @@ pub struct Witness {
 pub struct TreeWitness {
     /// Number of slots of the plan that the bound permits.
     pub slots: u64,
-    /// Lower bound on the number of links of all trees of so many slots.
+    /// Lower bound on the number of links of all trees of this number of slots.
     pub links: u64,
     /// Number of trees.
     pub trees: u64,

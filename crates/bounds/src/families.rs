@@ -31,7 +31,7 @@ pub struct CircuitProblem<'a> {
 pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
     if let Some((ring, is_whole)) = ring_of(fabric) {
         let of_ring = slots_bound(&ring, collective, single)?;
-        let of_graph = of_graph(fabric).filter(|_| !is_whole);
+        let of_graph = graph_of(fabric).filter(|_| !is_whole);
         let of_graph = of_graph.map(|graph| wdm_graph::best_slots(graph, collective, single));
         return of_graph
             .filter(|bound| bound.steps > of_ring.steps)
@@ -51,10 +51,10 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
 }
 
 /// Returns the ring that a graph of fibres forms, which has the same lightpaths, and whether all of
-/// its links and ranks take part at the same rate. Lines are rings with a broken link, for which the
-/// bounds of the graph may be greater than those of the ring.
+/// its links and ranks take part at the same rate. Lines are rings with a broken link, for which
+/// the bounds of the graph may be greater than those of the ring.
 fn ring_of(fabric: &Fabric) -> Option<(Fabric, bool)> {
-    let ring = of_graph(fabric)?.as_ring()?;
+    let ring = graph_of(fabric)?.as_ring()?;
     let of_ring = ring.ring();
     let is_whole = of_ring.broken.is_empty()
         && of_ring.nodes == of_ring.ranks
@@ -63,7 +63,7 @@ fn ring_of(fabric: &Fabric) -> Option<(Fabric, bool)> {
 }
 
 /// Returns the graph of fibres of a fabric; `None` for another fabric.
-fn of_graph(fabric: &Fabric) -> Option<&Graph> {
+fn graph_of(fabric: &Fabric) -> Option<&Graph> {
     match fabric.circuit_machine()? {
         WdmGraph(graph) => Some(graph),
         _ => None,
@@ -92,8 +92,8 @@ pub fn direct_bound(
 }
 
 /// Returns the known lower bounds on the time of every plan on a fabric with circuits, with their
-/// witnesses. Graphs of fibres have several bounds, other fabrics only the greatest. Fails if a time
-/// exceeds 64 bits of picoseconds.
+/// witnesses. Graphs of fibres have several bounds, other fabrics only the greatest. Fails if a
+/// time exceeds 64 bits of picoseconds.
 pub fn time_bounds(
     fabric: &Fabric,
     problem: &CircuitProblem<'_>,
@@ -105,7 +105,7 @@ pub fn time_bounds(
         ..
     } = *problem;
     let (ring, is_whole) = ring_of(fabric).unzip();
-    let graph = of_graph(fabric).filter(|_| collective.demand().is_none());
+    let graph = graph_of(fabric).filter(|_| collective.demand().is_none());
     let graph = graph.filter(|_| is_whole != Some(true));
     let Some(graph) = graph else {
         return Ok(time_bound(fabric, problem)?.into_iter().map(bare).collect());
@@ -136,7 +136,7 @@ pub fn time_bound(
     let (least, has_demand) = (charge.into(), collective.demand().is_some());
     if let Some((ring, is_whole)) = ring_of(fabric) {
         let of_ring = time_bound(&ring, problem)?;
-        let graph = of_graph(fabric).filter(|_| !is_whole && !has_demand);
+        let graph = graph_of(fabric).filter(|_| !is_whole && !has_demand);
         let of_graph = graph.map(|graph| wdm_graph::time::best(graph, collective, size, least));
         let of_both = of_ring.into_iter().chain(of_graph.transpose()?);
         return Ok(electrical::greatest(of_both.map(bare).collect()));

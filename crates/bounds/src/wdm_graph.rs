@@ -7,18 +7,18 @@
 //!
 //! | name | bound on the slots S | theorem | module |
 //! |---|---|---|---|
-//! | `receive` | chunks that a rank receives or sends, over its lightpaths in a slot | W1 | `ports` |
+//! | `receive` | chunks that a rank receives or sends, over its lightpaths | W1 | `ports` |
 //! | `growth` | data of a rank reach at most 1 + k times as many ranks in a slot | A2 | this |
-//! | `reach` | ceil(D / L) for data that cross D links by lightpaths of at most L links | W6 | this |
+//! | `reach` | ceil(D / L) for data that cross D links by at most L at a time | W6 | this |
 //! | `spread` | sum of C_S(v) over v <= C (n_1 + ... + n_S) | W6 | `trees` |
 //! | `cut` | chunks that a set of vertices needs, over the channels into the set | W2 | `cuts` |
-//! | `concurrent_flow` | all_to_all: chunks times distance, over channels times length | W3 | `flows` |
+//! | `concurrent_flow` | all_to_all: chunks times distance over channels | W3 | `flows` |
 //! | `relay_tree` | P sum of C_S(v) over v <= S C | W4, W5 | `loads`, `trees`, `moats` |
 //!
 //! C_S(v) is the least total length of a tree of depth at most S that spans all ranks from v, and
 //! n_s = min(N, (1 + r)^(s - 1)) for ranks that receive at most r lightpaths. `growth`, `reach` and
-//! `spread` hold for any number of chunks per lightpath. With light trees, `spread`, growth from one
-//! rank, and some cases of `relay_tree` do not hold and are not returned.
+//! `spread` hold for any number of chunks per lightpath. With light trees, `spread`, growth from
+//! one rank, and some cases of `relay_tree` do not hold and are not returned.
 //!
 //! ```
 //! use opticoll_bounds::wdm_graph;

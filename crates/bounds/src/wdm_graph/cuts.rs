@@ -11,7 +11,7 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 /// Maximum number of link visits in the search for the tightest cut.
 const MAX_STEPS: u64 = 1 << 24;
 
-/// What crosses a cut: chunks over channels in a slot, or bytes over rates.
+/// Capacity of links: channels for the chunks of a slot, or rates for bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Measure {
     /// Channels of links.

@@ -1,10 +1,10 @@
 //! Lower bound on the time of an all_to_all whose blocks differ.
 //!
-//! **demand.** The bytes that a rank sends (or receives) take at least their number over the rate of
-//! the rank's lightpaths (theorem W1). The bytes of all pairs of ranks, times the number of links
-//! between the two ranks, take at least their sum over the rate of all channels (theorem W3 with
-//! links of equal length). A rank that receives from k other ranks, or sends to k other ranks, needs
-//! the slots of theorem A2 for k + 1 ranks.
+//! **demand.** The bytes that a rank sends (or receives) take at least their number over the rate
+//! of the rank's lightpaths (theorem W1). The bytes of all pairs of ranks, times the number of
+//! links between the two ranks, take at least their sum over the rate of all channels (theorem W3
+//! with links of equal length). A rank that receives from k other ranks, or sends to k other ranks,
+//! needs the slots of theorem A2 for k + 1 ranks.
 
 use super::fibres::{Fibres, NO_PATH};
 use super::widest;

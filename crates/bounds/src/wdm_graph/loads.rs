@@ -20,7 +20,8 @@ pub(super) struct TreeLoads<'a> {
     collective: &'a Collective,
     /// Trees of the chunks.
     trees: Vec<RelayTrees<'a>>,
-    /// Trees over which the data of each rank spread in an all_reduce; `None` for other collectives.
+    /// Trees over which the data of each rank spread in an all_reduce; `None` for other
+    /// collectives.
     spread: Option<RelayTrees<'a>>,
 }
 

@@ -13,10 +13,10 @@
 //! ```
 //!
 //! The search raises the weight of one moat at a time (dual ascent: Wong, Mathematical Programming
-//! 28, 1984). The slack of a lightpath is its length minus the weights of the moats that it crosses. The moat
-//! of a rank w consists of all pairs from which lightpaths without slack lead to w in rising slots.
-//! If such lightpaths lead from the root to w, rank w needs no further moat. Every state of the
-//! search proves a bound, so that the search may stop at any time.
+//! 28, 1984). The slack of a lightpath is its length minus the weights of the moats that it
+//! crosses. The moat of a rank w consists of all pairs from which lightpaths without slack lead to
+//! w in rising slots. If such lightpaths lead from the root to w, rank w needs no further moat.
+//! Every state of the search proves a bound, so that the search may stop at any time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -51,7 +51,8 @@ pub(super) struct Trees<'a> {
 /// State of the search.
 struct Search<'a> {
     trees: &'a Trees<'a>,
-    /// Slack of the lightpath of slot t from a to b, at the index ((t - 1) * ranks + b) * ranks + a.
+    /// Slack of the lightpath of slot t from a to b, at the index ((t - 1) * ranks + b) * ranks +
+    /// a.
     slack: Vec<u32>,
     /// The header's tau of the moat in hand, indexed by rank.
     last: Vec<usize>,
@@ -139,8 +140,8 @@ impl Search<'_> {
         ((slot - 1) * self.trees.ranks + to) * self.trees.ranks
     }
 
-    /// Finds the moat of a rank. Returns whether lightpaths without slack join the root to the rank,
-    /// so that the rank has no moat.
+    /// Finds the moat of a rank. Returns whether lightpaths without slack join the root to the
+    /// rank, so that the rank has no moat.
     fn joins_root(&mut self, rank: usize) -> bool {
         let (ranks, root) = (self.trees.ranks, self.trees.root);
         for inside in self.inside.drain(..) {
@@ -237,8 +238,9 @@ mod tests {
             .collect()
     }
 
-    /// Returns the least priced length over all trees and slots of their lightpaths; `None` if there
-    /// is no tree. A rank in slot t may have any parent in an earlier slot; the root has slot 0.
+    /// Returns the least priced length over all trees and slots of their lightpaths; `None` if
+    /// there is no tree. A rank in slot t may have any parent in an earlier slot; the root has slot
+    /// 0.
     fn exhaustive(ranks: usize, lengths: &[u32], prices: &[u32]) -> Option<u64> {
         let mut least = None;
         let mut slots = vec![1; ranks];

@@ -4,7 +4,7 @@
 //!
 //! | name | bound on the time T | theorem |
 //! |---|---|---|
-//! | `bandwidth` | R + a + delta + bytes that ranks receive or send, over the rates of their ports | W1 |
+//! | `bandwidth` | R + a + delta + bytes that ranks receive or send, over their rates | W1 |
 //! | `cut` | the same for the bytes that cross a cut | W2 |
 //! | `concurrent_flow` | the same for the bytes of all pairs on all links | W3 |
 //! | `rounds` | G (R + a + delta) + the greatest of these times of bytes, with G slots of W6 | W6 |
@@ -176,9 +176,9 @@ fn sending(
     Ok(bounds)
 }
 
-/// Returns the bound `relay_tree`: the minimum over all numbers of slots, at least `fewest`. `bytes`
-/// is the time of the bytes with any number of slots. Also returns the number of slots with this
-/// time, if it is known. `None` if no tree reaches all ranks.
+/// Returns the bound `relay_tree`: the minimum over all numbers of slots, at least `fewest`.
+/// `bytes` is the time of the bytes with any number of slots. Also returns the number of slots with
+/// this time, if it is known. `None` if no tree reaches all ranks.
 fn least_tree_time(
     trees: &TreeLoads<'_>,
     size: Bytes,

@@ -37,8 +37,8 @@ pub(super) const MAX_SLOTS: u64 = 64;
 /// Number of slots up to which each number of slots has a search of its own on large graphs.
 const FINE_SLOTS: u64 = 4;
 
-/// Number of ranks from which on a graph counts as large.
-const LARGE: u32 = 200;
+/// Maximum number of ranks with which a graph does not count as large.
+const MAX_SMALL_RANKS: u32 = 200;
 
 /// Length of a link, so that weights of moats may be fractions of a link.
 pub(super) const LINK: u64 = 8;
@@ -121,7 +121,7 @@ impl RelayTrees<'_> {
     /// Returns lower bounds on the lengths of trees of at most `slots` slots. `None` if no tree
     /// reaches all ranks in so few slots.
     pub(super) fn within(&self, slots: u64) -> Option<Lengths> {
-        let is_large = self.fibres.ranks > LARGE;
+        let is_large = self.fibres.ranks > MAX_SMALL_RANKS;
         let searched = match slots {
             _ if slots > MAX_SLOTS => 0,
             // Lengths for more slots are also lower bounds for these slots.
@@ -264,8 +264,8 @@ impl RelayTrees<'_> {
     }
 }
 
-/// Returns the length of a shortest route from `first` to each vertex, indexed by vertex. `away` has
-/// the links that lead from each vertex, as (vertex, length).
+/// Returns the length of a shortest route from `first` to each vertex, indexed by vertex. `away`
+/// has the links that lead from each vertex, as (vertex, length).
 fn shortest_lengths(away: &[Vec<(u32, u32)>], first: u32) -> Vec<u32> {
     let mut lengths = vec![NO_PATH; away.len()];
     lengths[first as usize] = 0;

@@ -51,9 +51,9 @@ fn slots(fabric: &Fabric, collective: &Collective) -> Vec<Bound> {
 }
 
 /// Values of `concurrent_flow` for an all_to_all whose blocks have `pieces` chunks, on one
-/// wavelength. The number of slots is the load of a link, times the pieces, rounded up.
-/// Rings, lines: Liang and Shen, Discrete Applied Mathematics 2006. Tori and hypercubes: half of the
-/// ranks send to the other half over the links between them (Beauquier, Parallel Processing Letters
+/// wavelength. The number of slots is the load of a link, times the pieces, rounded up. Rings,
+/// lines: Liang and Shen, Discrete Applied Mathematics 2006. Tori and hypercubes: half of the ranks
+/// send to the other half over the links between them (Beauquier, Parallel Processing Letters
 /// 1998). Meshes: 8 ranks send to 8 ranks over 4 links. NSFNET: linear program of path flows
 /// (HiGHS): load 11.25.
 const ALL_TO_ALL: &str = "
