@@ -103,10 +103,16 @@ fn check(
         graph.injection_bandwidth(),
         "{case}"
     );
+    // A line and a broken ring have the bounds of graphs, too, which may be greater.
+    let machine: &WdmRing = ring.downcast().unwrap();
+    let is_whole = machine.cuts.is_empty() && !ring.circuits().unwrap().is_degraded();
     for single in [false, true] {
         let bounds = [&ring, &graph]
             .map(|fabric| opticoll::bounds::slots_bound(fabric, &collective, single));
-        assert_eq!(bounds[0], bounds[1], "{case}");
+        match is_whole {
+            true => assert_eq!(bounds[0], bounds[1], "{case}"),
+            false => assert!(bounds[0].map(|one| one.steps) <= bounds[1].map(|one| one.steps)),
+        }
     }
     let [on_ring, on_graph] = planned;
     let (on_ring, on_graph) = match (on_ring, on_graph) {
@@ -126,11 +132,11 @@ fn check(
         let time = |plan: &Plan| opticoll::simulate::run(plan, size, &method).unwrap().time;
         assert_eq!(time(&on_ring), time(&on_graph.plan), "{case}: {policy}");
         let bound = |fabric: &Fabric| planner::time_bound(fabric, &collective, size, &method);
-        assert_eq!(
-            bound(&ring).unwrap(),
-            bound(&graph).unwrap(),
-            "{case}: {policy}"
-        );
+        let [of_ring, of_graph] = [&ring, &graph].map(|fabric| bound(fabric).unwrap());
+        match is_whole {
+            true => assert_eq!(of_ring, of_graph, "{case}: {policy}"),
+            false => assert!(of_ring.map(|one| one.time) <= of_graph.map(|one| one.time)),
+        }
     }
     true
 }

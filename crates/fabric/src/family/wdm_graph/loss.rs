@@ -91,6 +91,7 @@ const OPTIONS: LossOptions = LossOptions {
         )
         .range("0dB or more"),
         OptionRecord::new("span", "maximum length of fibre between amplifiers")
+            .unit("m")
             .range("1m or more")
             .default("80km"),
         ratio(
