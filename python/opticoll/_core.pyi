@@ -94,6 +94,7 @@ class LossBudget(TypedDict):
     sensitivity_dbm: float
     losses: list[PassedLoss]
     margin_db: float
+    osnr_db: float | None  # None if the fabric states no noise
 
 class OptionValue(TypedDict):
     """Value of a fabric's option, with its unit and its meaning."""
@@ -1118,6 +1119,11 @@ class Plan:
         Powers are in dBm, losses and margins in dB. Each entry of `losses` has the name of what the
         light passes (`what`), the number of times (`count`) and the loss each time (`loss_db`).
 
+        Raises
+        ------
+        MemoryLimitError
+            The margins of all rows need more memory than the limit.
+
         Examples
         --------
         >>> import opticoll
@@ -1143,6 +1149,13 @@ class Plan:
             Index of the transfer in the plan. Transfers without light are not listed.
         margin : float64
             Margin in dB. Of a relayed transfer, the margin of its weakest hop.
+        osnr : float64
+            Ratio of signal to noise in a band of 0.1 nm, in dB. NaN if the fabric states no noise.
+
+        Raises
+        ------
+        OverflowError
+            The slot is negative or not below 2^32.
 
         Examples
         --------
