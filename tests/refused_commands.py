@@ -166,7 +166,7 @@ run all_gather --ranks 0 => --ranks
 {EXPORT} --output plan.csv --format cvs => did you mean `csv`?
 {EXPORT} --output nowhere/plan.csv => there is no folder
 export nothing.plan --output plan.csv => there is no file
-export --fabric {EIGHT} --output f.graphml => cannot express circuits | wdm_ring
+export --fabric {EIGHT} --output f.graphml => cannot express the circuits | wdm_ring
 export --output f.graphml => --fabric for the fabric alone
 export --fabric torus:dims=2x2 --size 1MB --output f.graphml => --size goes with a plan
 export --fabric torus:dims=2x2 --algorithm ring --output f.graphml => --algorithm goes with a plan

@@ -152,6 +152,9 @@ OF_LINKS = ("tree_packing", "matching", "concurrent_flow")
 OF_SWITCHES = ("switch_configurations", "decomposition", "static")
 """Planners for circuit switches only."""
 
+OF_FIBRES = ("relay_forest", "one_hop")
+"""Planners for graphs of fibres only."""
+
 OF_GRIDS = ("shifts",)
 """Planners whose collectives all run on grids."""
 
@@ -164,6 +167,8 @@ OF_GRIDS = ("shifts",)
             record["name"],
             "circuit_switch:ranks=8"
             if record["family"] == "circuit_switch" or record["name"] in OF_SWITCHES
+            else "wdm_torus:dims=4x4,wavelengths=2"
+            if record["name"] in OF_FIBRES
             else "wss_grid:rows=3,columns=4"
             if record["name"] in OF_GRIDS
             else "torus:dims=4x4"

@@ -394,10 +394,10 @@ impl Router {
             let (_, link) = self.reached[vertex as usize];
             route.push(link);
             let entering = self.entering.at(vertex).iter();
-            let before = entering
+            let mut before = entering
                 .filter(|(entry, _)| *entry == link)
                 .map(|(_, from)| *from);
-            vertex = before.last().unwrap_or(source);
+            vertex = before.next_back().unwrap_or(source);
         }
         route.reverse();
         true

@@ -249,8 +249,7 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
         text("fabric, none, full or a whole number", converters), "fabric";
     "routing" .routing: "Routing of bursts: fixed, or least_loaded of the shortest routes",
         words(&BurstRouting::WORDS), "fixed" => HelpLevel::Usual;
-    "routes" .routes: "Number of routes that a request tries, the shortest first, until one has a \
-        free wavelength; for two_way",
+    "routes" .routes: "Number of routes that a request tries, the shortest first; for two_way",
         whole(1, 64), "1" => HelpLevel::Usual;
     "receivers" .receivers: "Number of bursts that a host can receive at the same time, or \
         unlimited",
