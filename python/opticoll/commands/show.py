@@ -77,9 +77,9 @@ class Show(FileSource):
     view: (
         Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "configurations"] | None
     ) = option(
-        "View: ring or grid (one slot), fabric (load of electrical links), trees (routes of "
-        "chunks), ports (circuits over time), configurations (their circuits) or "
-        "space_time (all transfers over time) (default: by the fabric)"
+        "View: ring or grid (one slot), fabric (load of electrical links, or lightpaths on "
+        "fibres), trees (routes of chunks), ports (circuits over time), configurations (their "
+        "circuits) or space_time (all transfers over time) (default: by the fabric)"
     )
     slot: int | None = option(
         "Slot, counted from 0 (default: 0; all slots in the view fabric)",
@@ -257,7 +257,10 @@ def compute(parameters: Show, watch: Watch) -> Iterator[SlotRow]:
         configurations=_configurations(plan, parameters) if view == "configurations" else OMITTED,
         view=shape,
         switches=switches(plan.fabric) or OMITTED,
-        loaded=shape == "fabric" and slot is None and ("figure" in watch.files or view is not None),
+        loaded=plan.fabric.electrical
+        and shape == "fabric"
+        and slot is None
+        and ("figure" in watch.files or view is not None),
     )
 
 
@@ -367,7 +370,7 @@ def _checked_view(plan: Plan, parameters: Show, *, drawn: bool) -> str:
     from opticoll.plot.views import OVER_TIME, views_of
 
     view = parameters.view
-    views, about = views_of(plan.fabric)
+    views, about = views_of(plan, parameters.slot)
     if view not in (None, *views):
         use = " or ".join(views)
         raise UsageError(f"--view {view}: {plan.fabric.family} {about}; use --view {use}")

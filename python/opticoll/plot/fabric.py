@@ -1,27 +1,20 @@
-"""Figures of an electrical fabric: the load of its links, or the trees that plans use."""
+"""Figures of a network: load of links, lightpaths on fibres, or the trees that plans use."""
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opticoll._core import Fabric, Plan
-from opticoll.formats.network_graph import rank_names
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import plural
 from opticoll.outputs.trees import Tree
 from opticoll.outputs.trees import trees as trees_of
 from opticoll.plot import style
-from opticoll.plot.output import (
-    LETTER_WIDTH,
-    POINTS_PER_INCH,
-    PlotError,
-    drawn,
-    headed,
-    sheet,
-)
+from opticoll.plot.fibres import lightpaths_figure
+from opticoll.plot.output import PlotError, drawn, headed, sheet
+from opticoll.plot.vertices import MAX_MARKED, draw_vertices, drawing_of, has_fibres, key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,14 +22,7 @@ if TYPE_CHECKING:
 
     from opticoll._core import Drawing
 
-Places = NDArray[np.float64]
-"""Positions of vertices, one row each, ranks first: x to the right, y upwards."""
-
-_MAX_VERTICES = 6000
-_MAX_LABELS = 72
-_MAX_MARKED = 300
 _MAX_ARROWS = 200
-_LABEL_POINTS = 7
 
 MAX_TREES = 6
 """Maximum number of trees in a figure, with a panel per tree; further trees are only counted."""
@@ -46,42 +32,31 @@ MAX_TREES = 6
 def fabric(
     plan: Plan, path: str | os.PathLike[str], *, slot: int | None = None, size: int | None = None
 ) -> "Figure":
-    """Draws a plan's fabric with links coloured by load; unused links are grey.
+    """Draws a plan's fabric: electrical links coloured by load, or fibres with lightpaths.
 
     With `slot`, the load of a link is the number of messages of this step that share the link.
     Without `slot`, the load is the link's utilisation over the whole plan at `size` bytes (default:
     the plan's size). The two directions of a cable are drawn side by side, as in traffic on the
-    right.
+    right; unused links are grey.
 
-    Raises PlotError for an optical fabric, for a slot that the plan does not have, and for too many
-    vertices.
+    On fibres, each lightpath is a line along its route, coloured by wavelength. Without `slot`,
+    there is a panel for each slot.
+
+    Raises PlotError for any other optical fabric, for a slot that the plan does not have, and for
+    too many vertices, slots or lightpaths.
     """
-    if not plan.fabric.electrical:
+    if not plan.fabric.electrical and not has_fibres(plan.fabric):
         raise PlotError("a ring of wavelengths is drawn by `ring`, with its lightpaths")
     if slot is not None and not 0 <= slot < plan.slots:
         raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
+    if has_fibres(plan.fabric):
+        return lightpaths_figure(plan, slot)
     drawing = drawing_of(plan.fabric)
     if slot is None:
         load, label, facts = _use(plan, size)
     else:
         load, label, facts = _messages(plan, slot)
     return _figure(plan, drawing, load, label, facts)
-
-
-def drawing_of(machine: Fabric) -> "Drawing":
-    """Returns the positions of a fabric's vertices; raises PlotError if there are too many."""
-    vertices = max(machine.ranks, *(1 + max(pair) for pair in machine.link_ends or [(0, 0)]))
-    if vertices > _MAX_VERTICES:
-        raise PlotError(
-            f"{vertices} ranks and switches are too many for one picture (at most {_MAX_VERTICES})"
-        )
-    drawing = machine.drawing
-    if not len(drawing["places"]):
-        raise PlotError(
-            f"{vertices} ranks and switches of a {machine.family} are too many to be laid out by "
-            "their links"
-        )
-    return drawing
 
 
 def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
@@ -164,7 +139,7 @@ def draw_links(
     from matplotlib.colors import Normalize
 
     ends = np.array(machine.link_ends or [], dtype=np.int64).reshape(-1, 2)
-    many = len(drawing["places"]) > _MAX_MARKED
+    many = len(drawing["places"]) > MAX_MARKED
     if many and len(drawing["places"]) > machine.ranks:
         ends, load = _bundled(ends, load, machine.ranks)
     curves, link = _curves(ends, drawing)
@@ -269,97 +244,6 @@ def _curves(
         ]
         link += [index, index]
     return curves, np.array(link, dtype=np.int64)
-
-
-def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
-    """Draws ranks as numbered discs and switches as squares, and fits the axes to them."""
-    low, high = at.min(axis=0), at.max(axis=0)
-    axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
-    ranks = machine.ranks
-    crowd = len(at)
-    size = float(np.clip(4200 / crowd, 1.5, 150))
-    axes.scatter(
-        at[ranks:, 0], at[ranks:, 1], s=1.1 * size, marker="s", facecolor="#E8E8E8",
-        edgecolor=style.INK,
-        linewidth=0.8 if crowd <= _MAX_MARKED else 0.3, zorder=3,
-    )  # fmt: skip
-    axes.scatter(
-        at[:ranks, 0], at[:ranks, 1], s=size, marker="o", facecolor="white", edgecolor=style.INK,
-        linewidth=0.8 if crowd <= _MAX_MARKED else 0.3, zorder=4,
-    )  # fmt: skip
-    names = rank_names(machine)
-    numbered = names == [str(rank) for rank in range(ranks)]
-    if ranks <= _MAX_LABELS and numbered:
-        for rank, (x, y) in enumerate(at[:ranks]):
-            axes.text(
-                x, y, str(rank), ha="center", va="center", zorder=5,
-                fontsize=float(np.clip(0.66 * size**0.5, 4.0, 8.0)),
-            )  # fmt: skip
-    switches = _switch_names(machine, ranks)
-    if len(switches) > _MAX_LABELS:
-        # If there are too many switches, name only the first and the last of each level.
-        levels: dict[float, list[int]] = {}
-        for switch in sorted(switches):
-            levels.setdefault(float(at[switch, 1]), []).append(switch)
-        ends = {place for level in levels.values() for place in (level[0], level[-1])}
-        switches = {switch: switches[switch] for switch in ends} if len(levels) < 8 else {}
-    labels = switches
-    if ranks <= _MAX_LABELS and not numbered:
-        labels |= dict(enumerate(names))
-    if labels:
-        for vertex, name in _apart(axes, labels, at):
-            axes.annotate(
-                name, at[vertex], xytext=(0, 8), textcoords="offset points", ha="center",
-                fontsize=_LABEL_POINTS, zorder=6,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
-            )  # fmt: skip
-
-
-def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[int, str]]:
-    """Yields a vertex and its label, except labels that overlap a label at the same height."""
-    pixels = axes.get_window_extent().width
-    unit = pixels * POINTS_PER_INCH / axes.figure.dpi / float(np.ptp(at[:, 0]) + 1.0)
-    ends: dict[float, float] = {}
-    for vertex in sorted(labels, key=lambda vertex: float(at[vertex, 0])):
-        height, middle = round(float(at[vertex, 1]), 3), float(at[vertex, 0]) * unit
-        half = len(labels[vertex]) * LETTER_WIDTH * _LABEL_POINTS / 2
-        if middle - half >= ends.get(height, -np.inf):
-            ends[height] = middle + half
-            yield vertex, labels[vertex]
-
-
-def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = True) -> None:
-    """Adds a legend below all panels: rank, switch and, if `is_idle`, unused link."""
-    from matplotlib.lines import Line2D
-
-    look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
-    ranks = machine.ranks
-    handles = [Line2D([], [], marker="o", markerfacecolor="white", label="rank", **look)]
-    if vertices > ranks:
-        handles.append(
-            Line2D([], [], marker="s", markerfacecolor="#E8E8E8", label="switch", **look)
-        )
-    if vertices <= _MAX_MARKED:
-        if is_idle:
-            handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
-        title = "two lines are the two directions of a cable; traffic keeps to the right"
-    else:
-        title = (
-            "unused links left out; the links of a switch to its ranks drawn as one, in the colour "
-            "of the busiest"
-        )
-    title = title if vertices > ranks or vertices <= _MAX_MARKED else "unused links left out"
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, title=title)
-
-
-def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
-    """Returns the name of each switch by its vertex; the names are taken from names of links."""
-    names = {}
-    for link, pair in enumerate(machine.link_ends or []):
-        for vertex, name in zip(pair, (machine.link_name(link) or "").split(" -> "), strict=False):
-            if vertex >= ranks:
-                names[vertex] = name
-    return names
 
 
 @drawn

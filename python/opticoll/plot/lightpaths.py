@@ -1,5 +1,7 @@
 """Lightpaths of a plan as arrays for drawing."""
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,7 +65,11 @@ def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
         converted=converted,
     )
     if slot is not None and converted.any():
-        _lay_out(paths)
+        links = [
+            (way_index * ranks + (first + np.arange(count)) % ranks).tolist()
+            for way_index, first, count in zip(way, start, paths.hops, strict=True)
+        ]
+        lay_out(links, lane, converted)
     return paths
 
 
@@ -106,19 +112,17 @@ def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:
     return fraction
 
 
-def _lay_out(paths: Lightpaths) -> None:
-    """Assigns each converted lightpath the lowest lane that is free on all of its links."""
-    occupied: dict[tuple[int, int], NDArray[np.bool_]] = {}
-    order = np.argsort(paths.converted, kind="stable")  # fixed wavelengths first
-    for index in order:
-        links = (paths.start[index] + np.arange(paths.hops[index])) % paths.ranks
-        way, lane = int(paths.way[index]), int(paths.lane[index])
-        if paths.converted[index]:
-            lane = 0
-        while True:
-            busy = occupied.setdefault((way, lane), np.zeros(paths.ranks, dtype=np.bool_))
-            if not paths.converted[index] or not busy[links].any():
-                break
-            lane += 1
-        busy[links] = True
-        paths.lane[index] = lane
+def lay_out(
+    routes: Sequence[Sequence[int]], lane: NDArray[np.int64], converted: NDArray[np.bool_]
+) -> None:
+    """Assigns each converted lightpath the lowest lane that is free on all links of its route."""
+    occupied: set[tuple[int, int]] = set()
+    order = np.argsort(converted, kind="stable")  # fixed wavelengths first
+    for index in order.tolist():
+        links = routes[index]
+        if converted[index]:
+            lanes = itertools.count()
+            lane[index] = next(
+                free for free in lanes if not any((link, free) in occupied for link in links)
+            )
+        occupied.update((link, int(lane[index])) for link in links)

@@ -215,24 +215,17 @@ def colour_key(
     columns: int = 4,
     **bar_options: Any,
 ) -> None:
-    """Adds a legend of the colours of at most 8 numbers, or a colour bar for more numbers.
+    """Adds a legend of the colours of up to `MAX_NAMED` numbers, or a colour bar for more numbers.
 
     A legend shows `name(number)`. A colour bar has the title `label` and a tick every `stride`
     numbers.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
     count = len(numbers)
-    if count <= 8:
-        looks = [
-            {"color": colours(place), "label": name(int(numbers[place]))} for place in range(count)
-        ]
-        handles = [
-            Line2D([], [], linewidth=2.2, **look) if lines else Patch(**look) for look in looks
-        ]
+    if count <= MAX_NAMED:
+        handles = colour_handles(numbers, colours, name, lines=lines)
         figure.legend(handles=handles, loc="outside lower center", ncols=columns)
         return
     scale = ScalarMappable(
@@ -243,6 +236,28 @@ def colour_key(
     bar.set_ticks(list(places), labels=[str(numbers[place]) for place in places])
     bar.minorticks_off()
     bar.set_label(label)
+
+
+MAX_NAMED = 8
+"""Maximum number of colours with a legend; more colours get a colour bar."""
+
+
+def colour_handles(
+    numbers: "Sequence[int] | NDArray[np.int64]",
+    colours: Any,
+    name: Callable[[int], str],
+    *,
+    lines: bool,
+) -> list[Any]:
+    """Returns the entries of a legend of colours: lines, or patches."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    looks = [
+        {"color": colours(place), "label": name(int(number))}
+        for place, number in enumerate(numbers)
+    ]
+    return [Line2D([], [], linewidth=2.2, **look) if lines else Patch(**look) for look in looks]
 
 
 def save(figure: "Figure", path: Path) -> None:

@@ -241,10 +241,9 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
     shown = plan.size_bytes if size is None else size
     headed(
         figure,
-        f"{style.heading(plan)}, {plan.fabric.family}"
+        f"{style.heading(plan)}, {style.named_fabric(plan.fabric.spec)}"
         + ("" if shown is None else f", {style.size_text(shown)}")
         + (", start rendezvous" if plan.fabric.electrical else "")
-        + f", {style.conditions(plan.fabric.spec)}"
         + f": {len(times):,} messages in {style.time_text(last * factor)}",
     )
     return figure

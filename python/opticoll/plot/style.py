@@ -254,7 +254,8 @@ def named_fabric(spec: str) -> str:
     'torus, dims 4x4, rate 100 Gb/s, latency 1 µs'
     """
     family = spec.partition(":")[0]
-    return ", ".join([*([] if family == "custom" else [family]), *stated_options(spec)])
+    summary = fabric_text(spec)
+    return summary if summary != spec else ", ".join([family, *stated_options(spec)])
 
 
 def conditions(spec: str) -> str:
@@ -271,13 +272,13 @@ def stated_options(spec: str) -> list[str]:
 
     Required options in `WORDED_OPTIONS` are left out, since titles state them in words.
 
-    A custom fabric states its summary instead.
+    A fabric from a graph states its summary instead.
 
     >>> stated_options("wdm_ring:ranks=4,wavelengths=2,fibres=2,rate=40Gb/s,broken=0-1,dead=1")
     ['fibres 2', 'rate 40 Gb/s', 'cuts 0-1', 'dead wavelengths 1']
     """
-    if spec.startswith("custom:"):
-        return [fabric_text(spec)]
+    if (summary := fabric_text(spec)) != spec:
+        return [summary]
     defaults = _defaults(spec.partition(":")[0])
     stated = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
     elsewhere = {name for name in WORDED_OPTIONS if defaults.get(name, "") is None}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from opticoll.plot.fabric import fabric as draw_fabric
 from opticoll.plot.fabric import trees
+from opticoll.plot.fibres import is_usual
 from opticoll.plot.grid import grid, grid_space_time
 from opticoll.plot.lightpath_timeline import configuration_graphs, lightpath_timeline
 from opticoll.plot.link_use import link_use
@@ -13,12 +14,14 @@ from opticoll.plot.packets import one_loss, packets
 from opticoll.plot.ring import ring
 from opticoll.plot.space_time import messages, space_time
 from opticoll.plot.timelines import slots
+from opticoll.plot.vertices import has_fibres
 
 if TYPE_CHECKING:
-    from opticoll._core import Fabric, Outcome, Plan
+    from opticoll._core import Outcome, Plan
 
 VIEWS = {
     "direction": ("ring", "is a ring of light"),
+    "fibre": ("fabric", "is a graph of fibres"),
     "plane": ("grid", "is a grid of tunable circuits"),
     "source_port": ("ports", "has ports with lightpaths"),
 }
@@ -31,13 +34,20 @@ ELECTRICAL = ("fabric", "is an electrical fabric without light")
 SLOTS = ("space_time", "has light in slots")
 
 
-def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
-    """Returns the views of plans on a fabric, default first, and the end of a sentence about it."""
+def views_of(plan: "Plan", slot: int | None = None) -> tuple[tuple[str, ...], str]:
+    """Returns the views of a plan, default first, and the end of a sentence about its fabric.
+
+    On a graph of fibres, the default is the view `fabric` if the lightpaths of `slot`, or of all
+    slots, are easy to tell apart.
+    """
+    fabric = plan.fabric
     lit = (view for field, view in VIEWS.items() if field in fabric.light_fields)
     usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
     views = (usual,) if usual in OVER_TIME else (usual, "space_time")
     if usual == "ports":
         views = ("ports", "configurations")
+    if has_fibres(fabric) and not is_usual(plan, slot):
+        views = views[::-1]
     return (*views, "trees") if fabric.electrical else views, about
 
 
@@ -59,7 +69,7 @@ def plan(
 
     Raises PlotError if the fabric has no such view, or the view cannot show the plan.
     """
-    views, about = views_of(plan.fabric)
+    views, about = views_of(plan, slot)
     if view not in (None, *views):
         of = f"{plan.fabric.family} {about}"
         raise PlotError(f"there is no view `{view}`: {of}; its views are {', '.join(views)}")

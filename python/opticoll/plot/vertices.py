@@ -1,0 +1,172 @@
+"""Vertices of a network in figures: their positions, discs, names and legend."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll._core import Fabric
+from opticoll.formats.network_graph import rank_names
+from opticoll.plot import style
+from opticoll.plot.output import LETTER_WIDTH, POINTS_PER_INCH, PlotError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from opticoll._core import Drawing
+
+Places = NDArray[np.float64]
+"""Positions of vertices, one row each, ranks first: x to the right, y upwards."""
+
+MAX_MARKED = 300
+"""Maximum number of vertices of a figure that shows unused links."""
+
+_MAX_VERTICES = 6000
+_MAX_LABELS = 72
+_LABEL_POINTS = 7
+
+
+def drawing_of(machine: Fabric) -> "Drawing":
+    """Returns the positions of a fabric's vertices; raises PlotError if there are too many."""
+    vertices = max(machine.ranks, *(1 + max(pair) for pair in machine.link_ends or [(0, 0)]))
+    if vertices > _MAX_VERTICES:
+        raise PlotError(
+            f"{vertices} ranks and switches are too many for one picture (at most {_MAX_VERTICES})"
+        )
+    drawing = machine.drawing
+    if not len(drawing["places"]):
+        raise PlotError(
+            f"{vertices} ranks and switches of a {machine.family} are too many to be laid out by "
+            "their links"
+        )
+    return drawing
+
+
+def has_fibres(machine: Fabric) -> bool:
+    """Returns whether a fabric is a graph of fibres, whose lightpaths name their routes."""
+    fields = machine.light_fields
+    return "fibre" in fields and "direction" not in fields
+
+
+def links_of(machine: Fabric) -> Fabric:
+    """Returns the electrical fabric with the links of a graph of fibres, or the fabric itself."""
+    return machine.as_custom() if has_fibres(machine) else machine
+
+
+def disc_points(vertices: int) -> float:
+    """Returns the radius in points of the disc of a rank, if there are so many vertices."""
+    return 0.5 * float(np.sqrt(_disc(vertices)))
+
+
+def _disc(vertices: int) -> float:
+    """Returns the size of the marker of a rank, in square points."""
+    return float(np.clip(4200 / vertices, 1.5, 150))
+
+
+def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
+    """Draws ranks as numbered discs and switches as squares, and fits the axes to them."""
+    low, high = at.min(axis=0), at.max(axis=0)
+    axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
+    ranks = machine.ranks
+    crowd = len(at)
+    size = _disc(crowd)
+    axes.scatter(
+        at[ranks:, 0], at[ranks:, 1], s=1.1 * size, marker="s", facecolor="#E8E8E8",
+        edgecolor=style.INK,
+        linewidth=0.8 if crowd <= MAX_MARKED else 0.3, zorder=3,
+    )  # fmt: skip
+    axes.scatter(
+        at[:ranks, 0], at[:ranks, 1], s=size, marker="o", facecolor="white", edgecolor=style.INK,
+        linewidth=0.8 if crowd <= MAX_MARKED else 0.3, zorder=4,
+    )  # fmt: skip
+    names = rank_names(machine)
+    numbered = names == [str(rank) for rank in range(ranks)]
+    if ranks <= _MAX_LABELS and numbered:
+        for rank, (x, y) in enumerate(at[:ranks]):
+            axes.text(
+                x, y, str(rank), ha="center", va="center", zorder=5,
+                fontsize=float(np.clip(0.66 * size**0.5, 4.0, 8.0)),
+            )  # fmt: skip
+    switches = _switch_names(links_of(machine), ranks)
+    if len(switches) > _MAX_LABELS:
+        # If there are too many switches, name only the first and the last of each level.
+        levels: dict[float, list[int]] = {}
+        for switch in sorted(switches):
+            levels.setdefault(float(at[switch, 1]), []).append(switch)
+        ends = {place for level in levels.values() for place in (level[0], level[-1])}
+        switches = {switch: switches[switch] for switch in ends} if len(levels) < 8 else {}
+    labels = switches
+    if ranks <= _MAX_LABELS and not numbered:
+        labels |= dict(enumerate(names))
+    if labels:
+        for vertex, name in _apart(axes, labels, at):
+            axes.annotate(
+                name, at[vertex], xytext=(0, 8), textcoords="offset points", ha="center",
+                fontsize=_LABEL_POINTS, zorder=6,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
+            )  # fmt: skip
+
+
+def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[int, str]]:
+    """Yields a vertex and its label, except labels that overlap a label at the same height."""
+    pixels = axes.get_window_extent().width
+    unit = pixels * POINTS_PER_INCH / axes.figure.dpi / float(np.ptp(at[:, 0]) + 1.0)
+    ends: dict[float, float] = {}
+    for vertex in sorted(labels, key=lambda vertex: float(at[vertex, 0])):
+        height, middle = round(float(at[vertex, 1]), 3), float(at[vertex, 0]) * unit
+        half = len(labels[vertex]) * LETTER_WIDTH * _LABEL_POINTS / 2
+        if middle - half >= ends.get(height, -np.inf):
+            ends[height] = middle + half
+            yield vertex, labels[vertex]
+
+
+def key(
+    figure: "Figure",
+    machine: Fabric,
+    vertices: int,
+    *,
+    is_idle: bool = True,
+    lit: "Sequence[Line2D] | None" = None,
+) -> None:
+    """Adds a legend below all panels: rank, switch and, if `is_idle`, unused link.
+
+    On fibres, `lit` are the further entries of the legend, for the lightpaths.
+    """
+    from matplotlib.lines import Line2D
+
+    look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
+    ranks = machine.ranks
+    handles = [Line2D([], [], marker="o", markerfacecolor="white", label="rank", **look)]
+    if vertices > ranks:
+        handles.append(
+            Line2D([], [], marker="s", markerfacecolor="#E8E8E8", label="switch", **look)
+        )
+    if vertices <= MAX_MARKED:
+        if is_idle:
+            handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
+        title = "two lines are the two directions of a cable; traffic keeps to the right"
+    else:
+        title = (
+            "unused links left out; the links of a switch to its ranks drawn as one, in the colour "
+            "of the busiest"
+        )
+    title = title if vertices > ranks or vertices <= MAX_MARKED else "unused links left out"
+    if lit is not None:
+        title = "lightpaths keep to the right of their cables, in the order of their channels"
+    handles += lit or ()
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=min(5, len(handles)), title=title
+    )
+
+
+def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
+    """Returns the name of each switch by its vertex; the names are taken from names of links."""
+    names = {}
+    for link, pair in enumerate(machine.link_ends or []):
+        for vertex, name in zip(pair, (machine.link_name(link) or "").split(" -> "), strict=False):
+            if vertex >= ranks:
+                names[vertex] = name
+    return names
