@@ -16,6 +16,7 @@ from opticoll import Outcome, Plan, plot
 from opticoll.errors import OpticollError
 from opticoll.outputs.plan_row import PlanRow, measured
 from opticoll.plot import PlotError
+from opticoll.plot.views import views_of
 from support import Run
 
 if TYPE_CHECKING:
@@ -329,3 +330,134 @@ def test_grids_that_do_not_fit_on_paper_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PlotError, match="no slot 24"):
         plot.grid(plan, 24, tmp_path / "f.svg")
     assert list(tmp_path.iterdir()) == []
+
+
+FIBRES = [
+    "nsfnet:wavelengths=8",
+    "wdm_torus:dims=4x3,wavelengths=4",
+    "wdm_torus:dims=4x4,wavelengths=2,multicast=drop_and_continue",
+    "wdm_line:ranks=6,wavelengths=4,fibres=2",
+    # Two parallel cables, a cable one way, and a switch of light.
+    "wdm_graph:ranks=4,switches=1,links=0-1+0-1+1>2+2-3+3-0+0-4+4-2,wavelengths=2",
+]
+
+BESIDE = 0.2
+"""Maximum distance of a lane from its cable, in units of the positions."""
+
+
+def near(line: np.ndarray, point: np.ndarray) -> float:
+    """Returns the distance of a point from a line of several stretches."""
+    start, along = line[:-1], np.diff(line, axis=0)
+    share = ((point - start) * along).sum(axis=1) / np.maximum((along**2).sum(axis=1), 1e-12)
+    foot = start + np.clip(share, 0, 1)[:, None] * along
+    return float(np.hypot(*(foot - point).T).min())
+
+
+def walked(plan: Plan, transfer: int) -> list[int]:
+    """Returns the vertices of a transfer's route."""
+    ends = plan.fabric.as_custom().link_ends
+    assert ends is not None
+    vertices = [plan.ends(transfer)[0]]
+    for link in plan.route(transfer):
+        (beyond,) = set(ends[link]) - {vertices[-1]}
+        vertices.append(beyond)
+    assert vertices[-1] == plan.ends(transfer)[1]
+    return vertices
+
+
+@pytest.mark.parametrize("spelled", FIBRES)
+def test_each_lightpath_is_a_line_past_the_vertices_of_its_route(
+    spelled: str, drawn: list[Figure], tmp_path: Path
+) -> None:
+    plan = opticoll.plan("all_gather", spelled, "direct:order=at_once", size=1024)
+    assert plan.verify() == []
+    plot.fabric(plan, tmp_path / "x.svg")
+    panels = [one for one in drawn[0].axes if one.collections]
+    assert len(panels) == plan.slots
+    places, around = drawing(plan.fabric)["places"], set(drawing(plan.fabric)["around"].tolist())
+    for slot, axes in enumerate(panels):
+        _, lit = (one for one in axes.collections if isinstance(one, LineCollection))
+        columns = plan.slot_columns(slot)
+        transfers = columns["transfer"].tolist()
+        segments = iter(lit.get_segments())
+        colours = iter(np.asarray(lit.get_color()).tolist())
+        channels: dict[tuple[int, int], tuple[float, ...]] = {}
+        for at, transfer in enumerate(transfers):
+            route, vertices = plan.route(transfer), walked(plan, transfer)
+            pieces = [np.asarray(next(segments)) for _ in range(1 + len(around & set(route)))]
+            shades = {tuple(next(colours)) for _ in pieces}
+            for vertex in vertices:
+                assert min(near(piece, places[vertex]) for piece in pieces) < BESIDE
+            # The line starts and ends at the discs of its ends.
+            for end, vertex in ((pieces[0][0], vertices[0]), (pieces[-1][-1], vertices[-1])):
+                assert np.hypot(*(end - places[vertex])) < BESIDE
+            channel = (int(columns["fibre"][at]), int(columns["wavelength"][at]))
+            (shade,) = shades
+            assert channels.setdefault(channel, shade) == shade
+        # Every line belongs to a lightpath; each channel has a colour of its own.
+        assert next(segments, None) is None
+        assert len(set(channels.values())) == len(channels)
+
+
+def test_lightpaths_keep_to_the_right_and_never_share_a_lane(
+    drawn: list[Figure], tmp_path: Path
+) -> None:
+    plan = opticoll.plan("all_gather", "wdm_line:ranks=5,wavelengths=3", "direct:order=at_once")
+    plot.fabric(plan, tmp_path / "x.svg", slot=0)
+    _, lit = (one for one in drawn[0].axes[0].collections if isinstance(one, LineCollection))
+    middles: dict[float, list[tuple[float, float]]] = {}
+    for line, transfer in zip(
+        map(np.asarray, lit.get_segments()),
+        plan.slot_columns(0)["transfer"].tolist(),
+        strict=True,
+    ):
+        # From the left to the right, the right side is below.
+        source, destination = plan.ends(transfer)
+        side = line[1:-1, 1]
+        assert (np.sign(side) == np.sign(source - destination)).all()
+        assert np.ptp(side) < 1e-9
+        extent = (min(source, destination), max(source, destination))
+        taken = middles.setdefault(round(float(side[0]), 6), [])
+        assert all(extent[1] <= first or last <= extent[0] for first, last in taken)
+        taken.append(extent)
+    assert len(middles) == 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("spelled", "slot", "view"),
+    [
+        ("nsfnet:wavelengths=8", None, "fabric"),
+        ("wdm_torus:dims=4x4,wavelengths=8", None, "space_time"),  # 240 lightpaths in a slot
+        ("geant:wavelengths=8", None, "space_time"),  # more than 9 slots
+        ("geant:wavelengths=8", 13, "fabric"),
+        ("wdm_ring:ranks=8,wavelengths=4", None, "ring"),
+    ],
+)
+def test_lightpaths_are_drawn_on_the_graph_if_they_are_few(
+    spelled: str, slot: int | None, view: str
+) -> None:
+    plan = opticoll.plan("all_gather", spelled, "direct:order=at_once")
+    assert views_of(plan, slot)[0][0] == view
+
+
+@pytest.mark.parametrize("view", [(), ("--view", "fabric"), ("--view", "space_time")])
+def test_titles_of_graphs_of_fibres_are_short(
+    run: Run, view: tuple[str, ...], drawn: list[Figure], tmp_path: Path
+) -> None:
+    asked = ("--fabric", "nsfnet:wavelengths=8", "--algorithm", "direct:order=at_once")
+    done = run("show", "all_gather", *asked, *view, "--figure", tmp_path / "x.svg")
+    assert done.code == 0, done.err
+    (title,) = (text.get_text() for text in drawn[0].texts if "all_gather" in text.get_text())
+    assert "21 cables" in title
+    assert len(title.splitlines()) == 2
+
+
+def test_too_many_slots_are_refused_until_one_is_chosen(tmp_path: Path) -> None:
+    plan = opticoll.plan("all_gather", "geant:wavelengths=8", "direct:order=at_once")
+    assert plan.slots > 9
+    with pytest.raises(PlotError, match="slots are too many"):
+        plot.fabric(plan, tmp_path / "x.svg")
+    with pytest.raises(PlotError, match="no slot"):
+        plot.fabric(plan, tmp_path / "x.svg", slot=plan.slots)
+    assert not list(tmp_path.iterdir())
+    plot.fabric(plan, tmp_path / "x.svg", slot=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import shlex
 import shutil
@@ -17,6 +18,7 @@ import pytest
 import opticoll
 from opticoll.commands.report import COMMAND
 from opticoll.errors import UsageError
+from opticoll.formats.network_graph import rank_names
 from opticoll.formats.table import write_csv
 from opticoll.outputs.rows import plain
 from opticoll.plot import style
@@ -346,6 +348,8 @@ def test_a_plan_says_what_each_message_waits_for() -> None:
         ("wss_grid:rows=3,columns=3", "grid"),
         ("lightpath_grid:ranks=8,ports=2", "circle"),
         ("passive_star:ranks=8,wavelengths=4", "circle"),
+        ("wdm_torus:dims=3x3,wavelengths=2", "fibres"),
+        ("wdm_torus:dims=3x3,wavelengths=2,converters=full", "fibres"),
     ],
 )
 def test_every_plan_has_a_drawing_with_all_of_its_transfers(fabric: str, view: str) -> None:
@@ -361,6 +365,27 @@ def test_every_plan_has_a_drawing_with_all_of_its_transfers(fabric: str, view: s
         start <= end
         for start, end in zip(told["messages"]["start"], told["messages"]["end"], strict=True)
     )
+
+
+def test_each_transfer_on_fibres_has_a_lightpath_with_its_route() -> None:
+    plan = opticoll.plan("all_gather", "nsfnet:wavelengths=8", "direct:order=at_once")
+    told = plan_page.content(plan, 4096, plan.simulate(4096))
+    fibres, messages = told["fibres"], told["messages"]
+    assert len(fibres["of"]) == len(plan) == len(messages["source"])
+    assert len(fibres["lines"]) == len(fibres["routes"])
+    assert len(fibres["cables"]) == 21
+    for at, path in enumerate(fibres["of"]):
+        first, last = (fibres["names"][fibres["routes"][path][end]] for end in (0, -1))
+        ranks = rank_names(plan.fabric)
+        assert first.startswith(f"{ranks[messages['source'][at]]} -> ")
+        assert last.endswith(f" -> {ranks[messages['destination'][at]]}")
+        (line,) = fibres["lines"][path]
+        for end, rank in (
+            (line[0], messages["source"][at]),
+            (line[-1], messages["destination"][at]),
+        ):
+            place = fibres["places"][rank]
+            assert math.dist(end, place) == pytest.approx(fibres["radius"], abs=1)
 
 
 def test_a_large_plan_is_cut_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,10 @@ COMMANDS = {
         "--fabric fat_tree:down=16x8x8,up=1x8x8,links=1x1x1,rate=12.5GB/s,latency=500ns "
         "--algorithms ring,recursive_doubling,halving_doubling --sizes 1KiB..1GiB --figure"
     ),
+    "fibre_lightpaths": (
+        "show all_gather --fabric nsfnet:wavelengths=8 --algorithm direct:order=at_once --slot 1 "
+        "--figure"
+    ),
     "torus_load": (
         "show all_reduce --fabric torus:dims=6x5 --algorithm recursive_doubling --figure"
     ),

@@ -44,13 +44,15 @@ _BAND_POINTS = 15  # width of the lines of a direction, and of the gaps between 
 class Lit:
     """Lightpaths of a slot, with one entry per lightpath.
 
-    `lane` is the number of the channel, as in `Lightpaths`.
+    `lane` is the number of the channel, as in `Lightpaths`. `of` is the lightpath of each transfer
+    of the slot.
     """
 
     sources: list[int]
     routes: list[list[int]]
     lane: NDArray[np.int64]
     converted: NDArray[np.bool_]
+    of: list[int]
 
     def __len__(self) -> int:
         return len(self.routes)
@@ -64,7 +66,8 @@ def lit(plan: Plan, slot: int) -> Lit:
     columns = plan.slot_columns(slot)
     names = ("transfer", "source", "fibre", "wavelength")
     wavelengths = plan.fabric.option("wavelengths")
-    paths: dict[tuple[object, ...], tuple[int, list[int], int, bool]] = {}
+    paths: dict[tuple[int, ...], tuple[int, list[int], int, bool]] = {}
+    keys: list[tuple[int, ...]] = []
     for transfer, source, fibre, wavelength in zip(
         *(columns[name].tolist() for name in names), strict=True
     ):
@@ -72,14 +75,18 @@ def lit(plan: Plan, slot: int) -> Lit:
         converted = wavelength == CONVERTED
         lane = fibre * wavelengths + (0 if converted else wavelength)
         path = (source, route, lane, converted)
-        paths[(transfer,) if converted else (lane, *route)] = path
+        # Numbers of transfers that follow -1 are no channels.
+        keys.append((-1, transfer) if converted else (lane, *route))
+        paths.setdefault(keys[-1], path)
     listed = list(paths.values())
     lane = np.array([path[2] for path in listed], dtype=np.int64)
     converted_paths = np.array([path[3] for path in listed], dtype=np.bool_)
     routes = [path[1] for path in listed]
     if converted_paths.any():
         lay_out(routes, lane, converted_paths)
-    return Lit([path[0] for path in listed], routes, lane, converted_paths)
+    number = {key: place for place, key in enumerate(paths)}
+    sources = [path[0] for path in listed]
+    return Lit(sources, routes, lane, converted_paths, [number[key] for key in keys])
 
 
 def is_usual(plan: Plan, slot: int | None = None) -> bool:
@@ -150,13 +157,13 @@ def _slots(plan: Plan, slot: int | None) -> list[int]:
 
 
 def _columns(count: int, shape: float) -> int:
-    """Returns the number of panels in a row that brings the figure closest to 4:3.
+    """Returns the number of panels in a row that brings the figure closest to 3:2.
 
     `shape` is the width of a panel divided by its height.
     """
 
     def distance(columns: int) -> float:
-        return abs(float(np.log(shape * columns / -(-count // columns) * 3 / 4)))
+        return abs(float(np.log(shape * columns / -(-count // columns) * 2 / 3)))
 
     return min(range(1, count + 1), key=distance)
 

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from opticoll._core import BESIDE, CONVERTED, Outcome, Plan
 from opticoll.outputs.layout import PICOSECONDS
 from opticoll.plot import style
+from opticoll.plot.fibres import Lanes, lit
 from opticoll.plot.lightpaths import lightpaths
+from opticoll.plot.vertices import has_fibres, links_of
 
 MAX_TRANSFERS = 40_000
 """Maximum number of transfers in a page; the page shows only the first slots of larger plans."""
@@ -30,6 +32,12 @@ MAX_VERTICES = 600
 
 MAX_TRACKED_PAIRS = 4_000_000
 """Maximum number of (rank, chunk) pairs for which the delivering transfer is recorded."""
+
+MAX_SIDES = (620, 420)
+"""Maximum width and height in points of a drawn graph of fibres, without its margins."""
+
+MAX_UNIT = 110
+"""Maximum length in points of a unit of the positions."""
 
 Columns = dict[str, NDArray[np.int64]]
 
@@ -60,23 +68,29 @@ def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
             "columns": plan.fabric.option("columns"),
             "nodes": [int(node) for node in plan.fabric.drawing["nodes"]],
         }
+    if view == "fibres":
+        page["fibres"] = _fibres(plan, slots_shown)
     if plan.fabric.electrical:
         page["graph"] = _graph(plan, columns, drawn=view == "graph")
     return page
 
 
 def _view(plan: Plan) -> str:
-    """Returns the kind of drawing: `ring`, `grid`, `graph` (with links), or `circle` (of ranks)."""
+    """Returns the kind of drawing of a plan.
+
+    It is `ring`, `grid`, `graph` (with links), `fibres` (with lightpaths), or `circle` (of ranks).
+    """
     if "direction" in plan.fabric.light_fields:
         return "ring"
     if "plane" in plan.fabric.light_fields:
         return "grid"
-    ends = plan.fabric.link_ends if plan.fabric.electrical else None
+    ends = links_of(plan.fabric).link_ends
     if ends is None:
         return "circle"
     vertices = max(plan.fabric.ranks, *(1 + max(pair) for pair in ends or [(0, 0)]))
-    drawn = vertices <= MAX_VERTICES and len(plan.fabric.drawing["places"])
-    return "graph" if drawn else "circle"
+    if vertices > MAX_VERTICES or not len(plan.fabric.drawing["places"]):
+        return "circle"
+    return "fibres" if has_fibres(plan.fabric) else "graph"
 
 
 def _columns(plan: Plan) -> tuple[Columns, int]:
@@ -283,6 +297,46 @@ def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
         "first": [start_rank for part in parts for start_rank in part.start.tolist()],
         "hops": [hop_count for part in parts for hop_count in part.hops.tolist()],
         "lane": lane.tolist(),
+    }
+
+
+def _fibres(plan: Plan, slots_shown: int) -> dict[str, Any]:
+    """Returns the lines of cables and lightpaths, and the lightpath of each transfer.
+
+    Positions are in points: x to the right, y downwards.
+    """
+    fabric = plan.fabric
+    at = fabric.drawing["places"]
+    extent = np.maximum(at.max(axis=0) - at.min(axis=0), 1e-9)
+    unit = float(min(MAX_SIDES[0] / extent[0], MAX_SIDES[1] / extent[1], MAX_UNIT))
+    radius = float(np.clip(MAX_SIDES[0] / 10 / len(at) ** 0.5, 2.5, 9.0))
+    slots = [lit(plan, slot) for slot in range(slots_shown)]
+    used = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.lane for one in slots)]))
+    lanes = Lanes.of(fabric, max(len(used), 1), radius + 0.5, unit)
+    links = links_of(fabric)
+
+    def in_points(line: NDArray[np.float64]) -> list[list[float]]:
+        placed = (line - at.min(axis=0)) * unit
+        return np.column_stack([placed[:, 0], -placed[:, 1]]).round(1).tolist()  # type: ignore[no-any-return]
+
+    routes = [route for one in slots for route in one.routes]
+    starts = np.cumsum([0, *map(len, slots)]).tolist()
+    return {
+        "radius": radius,
+        "width": 0.62 * lanes.pitch * unit,
+        "places": in_points(at),
+        "cables": [in_points(line) for line in lanes.cables()],
+        "lines": [
+            [in_points(line) for line in lanes.lines(source, route, lane)]
+            for one in slots
+            for source, route, lane in zip(
+                one.sources, one.routes, np.searchsorted(used, one.lane).tolist(), strict=True
+            )
+        ],
+        "routes": routes,
+        "of": [start + path for start, one in zip(starts, slots, strict=False) for path in one.of],
+        "names": {link: links.link_name(link) for link in {link for one in routes for link in one}},
+        "capacity": fabric.option("wavelengths") * fabric.option("fibres"),
     }
 
 

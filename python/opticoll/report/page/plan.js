@@ -4,7 +4,7 @@
 const MESSAGES_AT_ONCE = 40;
 const NAMES = {data: "data", slot: "its slot", sender: "the sender", receiver: "the receiver"};
 
-const HEADINGS = {ring: "Load of links", graph: "Load of links", grid: "Circuits of switches", circle: "Circuits of ranks"};
+const HEADINGS = {ring: "Load of links", graph: "Load of links", fibres: "Load of links", grid: "Circuits of switches", circle: "Circuits of ranks"};
 
 function planSection(part) {
   const plan = part.content;
@@ -18,7 +18,7 @@ function planSection(part) {
   }
   const edges = [0];
   for (const one of plan.slots) edges.push(edges.at(-1) + one.messages);
-  const scene = {ring: ringScene, grid: gridScene, graph: graphScene, circle: circleScene}[plan.view](plan);
+  const scene = {ring: ringScene, grid: gridScene, graph: graphScene, fibres: fibreScene, circle: circleScene}[plan.view](plan);
   const said = element("p", {"aria-live": "polite", class: "slot"});
   const range = element("input", {
     type: "range", min: 0, max: count - 1, value: 0, "aria-label": `Number of the ${unit}`,
@@ -210,6 +210,44 @@ function ringScene(plan) {
       if (lit) list.push({name: way ? `counter-clockwise ${b} → ${a}` : `clockwise ${a} → ${b}`, load: lit, of: plan.ring.capacity});
     }));
     return list;
+  };
+  return {drawing, show, key: keyOfLight(plan)};
+}
+
+// Draws lightpaths along their cables, each at the distance of its channel to the right of its direction.
+function fibreScene(plan) {
+  const {places, cables, lines, routes, of, names, radius, width, capacity} = plan.fibres;
+  const margin = 50;
+  const xs = places.map((one) => one[0]);
+  const ys = places.map((one) => one[1]);
+  const drawing = canvas(-margin, Math.min(...ys) - margin, Math.max(...xs) + 2 * margin, Math.max(...ys) - Math.min(...ys) + 2 * margin, "Lightpaths of the slot on the cables");
+  const paths = element("svg:g");
+  for (const cable of cables) drawing.append(element("svg:path", {d: `M${cable.join("L")}`, fill: "none", stroke: "#d0d0d0"}));
+  drawing.append(paths);
+  places.forEach(([x, y], vertex) => {
+    const rank = vertex < plan.ranks;
+    drawing.append(rank
+      ? element("svg:circle", {cx: x, cy: y, r: radius, fill: "#fff", stroke: "#222", "stroke-width": 0.8})
+      : element("svg:rect", {x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius, fill: "#e4e4e4", stroke: "#6b6b6b", "stroke-width": 0.8}));
+    if (rank && radius > 4) drawing.append(element("svg:text", {x, y, "text-anchor": "middle", "dominant-baseline": "central", style: `font-size:${1.05 * radius}px`}, String(vertex)));
+  });
+  const show = (shown) => {
+    paths.replaceChildren();
+    const load = new Map();
+    const met = new Set();
+    for (const at of shown) {
+      if (met.has(of[at])) continue;
+      met.add(of[at]);
+      for (const link of routes[of[at]]) load.set(link, (load.get(link) || 0) + 1);
+      const colour = colourOf(plan, at);
+      const line = lines[of[at]];
+      const d = line.map((part) => `M${part.join("L")}`).join("");
+      paths.append(pointed(element("svg:path", {d, fill: "none", stroke: colour, "stroke-width": width}), plan, at));
+      if (shown.length > 200) continue;
+      const [before, tip] = line.at(-1).slice(-2);
+      paths.append(arrowAt(...tip, tip[0] - before[0], tip[1] - before[1], colour));
+    }
+    return [...load].map(([link, own]) => ({name: names[link], load: own, of: capacity}));
   };
   return {drawing, show, key: keyOfLight(plan)};
 }
