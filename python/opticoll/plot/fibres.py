@@ -22,7 +22,15 @@ from opticoll.plot.output import (
     headed,
 )
 from opticoll.plot.panels import panels
-from opticoll.plot.vertices import Places, disc_points, draw_vertices, drawing_of, key, links_of
+from opticoll.plot.vertices import (
+    MAX_MARKED,
+    Places,
+    disc_points,
+    draw_vertices,
+    drawing_of,
+    key,
+    links_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,10 +98,16 @@ def lit(plan: Plan, slot: int) -> Lit:
 
 
 def is_usual(plan: Plan, slot: int | None = None) -> bool:
-    """Returns whether a figure of a slot, or of all slots, has few panels and few lightpaths."""
+    """Returns whether a figure of a slot, or of all slots, is easy to read.
+
+    It then has few panels, few vertices, and few lightpaths in each panel.
+    """
     slots = range(plan.slots) if slot is None else range(slot, min(slot + 1, plan.slots))
-    return 0 < len(slots) <= MAX_SLOTS and all(
-        len(plan.slot_columns(one)["transfer"]) <= USUAL_LIGHTPATHS for one in slots
+    is_small = 0 < len(slots) <= MAX_SLOTS and plan.fabric.ranks <= MAX_MARKED
+    return (
+        is_small
+        and all(len(plan.slot_columns(one)["transfer"]) <= USUAL_LIGHTPATHS for one in slots)
+        and 0 < len(plan.fabric.drawing["places"]) <= MAX_MARKED
     )
 
 

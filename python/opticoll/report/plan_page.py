@@ -84,13 +84,16 @@ def _view(plan: Plan) -> str:
         return "ring"
     if "plane" in plan.fabric.light_fields:
         return "grid"
-    ends = links_of(plan.fabric).link_ends
+    has_light = has_fibres(plan.fabric)
+    ends = [] if has_light else plan.fabric.link_ends
     if ends is None:
         return "circle"
     vertices = max(plan.fabric.ranks, *(1 + max(pair) for pair in ends or [(0, 0)]))
-    if vertices > MAX_VERTICES or not len(plan.fabric.drawing["places"]):
+    # The layout of a large graph takes long.
+    drawn = vertices <= MAX_VERTICES and 0 < len(plan.fabric.drawing["places"]) <= MAX_VERTICES
+    if not drawn:
         return "circle"
-    return "fibres" if has_fibres(plan.fabric) else "graph"
+    return "fibres" if has_light else "graph"
 
 
 def _columns(plan: Plan) -> tuple[Columns, int]:
