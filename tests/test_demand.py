@@ -220,6 +220,25 @@ def test_bounds_count_the_ports_of_a_rank_that_work(run: Run, tmp_path: Path) ->
     assert bounds == {"configurations": pytest.approx(20e-6), "direct": pytest.approx(21e-6)}
 
 
+def test_a_light_tree_brings_blocks_to_any_number_of_ranks_in_a_slot(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "tree.plan",
+        "opticoll plan 1\ncollective all_to_all ranks=8 root=0 pieces=1\n"
+        "demand 0 1=1000 2=1000 3=1000 4=1000 5=1000 6=1000 7=1000\n"
+        "fabric wdm_ring:ranks=8,wavelengths=1,multicast=drop_and_continue\n"
+        "algorithm by hand\nsize 7000B\nsteps 1\nslot 0\n"
+        + "".join(f"copy 0+4 0>{rank} cw 0.0\n" for rank in range(1, 5))
+        + "".join(f"copy 4+3 0>{rank} ccw 0.0\n" for rank in range(5, 8))
+        + "end 7\n",
+    )
+    plan = opticoll.read_plan(path)
+    proved(plan)
+    for policy in ("every_step", "on_change", "free"):
+        row = opticoll.measure(plan, 7000, policy=policy)
+        assert row.bound_time_s is not None
+        assert row.bound_time_s <= row.time_s
+
+
 def test_direct_bounds_nothing_where_no_switch_joins_a_pair(run: Run, tmp_path: Path) -> None:
     matrix = written(tmp_path / "one.csv", "0,0,0,1000\n0,0,0,0\n0,0,0,0\n0,0,0,0\n")
     fabric = "circuit_switch:ranks=4,ports=2,planes=2,switch_ports=2"

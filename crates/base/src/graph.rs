@@ -1,4 +1,5 @@
-//! Breadth-first search, shortest paths and topological order of graphs whose vertices are numbered from 0.
+//! Breadth-first search, shortest paths and topological order of graphs whose vertices are
+//! numbered from 0.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -75,7 +76,8 @@ pub fn shortest_path<E, I: IntoIterator<Item = (E, u32)>>(
 
 /// Returns up to `count` paths from `first` to `last` that visit no vertex twice, with the fewest
 /// links first, and equal lengths in the order of their links. A path is a list of indices into
-/// `links`, whose elements are the start and the end of a link. Several links may join two vertices.
+/// `links`, whose elements are the start and the end of a link. Several links may join two
+/// vertices.
 ///
 /// A path deviates from an earlier path at one vertex; the shortest deviation at each vertex is a
 /// candidate for the next path (Yen, Finding the K Shortest Loopless Paths in a Network, 1971).

@@ -3,8 +3,8 @@
 //! # The model
 //!
 //! **Network.** Nodes are connected by directed links of W wavelengths each, all with the same
-//! rate. Hosts are attached to nodes ([`BurstNetwork`]). On a graph of fibres, the W wavelengths are
-//! the channels of a link: fibres times wavelengths. A burst of length L (its bytes divided by
+//! rate. Hosts are attached to nodes ([`BurstNetwork`]). On a graph of fibres, the W wavelengths
+//! are the channels of a link: fibres times wavelengths. A burst of length L (its bytes divided by
 //! the rate) needs one wavelength on every link of its route, for a half-open time interval. No
 //! node buffers bursts. Bursts between hosts of the same node need no link.
 //!
@@ -26,8 +26,8 @@
 //! (p_h + h d) + d_s. The whole route is granted or blocked at one instant, so setups
 //! in progress never compete with each other.
 //!
-//! **Routes.** With two-way signalling, a request may try several routes at the instant t, one after
-//! another, until one is granted ([`BurstSettings::routes`]). The fabric's route comes first, then
+//! **Routes.** With two-way signalling, a request may try several routes at the instant t, one
+//! after another, until one is granted ([`BurstSettings::routes`]). The fabric's route comes first, then
 //! the other routes without repeated nodes, by their number of links. A blocked burst counts among
 //! the bursts of its first route.
 //!

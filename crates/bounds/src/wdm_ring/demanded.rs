@@ -8,7 +8,8 @@
 //!
 //! In a slot whose longest lightpath carries b bytes, each channel carries at most b bytes, so that
 //! the times of the slots add up (theorem R10). A rank that sends to, or receives from, k other
-//! ranks needs G = ceil(log_(1+r) (k + 1)) slots.
+//! ranks needs G = ceil(log_(1+r) (k + 1)) slots. With light trees, this holds only for the ranks
+//! from which a rank receives, because a light tree informs any number of ranks.
 
 use super::{growth, intake, time, width};
 use crate::{ReconfigurationCost, TimeBound};
@@ -39,14 +40,18 @@ pub fn best(
             sent[source as usize].push((destination, bytes));
         }
     }
-    let most = partners.iter().flatten().copied().max().unwrap_or(0);
-    if most == 0 {
+    if sent.iter().all(Vec::is_empty) {
         return Ok(TimeBound {
             assumption: "no rank sends anything to another",
             ..TimeBound::SINGLE_RANK
         });
     }
     let sending = time_over_ends(ring, &sent)?;
+    let counted = match ring.multicast {
+        true => &partners[1..],
+        false => &partners[..],
+    };
+    let most = counted.iter().flatten().copied().max().unwrap_or(0);
     let hop = ring.transmission().latency();
     let hop = hop.plus(ring.least_propagation()?)?;
     let slots = match charge {
