@@ -231,7 +231,7 @@ def test_what_a_file_leaves_open_is_refused_with_its_place(tmp_path: Path, name:
     [
         ("boxes: 0\n", ("line 3", "boxes", "from 1 to 1024")),
         ("boxes: many\n", ("line 3", "`many`")),
-        ("servers: 2\n", ("line 3", "no such field", "known are boxes")),
+        ("servers: 2\n", ("line 3", "no such option", "known are boxes")),
     ],
 )
 def test_wrong_fields_beside_a_graph_are_refused(

@@ -27,9 +27,9 @@
 //! in progress never compete with each other.
 //!
 //! **Routes.** With two-way signalling, a request may try several routes at the instant t, one
-//! after another, until one is granted ([`BurstSettings::routes`]). The fabric's route comes first, then
-//! the other routes without repeated nodes, by their number of links. A blocked burst counts among
-//! the bursts of its first route.
+//! after another, until one is granted ([`BurstSettings::routes`]). The fabric's route comes first,
+//! then the other routes without repeated nodes, by their number of links. A blocked burst counts
+//! among the bursts of its first route.
 //!
 //! **Sources.** The offered load is defined per host: the number of bursts per unit of time, times
 //! L. [`BurstSource`] lists three kinds of sources. Bursts of a Poisson process at each host are

@@ -203,7 +203,7 @@ impl RelayTrees<'_> {
                 }
                 length += u64::from(own) * cheapest;
             }
-            if is_searched && (root as usize).is_multiple_of(every) {
+            if is_searched && (root as usize) % every == 0 {
                 length = length.max(self.proved(&paths, root, prices, each)?);
             }
             if self.metric == Metric::Links && prices.iter().all(|price| *price == 1) {

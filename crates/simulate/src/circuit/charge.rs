@@ -26,7 +26,7 @@ pub(super) struct Charging<'a> {
 enum ChargeState<'a> {
     Never,
     EverySlot,
-    NewConfiguration(Configuration<'a>),
+    NewConfiguration(Box<Configuration<'a>>),
     EachCircuit,
     ChangedCircuit {
         /// Slot after the last slot with a message, for each transmitter.
@@ -47,7 +47,8 @@ impl<'a> Charging<'a> {
             ReconfigurationCharge::EverySlot => ChargeState::EverySlot,
             ReconfigurationCharge::NewConfiguration => {
                 let is_rotation_symmetric = run.period < plan.fabric.ranks();
-                ChargeState::NewConfiguration(Configuration::new(plan, is_rotation_symmetric))
+                let configuration = Configuration::new(plan, is_rotation_symmetric);
+                ChargeState::NewConfiguration(Box::new(configuration))
             }
             ReconfigurationCharge::EachCircuit => ChargeState::EachCircuit,
             ReconfigurationCharge::ChangedCircuit => ChargeState::ChangedCircuit {

@@ -134,10 +134,10 @@ impl LightGraph {
         let powers = (0..31).map(|bit| 1u32 << bit);
         let least = self.channels().div_ceil(MAX_CHANNELS);
         let fits = |stripes: &u32| *stripes <= ideal.max(least) && self.channels() % stripes == 0;
-        let fits = powers
+        let mut fits = powers
             .filter(fits)
             .filter(|stripes| *stripes <= most && dividend % stripes == 0);
-        fits.last().unwrap_or(1)
+        fits.next_back().unwrap_or(1)
     }
 
     /// Returns the distances from a rank to all ranks.
