@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod decibels;
 pub mod event;
 pub mod graph;
 pub mod hash;

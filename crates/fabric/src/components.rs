@@ -4,7 +4,7 @@
 //! loss budget that names a component uses the greatest loss that is listed
 //! ([`Component::greatest_loss`]), because a budget must hold for the worst part.
 
-use crate::fabric::loss::Decibels;
+use opticoll_base::decibels::Decibels;
 
 opticoll_base::named_enum! {
     /// Property of a component.

@@ -292,7 +292,7 @@ pub fn utilisation(plan: &Plan) -> f64 {
             return 0.0;
         };
         let leaders = block.iter().filter(|row| row.2.leader == row.0);
-        let lines = leaders.flat_map(|(_, _, _, circuit)| circuit.lines.iter());
+        let lines = leaders.flat_map(|(_, _, _, circuit)| circuit.lines.line_ranges());
         occupied += lines.map(|lines| lines.len() as u64).sum::<u64>();
     }
     share(

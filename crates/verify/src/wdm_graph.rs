@@ -148,7 +148,7 @@ impl<'a> Channels<'a> {
             }
             let links = match lightpath.is_tree {
                 true => self.tree_links(lightpath.transfers, report),
-                false => self.route(lightpath.transfers[0]).collect(),
+                false => self.passed(lightpath.transfers[0]).collect(),
             };
             let light = self.plan.light[lightpath.transfers[0]];
             if self.graph.converters {
@@ -163,7 +163,7 @@ impl<'a> Channels<'a> {
     }
 
     /// Returns the links of the route of `transfer`, each with `transfer`.
-    fn route(&self, transfer: usize) -> impl Iterator<Item = (u32, usize)> {
+    fn passed(&self, transfer: usize) -> impl Iterator<Item = (u32, usize)> {
         let links = self.plan.routes.of(transfer).unwrap_or_default();
         links.iter().map(move |&link| (link, transfer))
     }
@@ -177,7 +177,7 @@ impl<'a> Channels<'a> {
         for &transfer in transfers {
             interrupt::check();
             let mut previous = None;
-            for (link, _) in self.route(transfer) {
+            for (link, _) in self.passed(transfer) {
                 match before.get(&link) {
                     None => {
                         before.insert(link, (previous, transfer));
@@ -223,7 +223,7 @@ impl<'a> Channels<'a> {
             return network.ends(link).map(|(from, _)| from);
         }
         let mut vertex = self.plan.schedule.ends(transfer).0;
-        for (before, _) in self.route(transfer).take_while(|&(one, _)| one != link) {
+        for (before, _) in self.passed(transfer).take_while(|&(one, _)| one != link) {
             let (from, to) = network.ends(before)?;
             vertex = if from == vertex { to } else { from };
         }
@@ -288,7 +288,9 @@ impl<'a> Channels<'a> {
         let mut overloaded = Vec::new();
         for (&(link, fibre), (transfers, converts)) in &self.on_fibre {
             interrupt::check();
-            let wavelengths = self.graph.wavelengths_of(u32::from(fibre));
+            let dead = self.graph.dead.iter();
+            let dead = dead.filter(|channel| channel.fibre == u32::from(fibre));
+            let wavelengths = self.graph.wavelengths - dead.count() as u32;
             if *converts && transfers.len() > wavelengths as usize {
                 overloaded.push((link, fibre, wavelengths));
             }

@@ -36,13 +36,13 @@ pub struct LineRanges {
 impl LineRanges {
     /// Returns the ranges in order; some may be empty.
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = &Range<u32>> + Clone {
+    pub fn line_ranges(&self) -> impl Iterator<Item = &Range<u32>> + Clone {
         self.pair.iter().chain(&self.others)
     }
 
     /// Returns the first line of the first range that is not empty.
-    pub fn first(&self) -> Option<u32> {
-        let range = self.iter().find(|range| !range.is_empty());
+    pub fn first_line(&self) -> Option<u32> {
+        let range = self.line_ranges().find(|range| !range.is_empty());
         range.map(|range| range.start)
     }
 }

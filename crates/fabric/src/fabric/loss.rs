@@ -14,88 +14,13 @@
 //! has, and what the elements are: the ring resonators of a ring, the vertices of a graph, the
 //! switch of a circuit switch. Numbers are stored in millionths of a decibel, so sums are exact.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::options::Options;
 use crate::components::{COMPONENTS, component};
 use crate::fabric::FabricError;
+pub use opticoll_base::decibels::Decibels;
+use opticoll_base::decibels::{MAX_DECIBELS, MILLION};
 use opticoll_base::names::suggest;
 use opticoll_base::spec::{OptionRecord, Spec, whole_number};
-
-/// Power in dBm, or loss in dB; stored as a whole number of millionths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Decibels(i64);
-
-const MILLION: i64 = 1_000_000;
-
-/// Exclusive maximum of powers and losses, in decibels.
-const MAX_DECIBELS: i64 = 1000;
-
-impl Decibels {
-    /// Loss of 0 dB, or power of 0 dBm, which is one milliwatt.
-    pub const ZERO: Decibels = Decibels(0);
-
-    /// Creates a value from millionths of a decibel.
-    pub const fn from_millionths(millionths: i64) -> Decibels {
-        Decibels(millionths)
-    }
-
-    /// Returns the value in decibels.
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64 / MILLION as f64
-    }
-
-    /// Returns the value in millionths of a decibel.
-    pub const fn millionths(self) -> i64 {
-        self.0
-    }
-
-    /// Returns the loss of dividing light evenly among `outputs` outputs, 10 log10(outputs),
-    /// rounded to the nearest millionth.
-    pub fn from_splitter(outputs: u32) -> Decibels {
-        let loss = 10.0 * libm::log10(f64::from(outputs.max(1)));
-        Decibels(libm::round(loss * MILLION as f64) as i64)
-    }
-}
-
-impl FromStr for Decibels {
-    type Err = String;
-
-    /// Parses a decimal number with at most six digits after the point.
-    fn from_str(text: &str) -> Result<Decibels, String> {
-        let problem = || "must be a number with at most six digits after the point".to_string();
-        let (negative, digits) = match text.strip_prefix('-') {
-            Some(digits) => (true, digits),
-            None => (false, text),
-        };
-        let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
-        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        if !is_number(whole) || !is_number(part) || part.len() > 6 {
-            return Err(problem());
-        }
-        let whole: i64 = whole.parse().map_err(|_| problem())?;
-        let part: i64 = format!("{part:0<6}").parse().map_err(|_| problem())?;
-        if whole >= MAX_DECIBELS {
-            return Err(format!("must be below {MAX_DECIBELS}"));
-        }
-        let size = whole * MILLION + part;
-        Ok(Decibels(if negative { -size } else { size }))
-    }
-}
-
-impl fmt::Display for Decibels {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let size = self.0.unsigned_abs();
-        let sign = if self.0 < 0 { "-" } else { "" };
-        let (whole, part) = (size / MILLION as u64, size % MILLION as u64);
-        let digits = format!("{part:06}");
-        match digits.trim_end_matches('0') {
-            "" => write!(formatter, "{sign}{whole}"),
-            digits => write!(formatter, "{sign}{whole}.{digits}"),
-        }
-    }
-}
 
 opticoll_base::named_enum! {
     /// Place at which light loses power.
@@ -349,7 +274,7 @@ pub fn read_loss(text: &str) -> Result<Decibels, String> {
         sum += term_loss(term.trim())?;
     }
     match i64::try_from(sum) {
-        Ok(sum) if sum < MAX_DECIBELS * MILLION => Ok(Decibels(sum)),
+        Ok(sum) if sum < MAX_DECIBELS * MILLION => Ok(Decibels::from_millionths(sum)),
         _ => Err(format!("must be below {MAX_DECIBELS}dB")),
     }
 }
@@ -381,14 +306,14 @@ fn term_loss(term: &str) -> Result<i128, String> {
             .filter(|length| *length >= Decibels::ZERO)
             .ok_or_else(|| format!("needs a length, such as 2.5km*{item}"))?;
         // The length has the same number of digits as a loss.
-        let product = i128::from(length.0) * i128::from(loss.0);
+        let product = i128::from(length.millionths()) * i128::from(loss.millionths());
         return Ok(
             product.div_euclid(MILLION.into()) + i128::from(product % i128::from(MILLION) != 0)
         );
     }
     let count = factor.map_or(Some(1), whole_number);
     let count = count.ok_or_else(|| format!("needs a whole number, such as 2*{item}"))?;
-    Ok(i128::from(count) * i128::from(loss.0))
+    Ok(i128::from(count) * i128::from(loss.millionths()))
 }
 
 impl LossBudget {
@@ -409,8 +334,8 @@ impl LossBudget {
     /// Returns the margin of light with the losses `passed`, in millionths of a decibel.
     pub fn margin(&self, passed: &[PassedLoss]) -> i64 {
         let lost = passed.iter();
-        let lost = lost.map(|part| i128::from(part.count) * i128::from(part.loss.0));
-        let spare = i128::from(self.launch_power.0 - self.sensitivity.0);
+        let lost = lost.map(|part| i128::from(part.count) * i128::from(part.loss.millionths()));
+        let spare = i128::from(self.launch_power.millionths() - self.sensitivity.millionths());
         i64::try_from(spare - lost.sum::<i128>()).unwrap_or(i64::MIN + 1)
     }
 
@@ -426,7 +351,7 @@ impl LossBudget {
             .collect();
         let problem = format!(
             "light arrives {}dB too weak: launch power {}dBm, losses {}",
-            Decibels(-margin),
+            Decibels::from_millionths(-margin),
             self.launch_power,
             match parts.is_empty() {
                 true => "none".to_owned(),
@@ -440,8 +365,9 @@ impl LossBudget {
     /// loses `fibre` millionths of a decibel in addition to the loss of a link, and at each vertex
     /// between links `per_vertex` millionths. Returns 0 if the light is too weak after one link.
     pub fn farthest(&self, fibre: i64, per_vertex: i64) -> u32 {
-        let loss = |place: Place| self.losses[place as usize].0;
-        let spare = self.launch_power.0 - self.sensitivity.0 - loss(Place::Fixed);
+        let loss = |place: Place| self.losses[place as usize].millionths();
+        let spare =
+            self.launch_power.millionths() - self.sensitivity.millionths() - loss(Place::Fixed);
         let spare = spare - loss(Place::Drop);
         let per_link = loss(Place::Link) + fibre;
         // h links and h - 1 vertices: h * per_link + (h - 1) * per_vertex <= spare.

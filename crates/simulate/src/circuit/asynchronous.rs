@@ -370,7 +370,7 @@ impl<'a> TransferTimeline<'a> {
         let free_first = |times: PortTimes| times.free.time;
         let sender = self.ports.take(transmitter, free_first);
         let mut free = available(&sender, is_fixed);
-        for lines in block.circuits[leader as usize].lines.iter() {
+        for lines in block.circuits[leader as usize].lines.line_ranges() {
             for indices in Self::channel_ranges(self.lines, self.period, lines, channel) {
                 for &since in &self.free[indices] {
                     free = free.later(since);
@@ -450,7 +450,7 @@ impl<'a> TransferTimeline<'a> {
             time: end,
             transfer: Some(transfer),
         };
-        for lines in block.circuits[leader as usize].lines.iter() {
+        for lines in block.circuits[leader as usize].lines.line_ranges() {
             for indices in Self::channel_ranges(self.lines, self.period, lines, channel) {
                 self.free[indices].fill(since);
             }

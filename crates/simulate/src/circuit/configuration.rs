@@ -147,7 +147,7 @@ impl<'a> Configuration<'a> {
         let measured = circuits.measure(&[hop], &self.plan.routes, &mut self.circuit);
         let tree = match sharing {
             LightSharing::Tree { light, branches } => {
-                let first_line = branches.then(|| self.circuit.first()?.lines.first());
+                let first_line = branches.then(|| self.circuit.first()?.lines.first_line());
                 let first_line = first_line.flatten().unwrap_or(0);
                 let source = u64::from(hop.from) << 32 | u64::from(first_line);
                 Some((source, hop.light.0 & light, 0))
@@ -239,7 +239,7 @@ impl<'a> Configuration<'a> {
             for circuit in 0..self.circuit.len() {
                 let ranges = self.circuit[circuit].lines.clone();
                 let mut on_line = tree;
-                for lines in ranges.iter() {
+                for lines in ranges.line_ranges() {
                     fits &= self.take(channel, lines.clone(), on_line);
                     on_line = on_line.map(|tree| after(circuits, tree, lines));
                 }
@@ -279,7 +279,7 @@ impl<'a> Configuration<'a> {
         let ranges = self.circuit.first().map(|circuit| circuit.lines.clone());
         for line in ranges
             .iter()
-            .flat_map(|ranges| ranges.iter())
+            .flat_map(|ranges| ranges.line_ranges())
             .cloned()
             .flatten()
         {
@@ -413,6 +413,8 @@ fn mixed((ends, light): CircuitEnds) -> u128 {
 
 /// Returns the lines of circuits, one by one.
 fn lines_of(circuits: &[Circuit]) -> impl Iterator<Item = u32> {
-    let ranges = circuits.iter().flat_map(|circuit| circuit.lines.iter());
+    let ranges = circuits
+        .iter()
+        .flat_map(|circuit| circuit.lines.line_ranges());
     ranges.flat_map(|lines| lines.clone())
 }

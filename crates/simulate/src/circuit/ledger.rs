@@ -81,7 +81,11 @@ impl LineLedger {
             held: held.into(),
             bytes: message.bytes.get().into(),
         };
-        for lines in circuit.lines.iter().filter(|lines| !lines.is_empty()) {
+        for lines in circuit
+            .lines
+            .line_ranges()
+            .filter(|lines| !lines.is_empty())
+        {
             self.occupy(lines, &sums);
         }
         Ok(())
@@ -107,7 +111,7 @@ impl LineLedger {
         *sent = sent.plus(Bytes::new(bytes))?;
         let received = &mut self.ranks[hop.to as usize].received;
         *received = received.plus(Bytes::new(bytes))?;
-        for lines in circuit.lines.iter() {
+        for lines in circuit.lines.line_ranges() {
             self.occupy(lines, sums);
         }
         Ok(())

@@ -22,8 +22,8 @@ pub(super) fn join(plan: &Plan, light: u32, branches: bool, block: &mut MessageB
     // `transfer` checks for interrupts.
     for (index, hop, message, circuit) in block.iter() {
         let moved = plan.schedule.transfer(message.transfer as usize);
-        let length: usize = circuit.lines.iter().map(|lines| lines.len()).sum();
-        let first_line = branches.then(|| circuit.lines.first()).flatten();
+        let length: usize = circuit.lines.line_ranges().map(|lines| lines.len()).sum();
+        let first_line = branches.then(|| circuit.lines.first_line()).flatten();
         let tree = (
             hop.light.0 & light,
             hop.from,
@@ -70,7 +70,7 @@ pub(super) fn join(plan: &Plan, light: u32, branches: bool, block: &mut MessageB
 
 /// Returns the lines of several circuits, each line once.
 fn union<'a>(circuits: impl Iterator<Item = &'a Circuit>) -> LineRanges {
-    let ranges = circuits.flat_map(|circuit| circuit.lines.iter());
+    let ranges = circuits.flat_map(|circuit| circuit.lines.line_ranges());
     let mut lines: Vec<u32> = ranges.flat_map(|lines| lines.clone()).collect();
     lines.sort_unstable();
     lines.dedup();

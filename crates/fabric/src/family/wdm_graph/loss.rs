@@ -266,11 +266,11 @@ impl NoiseBudget {
     fn vertex_noise(&self, budget: &LossBudget) -> Noise {
         let crosstalk = self.crosstalk.map(|crosstalk| crosstalk.as_f64());
         let crosstalk = crosstalk.map_or(Noise::NONE, Noise::from_crosstalk);
-        self.after(budget, Place::Through).plus(crosstalk)
+        self.noise_after(budget, Place::Through).plus(crosstalk)
     }
 
     /// Returns the noise of the amplifier after a device with the loss of `place`.
-    fn after(&self, budget: &LossBudget, place: Place) -> Noise {
+    fn noise_after(&self, budget: &LossBudget, place: Place) -> Noise {
         match budget.losses[place as usize] {
             Decibels::ZERO => Noise::NONE,
             loss => self.amplifier(budget, loss.as_f64()),
@@ -293,7 +293,7 @@ impl WdmGraph {
         }
         let links = route.len() as u64;
         let per_km = i128::from(budget.losses[Place::Fibre as usize].millionths());
-        let fibre = (per_km * i128::from(self.metres(route)) + 999) / 1000;
+        let fibre = (per_km * i128::from(self.metres_of(route)) + 999) / 1000;
         let between = [
             budget.at(Place::Link, "link", links),
             PassedLoss {
@@ -309,7 +309,7 @@ impl WdmGraph {
     }
 
     /// Returns the length of `route` in metres. Links of unknown length count as 0.
-    fn metres(&self, route: &[u32]) -> u64 {
+    fn metres_of(&self, route: &[u32]) -> u64 {
         let network = self.fibre_links();
         let lengths = route.iter().filter_map(|&link| network.length(link));
         lengths.fold(0u64, |sum, length| sum.saturating_add(length.metres()))
@@ -325,7 +325,7 @@ impl WdmGraph {
         });
         let vertices = (route.len() as u64).saturating_sub(1);
         let passed = noise.vertex_noise(budget).times(vertices);
-        let split = noise.after(budget, Place::Split).times(splits.into());
+        let split = noise.noise_after(budget, Place::Split).times(splits.into());
         Some(links.fold(passed.plus(split), Noise::plus))
     }
 
