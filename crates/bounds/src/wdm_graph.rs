@@ -26,7 +26,7 @@
 //! use opticoll_fabric::family::wdm_graph::WdmGraph;
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
 //! let fabric = Fabric::parse("wdm_torus:dims=4x4,wavelengths=8")?;
-//! let graph = fabric.needed::<WdmGraph>("this example")?;
+//! let graph = fabric.downcast::<WdmGraph>().ok_or("a torus is a graph of fibres")?;
 //! let bound = wdm_graph::best_slots(graph, &Collective::new(CollectiveKind::AllToAll, 16)?, true);
 //! // 240 chunks cross 2 + 2/15 links on average: 512 channels, as many as a slot has.
 //! assert_eq!(bound.steps, 1);
