@@ -34,9 +34,10 @@ def test_compare_takes_every_algorithm_and_names_who_refuses(run: Run) -> None:
         assert [line.startswith(left_out) for line in lines].count(True) == 1
     rows = run_json(run, "compare", "compare", "all_gather", "--fabric", fabric)
     names = {row["algorithm"].partition(":")[0] for row in rows}
-    # Made for fabrics of links, for circuit switches or for grids: no row, and no word.
+    # Made for fabrics of links or fibres, for circuit switches or for grids: no row, and no word.
     others = odd | {
-        "tree_packing", "matching", "switch_configurations", "static", "shifts", "faulty_ring"
+        "tree_packing", "matching", "switch_configurations", "static", "shifts", "faulty_ring",
+        "one_hop", "relay_forest",
     }  # fmt: skip
     assert names >= set(algorithm_names("all_gather", "wdm_ring")) - others
     assert not names & others

@@ -27,7 +27,7 @@ TYPED = {
         "--fabric",
         "optree_paper",
     ],
-    "opticoll plan all_gather --fabric tr": ["plan", "all_gather", "--fabric", "tree.plan"],
+    "opticoll plan all_gather --fabric tree.": ["plan", "all_gather", "--fabric", "tree.plan"],
     "opticoll plan all_gather --algorithm relay_": [
         "plan",
         "all_gather",

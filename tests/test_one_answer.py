@@ -498,8 +498,8 @@ def test_an_option_given_its_own_default_changes_nothing(
         answer = printed(run, command, *base)
         assert "refused" not in answer, answer
         spec = base[base.index("--fabric") + 1]
-        # A network of bursts is not a fabric and has no option of a fabric.
-        fabric = opticoll.Fabric(SWITCH if spec.startswith("ladder") else spec)
+        # A machine with several hosts at a rank is no fabric of plans.
+        fabric = opticoll.Fabric(SWITCH if spec.startswith("wdm_ladder") else spec)
         for option, default in stated.items():
             if option in base or option in UNSTATED:
                 continue

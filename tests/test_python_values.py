@@ -206,9 +206,9 @@ def test_a_network_of_bursts_is_a_file_too(tmp_path: Path) -> None:
 
 def test_a_path_of_another_file_is_refused() -> None:
     with pytest.raises(
-        errors.FabricError, match=r"`ring.txt`: the name of a fabric's file.*\.yaml"
+        errors.FabricError, match=r"`ring.doc`: the name of a fabric's file.*\.yaml"
     ):
-        opticoll.plan("all_gather", Path("ring.txt"))
+        opticoll.plan("all_gather", Path("ring.doc"))
 
 
 @pytest.mark.parametrize("name", sorted({*errors.__all__} - {"ReadingNote"}))
