@@ -28,7 +28,7 @@ TYPED = {
         "optree_paper",
     ],
     "opticoll plan all_gather --fabric tree.": ["plan", "all_gather", "--fabric", "tree.plan"],
-    "opticoll plan all_gather --algorithm relay_": [
+    "opticoll plan all_gather --algorithm relay_t": [
         "plan",
         "all_gather",
         "--algorithm",
