@@ -34,7 +34,7 @@ TYPED = {
         "--algorithm",
         "relay_tree",
     ],
-    "opticoll compare all_gather --algorithms ring,relay_": [
+    "opticoll compare all_gather --algorithms ring,relay_t": [
         *("compare", "all_gather", "--algorithms", "ring,relay_tree")
     ],
     "opticoll plan all_gather --policy on_": ["plan", "all_gather", "--policy", "on_change"],
