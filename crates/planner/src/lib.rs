@@ -493,9 +493,11 @@ impl<'a> PlanningProblem<'a> {
     }
 
     fn solve(&self, spec: &Spec) -> Result<Planned, PlannerError> {
-        selection::as_ring::plan(spec, self.collective.kind(), self.fabric, |fabric| {
+        let kind = self.collective.kind();
+        let planned = selection::as_ring::plan(spec, kind, self.fabric, |fabric| {
             PlanningProblem { fabric, ..*self }.solve_on_circuits(spec)
-        })
+        })?;
+        selection::as_ring::faster(spec, self, planned)
     }
 
     fn solve_on_circuits(&self, spec: &Spec) -> Result<Planned, PlannerError> {

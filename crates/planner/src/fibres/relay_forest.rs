@@ -352,7 +352,7 @@ impl Searches {
                 }
                 let loads: &[u32] = match &menu.load {
                     Some(load) => std::slice::from_ref(load),
-                    None if stay || has_demand || is_all_to_all => &LOADS[..1],
+                    None if stay || has_demand || is_all_to_all && !along_trees => &LOADS[..1],
                     None => &LOADS,
                 };
                 let numbers = match (along_trees, menu.pieces) {

@@ -346,7 +346,7 @@ fn build_named(
 }
 
 /// Returns the reasons, in sentences, for the selection of the first candidate.
-fn reasons(
+pub(crate) fn reasons(
     candidates: &[CandidateResult],
     problem: &PlanningProblem<'_>,
 ) -> Result<Vec<String>, PlannerError> {
