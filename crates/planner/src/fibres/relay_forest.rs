@@ -14,8 +14,9 @@
 //! all others in a single slot.
 //!
 //! With `circuits=change`, each slot has lightpaths of its own, of any length. With
-//! `circuits=stay`, lightpaths lead from a rank to its neighbours and stay up, so that a policy
-//! that charges changes only charges one reconfiguration.
+//! `circuits=stay`, lightpaths stay up to the end, so that a policy that charges changes only
+//! charges one reconfiguration: the lightpaths of the first slots are a static virtual topology.
+//! With `circuits=neighbours`, they also lead over one link only.
 
 mod assembly;
 mod light_graph;
@@ -37,7 +38,7 @@ use opticoll_base::units::{Rate, Time, gcd};
 use opticoll_fabric::fabric::circuits::{Circuits, ReconfigurationCharge};
 use opticoll_fabric::family::wdm_graph::WdmGraph;
 use opticoll_plan::collective::{Collective, CollectiveKind};
-use variant::{Choice, Menu, Owners, Solution, Variant};
+use variant::{Choice, Kept, Menu, Owners, Solution, Variant};
 
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
@@ -46,9 +47,10 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("the fastest found"),
         OptionRecord::new(
             "circuits",
-            "lightpaths: change, in every slot; stay, to neighbours in all slots",
+            "lightpaths: change, in every slot; stay, once set up; neighbours, stay and lead over \
+            one link",
         )
-        .range("change, stay")
+        .range("change, stay, neighbours")
         .default("the faster found"),
         OptionRecord::new(
             "relays",
@@ -143,7 +145,11 @@ const MAX_UNEQUAL_RANKS: u32 = 64;
 const RELAYS: [(&str, bool); 2] = [("any", false), ("tree", true)];
 
 /// Kinds of lightpaths, as in the option `circuits`.
-const CIRCUITS: [(&str, bool); 2] = [("change", false), ("stay", true)];
+const CIRCUITS: [(&str, Kept); 3] = [
+    ("change", Kept::Never),
+    ("stay", Kept::Any),
+    ("neighbours", Kept::OneLink),
+];
 
 fn plan(
     spec: &Spec,
@@ -155,7 +161,7 @@ fn plan(
     }
     let searches = Searches::new(problem, graph)?;
     let pieces = spec.count("pieces", 1, MAX_PIECES)?;
-    let stay = match spec.option("circuits") {
+    let kept = match spec.option("circuits") {
         Some(_) => Some(choice(spec, "circuits", &CIRCUITS)?),
         None => None,
     };
@@ -172,15 +178,15 @@ fn plan(
     }
     let menu = Menu {
         pieces,
-        stay,
+        kept,
         load,
         along_trees,
         owners: owners(spec, problem)?,
     };
-    if let (Some(pieces), Some(stay)) = (pieces, stay) {
+    if let (Some(pieces), Some(kept)) = (pieces, kept) {
         let choice = Choice {
             pieces,
-            stay,
+            kept,
             load: load.unwrap_or(1),
             along_trees: along_trees.unwrap_or(false),
             owners: menu.owners.unwrap_or(Owners::All),
@@ -343,16 +349,22 @@ impl Searches {
             if !is_given || along_trees && !is_all_to_all {
                 continue;
             }
-            for (_, stay) in CIRCUITS {
-                // If every slot is charged alike, lightpaths need not stay.
-                let is_useless = stay && (along_trees || self.every_slot > Time::ZERO);
-                if menu.stay.is_some_and(|given| given != stay) || is_useless && menu.stay.is_none()
+            for (_, kept) in CIRCUITS {
+                let is_useless = match kept {
+                    Kept::Never => false,
+                    // If every slot is charged alike, lightpaths need not stay.
+                    _ if self.every_slot > Time::ZERO => true,
+                    Kept::Any => !along_trees,
+                    Kept::OneLink => along_trees,
+                };
+                if menu.kept.is_some_and(|given| given != kept) || is_useless && menu.kept.is_none()
                 {
                     continue;
                 }
                 let loads: &[u32] = match &menu.load {
                     Some(load) => std::slice::from_ref(load),
-                    None if stay || has_demand || is_all_to_all && !along_trees => &LOADS[..1],
+                    None if kept == Kept::OneLink || has_demand => &LOADS[..1],
+                    None if is_all_to_all && !along_trees => &LOADS[..1],
                     None => &LOADS,
                 };
                 let numbers = match (along_trees, menu.pieces) {
@@ -362,7 +374,7 @@ impl Searches {
                 let of_number = |&pieces: &u32| {
                     loads.iter().map(move |&load| Choice {
                         pieces,
-                        stay,
+                        kept,
                         load,
                         along_trees,
                         owners: Owners::All,
@@ -388,7 +400,7 @@ impl Searches {
         for owners in chosen {
             let few = whole.iter().filter(|choice| {
                 let is_few = choice.pieces <= MAX_PIECES_OF_OWNERS || menu.pieces.is_some();
-                is_few && choice.load == 1 && !choice.stay
+                is_few && choice.load == 1 && choice.kept == Kept::Never
             });
             choices.extend(few.map(|&choice| Choice { owners, ..choice }));
         }
@@ -424,7 +436,8 @@ impl Searches {
             if problem.fits(transfers).is_err() || is_large && menu.pieces.is_none() && !is_first {
                 continue;
             }
-            let expected = variant.expected(variant.slots + u64::from(choice.stay))?;
+            let expected =
+                variant.expected(variant.slots + u64::from(choice.kept != Kept::Never))?;
             let problem = *problem;
             candidates.push(Candidate {
                 name: variant.spec().to_string(),

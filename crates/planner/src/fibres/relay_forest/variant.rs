@@ -17,10 +17,21 @@ use opticoll_plan::plan::Plan;
 #[derive(Default)]
 pub(super) struct Menu {
     pub(super) pieces: Option<u32>,
-    pub(super) stay: Option<bool>,
+    pub(super) kept: Option<Kept>,
     pub(super) load: Option<u32>,
     pub(super) along_trees: Option<bool>,
     pub(super) owners: Option<Owners>,
+}
+
+/// Lightpaths that stay up from the slot in which they are first used to the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// None: each slot has lightpaths of its own.
+    Never,
+    /// All lightpaths.
+    Any,
+    /// All lightpaths, which lead over one link.
+    OneLink,
 }
 
 /// Ranks that add up the parts of an all_reduce.
@@ -39,8 +50,7 @@ pub(super) enum Owners {
 pub(super) struct Choice {
     /// Number of pieces per block.
     pub(super) pieces: u32,
-    /// True if lightpaths to neighbours stay up.
-    pub(super) stay: bool,
+    pub(super) kept: Kept,
     /// Maximum number of chunks that a lightpath carries in a slot.
     pub(super) load: u32,
     /// True if the blocks of an all_to_all follow the trees of an all_gather.
@@ -51,7 +61,7 @@ pub(super) struct Choice {
 impl Choice {
     pub(super) const PLAIN: Choice = Choice {
         pieces: 1,
-        stay: false,
+        kept: Kept::Never,
         load: 1,
         along_trees: false,
         owners: Owners::All,
@@ -101,7 +111,7 @@ impl Variant {
                 None => part.collective.with_pieces(choice.pieces / stripes)?,
             };
             let graph = part.graph.striped(stripes);
-            carried += least_slots(&graph, &items(&planned), false, 1);
+            carried += least_slots(&graph, &items(&planned), Kept::Never, 1);
             let collective = match choice.along_trees {
                 true => Collective::new(CollectiveKind::AllGather, planned.ranks())?
                     .with_pieces(planned.pieces())?,
@@ -118,7 +128,7 @@ impl Variant {
                 items = items.into_iter().filter_map(number).collect();
             }
             parts.push(VariantPart {
-                slots: least_slots(&graph, &items, choice.stay, choice.load),
+                slots: least_slots(&graph, &items, choice.kept, choice.load),
                 graph,
                 collective,
                 items,
@@ -137,7 +147,8 @@ impl Variant {
     pub(super) fn spec(&self) -> Spec {
         let choice = self.choice;
         let spec = Spec::new(NAME).with("pieces", choice.pieces);
-        let spec = spec.with("circuits", CIRCUITS[usize::from(choice.stay)].0);
+        let circuits = CIRCUITS.iter().find(|(_, kept)| *kept == choice.kept);
+        let spec = spec.with("circuits", circuits.map_or("", |(name, _)| name));
         let spec = match choice.load {
             1 => spec,
             load => spec.with("load", load),
@@ -181,7 +192,8 @@ impl Variant {
                 _ => part.items.len() as u64,
             };
             let is_direct = part.items.iter().all(|item| item.target.is_some());
-            let ranks = match is_direct && !self.choice.stay && self.choice.load == 1 {
+            let ranks = match is_direct && self.choice.kept == Kept::Never && self.choice.load == 1
+            {
                 true => 1,
                 false => ranks,
             };
@@ -222,9 +234,9 @@ impl Variant {
     /// Returns the time of `slots` slots if all lightpaths carry chunks in all slots, and if
     /// lightpaths that do not stay change in every slot.
     pub(super) fn expected(&self, slots: u64) -> Result<Time, PlannerError> {
-        let changes = match self.choice.stay {
-            true => 0,
-            false => slots.saturating_sub(1),
+        let changes = match self.choice.kept {
+            Kept::Never => slots.saturating_sub(1),
+            Kept::Any | Kept::OneLink => 0,
         };
         let excess = match self.choice.load {
             1 => 0,
@@ -259,8 +271,11 @@ impl Variant {
             }
         }
         let lightpaths = Lightpaths {
-            stay: self.choice.stay,
-            max_links: if self.choice.stay { 1 } else { u32::MAX },
+            stay: self.choice.kept != Kept::Never,
+            max_links: match self.choice.kept {
+                Kept::OneLink => 1,
+                Kept::Never | Kept::Any => u32::MAX,
+            },
             load: self.choice.load,
         };
         let mut solutions = Vec::new();
@@ -324,7 +339,7 @@ impl Part {
 
 /// Returns a lower bound on the number of slots: each rank receives the chunks that it lacks, and
 /// sends the chunks that only it has.
-pub(super) fn least_slots(graph: &LightGraph, items: &[Item], stay: bool, load: u32) -> u64 {
+pub(super) fn least_slots(graph: &LightGraph, items: &[Item], kept: Kept, load: u32) -> u64 {
     let load = u64::from(load);
     let mut missing = vec![0u64; graph.ranks as usize];
     let mut leaving = vec![0u64; graph.ranks as usize];
@@ -351,9 +366,9 @@ pub(super) fn least_slots(graph: &LightGraph, items: &[Item], stay: bool, load: 
         let channels: u64 = channels.map(|free| u64::from(free.count_ones())).sum();
         return slots.max(total_distance(graph, items).div_ceil((channels * load).max(1)));
     }
-    match stay {
-        true => slots.max(graph.eccentricity(items[0].source).into()),
-        false => slots,
+    match kept {
+        Kept::OneLink => slots.max(graph.eccentricity(items[0].source).into()),
+        Kept::Never | Kept::Any => slots,
     }
 }
 
@@ -371,10 +386,10 @@ impl VariantPart {
         let is_small = self.graph.ranks <= MAX_UNEQUAL_RANKS && pairs <= MAX_SINGLE_PAIRS;
         let unequal = turns.is_none() || is_small;
         // If all lightpaths have one link, rules with different exponents of the length are alike.
-        let rules = match lightpaths.stay {
-            true => &RULES[..1],
-            false if self.slots > MAX_SLOTS_OF_ALL_RULES => &RULES[..2],
-            false => &RULES,
+        let rules = match lightpaths.max_links {
+            1 => &RULES[..1],
+            _ if self.slots > MAX_SLOTS_OF_ALL_RULES => &RULES[..2],
+            _ => &RULES,
         };
         for turns in turns.map(Some).into_iter().chain(unequal.then_some(None)) {
             let of_rank_0 = |item: &&Item| turns.is_none() || item.source == 0;
