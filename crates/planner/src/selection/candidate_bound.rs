@@ -27,6 +27,10 @@
 //! all_to_all, the blocks of a rank cross floor(N^2 / 4) links (theorem R3) instead of C_S(N),
 //! whatever ranks relay them.
 //!
+//! **On graphs of fibres.** In a step, let the chunks, each over a shortest route, cross H links in
+//! total, and let all links have C channels. Then T >= sum over steps of ceil(H / C) R + H b / (C
+//! B), with R as above, unless slots overlap or light trees share channels.
+//!
 //! **On electrical fabrics.** See [`fluid::schedule_lower_bound`].
 //!
 //! **From the formulas of a record.** A schedule of S steps needs at least S slots. The V bytes
@@ -43,13 +47,16 @@ use loads::{MAX_RANKS, has_loads, load_bound, pairs_time, striped_slots_time};
 
 use crate::{PlannerError, PlanningProblem, ring_of, time_bound};
 use opticoll_algorithms::{Algorithm, LinkLoadBound, formula};
+use opticoll_base::graph;
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_bounds::wdm_ring::relay_tree;
-use opticoll_fabric::fabric::{Circuits, Fabric};
+use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
+use opticoll_fabric::fabric::{Circuits, Fabric, Transmission};
 use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
+use opticoll_fabric::family::wdm_graph::WdmGraph;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_fabric::family::wss_grid::WssGrid;
 use opticoll_fabric::network::Network;
@@ -389,6 +396,7 @@ fn routed_bound(
         Some(CircuitMachine::CircuitSwitch(switch)) => {
             return port_bound(schedule, switch, problem);
         }
+        Some(CircuitMachine::WdmGraph(graph)) => return fibres_bound(schedule, graph, problem),
         _ => {}
     }
     if let Some(slot) = grids::GridSlot::of(problem)?.filter(|_| !has_demand) {
@@ -442,6 +450,68 @@ fn port_bound(
         time = time.plus(delays)?.plus(Time::from_ps(sending))?;
     }
     Ok(time)
+}
+
+/// Returns a lower bound on the time of a schedule's plan on a graph of fibres; zero if none is
+/// known.
+fn fibres_bound(
+    schedule: &Schedule,
+    graph: &WdmGraph,
+    problem: &PlanningProblem<'_>,
+) -> Result<Time, PlannerError> {
+    if graph.multicast || problem.policy() == Policy::PerPort {
+        return Ok(Time::ZERO);
+    }
+    let network = graph.fibre_links();
+    let ends: Vec<(u32, u32)> = (0..network.links().len() as u32)
+        .filter_map(|link| network.ends(link))
+        .collect();
+    let channels = u128::from(graph.channels()) * ends.len() as u128;
+    let vertices = 1 + ends
+        .iter()
+        .map(|(from, to)| from.max(to))
+        .max()
+        .unwrap_or(&0);
+    let mut leaving = vec![Vec::new(); vertices.max(network.ranks()) as usize];
+    for (from, to) in ends {
+        leaving[from as usize].push(to);
+    }
+    let distances = |rank: u32| {
+        interrupt::check();
+        graph::distances(leaving.len(), rank, |vertex| {
+            leaving[vertex as usize].iter().copied()
+        })
+    };
+    let distances: Vec<Vec<u32>> = (0..network.ranks()).map(distances).collect();
+    let (mut slots, mut occupied) = (0u64, 0u128);
+    for step in 0..schedule.steps() {
+        interrupt::check();
+        let links = schedule.step(step).map(|index| {
+            let transfer = schedule.transfer(index);
+            let hops = distances[transfer.source as usize][transfer.destination as usize];
+            u128::from(hops) * u128::from(transfer.count)
+        });
+        let links: u128 = links.sum();
+        slots += links.div_ceil(channels.max(1)) as u64;
+        occupied += links;
+    }
+    let chunk = u128::from(schedule.collective.min_chunk_bytes(problem.size).get());
+    let rates = network.links().iter().map(|link| link.rate);
+    let fastest = Transmission {
+        rate: rates.max().unwrap_or(graph.transmission().rate),
+        ..graph.transmission()
+    };
+    let sending = fastest.least(chunk * occupied / channels.max(1), 1);
+    let sending = sending.and_then(|sending| u64::try_from(sending).ok());
+    let once = match problem.policy() {
+        Policy::Free => Time::ZERO,
+        _ => graph.reconfiguration,
+    };
+    let charged = match graph.charge(problem.policy().name()) {
+        Ok(ReconfigurationCharge::EverySlot) => once.times(slots)?,
+        _ => once,
+    };
+    Ok(charged.plus(Time::from_ps(sending.unwrap_or(u64::MAX)))?)
 }
 
 /// Returns a lower bound on the time of any plan of a collective with default placement of the

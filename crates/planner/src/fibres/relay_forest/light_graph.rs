@@ -1,9 +1,9 @@
 //! A graph of fibres as the search sees it: links with the channels that are free, distances
 //! between ranks, and translations.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
+use opticoll_base::graph;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_graph::{GraphLight, WdmGraph};
 use opticoll_fabric::network::translations::Translations;
@@ -91,23 +91,12 @@ impl LightGraph {
             leaving[from as usize].push(to);
         }
         let mut distance = Vec::with_capacity(ranks * ranks);
-        let mut from_source = Vec::new();
         for source in 0..self.ranks {
             interrupt::check();
-            from_source.clear();
-            from_source.resize(vertices as usize, UNREACHABLE);
-            from_source[source as usize] = 0;
-            let mut queue = VecDeque::from([source]);
-            while let Some(vertex) = queue.pop_front() {
-                let next = from_source[vertex as usize].saturating_add(1);
-                for &to in &leaving[vertex as usize] {
-                    if from_source[to as usize] == UNREACHABLE {
-                        from_source[to as usize] = next;
-                        queue.push_back(to);
-                    }
-                }
-            }
-            distance.extend_from_slice(&from_source[..ranks]);
+            let next = |vertex: u32| leaving[vertex as usize].iter().copied();
+            let from_source = graph::distances(vertices as usize, source, next);
+            let links = |&links: &u32| u16::try_from(links).unwrap_or(UNREACHABLE);
+            distance.extend(from_source[..ranks].iter().map(links));
         }
         distance.into()
     }

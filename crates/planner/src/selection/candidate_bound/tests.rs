@@ -16,31 +16,31 @@ fn time(plan: &Plan, size: Bytes, method: &TimingModel) -> Time {
 /// Maximum number of pieces. Pipelines with more pieces are similar, but slow to test.
 const MAX_PIECES: u64 = 4;
 
-/// Checks the bounds of every algorithm on a ring. Returns the number of nonzero bounds from
-/// formulas, and the number of nonzero bounds from ranges. If `expanded` is given, all transfers of
+/// Checks the bounds of every algorithm on a fabric. Returns the numbers of nonzero bounds from
+/// formulas, from ranges and from link loads. If `expanded` is given, all transfers of
 /// a plan are stored, and a plan has at most `expanded` transfers. Otherwise plans may be stored as
 /// representatives.
-fn check(ring: &str, policy: Policy, size: Bytes, expanded: Option<u64>) -> [usize; 2] {
-    check_some(ring, policy, size, expanded, |_| true)
+fn check(name: &str, policy: Policy, size: Bytes, expanded: Option<u64>) -> [usize; 3] {
+    check_some(name, policy, size, expanded, |_| true)
 }
 
 fn check_some(
-    ring: &str,
+    name: &str,
     policy: Policy,
     size: Bytes,
     expanded: Option<u64>,
     is_included: impl Fn(&Algorithm) -> bool,
-) -> [usize; 2] {
-    let fabric = Fabric::parse(ring).expect("a ring");
+) -> [usize; 3] {
+    let fabric = Fabric::parse(name).expect("a fabric");
     let method = TimingModel {
         policy: Some(policy),
         ..TimingModel::default()
     };
-    let mut nonzero = [0; 2];
+    let mut nonzero = [0; 3];
     for record in opticoll_algorithms::records_for(&fabric) {
         let collective = Collective::new(record.collective, fabric.ranks()).expect("ranks");
         let problem = PlanningProblem::new(&fabric, collective, size, &method, &|_| {});
-        let problem = problem.expect("a connected ring");
+        let problem = problem.expect("a connected fabric");
         let problem = PlanningProblem {
             max_transfers: expanded.unwrap_or(problem.max_transfers),
             keeps_representatives: expanded.is_none(),
@@ -79,7 +79,7 @@ fn check_some(
                 }
                 Err(plan) => (time(&plan, size, &method), plan.slots()),
             };
-            let case = format!("{} {spec} on {ring}, {policy:?}", record.collective);
+            let case = format!("{} {spec} on {name}, {policy:?}", record.collective);
             assert!(formula_bound <= took, "{case}: {formula_bound} and {took}");
             assert!(slots <= used.into(), "{case}: {slots} and {used} slots");
             assert!(by_ranges <= by_loads, "{case}: {by_ranges} and {by_loads}");
@@ -87,6 +87,7 @@ fn check_some(
             assert!(by_loads <= took, "{case}: {by_loads} and {took}");
             nonzero[0] += usize::from(formula_bound > Time::ZERO);
             nonzero[1] += usize::from(by_ranges > Time::ZERO);
+            nonzero[2] += usize::from(by_loads > Time::ZERO);
         }
     }
     nonzero
@@ -116,6 +117,29 @@ fn no_named_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
         }
     }
     assert!(nonzero[0] > 2000 && nonzero[1] > 2000, "{nonzero:?}");
+}
+
+#[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "slow without optimisation: `make validate`"
+)]
+fn no_named_algorithm_on_a_graph_of_fibres_is_faster_than_its_bound() {
+    let mut nonzero = 0;
+    for fabric in [
+        "wdm_torus:dims=2x3,wavelengths=2",
+        "wdm_mesh:dims=2x2,wavelengths=3,latency=5us,reconfiguration=0s",
+        "wdm_graph:ranks=4,links=0-1+1-2@200Gb/s+2-3+3-0+0-2,wavelengths=2,converters=full",
+        "wdm_graph:ranks=4,switches=1,links=0-4+1-4+2-4+3-4,wavelengths=2,flit=32B,conversion=1ns",
+    ] {
+        for policy in [Policy::EveryStep, Policy::OnChange] {
+            let kinds = [CollectiveKind::AllGather, CollectiveKind::AllToAll];
+            let is_included = |record: &Algorithm| kinds.contains(&record.collective);
+            let size = Bytes::new(100_000);
+            nonzero += check_some(fabric, policy, size, None, is_included)[2];
+        }
+    }
+    assert!(nonzero > 50, "{nonzero}");
 }
 
 /// Large schedules have empty chunks, and the maximum number of transfers limits their stripes.
