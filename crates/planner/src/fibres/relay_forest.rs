@@ -130,8 +130,9 @@ const MAX_CHUNKS: u64 = 1 << 17;
 /// all ranks can be owners.
 const MAX_PIECES_OF_OWNERS: u32 = 2;
 
-/// Numbers of owners of an all_reduce to try, as divisors of the number of ranks.
-const OWNER_DIVISORS: [u32; 6] = [1, 2, 3, 4, 6, 8];
+/// Numbers of owners of an all_reduce to try in addition to one and all, as divisors of the number
+/// of ranks.
+const OWNER_DIVISORS: [u32; 5] = [2, 3, 4, 6, 8];
 
 /// Maximum work of the search for a candidate of `auto`, in searches for paths and comparisons of
 /// 64 distances: about one second.
@@ -387,8 +388,9 @@ impl Searches {
             return Ok(choices);
         }
         let ranks = problem.collective.ranks();
-        let counts = OWNER_DIVISORS[1..].iter().map(|divisor| ranks / divisor);
-        let some = counts.filter(|count| *count > 0).map(Owners::Some);
+        let counts = OWNER_DIVISORS.iter().map(|divisor| ranks / divisor);
+        let some = counts.chain([1]).filter(|count| *count > 0);
+        let some = some.map(Owners::Some);
         let chosen: Vec<Owners> = match menu.owners {
             Some(owners) => vec![owners],
             None => some.chain([Owners::None]).collect(),
