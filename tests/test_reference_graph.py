@@ -24,6 +24,9 @@ def test_links_are_numbered_as_by_the_core() -> None:
     for _ in range(400):
         family, _, text = drawn_spec(chance).partition(":")
         options = [option for option in text.split(",") if option.split("=")[0] not in graph.OWN]
+        # Light passes a rank that failed, but a message on an electrical link does not.
+        if "without=1" in options:
+            continue
         shape = ",".join(option for option in options if not option.startswith("degraded=w"))
         electrical = f"{graph.LINKS_OF[family]}:{shape}"
         try:

@@ -30,6 +30,7 @@ ranks=6,degraded=1-2@10Gb/s+4>5@20Gb/s
     | ranks=6,links=0-1+1-2@10Gb/s+2-3+3-4+4>5@20Gb/s+5>4+5-0 | wavelengths=2 | 0 1 2 3 4 5
 ranks=8,members=0+2-3+6 | ranks=4,switches=4,links=0-4+4-1+1-2+2-5+5-6+6-3+3-7+7-0
     | wavelengths=3 | 0 4 1 2 5 6 3 7
+ranks=6 | ranks=6,links=0-1+1-2+2-3+3-4+4-5+5-0 | wavelengths=2,without=3 | 0 1 2 5 3 4
 ranks=2 | ranks=2,links=0-1+1-0 | wavelengths=2 | 0 1
 ranks=2,broken=1-0 | ranks=2,links=0-1 | wavelengths=2 | 0 1
 ";

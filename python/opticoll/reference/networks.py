@@ -112,13 +112,16 @@ NETWORKS: dict[str, Callable[[Options], Network]] = {
 
 
 def part_of(network: Network, options: Options) -> Network:
-    """Returns the part that `without` and `members` leave, at the rates that `degraded` leaves."""
-    broken, gone = set(), set()
+    """Returns the part that `without` and `members` leave, at the rates that `degraded` leaves.
+
+    Light still passes the vertex of a rank that failed. A switch that failed is gone.
+    """
+    broken, gone, failed = set(), set(), set()
     slower: dict[int, Fraction] = {}
     for item in items(options, "without"):
         if item.isdigit():
             expect(int(item) < network.vertices, f"there is no vertex {item}")
-            gone.add(int(item))
+            (failed if int(item) < network.ranks else gone).add(int(item))
         else:
             broken |= named(network, item)
     for item in items(options, "degraded"):
@@ -127,10 +130,10 @@ def part_of(network: Network, options: Options) -> Network:
         fastest = max(network.links[number].rate for number in at)
         expect(rate_of(rate) < fastest, f"`{item}` is no slower than {fastest} b/s")
         slower |= {number: min(rate_of(rate), slower.get(number, fastest)) for number in at}
-    members = set(range(network.ranks))
+    members = set(range(network.ranks)) - failed
     if "members" in options:
         runs = [run.partition("-") for run in items(options, "members")]
-        members = {
+        members &= {
             rank for first, _, last in runs for rank in range(int(first), int(last or first) + 1)
         }
     left = [vertex for vertex in range(network.vertices) if vertex not in gone]

@@ -106,6 +106,8 @@ pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
 pub(crate) struct Part {
     whole: Fabric,
     without: Vec<Place>,
+    /// True if light passes the vertices of ranks that failed.
+    passes_failed: bool,
     degraded: Vec<(Place, Rate)>,
     /// Ranges of ranks (first, last), both inclusive. Empty if all ranks take part.
     members: Vec<(u32, u32)>,
@@ -159,6 +161,19 @@ impl Part {
     /// A vertex or link does not exist, a rate is not below the full rate, or ranks are cut off
     /// from each other.
     pub(crate) fn build(whole: Fabric, spec: &Spec) -> Result<Fabric, FabricError> {
+        Part::built(whole, spec, false)
+    }
+
+    /// Returns the part of links that are fibres. Light passes a rank that failed, as it passes a
+    /// rank that is no member.
+    ///
+    /// # Errors
+    /// Fails as [`Part::build`] does.
+    pub(crate) fn with_passing_light(whole: Fabric, spec: &Spec) -> Result<Fabric, FabricError> {
+        Part::built(whole, spec, true)
+    }
+
+    fn built(whole: Fabric, spec: &Spec, passes_failed: bool) -> Result<Fabric, FabricError> {
         let items = |option: &OptionRecord| spec.option(option.name).map(|text| text.split('+'));
         let (without, members) = (items(&WITHOUT), items(&MEMBERS));
         // If a spare replaces a broken component, the family handles the failure.
@@ -219,7 +234,7 @@ impl Part {
         if without.is_empty() && degraded.is_empty() && members.is_empty() {
             return intact();
         }
-        let part = Part::new(&whole, network, without, degraded, members);
+        let part = Part::new(&whole, network, (without, passes_failed), degraded, members);
         let option = if part.members.is_empty() {
             WITHOUT
         } else {
@@ -237,20 +252,21 @@ impl Part {
     fn new(
         whole: &Fabric,
         network: &dyn Network,
-        without: Vec<Place>,
+        (without, passes_failed): (Vec<Place>, bool),
         degraded: Vec<(Place, Rate)>,
         members: Vec<(u32, u32)>,
     ) -> Part {
         let whole_links = network.links().len() as u32;
         let whole_vertices = vertices(network);
         let broken: BTreeSet<u32> = without.iter().filter_map(|place| place.vertex()).collect();
+        let passes = |vertex: &u32| passes_failed && *vertex < network.ranks();
         let takes_part = |rank: &u32| {
             let named = members
                 .iter()
                 .any(|(first, last)| (first..=last).contains(&rank));
-            members.is_empty() || named
+            (members.is_empty() || named) && !broken.contains(rank)
         };
-        let works = |vertex: &u32| !broken.contains(vertex);
+        let works = |vertex: &u32| !broken.contains(vertex) || passes(vertex);
         let is_rank = |vertex: &u32| *vertex < network.ranks() && takes_part(vertex);
         let ranks = (0..whole_vertices).filter(works).filter(is_rank);
         let mut part_vertices: Vec<u32> = ranks.collect();
@@ -289,6 +305,7 @@ impl Part {
             routes: FewestLinks::new(&wiring, part_vertices.len() as u32, ranks, Ties::Spread),
             whole: whole.clone(),
             without,
+            passes_failed,
             degraded,
             members,
             ranks,
@@ -625,7 +642,7 @@ impl Machine for Part {
         }
         let parts = others
             .iter()
-            .map(|spec| Part::build(self.whole.clone(), spec));
+            .map(|spec| Part::built(self.whole.clone(), spec, self.passes_failed));
         let parts = parts.flatten().filter(|part| {
             let links = part.network().map_or(0, |network| network.links().len());
             part.ranks() == self.ranks && (!self.degraded.is_empty() || links < self.links.len())

@@ -262,7 +262,7 @@ fn declared(options: &mut Options<'_, WdmGraph>) -> Result<WdmGraph, FabricError
                 true => links,
                 false => links.with(part::DEGRADED.name, slower.join("+")),
             };
-            Part::build((links_record.build)(&whole)?, &links)
+            Part::with_passing_light((links_record.build)(&whole)?, &links)
         },
         |spec, links: &Fabric| {
             let printed = links.spec();
