@@ -62,11 +62,13 @@ fn plans_are_verified_on_graphs_of_all_kinds() {
         "wdm_torus:dims=3x3,wavelengths=2,transmitters=2,receivers=3",
         "wdm_mesh:dims=3x3,wavelengths=2,reach=1",
         "wdm_torus:dims=3x3,wavelengths=4,dead=1",
+        "wdm_graph:ranks=4,links=0-1@10km+1-2@20km+2-3@10km+3-0@40km,wavelengths=2",
     ];
     let specs = [
         "relay_forest:pieces=1,circuits=change",
         "relay_forest:pieces=3,circuits=change,load=2",
         "relay_forest:pieces=2,circuits=neighbours",
+        "relay_forest:pieces=1,circuits=change,delays=100+100",
     ];
     let policies = [Policy::EveryStep, Policy::OnChange];
     for (fabric, spec, kind, policy) in iproduct!(fabrics, specs, KINDS, policies) {
@@ -255,4 +257,77 @@ fn other_fabrics_and_options_are_refused() {
     let torus = Fabric::parse("wdm_torus:dims=2x4,wavelengths=2").unwrap();
     let reason = refusal("relay_forest:relays=tree", &torus, collective, None);
     assert!(reason.contains("all_to_all"), "{reason}");
+    for delays in ["100", "0+5", "201+1", "50-50", "+5+5"] {
+        let spec = format!("relay_forest:delays={delays}");
+        let reason = refusal(&spec, &torus, collective, None);
+        assert!(reason.contains("whole numbers from 1 to 200"), "{reason}");
+    }
+}
+
+/// Picoseconds of a reconfiguration, and of a message of 1 MiB at 100 Gb/s, in the tests of delays.
+const CHARGE_PS: u64 = 25_000_000;
+const MESSAGE_PS: u64 = (1 << 20) * 8 * 10;
+const MILLISECOND_PS: u64 = 1_000_000_000;
+
+/// Returns the time of a plan in picoseconds and its number of slots.
+fn time(spec: &str, graph: &str, kind: CollectiveKind) -> (u64, u32) {
+    let fabric = format!("wdm_graph:{graph},rate=100Gb/s,reconfiguration=25us");
+    let plan = check(spec, &fabric, kind, 0, Policy::EveryStep);
+    let size = Bytes::new(1 << 20);
+    let took = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
+    (took.time.ps(), plan.slots())
+}
+
+#[test]
+fn lightpaths_within_the_delay_of_the_farthest_rank_take_the_fastest_route() {
+    // The route over rank 2 takes 10 ms, the direct link 15 ms.
+    let triangle = "ranks=3,links=0-1@15ms+0-2@5ms+2-1@5ms,wavelengths=2";
+    let broadcast = |spec: &str| time(spec, triangle, CollectiveKind::Broadcast);
+    let paid = CHARGE_PS + MESSAGE_PS;
+    let fastest = (10 * MILLISECOND_PS + paid, 1);
+    let shortest = (15 * MILLISECOND_PS + paid, 1);
+    let spec = "relay_forest:pieces=1,circuits=change";
+    assert_eq!(broadcast(spec), shortest);
+    assert_eq!(broadcast(&format!("{spec},delays=100+100")), fastest);
+    assert_eq!(broadcast("auto").0, fastest.0);
+}
+
+#[test]
+fn only_the_first_slot_has_the_delay_to_the_farthest_rank() {
+    // All pairs in one slot need four wavelengths between ranks 1 and 2. With two wavelengths, the
+    // second slot serves the neighbours of these ranks, 1 ms away.
+    let line = "ranks=4,links=0-1@1ms+1-2@10ms+2-3@1ms,wavelengths=2";
+    let trees = "relay_forest:pieces=1,circuits=change,load=2,delays=100+10";
+    let across = "relay_forest:pieces=1,circuits=change,load=2,relays=tree,delays=100+10";
+    for (spec, kind) in [
+        (trees, CollectiveKind::AllGather),
+        (trees, CollectiveKind::ReduceScatter),
+        (across, CollectiveKind::AllToAll),
+    ] {
+        let (took, slots) = time(spec, line, kind);
+        assert_eq!(slots, 2, "{kind}");
+        // The farthest ranks are 12 ms apart. A lightpath carries at most four messages: two
+        // blocks, for two ranks each.
+        let most = 13 * MILLISECOND_PS + 2 * CHARGE_PS + 2 * 4 * MESSAGE_PS;
+        assert!(took <= most, "{kind}: {took}");
+    }
+}
+
+#[test]
+fn owners_are_in_the_middle_of_the_delays() {
+    // Rank 2 has the fewest links to all others, but rank 1 is at most 10 ms away from all.
+    let line = "ranks=5,links=0-1@10ms+1-2@1ms+2-3@1ms+3-4@1ms,wavelengths=3";
+    let spec = "relay_forest:pieces=1,circuits=change,owners=1,delays=100+100";
+    let slot = 10 * MILLISECOND_PS + CHARGE_PS + MESSAGE_PS;
+    assert_eq!(time(spec, line, CollectiveKind::AllReduce), (2 * slot, 2));
+}
+
+#[test]
+fn ranks_that_are_hard_to_join_are_joined_first() {
+    // The nearest neighbours of ranks 0 and 5 are 1050 km away, or 5.1 ms. Lightpaths of the second
+    // slot take at most 20 % of 19.1 ms, so both ranks must receive all blocks in the first slot.
+    // All pairs need 12 wavelengths, so two slots are the fewest.
+    let fabric = "nsfnet_22:wavelengths=8,rate=100Gb/s,reconfiguration=25us";
+    let spec = "relay_forest:pieces=1,circuits=change,load=3,delays=100+20";
+    assert_eq!(slots(spec, fabric, CollectiveKind::AllGather), 2);
 }

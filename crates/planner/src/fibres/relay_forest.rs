@@ -33,7 +33,7 @@ use crate::{
 };
 use light_graph::{LightGraph, Turns};
 use opticoll_algorithms::{AlgorithmError, choice};
-use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::spec::{OptionRecord, Spec, whole_number};
 use opticoll_base::units::{Rate, Time, gcd};
 use opticoll_fabric::fabric::circuits::{Circuits, ReconfigurationCharge};
 use opticoll_fabric::family::wdm_graph::WdmGraph;
@@ -71,6 +71,13 @@ pub(crate) const PLANNER: Planner = Planner {
         )
         .range("1 to 64")
         .default("the fastest found"),
+        OptionRecord::new(
+            "delays",
+            "maximum propagation delays of lightpaths in the first slot and in each later slot, in \
+            percent of the delay to the farthest rank",
+        )
+        .range("two numbers from 1 to 200, such as 100+25")
+        .default("the fastest found"),
     ],
     depends_on_size: true,
     takes_demands: true,
@@ -105,6 +112,34 @@ const LOADS: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 32];
 /// Maximum load to try with several pieces per block. Higher loads save slots on large graphs,
 /// where whole blocks are short compared to a reconfiguration.
 const MAX_LOAD_OF_PIECES: u32 = 3;
+
+/// Maximum limit of the delay, in percent of the delay to the farthest rank.
+const MAX_DELAY: u32 = 200;
+
+/// Limits of the delay to try, in the first slot and in later slots, in percent. The sum of the
+/// delays of all slots is at least 100 %. It is low if nearly all chunks reach a rank near their
+/// targets in the first slot, or if all chunks meet at ranks in the middle.
+/// With more than 100 %, lightpaths may take a detour, so that more lightpaths fit into a slot.
+const DELAYS: [[u32; 2]; 12] = [
+    [100, 100],
+    [110, 110],
+    [130, 130],
+    [100, 50],
+    [100, 33],
+    [100, 25],
+    [100, 20],
+    [100, 16],
+    [100, 10],
+    [54, 54],
+    [60, 60],
+    [68, 68],
+];
+
+/// Part of the delay of a later slot from which on messages are long enough for plans with limits
+/// of the delay and more than two slots per part: 1 / `SHORT_MESSAGES`. If messages are shorter,
+/// more chunks per lightpath are faster than more slots. An estimate: four messages in a row would
+/// take as long as the delay.
+const SHORT_MESSAGES: u64 = 4;
 
 /// Maximum number of slots of plans for which loads above 1 are tried. With more slots, more pieces
 /// have the same effect.
@@ -167,6 +202,7 @@ fn plan(
         None => None,
     };
     let load = spec.count("load", 1, MAX_LOAD)?;
+    let delays = delays(spec)?;
     let along_trees = match spec.option("relays") {
         Some(_) => Some(choice(spec, "relays", &RELAYS)?),
         None => None,
@@ -181,6 +217,7 @@ fn plan(
         pieces,
         kept,
         load,
+        delays,
         along_trees,
         owners: owners(spec, problem)?,
     };
@@ -189,6 +226,7 @@ fn plan(
             pieces,
             kept,
             load: load.unwrap_or(1),
+            delays,
             along_trees: along_trees.unwrap_or(false),
             owners: menu.owners.unwrap_or(Owners::All),
         };
@@ -200,6 +238,22 @@ fn plan(
     }
     let candidates = searches.candidates(problem, &menu)?;
     Evaluation::new(problem)?.choose(candidates)
+}
+
+/// Returns the value of the option `delays`.
+fn delays(spec: &Spec) -> Result<Option<[u32; 2]>, PlannerError> {
+    let Some(text) = spec.option("delays") else {
+        return Ok(None);
+    };
+    let percent =
+        |text: &str| whole_number(text).filter(|percent| (1..=MAX_DELAY).contains(percent));
+    let limits = text.split_once('+');
+    let limits = limits.and_then(|(first, later)| Some([percent(first)?, percent(later)?]));
+    let rule = "must be two whole numbers from 1 to 200 with + between them, such as 100+25";
+    match limits {
+        Some(limits) => Ok(Some(limits)),
+        None => Err(AlgorithmError::from(spec.refuse("delays", rule)).into()),
+    }
 }
 
 /// Returns the value of the option `owners`.
@@ -344,6 +398,12 @@ impl Searches {
             None if has_demand => vec![1],
             None => self.numbers_of_pieces()?,
         };
+        // Shorter lightpaths save at most the delay to the farthest rank in every slot.
+        let is_far = self.parts.iter().any(|part| {
+            let graph = &part.graph;
+            let farthest = (0..graph.ranks).map(|rank| graph.farthest(rank)).max();
+            farthest.unwrap_or(0) > self.every_slot.max(self.once).ps()
+        });
         let mut choices = Vec::new();
         for (_, along_trees) in RELAYS {
             let is_given = menu.along_trees.is_none_or(|given| given == along_trees);
@@ -377,6 +437,7 @@ impl Searches {
                         pieces,
                         kept,
                         load,
+                        delays: menu.delays,
                         along_trees,
                         owners: Owners::All,
                     })
@@ -384,10 +445,34 @@ impl Searches {
                 choices.extend(numbers.iter().flat_map(of_number));
             }
         }
-        if problem.collective.kind() != CollectiveKind::AllReduce {
-            return Ok(choices);
+        if problem.collective.kind() == CollectiveKind::AllReduce {
+            self.add_owners(&mut choices, menu);
         }
-        let ranks = problem.collective.ranks();
+        choices.dedup();
+        if is_far && menu.delays.is_none() {
+            let plain = choices.first().copied();
+            // Between all ranks and the owners of the parts of a vector, one slot is enough.
+            let limited = |&choice: &Choice| {
+                let suits =
+                    |delays: &[u32; 2]| choice.owners == Owners::All || delays[0] == delays[1];
+                let delays = DELAYS.into_iter().filter(suits);
+                let limited = delays.map(|delays| Choice {
+                    delays: Some(delays),
+                    ..choice
+                });
+                limited.collect::<Vec<Choice>>()
+            };
+            let changing = choices.iter().filter(|choice| choice.kept == Kept::Never);
+            let limited: Vec<Choice> = changing.flat_map(limited).collect();
+            choices.retain(|choice| choice.kept != Kept::Never || Some(*choice) == plain);
+            choices.extend(limited);
+        }
+        Ok(choices)
+    }
+
+    /// Adds the choices of an all_reduce in which some ranks or none own parts of the vector.
+    fn add_owners(&self, choices: &mut Vec<Choice>, menu: &Menu) {
+        let ranks = self.parts[0].graph.ranks;
         let counts = OWNER_DIVISORS.iter().map(|divisor| ranks / divisor);
         let some = counts.chain([1]).filter(|count| *count > 0);
         let some = some.map(Owners::Some);
@@ -406,8 +491,6 @@ impl Searches {
             });
             choices.extend(few.map(|&choice| Choice { owners, ..choice }));
         }
-        choices.dedup();
-        Ok(choices)
     }
 
     /// Returns the candidates with the options that the user has set.
@@ -431,10 +514,12 @@ impl Searches {
             if !is_first && (u64::from(choice.pieces) > self.block || is_excluded) {
                 continue;
             }
+            let is_limited = choice.delays != menu.delays && choice.delays != Some(DELAYS[0]);
             let variant = Variant::new(self, choice)?;
             let transfers = variant.transfers();
             let is_large = variant.search_work() > MAX_SEARCH
-                || choice.load > 1 && menu.load.is_none() && variant.slots > MAX_SLOTS_OF_LOADS;
+                || choice.load > 1 && menu.load.is_none() && variant.slots > MAX_SLOTS_OF_LOADS
+                || is_limited && !variant.suits_limits();
             if problem.fits(transfers).is_err() || is_large && menu.pieces.is_none() && !is_first {
                 continue;
             }

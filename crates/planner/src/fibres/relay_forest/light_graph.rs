@@ -1,6 +1,8 @@
 //! A graph of fibres as the search sees it: links with the channels that are free, distances
 //! between ranks, and translations.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use opticoll_base::graph;
@@ -36,6 +38,14 @@ pub(super) struct LightGraph {
     pub(super) reach: u32,
     /// Number of links between two ranks, indexed by start * ranks + end.
     distance: Rc<[u16]>,
+    /// Propagation delay of each link, in picoseconds.
+    pub(super) latency: Rc<[u64]>,
+    /// Least propagation delay between two ranks in picoseconds, indexed as `distance`. Empty if
+    /// no link has a delay.
+    delay: Rc<[u64]>,
+    /// Added to the distance between two ranks if their delay exceeds a limit; more than any
+    /// distance ([`LightGraph::with_far_ranks`]).
+    penalty: u16,
     /// Light of each channel of a link.
     lights: Rc<[GraphLight]>,
     /// Number of consecutive channels that the search treats as one channel.
@@ -76,11 +86,97 @@ impl LightGraph {
             receivers: received.unwrap_or(u32::MAX),
             reach: graph.reach.unwrap_or(u32::MAX),
             distance: Rc::from([]),
+            latency: network
+                .links()
+                .iter()
+                .map(|link| link.latency.ps())
+                .collect(),
+            delay: Rc::from([]),
+            penalty: UNREACHABLE,
             lights: lights.collect(),
             stripes: 1,
         };
         light_graph.distance = light_graph.distances(vertices);
+        if light_graph.latency.iter().any(|&latency| latency > 0) {
+            light_graph.delay = light_graph.delays(vertices);
+        }
         light_graph
+    }
+
+    /// Returns the least delays between all ranks, found by Dijkstra's algorithm.
+    fn delays(&self, vertices: u32) -> Rc<[u64]> {
+        let mut leaving = vec![Vec::new(); vertices as usize];
+        for (&(from, to), &latency) in self.ends.iter().zip(self.latency.iter()) {
+            leaving[from as usize].push((to, latency));
+        }
+        let mut delays = Vec::with_capacity(self.ranks as usize * self.ranks as usize);
+        for source in 0..self.ranks {
+            interrupt::check();
+            let mut from_source = vec![u64::MAX; vertices as usize];
+            from_source[source as usize] = 0;
+            let mut queue = BinaryHeap::from([Reverse((0, source))]);
+            while let Some(Reverse((delay, vertex))) = queue.pop() {
+                if delay > from_source[vertex as usize] {
+                    continue;
+                }
+                for &(to, latency) in &leaving[vertex as usize] {
+                    let next = delay.saturating_add(latency);
+                    if next < from_source[to as usize] {
+                        from_source[to as usize] = next;
+                        queue.push(Reverse((next, to)));
+                    }
+                }
+            }
+            delays.extend_from_slice(&from_source[..self.ranks as usize]);
+        }
+        delays.into()
+    }
+
+    /// Returns the graph in which ranks that no route of at most `max_delay` picoseconds joins are
+    /// farther from one another than all other ranks. `weights` says how much farther, for each
+    /// rank at which light arrives.
+    pub(super) fn with_far_ranks(&self, max_delay: u64, weights: &[u16]) -> LightGraph {
+        let greatest = self.distance.iter().max().copied().unwrap_or(0);
+        let penalty = greatest.saturating_add(1);
+        let pairs = self.distance.iter().zip(self.delay.iter());
+        let distances = pairs.zip(weights.iter().cycle());
+        let distances = distances.map(|((&distance, &delay), &weight)| match delay > max_delay {
+            true => distance.saturating_add(penalty.saturating_mul(weight)),
+            false => distance,
+        });
+        LightGraph {
+            distance: distances.collect(),
+            penalty,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the number of links that `distance` stands for, and whether the ranks are far.
+    pub(super) fn links_of(&self, distance: u16) -> (u16, bool) {
+        match distance < self.penalty {
+            true => (distance, false),
+            false => (distance % self.penalty, true),
+        }
+    }
+
+    /// Returns the least delay from a rank to another rank, in picoseconds.
+    pub(super) fn delay(&self, from: u32, to: u32) -> u64 {
+        let place = from as usize * self.ranks as usize + to as usize;
+        self.delay.get(place).copied().unwrap_or(0)
+    }
+
+    /// Returns the delay of a path, in picoseconds.
+    pub(super) fn delay_of(&self, links: &[u32]) -> u64 {
+        let latencies = links.iter().map(|&link| self.latency[link as usize]);
+        latencies.fold(0, u64::saturating_add)
+    }
+
+    /// Returns the greatest of the least delays from a rank to all ranks, in picoseconds.
+    pub(super) fn farthest(&self, rank: u32) -> u64 {
+        (0..self.ranks)
+            .map(|to| self.delay(rank, to))
+            .max()
+            .unwrap_or(0)
     }
 
     /// Returns the distances between all ranks, found by breadth-first search.
@@ -147,12 +243,13 @@ impl LightGraph {
     }
 
     /// Returns the `count` ranks with the smallest sums of distances to all ranks, in ascending
-    /// order of these sums.
-    pub(super) fn central_ranks(&self, count: u32) -> Vec<u32> {
+    /// order of these sums. If `by_delay`, the delays to their farthest ranks come first.
+    pub(super) fn central_ranks(&self, count: u32, by_delay: bool) -> Vec<u32> {
         let mut ranks: Vec<u32> = (0..self.ranks).collect();
         ranks.sort_by_key(|&rank| {
             let distances = self.distances_from(rank).iter();
-            distances.map(|&distance| u64::from(distance)).sum::<u64>()
+            let sum = distances.map(|&distance| u64::from(distance)).sum::<u64>();
+            (if by_delay { self.farthest(rank) } else { 0 }, sum)
         });
         ranks.truncate(count as usize);
         ranks

@@ -1,7 +1,11 @@
 //! Search for the path of a lightpath, breadth-first from the destination. The search tracks, for
 //! each vertex, the set of channels that are free on a path from the vertex to the destination.
+//!
+//! If the path with the fewest links exceeds a limit of the propagation delay, the search finds the
+//! fastest path, in the order of delays.
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::light_graph::{Channels, LightGraph};
 
@@ -12,6 +16,14 @@ pub(super) struct Path {
     pub(super) links: Vec<u32>,
     /// Index of the lightpath that is up already.
     pub(super) open: Option<usize>,
+}
+
+/// Vertex with channels that are free on a path from the vertex to the destination.
+struct Label {
+    vertex: u32,
+    channels: Channels,
+    /// First link of the path, and the index of the label at its end.
+    before: Option<(u32, usize)>,
 }
 
 /// Memory of the search for paths.
@@ -97,6 +109,67 @@ impl PathSearch {
             }
         }
         path
+    }
+
+    /// Returns the path with the least delay from a vertex for which `is_holder` is true to `to`,
+    /// on which one of the channels `free` is free. Returns `None` if its delay exceeds
+    /// `max_delay`.
+    pub(super) fn find_fastest(
+        &mut self,
+        graph: &LightGraph,
+        free: &[Channels],
+        to: u32,
+        max_delay: u64,
+        is_holder: impl Fn(u32) -> bool,
+    ) -> Option<Path> {
+        let mut labels = vec![Label {
+            vertex: to,
+            channels: Channels::MAX,
+            before: None,
+        }];
+        let mut queue = BinaryHeap::from([Reverse((0, 0))]);
+        let mut found = None;
+        while let Some(Reverse((delay, index))) = queue.pop() {
+            let label: &Label = &labels[index];
+            let (vertex, next) = (label.vertex, label.channels);
+            let channels = next & !self.seen[vertex as usize];
+            if channels == 0 {
+                continue;
+            }
+            self.seen[vertex as usize] |= channels;
+            if is_holder(vertex) {
+                found = Some((index, channels.trailing_zeros()));
+                break;
+            }
+            for &(link, before) in &graph.entering[vertex as usize] {
+                let fresh = channels & free[link as usize] & !self.seen[before as usize];
+                let sum = graph.latency[link as usize].saturating_add(delay);
+                if fresh != 0 && sum <= max_delay {
+                    queue.push(Reverse((sum, labels.len())));
+                    labels.push(Label {
+                        vertex: before,
+                        channels: fresh,
+                        before: Some((link, index)),
+                    });
+                }
+            }
+        }
+        for label in &labels {
+            self.seen[label.vertex as usize] = 0;
+        }
+        let (mut index, channel) = found?;
+        let from = labels[index].vertex;
+        let mut links = Vec::new();
+        while let Some((link, next)) = labels[index].before {
+            links.push(link);
+            index = next;
+        }
+        Some(Path {
+            from,
+            channel,
+            links,
+            open: None,
+        })
     }
 
     /// Returns the memory of all levels to the spare levels.

@@ -21,6 +21,12 @@
 //! search only plans the chunks of rank 0. Each lightpath stands for its images under all
 //! translations. All images must find a free channel.
 //!
+//! **Limits of the delay.** A slot lasts as long as its longest lightpath. If lightpaths of later
+//! slots are limited more than those of the first slot, ranks that a later slot cannot join count
+//! as farther from one another than all other ranks. The first slot then joins such ranks first.
+//! If some ranks remain far from all holders of a chunk, the search starts again, and joining these
+//! ranks counts more.
+//!
 //! **Paths.** See [`super::path_search`].
 
 use std::cmp::Reverse;
@@ -115,6 +121,8 @@ pub(super) struct Lightpaths {
     pub(super) stay: bool,
     /// Maximum number of links.
     pub(super) max_links: u32,
+    /// Maximum propagation delays in the first slot and in all later slots, in picoseconds.
+    pub(super) max_delays: [u64; 2],
     /// Maximum number of items that a lightpath carries in a slot.
     pub(super) load: u32,
 }
@@ -131,6 +139,13 @@ pub(super) struct SlotFilling<'a> {
 
 /// Number of queue entries after which the search counts the free channels.
 const COUNT_INTERVAL: u32 = 1 << 8;
+
+/// Maximum number of searches with the same rule, each of which gives more weight to the ranks that
+/// the search before left far from all holders of a chunk.
+const MAX_RESTARTS: u32 = 3;
+
+/// Maximum weight of a rank: with it, distances in links remain below 2^16 up to 500 links.
+const MAX_WEIGHT: u16 = 128;
 
 /// Slot of a rank that lacks an item.
 const NEVER: u16 = u16::MAX;
@@ -171,28 +186,53 @@ struct State<'a> {
 }
 
 impl SlotFilling<'_> {
-    /// Returns the lightpaths of the slots under `rule`. Returns `None` if they need more than
-    /// the maximum number of slots.
-    pub(super) fn fill(&self, rule: Rule) -> Option<Filled> {
+    /// Returns the lightpaths of the slots under `rule`, within the limits of the delay. Returns
+    /// `None` if the search finds none within the maximum number of slots. Increases the `weights`
+    /// of the ranks that are hard to join in the first slot.
+    pub(super) fn fill_within_delays(&self, rule: Rule, weights: &mut [u16]) -> Option<Filled> {
+        let later = self.lightpaths.max_delays[1];
+        if later == u64::MAX {
+            return self.fill(rule).ok();
+        }
+        for _ in 0..MAX_RESTARTS {
+            let graph = &self.graph.with_far_ranks(later, weights);
+            match (SlotFilling { graph, ..*self }).fill(rule) {
+                Ok(filled) => return Some(filled),
+                Err(far) if far.is_empty() => return None,
+                Err(far) => {
+                    for rank in far {
+                        weights[rank as usize] = (weights[rank as usize] * 2).min(MAX_WEIGHT);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns the lightpaths of the slots under `rule`. If they need more than the maximum number
+    /// of slots, returns the ranks that are still far from all holders of a chunk after the first
+    /// slot.
+    fn fill(&self, rule: Rule) -> Result<Filled, Vec<u32>> {
         let mut state = State::new(self, rule);
         while state.missing.iter().any(|&missing| missing > 0) {
             interrupt::check();
             if u32::from(state.slot) >= self.max_slots || state.slot == NEVER - 1 {
-                return None;
+                return Err(Vec::new());
             }
             state.begin_slot();
             if state.finish() {
                 break;
             }
             if u32::from(state.slot) == self.max_slots && !self.lightpaths.stay {
-                return None;
+                return Err(Vec::new());
             }
             state.fill_slot();
-            if state.filled.slots.last().is_none_or(Vec::is_empty) {
-                return None;
+            let far = state.far_ranks();
+            if !far.is_empty() || state.filled.slots.last().is_none_or(Vec::is_empty) {
+                return Err(far);
             }
         }
-        Some(state.filled)
+        Ok(state.filled)
     }
 }
 
@@ -266,6 +306,20 @@ impl State<'_> {
         }
     }
 
+    /// Returns the targets that are far from all holders of an item.
+    fn far_ranks(&self) -> Vec<u32> {
+        if self.problem.lightpaths.max_delays[1] == u64::MAX {
+            return Vec::new();
+        }
+        let ranks = self.ranks();
+        let is_far = |rank: &u32| {
+            let near = self.near.iter().skip(*rank as usize).step_by(ranks);
+            near.copied()
+                .any(|near| self.problem.graph.links_of(near).1)
+        };
+        (0..self.problem.graph.ranks).filter(is_far).collect()
+    }
+
     fn has(&self, item: u32, rank: u32) -> bool {
         self.since[item as usize * self.ranks() + rank as usize] < self.slot
     }
@@ -275,7 +329,8 @@ impl State<'_> {
     fn finish(&mut self) -> bool {
         let graph = self.problem.graph;
         let images = self.problem.turns.map_or(1, |_| u64::from(graph.ranks));
-        let needed: u64 = self.near.iter().map(|&links| u64::from(links)).sum();
+        let distances = self.near.iter().map(|&near| graph.links_of(near));
+        let needed: u64 = distances.map(|(links, _)| u64::from(links)).sum();
         let load = self.problem.lightpaths.load;
         let is_full = |rank: u32| self.missing[rank as usize] > graph.received_at_once(rank) * load;
         if self.problem.lightpaths.stay
@@ -341,7 +396,8 @@ impl State<'_> {
             let gain = self.gain(item, rank);
             if gain > 0 {
                 // The distance of a target is a lower bound on the length of its path.
-                let score = self.score(gain, u32::from(self.near[place].max(1)), rank);
+                let (links, _) = self.problem.graph.links_of(self.near[place]);
+                let score = self.score(gain, u32::from(links.max(1)), rank);
                 queue.push((score, gain, Reverse((item, rank))));
             }
         }
@@ -478,7 +534,15 @@ impl State<'_> {
                 && self.sent[self.counter(vertex)] < graph.transmitters
         };
         let max_links = self.problem.lightpaths.max_links.min(graph.reach);
+        let max_delay = self.problem.lightpaths.max_delays[usize::from(self.slot > 1)];
         let path = search.find(graph, &self.free, to, max_links, is_holder);
+        let path = path.and_then(|path| match graph.delay_of(&path.links) > max_delay {
+            false => Some(path),
+            true => {
+                let fastest = search.find_fastest(graph, &self.free, to, max_delay, is_holder);
+                fastest.filter(|path| path.links.len() <= max_links as usize)
+            }
+        });
         self.search = search;
         path
     }

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use super::light_graph::{LightGraph, Turns};
 use super::slot_filling::{Filled, Item, Lightpaths, RULES, SlotFilling, total_distance};
 use super::{
-    CIRCUITS, MAX_SINGLE_PAIRS, MAX_UNEQUAL_RANKS, NAME, Part, RELAYS, Searches, assembly,
+    CIRCUITS, MAX_SINGLE_PAIRS, MAX_SLOTS_OF_LOADS, MAX_UNEQUAL_RANKS, NAME, Part, RELAYS,
+    SHORT_MESSAGES, Searches, assembly,
 };
 use crate::{PlannerError, PlanningProblem};
 use opticoll_base::spec::Spec;
@@ -19,6 +20,7 @@ pub(super) struct Menu {
     pub(super) pieces: Option<u32>,
     pub(super) kept: Option<Kept>,
     pub(super) load: Option<u32>,
+    pub(super) delays: Option<[u32; 2]>,
     pub(super) along_trees: Option<bool>,
     pub(super) owners: Option<Owners>,
 }
@@ -53,6 +55,9 @@ pub(super) struct Choice {
     pub(super) kept: Kept,
     /// Maximum number of chunks that a lightpath carries in a slot.
     pub(super) load: u32,
+    /// Maximum delays of lightpaths in the first slot and in all later slots, in percent of the
+    /// delay to the farthest rank; `None` if delays have no limit.
+    pub(super) delays: Option<[u32; 2]>,
     /// True if the blocks of an all_to_all follow the trees of an all_gather.
     pub(super) along_trees: bool,
     pub(super) owners: Owners,
@@ -63,6 +68,7 @@ impl Choice {
         pieces: 1,
         kept: Kept::Never,
         load: 1,
+        delays: None,
         along_trees: false,
         owners: Owners::All,
     };
@@ -72,6 +78,8 @@ impl Choice {
 pub(super) struct Variant {
     pub(super) searches: Rc<Searches>,
     pub(super) choice: Choice,
+    /// Sum over all parts of the propagation delay to the farthest rank.
+    pub(super) farthest: Time,
     /// Number of pieces that the search places together, on consecutive channels.
     pub(super) stripes: u32,
     pub(super) parts: Vec<VariantPart>,
@@ -90,6 +98,8 @@ pub(super) struct VariantPart {
     pub(super) items: Vec<Item>,
     /// Lower bound on the number of slots.
     pub(super) slots: u64,
+    /// Greatest of the least delays between the source and the targets of an item, in picoseconds.
+    pub(super) farthest: u64,
 }
 
 impl Variant {
@@ -102,7 +112,11 @@ impl Variant {
             _ => 0,
         };
         let owners = match choice.owners {
-            Owners::Some(count) => Some(searches.parts[0].graph.central_ranks(count)),
+            Owners::Some(count) => Some(
+                searches.parts[0]
+                    .graph
+                    .central_ranks(count, choice.delays.is_some()),
+            ),
             _ => None,
         };
         for part in &searches.parts[first..] {
@@ -128,13 +142,16 @@ impl Variant {
                 items = items.into_iter().filter_map(number).collect();
             }
             parts.push(VariantPart {
+                farthest: farthest(&graph, &items),
                 slots: least_slots(&graph, &items, choice.kept, choice.load),
                 graph,
                 collective,
                 items,
             });
         }
+        let farthest = parts.iter().map(|part| part.farthest);
         Ok(Variant {
+            farthest: Time::from_ps(farthest.fold(0, u64::saturating_add)),
             searches: Rc::clone(searches),
             choice,
             stripes,
@@ -152,6 +169,10 @@ impl Variant {
         let spec = match choice.load {
             1 => spec,
             load => spec.with("load", load),
+        };
+        let spec = match choice.delays {
+            None => spec,
+            Some([first, later]) => spec.with("delays", format!("{first}+{later}")),
         };
         let spec = match choice.owners {
             Owners::All => spec,
@@ -202,6 +223,21 @@ impl Variant {
         works.sum::<u64>()
     }
 
+    /// Returns whether few slots are possible, and two per part if messages are short compared to
+    /// the delays of later slots.
+    pub(super) fn suits_limits(&self) -> bool {
+        let parts = self.parts.len() as u64;
+        let later = self.choice.delays.map_or(0, |[_, later]| u64::from(later));
+        let delay = self.farthest.ps() / (100 * parts.max(1)) * later;
+        let is_short = self.sending(self.choice.load.into()).ps() < delay / SHORT_MESSAGES;
+        self.slots
+            <= if is_short {
+                2 * parts
+            } else {
+                MAX_SLOTS_OF_LOADS
+            }
+    }
+
     /// Returns whether a lightpath may carry several chunks in a slot.
     pub(super) fn has_load(&self) -> bool {
         self.choice.load > 1 || self.choice.along_trees
@@ -223,16 +259,18 @@ impl Variant {
     /// Returns a lower bound on the time of `slots` slots.
     pub(super) fn time(&self, slots: u64) -> Result<Time, PlannerError> {
         let searches = &self.searches;
-        let slot = searches.every_slot.plus(searches.delay)?;
+        let delays = searches.delay.times(slots)?.max(self.farthest);
+        let paid = searches.every_slot.times(slots)?.plus(delays)?;
         let sending = self.sending(match self.has_load() {
             false => slots,
             true => self.carried.max(slots),
         });
-        Ok(searches.once.plus(slot.times(slots)?)?.plus(sending)?)
+        Ok(searches.once.plus(paid)?.plus(sending)?)
     }
 
-    /// Returns the time of `slots` slots if all lightpaths carry chunks in all slots, and if
-    /// lightpaths that do not stay change in every slot.
+    /// Returns the time of `slots` slots if all lightpaths carry chunks in all slots, if lightpaths
+    /// that do not stay change in every slot, and if a lightpath of every slot reaches the limit of
+    /// its delay.
     pub(super) fn expected(&self, slots: u64) -> Result<Time, PlannerError> {
         let changes = match self.choice.kept {
             Kept::Never => slots.saturating_sub(1),
@@ -243,9 +281,22 @@ impl Variant {
             load => (slots * u64::from(load)).saturating_sub(self.carried.max(slots)),
         };
         let changing = self.searches.once.times(changes)?;
+        let parts = self.parts.len().max(1) as u64;
+        let delays = match self.choice.delays {
+            None => Time::ZERO,
+            Some(percent) => {
+                // The lower bound contains the delay to the farthest rank.
+                let delay = |percent: u32| self.farthest.ps() / 100 * u64::from(percent);
+                let [first, later] = percent.map(delay);
+                let later = (later / parts).saturating_mul(slots.saturating_sub(parts));
+                let delays = first.saturating_add(later);
+                Time::from_ps(delays.saturating_sub(self.farthest.ps()))
+            }
+        };
         Ok(self
             .time(slots)?
             .plus(changing)?
+            .plus(delays)?
             .plus(self.sending(excess))?)
     }
 
@@ -270,14 +321,6 @@ impl Variant {
                 }
             }
         }
-        let lightpaths = Lightpaths {
-            stay: self.choice.kept != Kept::Never,
-            max_links: match self.choice.kept {
-                Kept::OneLink => 1,
-                Kept::Never | Kept::Any => u32::MAX,
-            },
-            load: self.choice.load,
-        };
         let mut solutions = Vec::new();
         let first = self.searches.parts.len() - self.parts.len();
         let wholes = &self.searches.parts[first..];
@@ -288,6 +331,20 @@ impl Variant {
             let turns = match self.choice.owners {
                 Owners::Some(_) => None,
                 _ => whole.turns.as_ref(),
+            };
+            let lightpaths = Lightpaths {
+                stay: self.choice.kept != Kept::Never,
+                max_links: match self.choice.kept {
+                    Kept::OneLink => 1,
+                    Kept::Never | Kept::Any => u32::MAX,
+                },
+                max_delays: match self.choice.delays.filter(|_| part.farthest > 0) {
+                    None => [u64::MAX; 2],
+                    Some(percent) => percent.map(|percent| {
+                        (u128::from(part.farthest) * u128::from(percent) / 100) as u64
+                    }),
+                },
+                load: self.choice.load,
             };
             let Some(solution) = part.fewest_slots(turns, lightpaths, most as u32) else {
                 return Ok(None);
@@ -394,6 +451,7 @@ impl VariantPart {
         for turns in turns.map(Some).into_iter().chain(unequal.then_some(None)) {
             let of_rank_0 = |item: &&Item| turns.is_none() || item.source == 0;
             let planned: Vec<&Item> = self.items.iter().filter(of_rank_0).collect();
+            let mut weights = vec![1; self.graph.ranks as usize];
             for &rule in rules {
                 let slots = best.as_ref().map(|best| best.filled.slots.len() as u32);
                 if slots.is_some_and(|slots| slots <= least + least / LEAST_GAIN_DIVISOR) {
@@ -406,7 +464,7 @@ impl VariantPart {
                     lightpaths,
                     max_slots: slots.map_or(most, |slots| slots - 1),
                 };
-                if let Some(filled) = filling.fill(rule) {
+                if let Some(filled) = filling.fill_within_delays(rule, &mut weights) {
                     best = Some(Solution {
                         filled,
                         items: planned.clone(),
@@ -417,6 +475,16 @@ impl VariantPart {
         }
         best
     }
+}
+
+/// Returns the greatest of the least delays between the source and the targets of an item, in
+/// picoseconds.
+fn farthest(graph: &LightGraph, items: &[Item]) -> u64 {
+    let delays = items.iter().map(|item| match item.target {
+        Some(target) => graph.delay(item.source, target),
+        None => graph.farthest(item.source),
+    });
+    delays.max().unwrap_or(0)
 }
 
 /// Maximum number of slots of searches that try all rules. With more slots, rules differ little.
