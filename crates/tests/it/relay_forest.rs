@@ -62,6 +62,9 @@ fn plans_are_verified_on_graphs_of_all_kinds() {
         "wdm_torus:dims=3x3,wavelengths=2,transmitters=2,receivers=3",
         "wdm_mesh:dims=3x3,wavelengths=2,reach=1",
         "wdm_torus:dims=3x3,wavelengths=4,dead=1",
+        // Light reaches 25 dB / 0.2 dB/km = 125 km: not from 0 over 1 to 2, which is 150 km.
+        "wdm_graph:ranks=4,links=0-1@100km+1-2@50km+2-3@70km+3-0@20km,wavelengths=2,\
+         launch_power=0dBm,sensitivity=-25dBm,fibre_loss=0.2dB/km",
         "wdm_graph:ranks=4,links=0-1@10km+1-2@20km+2-3@10km+3-0@40km,wavelengths=2",
     ];
     let specs = [

@@ -212,12 +212,12 @@ fn build(
             let shares = route
                 .iter()
                 .any(|&link| *route_on.entry(link).or_insert_with(|| route.clone()) != route);
-            if shares
-                || graph
-                    .reach
-                    .is_some_and(|reach| route.len() > reach as usize)
-            {
-                let reason = "messages over different routes share a link; use relay_forest";
+            let is_long = graph
+                .reach
+                .is_some_and(|reach| route.len() > reach as usize);
+            if shares || is_long || graph.too_weak(&route, 0).is_some() {
+                let reason = "messages over different routes share a link, or light over a route \
+                              is too weak; use relay_forest";
                 return Err(AlgorithmError::Refused {
                     name: NAME,
                     ranks: collective.ranks(),

@@ -46,6 +46,8 @@ pub(super) struct LightGraph {
     /// Added to the distance between two ranks if their delay exceeds a limit; more than any
     /// distance ([`LightGraph::with_far_ranks`]).
     penalty: u16,
+    /// Graph with a budget of losses or noise; `None` without budget.
+    budget: Option<Rc<WdmGraph>>,
     /// Light of each channel of a link.
     lights: Rc<[GraphLight]>,
     /// Number of consecutive channels that the search treats as one channel.
@@ -93,6 +95,7 @@ impl LightGraph {
                 .collect(),
             delay: Rc::from([]),
             penalty: UNREACHABLE,
+            budget: graph.budget.is_some().then(|| Rc::new(graph.clone())),
             lights: lights.collect(),
             stripes: 1,
         };
@@ -163,6 +166,12 @@ impl LightGraph {
     pub(super) fn delay(&self, from: u32, to: u32) -> u64 {
         let place = from as usize * self.ranks as usize + to as usize;
         self.delay.get(place).copied().unwrap_or(0)
+    }
+
+    /// Returns whether light over a path is strong enough, and within `max_delay` picoseconds.
+    pub(super) fn allows(&self, links: &[u32], max_delay: u64) -> bool {
+        let is_received = |graph: &Rc<WdmGraph>| graph.too_weak(links, 0).is_none();
+        self.delay_of(links) <= max_delay && self.budget.as_ref().is_none_or(is_received)
     }
 
     /// Returns the delay of a path, in picoseconds.

@@ -536,10 +536,11 @@ impl State<'_> {
         let max_links = self.problem.lightpaths.max_links.min(graph.reach);
         let max_delay = self.problem.lightpaths.max_delays[usize::from(self.slot > 1)];
         let path = search.find(graph, &self.free, to, max_links, is_holder);
-        let path = path.and_then(|path| match graph.delay_of(&path.links) > max_delay {
-            false => Some(path),
-            true => {
+        let path = path.and_then(|path| match graph.allows(&path.links, max_delay) {
+            true => Some(path),
+            false => {
                 let fastest = search.find_fastest(graph, &self.free, to, max_delay, is_holder);
+                let fastest = fastest.filter(|path| graph.allows(&path.links, max_delay));
                 fastest.filter(|path| path.links.len() <= max_links as usize)
             }
         });
