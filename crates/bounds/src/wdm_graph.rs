@@ -13,7 +13,7 @@
 //! | `spread` | sum of C_S(v) over v <= C (n_1 + ... + n_S) | W6 | `trees` |
 //! | `cut` | chunks that a set of vertices needs, over the channels into the set | W2 | `cuts` |
 //! | `concurrent_flow` | all_to_all: chunks times distance over channels | W3 | `flows` |
-//! | `relay_tree` | P sum of C_S(v) over v <= S C | W4, W5 | `loads`, `trees`, `moats` |
+//! | `relay_tree` | P sum of C_S(v) over v <= S C | W4, W5 | `loads`, `slot_lengths`, `moats` |
 //!
 //! C_S(v) is the least total length of a tree of depth at most S that spans all ranks from v, and
 //! n_s = min(N, (1 + r)^(s - 1)) for ranks that receive at most r lightpaths. `growth`, `reach` and
@@ -41,6 +41,7 @@ mod loads;
 mod moats;
 mod ports;
 mod recent;
+mod slot_lengths;
 pub mod time;
 mod trees;
 

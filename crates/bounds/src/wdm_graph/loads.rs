@@ -3,6 +3,7 @@
 
 use super::fibres::Fibres;
 use super::flows;
+use super::slot_lengths::{CHANNELS, FromRoot, Measure, RATES};
 use super::trees::{LINK, Lengths, Metric, RelayTrees};
 use super::widest;
 use crate::electrical::{TreeWitness, Witness};
@@ -14,8 +15,19 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 /// Mean length of a link if the lengths of links differ.
 const MEAN_LENGTH: u128 = LINK as u128;
 
+/// Load of the trees of a collective on the channels of a slot.
+struct Load {
+    /// Total length of the lightpaths that one chunk of each block needs.
+    needed: u128,
+    /// Least length of the lightpaths that one chunk needs.
+    least: u128,
+    /// Length of all channels of a slot.
+    capacity: u128,
+}
+
 /// Relay trees of a collective, for several lengths of the links.
 pub(super) struct TreeLoads<'a> {
+    graph: &'a WdmGraph,
     fibres: &'a Fibres,
     collective: &'a Collective,
     /// Trees of the chunks.
@@ -42,10 +54,14 @@ impl TreeLoads<'_> {
             _ => return None,
         };
         let trees = |metric, backwards| RelayTrees::new(graph, fibres, metric, backwards, root);
-        let others = lengths_of_links(graph, fibres).into_iter();
+        let others = match root {
+            Some(_) => Vec::new(),
+            None => lengths_of_links(graph, fibres),
+        };
         let metrics = [Metric::Links].into_iter().chain(others);
         let has_spread = collective.kind() == AllReduce && !fibres.has_light_trees;
         Some(TreeLoads {
+            graph,
             fibres,
             collective,
             trees: metrics.map(|metric| trees(metric, backwards)).collect(),
@@ -81,11 +97,8 @@ impl TreeLoads<'_> {
     pub(super) fn fits(&self, slots: u64) -> bool {
         let pieces = u128::from(self.collective.pieces());
         self.trees.iter().all(|trees| {
-            let capacity = trees.capacity(|link| link.channels.into());
-            let lengths = trees.within(slots);
-            lengths.is_some_and(|lengths| {
-                pieces * self.needed(trees, lengths) <= u128::from(slots) * capacity
-            })
+            let load = self.load(trees, Some(slots), CHANNELS);
+            load.is_some_and(|load| pieces * load.needed <= u128::from(slots) * load.capacity)
         })
     }
 
@@ -95,9 +108,9 @@ impl TreeLoads<'_> {
         let pieces = u128::from(self.collective.pieces());
         let mut fewest = 1;
         for trees in &self.trees {
-            let needed = pieces * self.needed(trees, trees.shortest()?);
-            let capacity = trees.capacity(|link| link.channels.into());
-            fewest = fewest.max(needed.div_ceil(capacity.max(1)) as u64);
+            let load = self.load(trees, None, CHANNELS)?;
+            let slots = (pieces * load.needed).div_ceil(load.capacity.max(1));
+            fewest = fewest.max(slots as u64);
         }
         Some(fewest)
     }
@@ -108,23 +121,17 @@ impl TreeLoads<'_> {
         let (size, ranks) = (u128::from(size.get()), u128::from(self.fibres.ranks));
         let mut time = Time::ZERO;
         for trees in &self.trees {
-            let lengths = match slots {
-                Some(slots) => trees.within(slots),
-                None => trees.shortest(),
-            };
-            let Some(lengths) = lengths else {
+            let Some(load) = self.load(trees, slots, RATES) else {
                 return Ok(None);
             };
-            let needed = self.needed(trees, lengths);
             let byte_lengths = match self.collective.kind() {
                 // Some blocks have a byte more than the others.
                 CollectiveKind::ReduceScatter => {
-                    size / ranks * needed + size % ranks * u128::from(lengths.least)
+                    size / ranks * load.needed + size % ranks * load.least
                 }
-                _ => size * needed,
+                _ => size * load.needed,
             };
-            let capacity = trees.capacity(|link| link.rate);
-            time = time.max(transmission_time(byte_lengths, capacity)?);
+            time = time.max(transmission_time(byte_lengths, load.capacity)?);
         }
         let Some((spread, slots)) = self.spread.as_ref().zip(slots) else {
             return Ok(Some(time));
@@ -139,15 +146,48 @@ impl TreeLoads<'_> {
         )?)))
     }
 
-    /// Returns the total length of the lightpaths that one chunk of each block needs.
-    fn needed(&self, trees: &RelayTrees<'_>, lengths: Lengths) -> u128 {
-        match self.collective.kind() {
+    /// Returns the load of trees of at most `slots` slots, or of any number of slots if `slots` is
+    /// `None`. `None` if no tree reaches all ranks.
+    fn load(&self, trees: &RelayTrees<'_>, slots: Option<u64>, measure: Measure) -> Option<Load> {
+        let capacity = trees.capacity(measure.of_link);
+        let Some(slots) = slots else {
+            return Some(self.of_lengths(trees, trees.shortest()?, capacity));
+        };
+        let backwards = match self.collective.kind() {
+            CollectiveKind::Broadcast => false,
+            CollectiveKind::Reduce => true,
+            _ => return Some(self.of_lengths(trees, trees.within(slots)?, capacity)),
+        };
+        let from_root = FromRoot {
+            graph: self.graph,
+            fibres: self.fibres,
+            trees,
+            backwards,
+            root: self.collective.root(),
+            measure,
+        };
+        let share = from_root.share(slots)?;
+        Some(Load {
+            needed: share.length,
+            least: share.length,
+            capacity: share.capacity,
+        })
+    }
+
+    fn of_lengths(&self, trees: &RelayTrees<'_>, lengths: Lengths, capacity: u128) -> Load {
+        let least = u128::from(lengths.least);
+        let needed = match self.collective.kind() {
             CollectiveKind::AllReduce if self.spread.is_some() => {
                 let others = u128::from(self.fibres.ranks - 1);
-                u128::from(lengths.least) + others * u128::from(trees.shortest_link())
+                least + others * u128::from(trees.shortest_link())
             }
-            CollectiveKind::AllReduce => lengths.least.into(),
+            CollectiveKind::AllReduce => least,
             _ => lengths.sum.into(),
+        };
+        Load {
+            needed,
+            least,
+            capacity,
         }
     }
 

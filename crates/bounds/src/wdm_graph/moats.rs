@@ -1,9 +1,9 @@
 //! Lower bound on the length of trees of lightpaths with at most S generations (theorem W5).
 //!
 //! A tree spans all ranks from a root v. A lightpath of slot t leads from a rank that has the data
-//! after slot t - 1 to another rank. Its length is the length d of a shortest route between them,
-//! times the price of slot t. A *moat* is a set of pairs (rank, slot after which the rank has the
-//! data) that every tree must enter:
+//! after slot t - 1 to another rank. Its length is that of a shortest route between them in slot t.
+//! A *moat* is a set of pairs (rank, slot after which the rank has the data) that every tree must
+//! enter:
 //!
 //! ```text
 //! moat tau:      the pairs (b, t) with 1 <= t <= tau(b);  tau(v) = 0, and tau(w) = S for some w
@@ -25,27 +25,44 @@ use super::fibres::NO_PATH;
 use opticoll_base::interrupt;
 
 /// Slack of a lightpath that does not exist.
-const NO_LIGHTPATH: u32 = u32::MAX;
+const NO_LIGHTPATH: u32 = NO_PATH;
 
 /// Order in which the search raises moats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// The smallest moat first, each as far as the slack permits.
     Smallest,
-    /// The rank with the least sum of weights first, each by a weight of 1, so that all moats grow
-    /// at the same pace.
-    Even,
+    /// The rank with the least sum of weights first, each by this weight, so that all moats grow at
+    /// the same pace.
+    Even(u32),
 }
 
-/// Trees from the rank `root` to all ranks. The number of slots is the number of prices.
+/// Lengths of the lightpaths of a slot.
+#[derive(Clone, Copy)]
+pub(super) struct Slot<'a> {
+    /// Length of a shortest route from rank a to rank b, at the index a * ranks + b; [`NO_PATH`] if
+    /// there is no lightpath.
+    pub(super) routes: &'a [u32],
+    /// Factor by which lightpaths are longer than their routes.
+    pub(super) price: u32,
+    /// Length that is added to each lightpath from the root.
+    pub(super) at_root: u32,
+}
+
+/// Trees from the rank `root` to all ranks.
 pub(super) struct Trees<'a> {
     pub(super) ranks: usize,
-    /// Length of a shortest lightpath from rank a to rank b, at the index a * ranks + b;
-    /// [`NO_PATH`] if there is no lightpath.
-    pub(super) lengths: &'a [u32],
     pub(super) root: usize,
-    /// Factor by which the lightpaths of each slot are longer.
-    pub(super) prices: &'a [u32],
+    pub(super) slots: &'a [Slot<'a>],
+}
+
+/// Lightpath of a tree. It leads away from the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lightpath {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// Index of the slot.
+    pub(super) slot: usize,
 }
 
 /// State of the search.
@@ -62,16 +79,52 @@ struct Search<'a> {
     work: u64,
 }
 
-/// Lower bound on the priced length of trees.
+impl Trees<'_> {
+    /// Returns the length of a lightpath in the slot with the index `slot`, or [`NO_PATH`].
+    fn length(&self, from: usize, to: usize, slot: usize) -> u32 {
+        let slot = &self.slots[slot];
+        let added = if from == self.root { slot.at_root } else { 0 };
+        match slot.routes[from * self.ranks + to] {
+            NO_PATH => NO_PATH,
+            route => {
+                let length = route.saturating_mul(slot.price).saturating_add(added);
+                length.min(NO_PATH - 1)
+            }
+        }
+    }
+}
+
+/// Lower bound on the length of trees.
 pub(super) struct Proved {
     pub(super) length: u64,
     /// Number of slacks that the search examined.
     pub(super) work: u64,
 }
 
-/// Returns a lower bound on the priced length of the shortest tree. `None` if no tree reaches all
+/// Returns a lower bound on the length of the shortest tree. `None` if no tree reaches all
 /// ranks in so few slots. The search stops after about `max_work` slacks.
 pub(super) fn least_length(trees: &Trees<'_>, order: Order, max_work: u64) -> Option<Proved> {
+    raised(trees, order, max_work).map(|(proved, _)| proved)
+}
+
+/// Returns the same as [`least_length`], and a short tree, which is empty if the search stopped
+/// early.
+pub(super) fn with_tree(
+    trees: &Trees<'_>,
+    order: Order,
+    max_work: u64,
+) -> Option<(Proved, Vec<Lightpath>)> {
+    let (proved, complete) = raised(trees, order, max_work)?;
+    let tree = complete.map_or(Vec::new(), |search| search.tree());
+    Some((proved, tree))
+}
+
+/// Raises moats. Returns the bound, and the search unless it stopped early.
+fn raised<'a>(
+    trees: &'a Trees<'a>,
+    order: Order,
+    max_work: u64,
+) -> Option<(Proved, Option<Search<'a>>)> {
     let mut search = Search::new(trees);
     let mut open = BinaryHeap::new();
     let others = (0..trees.ranks).filter(|&rank| rank != trees.root);
@@ -81,6 +134,7 @@ pub(super) fn least_length(trees: &Trees<'_>, order: Order, max_work: u64) -> Op
     while let Some(Reverse((key, rank))) = open.pop() {
         interrupt::check();
         if search.work > max_work {
+            open.push(Reverse((key, rank)));
             break;
         }
         if search.joins_root(rank) {
@@ -88,7 +142,7 @@ pub(super) fn least_length(trees: &Trees<'_>, order: Order, max_work: u64) -> Op
         }
         let own_key = match order {
             Order::Smallest => search.size(),
-            Order::Even => weights[rank],
+            Order::Even(_) => weights[rank],
         };
         if own_key > key
             && open
@@ -101,29 +155,57 @@ pub(super) fn least_length(trees: &Trees<'_>, order: Order, max_work: u64) -> Op
         let least = search.least_slack()?;
         let raise = match order {
             Order::Smallest => least,
-            Order::Even => least.min(1),
+            Order::Even(step) => least.min(step.max(1)),
         };
         search.raise(raise);
         sum += u64::from(raise);
         weights[rank] += u64::from(raise);
         open.push(Reverse((own_key, rank)));
     }
-    Some(Proved {
+    let proved = Proved {
         length: sum,
         work: search.work,
-    })
+    };
+    Some((proved, open.is_empty().then_some(search)))
+}
+
+/// Returns a tree in which each lightpath is replaced by a shorter one if there is one that fits
+/// between its parent and its children.
+pub(super) fn shortened(trees: &Trees<'_>, mut tree: Vec<Lightpath>) -> Vec<Lightpath> {
+    /// Number of times that each rank looks for a shorter lightpath.
+    const PASSES: usize = 2;
+    // Number of slots until each rank has the data, and until its first child has them.
+    let mut slots = vec![0; trees.ranks];
+    for lightpath in &tree {
+        slots[lightpath.to] = lightpath.slot + 1;
+    }
+    for _ in 0..PASSES {
+        for place in 0..tree.len() {
+            let Lightpath { from, to, slot } = tree[place];
+            let children = tree.iter().filter(|child| child.from == to);
+            let until = children.map(|child| child.slot).min();
+            let until = until.unwrap_or(trees.slots.len());
+            let mut best = (trees.length(from, to, slot), from, slot);
+            for slot in 0..until {
+                for from in (0..trees.ranks).filter(|&from| slots[from] <= slot && from != to) {
+                    best = best.min((trees.length(from, to, slot), from, slot));
+                }
+            }
+            let (_, from, slot) = best;
+            tree[place] = Lightpath { from, to, slot };
+            slots[to] = slot + 1;
+        }
+    }
+    tree
 }
 
 impl Search<'_> {
     fn new<'a>(trees: &'a Trees<'a>) -> Search<'a> {
         let ranks = trees.ranks;
-        let mut slack = Vec::with_capacity(trees.prices.len() * ranks * ranks);
-        for price in trees.prices {
+        let mut slack = Vec::with_capacity(trees.slots.len() * ranks * ranks);
+        for slot in 0..trees.slots.len() {
             for b in 0..ranks {
-                slack.extend((0..ranks).map(|a| match trees.lengths[a * ranks + b] {
-                    NO_PATH => NO_LIGHTPATH,
-                    length => length.saturating_mul(*price).min(NO_LIGHTPATH - 1),
-                }));
+                slack.extend((0..ranks).map(|a| trees.length(a, b, slot)));
             }
         }
         Search {
@@ -147,7 +229,7 @@ impl Search<'_> {
         for inside in self.inside.drain(..) {
             self.last[inside] = 0;
         }
-        let mut open = vec![(rank, self.trees.prices.len())];
+        let mut open = vec![(rank, self.trees.slots.len())];
         while let Some((to, until)) = open.pop() {
             let before = self.last[to];
             if before >= until {
@@ -212,6 +294,34 @@ impl Search<'_> {
         (least < NO_LIGHTPATH).then_some(least)
     }
 
+    /// Returns a tree of lightpaths without slack, each in the first slot that has one, and
+    /// replaces its lightpaths by shorter ones. Empty if some rank is not joined to the root.
+    fn tree(&self) -> Vec<Lightpath> {
+        let (ranks, trees) = (self.trees.ranks, self.trees);
+        // Number of slots until each rank has the data.
+        let mut slots = vec![usize::MAX; ranks];
+        slots[trees.root] = 0;
+        let mut tree = Vec::with_capacity(ranks);
+        for slot in 0..trees.slots.len() {
+            for to in 0..ranks {
+                if slots[to] != usize::MAX {
+                    continue;
+                }
+                let row = &self.slack[self.place(slot + 1, to)..][..ranks];
+                let joined = (0..ranks).filter(|&from| row[from] == 0 && slots[from] <= slot);
+                let shortest = joined.min_by_key(|&from| trees.length(from, to, slot));
+                if let Some(from) = shortest {
+                    slots[to] = slot + 1;
+                    tree.push(Lightpath { from, to, slot });
+                }
+            }
+        }
+        match slots.contains(&usize::MAX) {
+            true => Vec::new(),
+            false => shortened(trees, tree),
+        }
+    }
+
     fn raise(&mut self, weight: u32) {
         self.for_each_crossing(|slack| {
             if *slack != NO_LIGHTPATH {
@@ -223,10 +333,10 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Order, Trees, least_length};
+    use super::{Lightpath, Order, Slot, Trees, least_length, with_tree};
     use crate::wdm_ring::relay_tree::RelayCosts;
 
-    const ORDERS: [Order; 2] = [Order::Smallest, Order::Even];
+    const ORDERS: [Order; 2] = [Order::Smallest, Order::Even(1)];
 
     /// Units of a link, so that weights may be fractions of links.
     const UNITS: u32 = 8;
@@ -238,26 +348,29 @@ mod tests {
             .collect()
     }
 
-    /// Returns the least priced length over all trees and slots of their lightpaths; `None` if
-    /// there is no tree. A rank in slot t may have any parent in an earlier slot; the root has slot
-    /// 0.
-    fn exhaustive(ranks: usize, lengths: &[u32], prices: &[u32]) -> Option<u64> {
+    /// Returns the least length over all trees and slots of their lightpaths; `None` if there is no
+    /// tree. A rank in slot t may have any parent in an earlier slot; the root has slot 0.
+    fn exhaustive(ranks: usize, lengths: &[Slot<'_>]) -> Option<u64> {
         let mut least = None;
         let mut slots = vec![1; ranks];
         slots[0] = 0;
         loop {
             let to = |rank: usize| {
                 let parents = (0..ranks).filter(|&parent| slots[parent] < slots[rank]);
-                let shortest = parents.map(|parent| lengths[parent * ranks + rank]).min()?;
-                let price = u64::from(prices[slots[rank] - 1]);
-                (shortest < u32::MAX).then(|| u64::from(shortest) * price)
+                let own = lengths[slots[rank] - 1];
+                let length = |parent: usize| match own.routes[parent * ranks + rank] {
+                    u32::MAX => None,
+                    route if parent == 0 => Some(route * own.price + own.at_root),
+                    route => Some(route * own.price),
+                };
+                parents.filter_map(length).min().map(u64::from)
             };
             let length: Option<u64> = (1..ranks).map(to).sum();
             least = match (least, length) {
                 (Some(least), Some(length)) => Some(length.min(least)),
                 (least, length) => least.or(length),
             };
-            let Some(next) = (1..ranks).find(|&rank| slots[rank] < prices.len()) else {
+            let Some(next) = (1..ranks).find(|&rank| slots[rank] < lengths.len()) else {
                 return least;
             };
             slots[1..next].fill(1);
@@ -269,11 +382,15 @@ mod tests {
     fn moats_prove_the_lengths_of_relay_trees_on_rings() {
         for ranks in [3, 8, 16, 33, 64] {
             for (slots, exact) in (1..=8).zip(RelayCosts::new(ranks as u32)) {
+                let slot = Slot {
+                    routes: &ring(ranks),
+                    price: UNITS,
+                    at_root: 0,
+                };
                 let trees = Trees {
                     ranks,
-                    lengths: &ring(ranks),
                     root: ranks / 3,
-                    prices: &vec![UNITS; slots],
+                    slots: &vec![slot; slots],
                 };
                 let proved = ORDERS.map(|order| least_length(&trees, order, u64::MAX));
                 let proved = proved.map(|proved| proved.expect("a tree").length);
@@ -284,6 +401,23 @@ mod tests {
                 assert_eq!(greatest, Some(exact), "{ranks} ranks, {slots} slots");
             }
         }
+    }
+
+    /// Asserts that the lightpaths join the root to every rank, and are at least as long as the
+    /// shortest tree.
+    fn check(trees: &Trees<'_>, tree: &[Lightpath], exact: Option<u64>) {
+        let mut slots = vec![None; trees.ranks];
+        slots[trees.root] = Some(0);
+        let mut ordered = tree.to_vec();
+        ordered.sort_by_key(|lightpath| lightpath.slot);
+        let mut length = 0;
+        for Lightpath { from, to, slot } in ordered {
+            assert!(slots[from].is_some_and(|before| before <= slot), "{tree:?}");
+            assert_eq!(slots[to].replace(slot + 1), None, "{tree:?}");
+            length += u64::from(trees.length(from, to, slot));
+        }
+        assert!(slots.iter().all(Option::is_some), "{tree:?}");
+        assert!(exact.is_some_and(|exact| exact <= length), "{tree:?}");
     }
 
     #[test]
@@ -297,30 +431,43 @@ mod tests {
             let ranks = 2 + case % 5;
             // Distances on a graph with directed links, without the triangle inequality in part;
             // some lightpaths do not exist.
-            let lengths: Vec<u32> = (0..ranks * ranks)
-                .map(|_| match random(6) {
-                    0 => u32::MAX,
-                    _ => 1 + random(9),
-                })
-                .collect();
+            let mut routes = || -> Vec<u32> {
+                let places = 0..ranks * ranks;
+                places
+                    .map(|_| match random(6) {
+                        0 => u32::MAX,
+                        _ => 1 + random(9),
+                    })
+                    .collect()
+            };
+            let routes = [routes(), routes(), routes()];
             for slots in 1..=ranks {
-                let prices: Vec<u32> = (0..slots).map(|_| random(5)).collect();
+                let lengths = (0..slots).map(|slot| Slot {
+                    routes: &routes[slot % 3],
+                    price: random(5),
+                    at_root: random(2) * random(20),
+                });
+                let lengths: Vec<Slot<'_>> = lengths.collect();
                 let trees = Trees {
                     ranks,
-                    lengths: &lengths,
                     root: 0,
-                    prices: &prices,
+                    slots: &lengths,
                 };
-                let exact = exhaustive(ranks, &lengths, &prices);
-                for order in ORDERS {
+                let exact = exhaustive(ranks, &lengths);
+                for order in ORDERS.into_iter().chain([Order::Even(7)]) {
                     for work in [40, 400, u64::MAX] {
-                        let proved = least_length(&trees, order, work).map(|proved| proved.length);
+                        let proved = with_tree(&trees, order, work);
+                        let tree = proved.as_ref().map(|(_, tree)| tree.as_slice());
+                        if let Some(tree) = tree.filter(|tree| !tree.is_empty()) {
+                            check(&trees, tree, exact);
+                        }
+                        let proved = proved.map(|(proved, _)| proved.length);
                         let below = match (proved, exact) {
                             (Some(proved), Some(exact)) => proved <= exact,
                             (None, Some(_)) => false,
                             (_, None) => true,
                         };
-                        assert!(below, "{lengths:?}, {prices:?}: {proved:?}, {exact:?}");
+                        assert!(below, "{routes:?}, {slots} slots: {proved:?}, {exact:?}");
                     }
                 }
             }

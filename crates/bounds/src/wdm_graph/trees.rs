@@ -1,5 +1,6 @@
 //! Lengths of relay trees on a graph of fibres: lower bounds on C_S(v), the least total length of a
 //! tree of lightpaths of depth at most S that spans all ranks from rank v (theorems W4 and W5).
+//! Links and lightpaths may have other lengths in other slots.
 //!
 //! For S = 1 the length is the sum of the distances from v. For more slots [`moats`](super::moats)
 //! proves a bound. The bound also holds for fewer slots, since C_S does not rise with S.
@@ -8,13 +9,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::fibres::{FibreLink, Fibres, NO_PATH};
-use super::moats::{self, Order, Trees};
+use super::moats::{self, Order, Slot, Trees};
 use super::recent::Recent;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_graph::WdmGraph;
 
 /// Maximum number of ranks for which the distances of all pairs of ranks are stored.
-const MAX_RANKS: u32 = 1 << 11;
+pub(super) const MAX_RANKS: u32 = 1 << 11;
 
 /// Maximum number of slacks that the search examines for all roots and one number of slots: about
 /// 0.1 s.
@@ -43,8 +44,7 @@ const MAX_SMALL_RANKS: u32 = 200;
 /// Length of a link, so that weights of moats may be fractions of a link.
 pub(super) const LINK: u64 = 8;
 
-/// Lower bounds on the lengths of trees; a link has the length [`LINK`], times the price of the
-/// slot.
+/// Lower bounds on the lengths of trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lengths {
     /// Sum over all roots.
@@ -58,7 +58,7 @@ pub(super) struct Lengths {
 pub(super) enum Metric {
     /// Every link has the length [`LINK`].
     Links,
-    /// Length of each link, in the order of the links.
+    /// Length of each link, in the order of the links; [`LINK`] on average.
     Given(Vec<u32>),
 }
 
@@ -131,9 +131,10 @@ impl RelayTrees<'_> {
         self.priced(&vec![1; searched as usize])
     }
 
-    /// Returns lower bounds on the priced lengths of trees, with the price of each slot. `None` if
-    /// no tree reaches all ranks in so few slots. Without prices, trees may have any number of
-    /// slots, and the lengths are those of links.
+    /// Returns lower bounds on the lengths of trees. Lightpaths of a slot are as long as their
+    /// routes times the price of the slot. `None` if no tree reaches all ranks in so few slots.
+    /// Without prices, trees may have any number of slots, and lightpaths are as long as their
+    /// routes.
     pub(super) fn priced(&self, prices: &[u32]) -> Option<Lengths> {
         let key = (
             self.metric.clone(),
@@ -158,8 +159,8 @@ impl RelayTrees<'_> {
             None if self.fibres.is_transitive => (0..1, u64::from(ranks)),
             None => (0..ranks, 1),
         };
+        let cheapest = prices.iter().copied().min().unwrap_or(1);
         if ranks > MAX_RANKS {
-            let cheapest = prices.iter().copied().min().unwrap_or(1);
             let least = match self.metric {
                 Metric::Links => u64::from(ranks - 1) * LINK * u64::from(cheapest),
                 Metric::Given(_) => 0,
@@ -177,7 +178,6 @@ impl RelayTrees<'_> {
             others.map(|from| paths[from * count + to]).min()
         };
         let nearest: Vec<u32> = (0..count).filter_map(nearest).collect();
-        let cheapest = u64::from(prices.iter().copied().min().unwrap_or(1));
         let slacks = prices.len() as u64 * u64::from(ranks) * u64::from(ranks);
         let is_searched = prices.len() > 1 && slacks <= MAX_SLACKS;
         // Only some of many roots are searched; for each other root, each rank counts the cheapest
@@ -185,6 +185,12 @@ impl RelayTrees<'_> {
         let affordable = (MAX_WORK / (VISITS * slacks).max(1)).max(1) as usize;
         let every = roots.len().div_ceil(affordable);
         let each = MAX_WORK / roots.len().min(affordable) as u64;
+        let slot = |price: &u32| Slot {
+            routes: &paths,
+            price: *price,
+            at_root: 0,
+        };
+        let slots: Vec<Slot<'_>> = prices.iter().map(slot).collect();
         let mut lengths = Lengths {
             sum: 0,
             least: u64::MAX,
@@ -201,10 +207,10 @@ impl RelayTrees<'_> {
                 if own == NO_PATH {
                     return None;
                 }
-                length += u64::from(own) * cheapest;
+                length += u64::from(own) * u64::from(cheapest);
             }
             if is_searched && (root as usize) % every == 0 {
-                length = length.max(self.proved(&paths, root, prices, each)?);
+                length = length.max(self.proved(&slots, root, each)?);
             }
             if self.metric == Metric::Links && prices.iter().all(|price| *price == 1) {
                 // The length is a whole number of links.
@@ -217,70 +223,127 @@ impl RelayTrees<'_> {
     }
 
     /// Returns the greatest length that moats prove. `None` if no tree reaches all ranks.
-    fn proved(&self, paths: &[u32], root: u32, prices: &[u32], max_work: u64) -> Option<u64> {
+    fn proved(&self, slots: &[Slot<'_>], root: u32, max_work: u64) -> Option<u64> {
         let trees = Trees {
             ranks: self.fibres.ranks as usize,
-            lengths: paths,
             root: root as usize,
-            prices,
+            slots,
         };
         let smallest = moats::least_length(&trees, Order::Smallest, max_work)?;
-        let dearest = prices.iter().copied().max().unwrap_or(1);
+        let dearest = slots.iter().map(|slot| slot.price).max().unwrap_or(1);
         let even_work = smallest.work * EVEN_VISITS * u64::from(dearest);
         if smallest.work + even_work > max_work {
             return Some(smallest.length);
         }
-        let even = moats::least_length(&trees, Order::Even, max_work)?;
+        let even = moats::least_length(&trees, Order::Even(1), max_work)?;
         Some(smallest.length.max(even.length))
     }
 
     /// Returns the length of a shortest lightpath between each two ranks a and b, in the direction
     /// of the data away from the root, at the index a * ranks + b.
     fn paths(&self) -> Vec<u32> {
+        match &self.metric {
+            Metric::Links => {
+                let hops = self.hops().into_iter().flatten();
+                hops.map(|links| match links {
+                    NO_PATH => NO_PATH,
+                    links => links * LINK as u32,
+                })
+                .collect()
+            }
+            Metric::Given(lengths) => self.routes(|link| lengths[link]).lengths,
+        }
+    }
+
+    /// Returns the number of links of a shortest lightpath from each rank to each rank.
+    fn hops(&self) -> Vec<Vec<u32>> {
         let neighbours = self.fibres.neighbours(self.backwards);
+        let reach = self.fibres.reach.unwrap_or(NO_PATH - 1);
+        let of_rank = |rank: u32| {
+            let mut hops = self.fibres.hops(&neighbours, rank);
+            for links in hops.iter_mut().filter(|links| **links > reach) {
+                *links = NO_PATH;
+            }
+            hops
+        };
+        (0..self.fibres.ranks).map(of_rank).collect()
+    }
+
+    /// Returns shortest routes between ranks, with the length of each link.
+    pub(super) fn routes(&self, of_link: impl Fn(usize) -> u32) -> Routes {
+        let ranks = self.fibres.ranks as usize;
         let mut away = vec![Vec::new(); self.fibres.vertices];
         for (place, link) in self.fibres.links.iter().enumerate() {
             let (from, to) = link.ends(self.backwards);
-            away[from as usize].push((to, self.length(place)));
+            away[from as usize].push((to, of_link(place), place as u32));
         }
-        let reach = self.fibres.reach.unwrap_or(NO_PATH);
-        let mut paths = Vec::with_capacity((self.fibres.ranks as usize).pow(2));
-        for rank in 0..self.fibres.ranks {
-            let hops = self.fibres.hops(&neighbours, rank);
-            let lengths = match self.metric {
-                Metric::Links => hops
-                    .iter()
-                    .map(|&links| links.saturating_mul(LINK as u32))
-                    .collect(),
-                Metric::Given(_) => shortest_lengths(&away, rank),
-            };
+        let mut routes = Routes {
+            lengths: Vec::with_capacity(ranks * ranks),
+            last: Vec::with_capacity(ranks),
+        };
+        for (rank, hops) in (0u32..).zip(self.hops()) {
+            let (lengths, last) = shortest_lengths(&away, rank);
             let pairs = hops.iter().zip(lengths);
-            paths.extend(pairs.map(|(&links, length)| match links <= reach {
-                true => length,
-                false => NO_PATH,
-            }));
+            routes
+                .lengths
+                .extend(pairs.map(|(&links, length)| match links {
+                    NO_PATH => NO_PATH,
+                    _ => length,
+                }));
+            routes.last.push(last);
         }
-        paths
+        routes
     }
 }
 
-/// Returns the length of a shortest route from `first` to each vertex, indexed by vertex. `away`
-/// has the links that lead from each vertex, as (vertex, length).
-fn shortest_lengths(away: &[Vec<(u32, u32)>], first: u32) -> Vec<u32> {
+/// Shortest routes between ranks, in the direction of the data away from the root.
+pub(super) struct Routes {
+    /// Length of a shortest route from rank a to rank b, at the index a * ranks + b; [`NO_PATH`] if
+    /// no lightpath reaches rank b.
+    pub(super) lengths: Vec<u32>,
+    /// Last link of the route to each vertex, indexed by the first rank and the vertex.
+    last: Vec<Vec<u32>>,
+}
+
+impl Routes {
+    /// Returns the links of the route between two ranks. `start` returns the vertex at the start of
+    /// a link.
+    pub(super) fn links(
+        &self,
+        from: usize,
+        to: usize,
+        start: impl Fn(usize) -> u32,
+    ) -> impl Iterator<Item = usize> {
+        let mut at = to;
+        std::iter::from_fn(move || {
+            (at != from).then(|| {
+                let link = self.last[from][at] as usize;
+                at = start(link) as usize;
+                link
+            })
+        })
+    }
+}
+
+/// Returns the length of a shortest route from `first` to each vertex, and its last link, indexed
+/// by vertex. `away` has the links that lead from each vertex, as (vertex, length, link).
+fn shortest_lengths(away: &[Vec<(u32, u32, u32)>], first: u32) -> (Vec<u32>, Vec<u32>) {
     let mut lengths = vec![NO_PATH; away.len()];
+    let mut last = vec![0; away.len()];
     lengths[first as usize] = 0;
     let mut open = BinaryHeap::from([Reverse((0u32, first))]);
     while let Some(Reverse((length, vertex))) = open.pop() {
         if length > lengths[vertex as usize] {
             continue;
         }
-        for &(to, further) in &away[vertex as usize] {
+        for &(to, further, link) in &away[vertex as usize] {
             let reached = length.saturating_add(further);
             if reached < lengths[to as usize] {
                 lengths[to as usize] = reached;
+                last[to as usize] = link;
                 open.push(Reverse((reached, to)));
             }
         }
     }
-    lengths
+    (lengths, last)
 }

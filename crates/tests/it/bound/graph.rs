@@ -141,6 +141,46 @@ fn no_bound_on_slots_exceeds_the_optimum_of_an_exhaustive_search() {
     assert!(met > 0, "no bound meets an optimum");
 }
 
+/// Least times of a broadcast of 1 MB on a line whose channels have 8 Gb/s: ranks, channels, root,
+/// reconfiguration in us, number of slots of the fastest fractional plan, and the time of its bytes
+/// in ms, by `validation/broadcast_lp.py`.
+const BROADCASTS_ON_LINES: &str = "
+5 | 1 | 0 | 500 | 2 | 1.66666667
+5 | 2 | 2 | 1000 | 1 | 1.00000000
+5 | 2 | 2 | 200 | 2 | 0.62500000
+8 | 2 | 0 | 500 | 2 | 1.07142857
+8 | 2 | 3 | 500 | 2 | 0.83333333
+12 | 3 | 0 | 500 | 2 | 0.87636364
+16 | 8 | 0 | 500 | 2 | 0.37867647
+16 | 8 | 0 | 100 | 3 | 0.24318837
+";
+
+#[test]
+fn broadcasts_on_lines_are_bounded_within_a_tenth_of_a_linear_program() {
+    for [ranks, channels, root, reconfiguration, slots, bytes] in rows(BROADCASTS_ON_LINES) {
+        let fabric = graph(&format!(
+            "wdm_line:ranks={ranks},wavelengths={channels},rate=8Gb/s,\
+             reconfiguration={reconfiguration}us"
+        ));
+        let fibres = fabric.downcast::<WdmGraph>().unwrap();
+        let number = |text: &str| text.parse::<f64>().unwrap();
+        let paid = number(slots) * number(reconfiguration) * 1e6;
+        let bytes = number(bytes) * 1e9;
+        for kind in [CollectiveKind::Broadcast, CollectiveKind::Reduce] {
+            let collective = Collective::new(kind, fabric.ranks()).unwrap();
+            let collective = collective.with_root(root.parse().unwrap()).unwrap();
+            let charge = reconfiguration_cost(fibres, Policy::EveryStep);
+            let bound = time::best(fibres, &collective, Bytes::new(1_000_000), charge).unwrap();
+            let proved = bound.time.ps() as f64 - paid;
+            let least = bytes * 0.9..=bytes * (1.0 + 1e-8);
+            assert!(
+                least.contains(&proved),
+                "{kind} on {fabric}: {proved} of {bytes} ps"
+            );
+        }
+    }
+}
+
 /// Returns a connected graph of a few ranks and switches, with random options.
 fn random_graph(random: &mut Pcg64Mcg) -> String {
     let ranks = random.random_range(2..9u32);
