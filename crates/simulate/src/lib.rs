@@ -14,6 +14,7 @@ pub mod burst;
 pub mod circuit;
 pub mod control;
 pub mod fluid;
+mod light_routes;
 mod link_shares;
 pub mod live;
 pub mod on_demand;

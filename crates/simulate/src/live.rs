@@ -9,6 +9,8 @@
 //! messages, and the program continues. A late message therefore delays exactly the operations that
 //! wait for this message, and concurrent collectives share the network.
 
+use std::sync::Arc;
+
 use super::{SimulationError, link_shares};
 use crate::table::Details;
 use opticoll_base::units::{Bytes, Time};
@@ -136,13 +138,27 @@ pub trait Live {
 }
 
 /// Collective that occupies the circuits of its plan for the duration of the plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedCollective {
     /// Duration of the plan, from the first circuit to the last delivery.
     pub time: Time,
-    /// Ranks whose links the plan may use: the first rank, and the number of consecutive ranks. The
-    /// plan's circuits may use any link between two of these ranks.
-    pub span: (u32, u32),
+    /// Part of the fabric that the plan occupies.
+    pub part: OccupiedPart,
+}
+
+/// Part of a fabric that a planned collective occupies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OccupiedPart {
+    /// Consecutive ranks, as the first rank and the number of ranks, and all links between two of
+    /// them.
+    Span(u32, u32),
+    /// Ranks, and links of a graph by their numbers.
+    Links {
+        /// Ranks that take part.
+        ranks: Arc<[u32]>,
+        /// Links that the plan's light passes.
+        links: Arc<[u32]>,
+    },
 }
 
 /// Departure or arrival of a message, or the end of a planned collective.

@@ -10,7 +10,8 @@
 //! * `lightpath_grid:ports=2,...`: a message takes the same time as with `hockney`, from the
 //!   moment when both ends are ready, and occupies both ends. The program also spends time on setup
 //!   and teardown of lightpaths ([`Setup`]); the setting `paths` decides when they are torn down.
-//! * A fabric with links, or a `wdm_ring`: the simulator of the fabric computes the time.
+//! * A fabric with links, a `wdm_ring` or a graph of fibres: the simulator of the fabric computes the
+//!   time.
 //! * A graph of fibres with burst settings: each message requests a lightpath ([`OverBursts`]).
 //!
 //! **Simulated networks:**
@@ -20,7 +21,7 @@
 //!   its links until then.
 //! * An electrical fabric with the simulator `packet`: the terminal of the sending rank cuts each
 //!   message into chunks. A message has left when the terminal has sent its last chunk.
-//! * A ring with wavelengths: collectives run as planned and wait until the links that they use are
+//! * A ring or graph of fibres: collectives run as planned and wait until the links that they use are
 //!   free. Every other message requests a lightpath ([`opticoll_simulate::on_demand`]) and waits if
 //!   no lightpath is free. The message leaves when it arrives.
 //!
@@ -399,7 +400,7 @@ pub fn on_fabric<'a>(
     let simulator = Simulator::of(fabric, method)?;
     let live = simulator.live.ok_or_else(|| {
         let hint = "replays run message by message: fluid and packet on electrical fabrics, \
-            circuit on a wdm_ring";
+            circuit on a wdm_ring or a graph of fibres";
         simulator.not_on(fabric, hint)
     })?;
     method.check_absent(&PLAN_SETTINGS, simulator.name, applies_to)?;

@@ -138,7 +138,7 @@ pub const MAX_NODES: usize = FOLLOWS as usize - 1;
 /// Planned collective, which starts when all its members have entered it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JointCollective {
-    /// Time of the collective and range of ranks whose links it uses.
+    /// Time of the collective and the part of the fabric that it occupies.
     pub(super) planned: PlannedCollective,
     /// Number of messages of the plan.
     pub(super) messages: u64,

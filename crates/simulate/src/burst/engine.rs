@@ -16,6 +16,7 @@ use super::settings::{
     AfterBlocking, BurstRouting, BurstSettings, BurstSource, Converters, Signalling,
 };
 use super::source::{Generated, Generator, NEVER, ReadyBurst};
+use crate::light_routes;
 use opticoll_base::event::EventQueue;
 use opticoll_base::hash::hash;
 use opticoll_base::interrupt;
@@ -402,7 +403,12 @@ impl<'a> BurstEngine<'a> {
         match (same, self.conversion) {
             (Some(wavelength), _) => Ok(RouteWavelengths::Same(wavelength)),
             (None, Converters::PerNode(_)) => {
-                routing::fewest_changes(self.network, links, &self.converters, spans)
+                let (network, converters) = (self.network, &self.converters);
+                let is_free = |hop: usize, wavelength| links.is_free(&spans[hop], wavelength);
+                let can_change =
+                    |hop: usize| routing::converter(network, converters, &spans[hop]).is_some();
+                let wavelengths = network.wavelengths();
+                light_routes::fewest_changes(wavelengths, spans.len(), is_free, can_change)
                     .map(RouteWavelengths::Each)
                     .ok_or(LossCause::Converter)
             }

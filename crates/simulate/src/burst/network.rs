@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use super::BurstError;
 use super::settings::Converters;
+use crate::light_routes::ShortestRoutes;
 use opticoll_base::graph;
 use opticoll_base::units::Rate;
 use opticoll_fabric::fabric::Machine;
@@ -15,9 +16,6 @@ use opticoll_fabric::network::{Network, Sharing};
 
 /// Limit on each of three numbers: hosts, pairs of nodes, and wavelengths of all links together.
 const MAX_SIZE: u64 = 1 << 20;
-
-/// Maximum number of shortest routes that are stored for a pair of nodes.
-const MAX_SHORTEST_ROUTES: usize = 64;
 
 /// Specification that error messages suggest.
 const EXAMPLE: &str = "wdm_ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s";
@@ -257,52 +255,15 @@ impl BurstNetwork {
     }
 
     fn all_routes(&self, network: &dyn Network) -> Vec<Vec<Box<[u32]>>> {
+        let shortest = ShortestRoutes::new(network, self.vertices);
         let mut routes = vec![Vec::new(); (self.nodes * self.nodes) as usize];
         for destination in 0..self.nodes {
-            let before = |vertex: u32| {
-                let links = self.links.iter().filter(move |link| link.to == vertex);
-                links.map(|link| link.from)
-            };
-            let distance = graph::distances(self.vertices as usize, destination, before);
+            let distance = shortest.distances_to(destination);
             for source in 0..self.nodes {
-                let mut fixed = Vec::new();
-                if source != destination {
-                    network.route(source, destination, &mut fixed);
-                }
-                let shortest = self.shortest(source, &distance);
-                let others = shortest.into_iter().filter(|other| **other != *fixed);
-                let place = &mut routes[(source * self.nodes + destination) as usize];
-                place.push(fixed.clone().into_boxed_slice());
-                if source != destination {
-                    place.extend(others);
-                }
-            }
-        }
-        routes
-    }
-
-    /// Returns up to [`MAX_SHORTEST_ROUTES`] shortest routes, sorted by their link indices.
-    /// `distance` contains the number of links to the destination, indexed by node or switch.
-    fn shortest(&self, source: u32, distance: &[u32]) -> Vec<Box<[u32]>> {
-        let mut routes = Vec::new();
-        let mut partial_routes = vec![(source, Vec::new())];
-        while let Some((vertex, route)) = partial_routes.pop() {
-            let hops_left = distance[vertex as usize];
-            if hops_left == 0 {
-                routes.push(route.into_boxed_slice());
-                if routes.len() == MAX_SHORTEST_ROUTES {
-                    break;
-                }
-                continue;
-            }
-            for (number, link) in self.links.iter().enumerate().rev() {
-                if link.from == vertex
-                    && distance[link.to as usize].checked_add(1) == Some(hops_left)
-                {
-                    let mut longer = route.clone();
-                    longer.push(number as u32);
-                    partial_routes.push((link.to, longer));
-                }
+                routes[(source * self.nodes + destination) as usize] = match source == destination {
+                    true => vec![Box::default()],
+                    false => shortest.between(network, (source, destination), &distance),
+                };
             }
         }
         routes

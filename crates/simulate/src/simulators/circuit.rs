@@ -62,12 +62,13 @@ fn live<'a>(
     fabric: &'a Fabric,
     method: &'a TimingModel,
 ) -> Result<Box<dyn Live + 'a>, SimulationError> {
-    if fabric.downcast::<WdmGraph>().is_some() {
-        let problem = "single messages request the lightpaths of a graph of fibres on demand: use \
-                       replay --bursts none, or --bursts with settings";
-        return Err(SimulationError::refused(RECORD.name, problem));
-    }
-    let ring = crate::require_machine::<WdmRing>(fabric, RECORD.name)?;
     let policy = method.policy.unwrap_or(default_policy(fabric));
-    Ok(Box::new(OnDemand::new(ring, policy)?))
+    let on_demand = match fabric.downcast::<WdmGraph>() {
+        Some(graph) => OnDemand::on_graph(graph, policy)?,
+        None => OnDemand::new(
+            crate::require_machine::<WdmRing>(fabric, RECORD.name)?,
+            policy,
+        )?,
+    };
+    Ok(Box::new(on_demand))
 }

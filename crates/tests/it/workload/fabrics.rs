@@ -267,12 +267,13 @@ fn what_a_replay_cannot_have_is_refused() {
             "crossbar:ranks=3",
             &[("simulator", "bulk_synchronous")],
             "the bulk_synchronous simulator cannot run on crossbar: replays run message by \
-             message: fluid and packet on electrical fabrics, circuit on a wdm_ring",
+             message: fluid and packet on electrical fabrics, circuit on a wdm_ring or a graph \
+             of fibres",
         ),
         (
             "wdm_ring:ranks=3,wavelengths=1,broken=0-1+1-2",
             &[],
-            "rank 0, event 0 (line 3): no lightpath leads from rank 0 to 1: both directions around the ring are cut, beyond the reach of light or without wavelengths",
+            "rank 0, event 0 (line 3): no lightpath leads from rank 0 to 1: every route is cut, beyond the reach of light or without wavelengths",
         ),
         (
             "crossbar:ranks=3",

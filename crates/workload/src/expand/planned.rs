@@ -5,6 +5,7 @@
 //! the fabric looks the same from every rank, groups with the same relative positions share a plan.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -14,12 +15,13 @@ use crate::program::{Call, Node, NodeKind, ProgramBuilder};
 use crate::trace::Event;
 use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
-use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::fabric::{Fabric, Hop};
+use opticoll_fabric::family::wdm_graph::WdmGraph;
 use opticoll_plan::collective::demand::DemandMatrix;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::TimingModel;
-use opticoll_simulate::live::PlannedCollective;
+use opticoll_simulate::live::{OccupiedPart, PlannedCollective};
 
 /// Cost of a plan: its simulated time, its messages and the bytes that ranks send.
 #[derive(Debug)]
@@ -28,13 +30,16 @@ struct PlanCost {
     messages: u64,
     /// Number of bytes that each rank of the part sends, indexed by rank of the part.
     sent: Vec<u64>,
+    /// On a graph of fibres, the links of the whole fabric that the plan's light passes.
+    links: Option<Arc<[u32]>>,
     algorithm: String,
 }
 
 impl PlanCost {
-    /// Verifies and simulates a plan.
+    /// Verifies and simulates a plan on a part of `fabric`.
     fn new(
         plan: &Plan,
+        fabric: &Fabric,
         size: Bytes,
         method: &TimingModel,
         place: Place,
@@ -48,9 +53,49 @@ impl PlanCost {
             time: outcome.time,
             messages: outcome.slots.lightpaths.iter().sum(),
             sent,
+            links: links_of(plan, fabric),
             algorithm: plan.algorithm.clone(),
         })
     }
+
+    /// Returns the collective of the plan. `ranks` are its ranks in the whole fabric, and `span` is
+    /// a range of ranks that includes them, as (first rank, number of ranks).
+    fn planned(&self, ranks: &Arc<[u32]>, span: (u32, u32)) -> PlannedCollective {
+        PlannedCollective {
+            time: self.time,
+            part: match &self.links {
+                None => OccupiedPart::Span(span.0, span.1),
+                Some(links) => OccupiedPart::Links {
+                    ranks: ranks.clone(),
+                    links: links.clone(),
+                },
+            },
+        }
+    }
+}
+
+/// Returns the links of `fabric` that the light of a plan passes, if the fabric is a graph of
+/// fibres. The plan is made for a part of the fabric.
+fn links_of(plan: &Plan, fabric: &Fabric) -> Option<Arc<[u32]>> {
+    let graph = plan.fabric.downcast::<WdmGraph>()?;
+    let mut used = vec![false; graph.fibre_links().links().len()];
+    let mut route = Vec::new();
+    for (row, lightpath) in plan.lightpaths().enumerate() {
+        let hop = Hop {
+            from: lightpath.transfer.source,
+            to: lightpath.transfer.destination,
+            light: lightpath.light,
+            route: plan.routes.number(row),
+            slot: lightpath.slot,
+        };
+        graph.route_of(&hop, &plan.routes, &mut route);
+        for &link in &route {
+            used[link as usize] = true;
+        }
+    }
+    let used = (0..).zip(used).filter(|(_, used)| *used);
+    let used = used.filter_map(|(link, _)| fabric.link_in_part(plan.fabric.link_of_whole(link)));
+    Some(used.collect())
 }
 
 /// Communicator that occupies a part of the fabric.
@@ -58,6 +103,8 @@ impl PlanCost {
 struct Group {
     /// Part of the fabric on which the ranks plan.
     part: Fabric,
+    /// Ranks of the members, sorted.
+    ranks: Arc<[u32]>,
     /// Range of ranks whose links the group uses, as (first rank, number of ranks).
     span: (u32, u32),
     /// Rank in the part of each member, indexed by index of the member in the communicator.
@@ -72,6 +119,7 @@ impl Group {
         let number = |member| sorted.binary_search(member).expect("a member") as u32;
         let places = members.iter().map(number).collect();
         let (first, span) = (sorted[0], fabric.part_span(&sorted));
+        let ranks = Arc::from(&*sorted);
         let circuits = fabric.circuits();
         if circuits.is_some_and(|circuits| circuits.rotation().is_some()) {
             sorted.iter_mut().for_each(|member| *member -= first);
@@ -79,7 +127,12 @@ impl Group {
         let part = fabric
             .part(&sorted)
             .map_err(|error| TraceError::at(place, error))?;
-        Ok(Group { part, span, places })
+        Ok(Group {
+            part,
+            ranks,
+            span,
+            places,
+        })
     }
 }
 
@@ -116,6 +169,7 @@ impl PlannedCollectives {
     fn find(
         &mut self,
         spec: &Spec,
+        fabric: &Fabric,
         target: CollectiveTarget<'_>,
         group: &Group,
         call: PlannedCall,
@@ -141,7 +195,7 @@ impl PlannedCollectives {
         let planned_for = Bytes::new(call.planned_size.max(1));
         let plan = opticoll_planner::plan(spec, &group.part, collective, planned_for, &method);
         let plan = plan.map_err(|error| refused(&error))?.plan;
-        let cost = PlanCost::new(&plan, Bytes::new(call.size), &method, place)?;
+        let cost = PlanCost::new(&plan, fabric, Bytes::new(call.size), &method, place)?;
         let cost = Rc::new(cost);
         self.costs.insert(key, cost.clone());
         Ok(cost)
@@ -211,7 +265,9 @@ impl Expansion<'_> {
             planned_size: planned_size.map_or(size, Bytes::get),
             demand: if size == 0 { Vec::new() } else { demand },
         };
-        let cost = self.planned.find(spec, self.target, &group, call, place)?;
+        let cost = self
+            .planned
+            .find(spec, fabric, self.target, &group, call, place)?;
         let chosen = ChosenAlgorithm {
             collective: kind.name(),
             ranks: members.len() as u32,
@@ -222,10 +278,7 @@ impl Expansion<'_> {
         if !self.chosen.contains(&chosen) {
             self.chosen.push(chosen);
         }
-        let planned = PlannedCollective {
-            time: cost.time,
-            span: group.span,
-        };
+        let planned = cost.planned(&group.ranks, group.span);
         let index = self.builder.add_collective(planned, cost.messages);
         let sent = cost.sent[part_rank];
         self.planned.entered.insert(key, (index, cost));
@@ -265,16 +318,13 @@ pub(crate) fn expand_plan(
         event: 0,
         line: 0,
     };
-    let cost = PlanCost::new(plan, size, method, place)?;
+    let cost = PlanCost::new(plan, &plan.fabric, size, method, place)?;
     let (collective, ranks) = (plan.schedule.collective.kind(), plan.fabric.ranks());
     let call = Call::ALL
         .into_iter()
         .find(|&call| kind(call) == Some(collective));
     let mut builder = ProgramBuilder::new();
-    let planned = PlannedCollective {
-        time: cost.time,
-        span: (0, ranks),
-    };
+    let planned = cost.planned(&(0..ranks).collect(), (0, ranks));
     let index = builder.add_collective(planned, cost.messages);
     for sent in cost.sent {
         builder.begin_rank();

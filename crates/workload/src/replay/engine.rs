@@ -353,9 +353,9 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         let program = self.program;
         let operation = &program.nodes[last as usize];
         let collective = &program.joint_collectives[operation.amount as usize];
-        let begun = self
-            .network
-            .carry_out(last, collective.planned, Time::from_ps(self.now));
+        let begun =
+            self.network
+                .carry_out(last, collective.planned.clone(), Time::from_ps(self.now));
         begun.map_err(|error| TraceError::at(program.place(last), error))?;
         self.messages_in_network += 1;
         let sent = &mut self.sent[operation.call as usize];

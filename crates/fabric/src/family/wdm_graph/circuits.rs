@@ -23,6 +23,13 @@ impl WdmGraph {
             route => links.extend_from_slice(routes.links(route)),
         }
     }
+
+    /// Returns the propagation delay of a route, whose links must exist.
+    pub fn delay_of(&self, route: &[u32]) -> Result<Time, UnitError> {
+        let links = self.fibre_links().links();
+        let mut delays = route.iter().map(|&link| links[link as usize].latency);
+        delays.try_fold(Time::ZERO, |sum, delay| sum.plus(delay))
+    }
 }
 
 impl Circuits for WdmGraph {
@@ -76,7 +83,7 @@ impl Circuits for WdmGraph {
             route.clear();
             network.route(0, rank, &mut route);
             if route.len() <= reach {
-                longest = longest.max(delay_of(network, &route)?);
+                longest = longest.max(self.delay_of(&route)?);
             }
         }
         Ok(longest)
@@ -201,7 +208,7 @@ impl Circuits for WdmGraph {
                 return absent("a link of its route does not exist");
             }
             circuits.push(Circuit {
-                delay: delay_of(network, &route)?,
+                delay: self.delay_of(&route)?,
                 lines: route.iter().copied().collect(),
             });
         }
@@ -267,11 +274,4 @@ impl Circuits for WdmGraph {
             });
         }
     }
-}
-
-/// Returns the propagation delay of a route, whose links must exist.
-fn delay_of(network: &dyn Network, route: &[u32]) -> Result<Time, UnitError> {
-    let links = network.links();
-    let mut delays = route.iter().map(|&link| links[link as usize].latency);
-    delays.try_fold(Time::ZERO, |sum, delay| sum.plus(delay))
 }
