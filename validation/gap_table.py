@@ -71,6 +71,7 @@ GEANT = (
     "30-39+32-34+33-34+35-36+36-37+38-39"
 )
 FIBRES = (
+    f"wdm_ring:ranks=64,{CHANNELS}",
     f"wdm_torus:dims=4x4,{CHANNELS}",
     f"wdm_torus:dims=8x8,{CHANNELS}",
     f"wdm_mesh:dims=4x4,{CHANNELS}",
