@@ -362,11 +362,12 @@ fn a_ring_given_as_a_graph_has_the_times_of_the_ring() {
         ["fibres=2,dead=0.0", "fibres=2,dead=0.0"],
         ["degraded=w0@4Gb/s", "degraded=w0@4Gb/s"],
         ["reach=2", "reach=2"],
+        ["converters=full", "converters=full"],
     ];
     let mut draw = numbers();
     for case in 0..200 {
         let ranks = 3 + draw(8);
-        let [of_ring, of_graph] = options[draw(7) as usize];
+        let [of_ring, of_graph] = options[draw(8) as usize];
         if of_ring == "reach=2" && ranks > 5 {
             continue;
         }
@@ -385,6 +386,12 @@ fn a_ring_given_as_a_graph_has_the_times_of_the_ring() {
         let graph = graph(spec.trim_end_matches(','));
         let asked = drawn(&mut draw, ranks, 60, 3000);
         for policy in Policy::ALL {
+            // With full converters, a ring clears the links of a counter-clockwise route from the
+            // destination on and a graph from the source on, so other idle lightpaths may stay up.
+            let keeps_up = matches!(policy, Policy::OnChange | Policy::PerPort);
+            if of_ring == "converters=full" && keeps_up {
+                continue;
+            }
             let on_ring = arrivals(OnDemand::new(&ring, policy).unwrap(), &asked);
             let on_graph = arrivals(OnDemand::on_graph(&graph, policy).unwrap(), &asked);
             assert_eq!(
