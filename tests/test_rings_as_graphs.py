@@ -35,6 +35,12 @@ SWITCHES = "wdm_graph:ranks=4,switches=3,links=0-4+4-1+1-2+2-5+5-6+6-3+3-0,wavel
         ),
         ("wdm_mesh:dims=3x3,wavelengths=2,transmitters=1,receivers=2", "all_to_all", "direct"),
         ("nsfnet_22:wavelengths=12", "all_to_all", "direct"),
+        (
+            "wdm_torus:dims=4x4,wavelengths=2",
+            "barrier",
+            "barrier_from_plan:collective=all_reduce,plan=ring",
+        ),
+        ("nsfnet_22:wavelengths=12", "barrier", "auto"),
     ],
 )
 def test_both_verifiers_prove_plans_on_graphs_of_fibres(

@@ -235,6 +235,9 @@ fn add_step(barrier: &mut Plan, plan: &Plan, informed: &[usize]) {
             light: plan.light_of(index),
             transfer: Transfer::reduce(0, source, destination),
         });
+        if let Some(links) = plan.routes.of(index) {
+            barrier.routes.assign(transfer as usize, links);
+        }
         let relays = plan.relays_of(index).iter().map(|relay| Relay {
             transfer,
             slot: placed(relay.slot),
