@@ -477,16 +477,19 @@ class Fabric:
         """
     @property
     def link_count(self) -> int:
-        """The number of directed links of an electrical fabric; 0 for other fabrics."""
+        """The number of directed links of an electrical fabric or of a graph of fibres; 0 for other
+        fabrics.
+        """
     @property
     def link_ends(self) -> list[tuple[int, int]] | None:
-        """The source and destination of each link of an electrical fabric, as a list indexed by link;
-        None if they are unknown.
+        """The source and destination of each link of an electrical fabric or of a graph of fibres, as
+        a list indexed by link; None if they are unknown.
 
         Sources and destinations are vertices; ranks have the lowest numbers, and switches follow.
         """
     def link_name(self, link: int) -> str | None:
-        """Returns the name of a link of an electrical fabric, or None if there is no such link.
+        """Returns the name of a link of an electrical fabric or of a graph of fibres, or None if there
+        is no such link.
 
         Parameters
         ----------
@@ -506,11 +509,13 @@ class Fabric:
         """
     @property
     def link_names(self) -> list[str]:
-        """The names of the links of an electrical fabric, as a list indexed by link."""
+        """The names of the links of an electrical fabric or of a graph of fibres, as a list indexed by
+        link.
+        """
     @property
     def link_rates(self) -> list[int]:
-        """The rates of the links of an electrical fabric, in bits per second, as a list indexed by
-        link.
+        """The rates of the links of an electrical fabric, or of the channels of the links of a graph
+        of fibres, in bits per second, as a list indexed by link.
         """
     def option(self, name: str) -> Any:
         """Returns the value of an option, or None if the option is not set.

@@ -7,6 +7,7 @@ use opticoll::fabric;
 use opticoll::fabric::Plane;
 use opticoll::families::CircuitMachine;
 use opticoll::family::custom::Custom;
+use opticoll::network::Network;
 use opticoll::simulate;
 use opticoll::spec::{Role, Spec};
 use opticoll::units::{Rate, Time};
@@ -99,6 +100,17 @@ fn parse_value(text: &str) -> (OptionContent, &'static str) {
     match number().or_else(time).or_else(rate) {
         Some((number, unit)) => (OptionContent::Number(number), unit),
         None => (OptionContent::Text(text.to_owned()), ""),
+    }
+}
+
+impl Fabric {
+    /// Returns the links of an electrical fabric, or the fibres of a graph of fibres.
+    fn wired(&self) -> Option<&dyn Network> {
+        let fibres = match self.fabric.circuit_machine() {
+            Some(CircuitMachine::WdmGraph(graph)) => Some(graph.fibre_links()),
+            _ => None,
+        };
+        self.fabric.network().or(fibres)
     }
 }
 
@@ -196,11 +208,7 @@ impl Fabric {
     /// ['custom:ranks=2', 'switches=1', 'links=0-2@40Gb/s+1-2@40Gb/s']
     fn as_custom(&self, py: Python<'_>) -> PyResult<Fabric> {
         let family = self.fabric.record().name;
-        let fibres = match self.fabric.circuit_machine() {
-            Some(CircuitMachine::WdmGraph(graph)) => Some(graph.fibre_links()),
-            _ => None,
-        };
-        let custom = interrupt::run(py, || match self.fabric.network().or(fibres) {
+        let custom = interrupt::run(py, || match self.wired() {
             Some(network) => Custom::from_network(network),
             None => Err(fabric::FabricError::Graph {
                 problem: format!("a {family} has circuits, not links that messages share"),
@@ -332,10 +340,11 @@ impl Fabric {
         has_circuits.then(|| simulate::default_policy(&self.fabric).name())
     }
 
-    /// The names of the links of an electrical fabric, as a list indexed by link.
+    /// The names of the links of an electrical fabric or of a graph of fibres, as a list indexed by
+    /// link.
     #[getter]
     fn link_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        interrupt::run(py, || match self.fabric.network() {
+        interrupt::run(py, || match self.wired() {
             None => Vec::new(),
             Some(network) => (0..network.links().len() as u32)
                 .map(|link| network.link_name(link))
@@ -343,7 +352,8 @@ impl Fabric {
         })
     }
 
-    /// Returns the name of a link of an electrical fabric, or None if there is no such link.
+    /// Returns the name of a link of an electrical fabric or of a graph of fibres, or None if there
+    /// is no such link.
     ///
     /// Parameters
     /// ----------
@@ -361,7 +371,7 @@ impl Fabric {
     /// >>> opticoll.Fabric("torus:dims=4x4").link_name(0)
     /// 'rank 0 -> rank 1'
     fn link_name(&self, link: u32) -> Option<String> {
-        let network = self.fabric.network()?;
+        let network = self.wired()?;
         ((link as usize) < network.links().len()).then(|| network.link_name(link))
     }
 
@@ -397,27 +407,24 @@ impl Fabric {
         })
     }
 
-    /// The rates of the links of an electrical fabric, in bits per second, as a list indexed by
-    /// link.
+    /// The rates of the links of an electrical fabric, or of the channels of the links of a graph
+    /// of fibres, in bits per second, as a list indexed by link.
     #[getter]
     fn link_rates(&self) -> Vec<u64> {
-        let links = self
-            .fabric
-            .network()
-            .map_or(&[][..], |network| network.links());
+        let links = self.wired().map_or(&[][..], |network| network.links());
         links
             .iter()
             .map(|link| link.rate.bits_per_second())
             .collect()
     }
 
-    /// The source and destination of each link of an electrical fabric, as a list indexed by link;
-    /// None if they are unknown.
+    /// The source and destination of each link of an electrical fabric or of a graph of fibres, as
+    /// a list indexed by link; None if they are unknown.
     ///
     /// Sources and destinations are vertices; ranks have the lowest numbers, and switches follow.
     #[getter]
     fn link_ends(&self) -> Option<Vec<(u32, u32)>> {
-        let network = self.fabric.network()?;
+        let network = self.wired()?;
         let links = 0..network.links().len() as u32;
         links.map(|link| network.ends(link)).collect()
     }
@@ -520,8 +527,9 @@ getters! { Fabric |self|
     simulator: &'static str = simulate::default_simulator(&self.fabric).name;
     /// True if messages share links, as on all fabrics without circuits.
     electrical: bool = self.fabric.network().is_some();
-    /// The number of directed links of an electrical fabric; 0 for other fabrics.
-    link_count: usize = self.fabric.network().map_or(0, |network| network.links().len());
+    /// The number of directed links of an electrical fabric or of a graph of fibres; 0 for other
+    /// fabrics.
+    link_count: usize = self.wired().map_or(0, |network| network.links().len());
     /// The number of ports of each circuit switch; 0 if the fabric has no circuit switches.
     switch_ports: u32 = self.fabric.switches().map_or(0, |switches| switches.ports());
 }

@@ -29,7 +29,6 @@ from opticoll.plot.vertices import (
     draw_vertices,
     drawing_of,
     key,
-    links_of,
 )
 
 if TYPE_CHECKING:
@@ -226,7 +225,7 @@ class Lanes:
         return cls(
             places=drawing["places"],
             around=set(drawing["around"].tolist()),
-            ends=links_of(machine).link_ends or [],
+            ends=machine.link_ends or [],
             channels=channels,
             radius=radius / unit,
             pitch=float(np.clip(_BAND_POINTS / max(channels, 1), 0.4, 2.8)) / unit,

@@ -51,11 +51,6 @@ def has_fibres(machine: Fabric) -> bool:
     return "fibre" in fields and "direction" not in fields
 
 
-def links_of(machine: Fabric) -> Fabric:
-    """Returns the electrical fabric with the links of a graph of fibres, or the fabric itself."""
-    return machine.as_custom() if has_fibres(machine) else machine
-
-
 def disc_points(vertices: int) -> float:
     """Returns the radius in points of the disc of a rank, if there are so many vertices."""
     return 0.5 * float(np.sqrt(_disc(vertices)))
@@ -90,7 +85,7 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
                 x, y, str(rank), ha="center", va="center", zorder=5,
                 fontsize=float(np.clip(0.66 * size**0.5, 4.0, 8.0)),
             )  # fmt: skip
-    switches = _switch_names(links_of(machine), ranks)
+    switches = _switch_names(machine, ranks)
     if len(switches) > _MAX_LABELS:
         # If there are too many switches, name only the first and the last of each level.
         levels: dict[float, list[int]] = {}

@@ -22,7 +22,7 @@ from opticoll.outputs.layout import PICOSECONDS
 from opticoll.plot import style
 from opticoll.plot.fibres import Lanes, lit
 from opticoll.plot.lightpaths import lightpaths
-from opticoll.plot.vertices import has_fibres, links_of
+from opticoll.plot.vertices import has_fibres
 
 MAX_TRANSFERS = 40_000
 """Maximum number of transfers in a page; the page shows only the first slots of larger plans."""
@@ -84,8 +84,7 @@ def _view(plan: Plan) -> str:
         return "ring"
     if "plane" in plan.fabric.light_fields:
         return "grid"
-    has_light = has_fibres(plan.fabric)
-    ends = [] if has_light else plan.fabric.link_ends
+    ends = plan.fabric.link_ends
     if ends is None:
         return "circle"
     vertices = max(plan.fabric.ranks, *(1 + max(pair) for pair in ends or [(0, 0)]))
@@ -93,7 +92,7 @@ def _view(plan: Plan) -> str:
     drawn = vertices <= MAX_VERTICES and 0 < len(plan.fabric.drawing["places"]) <= MAX_VERTICES
     if not drawn:
         return "circle"
-    return "fibres" if has_light else "graph"
+    return "fibres" if has_fibres(plan.fabric) else "graph"
 
 
 def _columns(plan: Plan) -> tuple[Columns, int]:
@@ -316,7 +315,6 @@ def _fibres(plan: Plan, slots_shown: int) -> dict[str, Any]:
     slots = [lit(plan, slot) for slot in range(slots_shown)]
     used = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.lane for one in slots)]))
     lanes = Lanes.of(fabric, max(len(used), 1), radius + 0.5, unit)
-    links = links_of(fabric)
 
     def in_points(line: NDArray[np.float64]) -> list[list[float]]:
         placed = (line - at.min(axis=0)) * unit
@@ -338,7 +336,7 @@ def _fibres(plan: Plan, slots_shown: int) -> dict[str, Any]:
         ],
         "routes": routes,
         "of": [start + path for start, one in zip(starts, slots, strict=False) for path in one.of],
-        "names": {link: links.link_name(link) for link in {link for one in routes for link in one}},
+        "names": {link: fabric.link_name(link) for link in set().union(*routes)},
         "capacity": fabric.option("wavelengths") * fabric.option("fibres"),
     }
 

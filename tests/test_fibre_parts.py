@@ -1,0 +1,116 @@
+"""Plans on other graphs of fibres than their own, and the names of sites after failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import opticoll
+from opticoll.inputs.imported import read_plan
+from support import Run, proved
+
+pytestmark = pytest.mark.filterwarnings("ignore::opticoll.errors.ReadingNote")
+
+CABLES = """\
+Alpha Beta 47
+Beta Gamma 30
+Gamma Delta 55
+Delta Epsilon 20
+Epsilon Zeta 33
+Zeta Alpha 41
+Alpha Delta 80
+"""
+
+
+@pytest.fixture
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Returns the name of an edge list of six sites."""
+    monkeypatch.chdir(tmp_path)
+    Path("my.edges").write_text(CABLES, encoding="utf-8")
+    return "my.edges"
+
+
+@pytest.fixture
+def plan_file(run: Run, graph: str) -> str:
+    """Returns the name of a plan file on four wavelengths, with slots and light by `direct`."""
+    asked = ["--fabric", f"{graph}:wavelengths=4", "--algorithm", "direct:order=at_once"]
+    assert run("plan", "all_gather", *asked, "--output", "k.plan").code == 0
+    return "k.plan"
+
+
+def test_links_of_a_graph_of_fibres_have_names_ends_and_rates() -> None:
+    fabric = opticoll.Fabric(
+        "wdm_graph:ranks=2,switches=1,links=0-2@1Gb/s+2>1+1>0,names=left+right+hub,wavelengths=2"
+    )
+    assert fabric.link_count == 4
+    assert fabric.link_names == ["left -> hub", "hub -> left", "hub -> right", "right -> left"]
+    assert fabric.link_name(2) == "hub -> right"
+    assert fabric.link_ends == [(0, 2), (2, 0), (2, 1), (1, 0)]
+    assert fabric.link_rates == [10**9, 10**9, 10**11, 10**11]
+
+
+@pytest.mark.parametrize(
+    ("options", "is_valid"),
+    # With three wavelengths, the fourth one is missing.
+    [("5", True), ("4,rate=10Gb/s", True), ("3", False)],
+)
+def test_a_plan_is_verified_on_changed_fibres(
+    run: Run, graph: str, plan_file: str, options: str, is_valid: bool
+) -> None:
+    finished = run("verify", plan_file, "--fabric", f"{graph}:wavelengths={options}")
+    assert "internal error" not in finished.err
+    assert (finished.code == 0) == is_valid, finished.err
+    if not is_valid:
+        assert "wavelength 3" in finished.out + finished.err
+    for command in ("show", "simulate"):
+        finished = run(command, plan_file, "--fabric", f"{graph}:wavelengths={options}")
+        assert "internal error" not in finished.err
+        # `show` draws invalid plans, too.
+        assert (finished.code == 0) == (is_valid or command == "show"), finished.err
+
+
+def test_a_plan_that_sends_over_a_cut_cable_is_refused_with_its_name(
+    run: Run, graph: str, plan_file: str
+) -> None:
+    finished = run("verify", plan_file, "--fabric", f"{graph}:wavelengths=4,without=0-1")
+    assert finished.code == 2
+    assert "sends over Alpha -> Beta, which" in finished.err
+    # Other sites: the plan of six ranks does not fit fourteen.
+    finished = run("verify", plan_file, "--fabric", "nsfnet:wavelengths=4")
+    assert "has 14 ranks, the schedule 6" in finished.err
+
+
+def named_routes(plan: opticoll.Plan) -> dict[tuple[int, int], list[str | None]]:
+    """Returns the names of the links of each transfer, by its source and destination."""
+    return {
+        plan.ends(transfer): [plan.fabric.link_name(link) for link in plan.route(transfer)]
+        for transfer in range(len(plan))
+    }
+
+
+def test_links_keep_their_ends_where_a_cut_cable_changes_their_numbers(
+    run: Run, graph: str
+) -> None:
+    # Light between Delta, Epsilon and Zeta leaves the first cable unused.
+    cut = "my.edges:wavelengths=4,members=3-5"
+    plan = opticoll.plan("all_gather", cut, "direct:order=at_once")
+    Path("part.plan").write_text(plan.to_text(), encoding="utf-8")
+    assert "via 0" not in plan.to_text()
+    kept, _ = read_plan("part.plan", fabric=f"{cut},without=0-1")
+    proved(kept)
+    assert named_routes(kept) == named_routes(plan)
+
+
+@pytest.mark.parametrize(
+    ("asked", "failed"),
+    [
+        (["k.plan"], "0-1"),
+        (["all_gather", "--fabric", "wdm_mesh:dims=3x3,wavelengths=4"], "dead=1"),
+        (["all_gather", "--fabric", "my.edges:wavelengths=4"], "Beta"),
+    ],
+)
+def test_failures_are_replanned(run: Run, plan_file: str, asked: list[str], failed: str) -> None:
+    finished = run("replan", *asked, "--failed", failed, "--output", "new.plan")
+    assert finished.code == 0, finished.err
+    proved(opticoll.read_plan("new.plan"))
