@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import opticoll
-from opticoll.inputs.imported import read_plan
-from support import Run, proved
+from opticoll.formats.network_graph import rank_names
+from opticoll.inputs.fabric_files import parse_fabric
+from opticoll.inputs.imported import moved, read_plan
+from opticoll.report.plan_page import content
+from support import Run, drawn, proved
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["drawn"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::opticoll.errors.ReadingNote")
 
@@ -21,6 +31,7 @@ Epsilon Zeta 33
 Zeta Alpha 41
 Alpha Delta 80
 """
+SITES = ["Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta"]
 
 
 @pytest.fixture
@@ -114,3 +125,60 @@ def test_failures_are_replanned(run: Run, plan_file: str, asked: list[str], fail
     finished = run("replan", *asked, "--failed", failed, "--output", "new.plan")
     assert finished.code == 0, finished.err
     proved(opticoll.read_plan("new.plan"))
+
+
+@pytest.mark.parametrize(
+    ("options", "ranks", "idle"),
+    [
+        ("without=Alpha", SITES[1:], ["Alpha"]),
+        ("members=2-5", SITES[2:], SITES[:2]),
+        ("members=Gamma+Alpha+Zeta", ["Alpha", "Gamma", "Zeta"], ["Beta", "Delta", "Epsilon"]),
+        ("members=2-5,without=Epsilon", ["Gamma", "Delta", "Zeta"], ["Alpha", "Beta", "Epsilon"]),
+    ],
+)
+def test_ranks_of_a_part_have_the_names_of_their_sites(
+    run: Run, graph: str, options: str, ranks: list[str], idle: list[str]
+) -> None:
+    spelled = f"{graph}:wavelengths=4,{options}"
+    fabric = parse_fabric(spelled)
+    assert rank_names(fabric) == ranks
+    assert fabric.vertex_names == ranks + idle
+    assert fabric.idle_ranks == len(idle)
+    asked = ["--fabric", spelled, "--algorithm", "direct:order=at_once"]
+    shown = run("show", "all_gather", *asked)
+    senders = {line.split()[3] for line in shown.out.splitlines() if line.startswith("copy")}
+    assert senders == set(ranks)
+
+
+def test_a_preset_names_the_ranks_that_are_left(run: Run) -> None:
+    asked = ["--fabric", "nsfnet:wavelengths=4,without=Seattle", "--algorithm", "direct"]
+    shown = run("show", "broadcast", *asked)
+    assert "Palo-Alto > San-Diego" in shown.out
+    assert "Seattle" not in shown.out
+
+
+def test_figures_and_reports_name_sites_and_failures(
+    run: Run, graph: str, drawn: list[Figure], tmp_path: Path
+) -> None:
+    asked = ["--fabric", f"{graph}:wavelengths=4,without=Alpha", "--algorithm", "direct"]
+    for view in ("fabric", "space_time"):
+        finished = run("show", "all_gather", *asked, "--view", view, "--figure", tmp_path / "x.svg")
+        assert finished.code == 0, finished.err
+        figure = drawn[-1]
+        axes = figure.axes[0]
+        labels = [text.get_text() for text in (*axes.texts, *axes.get_yticklabels())]
+        labels = list(filter(None, labels))
+        keys = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+        if view == "fabric":
+            assert sorted(label for label in labels if label in SITES) == sorted(SITES)
+            assert keys[:2] == ["rank", "failed rank"]
+        else:
+            assert labels == SITES[1:]
+        assert "switch" not in keys
+    page = content(
+        plan := opticoll.plan("all_gather", f"{graph}:wavelengths=4,members=Beta+Zeta", "direct"),
+        1024,
+        plan.simulate(1024),
+    )
+    assert page["names"] == ["Beta", "Zeta", "Alpha", "Gamma", "Delta", "Epsilon"]
+    assert (page["idle"], page["idle_noun"]) == (4, "rank that takes no part")

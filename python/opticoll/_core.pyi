@@ -517,6 +517,31 @@ class Fabric:
         """The rates of the links of an electrical fabric, or of the channels of the links of a graph
         of fibres, in bits per second, as a list indexed by link.
         """
+    @property
+    def vertex_names(self) -> list[str]:
+        """The names of the ranks and then of the switches of an electrical fabric or of a graph of
+        fibres, as a list; empty for other fabrics.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Fabric("crossbar:ranks=2").vertex_names
+        ['rank 0', 'rank 1', 'switch']
+        """
+    @property
+    def idle_ranks(self) -> int:
+        """The number of vertices, directly after the ranks, that are ranks of the whole fabric, but
+        failed (`without`) or take no part (`members`).
+
+        Data or light of other ranks pass them.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> part = opticoll.Fabric("wdm_line:ranks=3,wavelengths=1,without=1")
+        >>> part.ranks, part.idle_ranks, part.vertex_names
+        (2, 1, ['rank 0', 'rank 1 (node 2)', 'node 1'])
+        """
     def option(self, name: str) -> Any:
         """Returns the value of an option, or None if the option is not set.
 

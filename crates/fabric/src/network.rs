@@ -140,6 +140,12 @@ pub trait Network: Sync {
         format!("rank {vertex}")
     }
 
+    /// Returns the number of vertices after the ranks that are ranks of a larger fabric, but failed or
+    /// take no part. They only pass data or light on.
+    fn idle_ranks(&self) -> u32 {
+        0
+    }
+
     /// Returns an error message if some ranks cannot reach each other over links, else `None`. Only
     /// networks from user files can be disconnected.
     fn cut_off(&self) -> Option<String> {
@@ -213,9 +219,16 @@ pub trait Network: Sync {
 pub(crate) fn drawing<N: Network + ?Sized>(network: &N) -> Drawing {
     let links = 0..network.links().len() as u32;
     let ends: Vec<(u32, u32)> = links.filter_map(|link| network.ends(link)).collect();
-    let last = ends.iter().map(|ends| ends.0.max(ends.1)).max();
-    let vertices = last.map_or(0, |last| last + 1).max(network.ranks());
-    Drawing::new(drawing::stress_layout(vertices as usize, &ends))
+    Drawing::new(drawing::stress_layout(vertices(network) as usize, &ends))
+}
+
+/// Returns the number of vertices of a network: its ranks, and all vertices at ends of links.
+pub fn vertices<N: Network + ?Sized>(network: &N) -> u32 {
+    let last = network
+        .wiring()
+        .ends()
+        .map(|(from, to, _)| from.max(to) + 1);
+    last.max().unwrap_or(0).max(network.ranks())
 }
 
 /// Network with an explicit list of routes.

@@ -375,6 +375,40 @@ impl Fabric {
         ((link as usize) < network.links().len()).then(|| network.link_name(link))
     }
 
+    /// The names of the ranks and then of the switches of an electrical fabric or of a graph of
+    /// fibres, as a list; empty for other fabrics.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.Fabric("crossbar:ranks=2").vertex_names
+    /// ['rank 0', 'rank 1', 'switch']
+    #[getter]
+    fn vertex_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        interrupt::run(py, || match self.wired() {
+            None => Vec::new(),
+            Some(network) => (0..opticoll::network::vertices(network))
+                .map(|vertex| network.vertex_name(vertex))
+                .collect(),
+        })
+    }
+
+    /// The number of vertices, directly after the ranks, that are ranks of the whole fabric, but
+    /// failed (`without`) or take no part (`members`).
+    ///
+    /// Data or light of other ranks pass them.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> part = opticoll.Fabric("wdm_line:ranks=3,wavelengths=1,without=1")
+    /// >>> part.ranks, part.idle_ranks, part.vertex_names
+    /// (2, 1, ['rank 0', 'rank 1 (node 2)', 'node 1'])
+    #[getter]
+    fn idle_ranks(&self) -> u32 {
+        self.wired().map_or(0, Network::idle_ranks)
+    }
+
     /// The circuit switches of a fabric, as a list of (name, pairs of connected ports).
     ///
     /// Only an `ocs_torus` has switches in this list. They are set before a plan starts.

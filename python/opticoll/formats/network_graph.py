@@ -276,15 +276,14 @@ def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
 
 
 def rank_names(fabric: Fabric) -> list[str]:
-    """Returns the names of a custom fabric's ranks, or their numbers if the ranks have no names.
+    """Returns the names that a graph gives to its ranks, or their numbers if there are no names.
 
-    >>> rank_names(Fabric("custom:ranks=2,links=0-1,names=left+right"))
-    ['left', 'right']
+    >>> rank_names(Fabric("custom:ranks=3,links=0-1+1-2,names=left+a+right,members=1-2"))
+    ['a', 'right']
     """
-    names = fabric.option("names") if "names" in fabric.options else None
-    if not names:
+    if not fabric.option("names"):
         return [str(rank) for rank in range(fabric.ranks)]
-    return [unquote(name) for name in str(names).split("+")[: fabric.ranks]]
+    return fabric.vertex_names[: fabric.ranks]
 
 
 def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opticoll._core import Plan
+from opticoll.formats.network_graph import rank_names
 from opticoll.plot import style
 from opticoll.plot.lightpaths import (
     WAY_NAMES,
@@ -219,7 +220,7 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
     axes.set_xlabel(f"Time ({unit})")
     axes.set_ylabel("Rank")
     if ranks <= 40:
-        axes.set_yticks(range(ranks))
+        axes.set_yticks(range(ranks), rank_names(plan.fabric))
     axes.grid(axis="x", visible=False)
     stride = -(-shades // 12)
     look: dict[str, Any] = {

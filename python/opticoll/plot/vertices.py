@@ -27,6 +27,7 @@ MAX_MARKED = 300
 _MAX_VERTICES = 6000
 _MAX_LABELS = 72
 _LABEL_POINTS = 7
+_GREY = "#E8E8E8"
 
 
 def drawing_of(machine: Fabric) -> "Drawing":
@@ -51,6 +52,11 @@ def has_fibres(machine: Fabric) -> bool:
     return "fibre" in fields and "direction" not in fields
 
 
+def idle_noun(machine: Fabric) -> str:
+    """Returns the noun for the vertices that are ranks of the whole fabric only."""
+    return "rank that takes no part" if machine.option("members") else "failed rank"
+
+
 def disc_points(vertices: int) -> float:
     """Returns the radius in points of the disc of a rank, if there are so many vertices."""
     return 0.5 * float(np.sqrt(_disc(vertices)))
@@ -62,21 +68,25 @@ def _disc(vertices: int) -> float:
 
 
 def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
-    """Draws ranks as numbered discs and switches as squares, and fits the axes to them."""
+    """Draws ranks as discs and switches as squares, with names, and fits the axes to them.
+
+    Ranks of the whole fabric that failed or take no part are grey discs.
+    """
     low, high = at.min(axis=0), at.max(axis=0)
     axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
     ranks = machine.ranks
     crowd = len(at)
     size = _disc(crowd)
-    axes.scatter(
-        at[ranks:, 0], at[ranks:, 1], s=1.1 * size, marker="s", facecolor="#E8E8E8",
-        edgecolor=style.INK,
-        linewidth=0.8 if crowd <= MAX_MARKED else 0.3, zorder=3,
-    )  # fmt: skip
-    axes.scatter(
-        at[:ranks, 0], at[:ranks, 1], s=size, marker="o", facecolor="white", edgecolor=style.INK,
-        linewidth=0.8 if crowd <= MAX_MARKED else 0.3, zorder=4,
-    )  # fmt: skip
+    switch = ranks + machine.idle_ranks
+    for first, end, marker, colour, scale in (
+        (switch, crowd, "s", _GREY, 1.1), (ranks, switch, "o", _GREY, 1.0),
+        (0, ranks, "o", "white", 1.0),
+    ):  # fmt: skip
+        axes.scatter(
+            at[first:end, 0], at[first:end, 1], s=scale * size, marker=marker, facecolor=colour,
+            edgecolor=style.INK, linewidth=0.8 if crowd <= MAX_MARKED else 0.3,
+            zorder=3 if first else 4,
+        )  # fmt: skip
     names = rank_names(machine)
     numbered = names == [str(rank) for rank in range(ranks)]
     if ranks <= _MAX_LABELS and numbered:
@@ -85,7 +95,7 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
                 x, y, str(rank), ha="center", va="center", zorder=5,
                 fontsize=float(np.clip(0.66 * size**0.5, 4.0, 8.0)),
             )  # fmt: skip
-    switches = _switch_names(machine, ranks)
+    switches = dict(enumerate(machine.vertex_names[ranks:crowd], ranks))
     if len(switches) > _MAX_LABELS:
         # If there are too many switches, name only the first and the last of each level.
         levels: dict[float, list[int]] = {}
@@ -126,7 +136,7 @@ def key(
     is_idle: bool = True,
     lit: "Sequence[Line2D] | None" = None,
 ) -> None:
-    """Adds a legend below all panels: rank, switch and, if `is_idle`, unused link.
+    """Adds a legend below all panels: kinds of vertices and, if `is_idle`, unused link.
 
     On fibres, `lit` are the further entries of the legend, for the lightpaths.
     """
@@ -135,10 +145,11 @@ def key(
     look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
     ranks = machine.ranks
     handles = [Line2D([], [], marker="o", markerfacecolor="white", label="rank", **look)]
-    if vertices > ranks:
-        handles.append(
-            Line2D([], [], marker="s", markerfacecolor="#E8E8E8", label="switch", **look)
-        )
+    if machine.idle_ranks:
+        idle = idle_noun(machine)
+        handles.append(Line2D([], [], marker="o", markerfacecolor=_GREY, label=idle, **look))
+    if vertices > ranks + machine.idle_ranks:
+        handles.append(Line2D([], [], marker="s", markerfacecolor=_GREY, label="switch", **look))
     if vertices <= MAX_MARKED:
         if is_idle:
             handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
@@ -155,13 +166,3 @@ def key(
     figure.legend(
         handles=handles, loc="outside lower center", ncols=min(5, len(handles)), title=title
     )
-
-
-def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
-    """Returns the name of each switch by its vertex; the names are taken from names of links."""
-    names = {}
-    for link, pair in enumerate(machine.link_ends or []):
-        for vertex, name in zip(pair, (machine.link_name(link) or "").split(" -> "), strict=False):
-            if vertex >= ranks:
-                names[vertex] = name
-    return names

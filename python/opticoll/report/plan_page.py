@@ -22,7 +22,7 @@ from opticoll.outputs.layout import PICOSECONDS
 from opticoll.plot import style
 from opticoll.plot.fibres import Lanes, lit
 from opticoll.plot.lightpaths import lightpaths
-from opticoll.plot.vertices import has_fibres
+from opticoll.plot.vertices import has_fibres, idle_noun
 
 MAX_TRANSFERS = 40_000
 """Maximum number of transfers in a page; the page shows only the first slots of larger plans."""
@@ -50,6 +50,9 @@ def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
     page: dict[str, Any] = {
         "view": view,
         "ranks": plan.fabric.ranks,
+        "names": plan.fabric.vertex_names if plan.fabric.option("names") else None,
+        "idle": plan.fabric.idle_ranks,
+        "idle_noun": idle_noun(plan.fabric),
         "slots": _slots(plan, outcome, columns, slots_shown),
         "left_out": plan.slots - slots_shown,
         "messages": {

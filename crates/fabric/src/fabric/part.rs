@@ -27,7 +27,7 @@ use std::fmt;
 
 use super::{Drawing, Fabric, FabricError, FamilyRecord, Machine, Switches};
 use crate::network::fewest_links::{FewestLinks, Ties};
-use crate::network::{Duplex, Network, Wiring};
+use crate::network::{Duplex, Network, Wiring, vertices};
 use opticoll_base::interrupt;
 use opticoll_base::names::{plural, terminal_text};
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError, whole_number};
@@ -97,7 +97,7 @@ pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
     "members",
     "ranks that take part, numbered anew; the other ranks only forward",
 )
-.range("ranks such as 0-7+16")
+.range("ranks such as 0-7+16, or their names; joined by +")
 .default("all")
 .role(Role::Members);
 
@@ -219,8 +219,16 @@ impl Part {
         })?;
         let members = members.into_iter().flatten();
         let members = members.map(|item| {
-            let range = parse_rank_range(item.trim(), network.ranks());
-            range.map_err(|problem| spec.refuse(MEMBERS.name, problem))
+            let item = item.trim();
+            let named = names
+                .by_name
+                .get(item)
+                .filter(|rank| **rank < network.ranks());
+            match named {
+                Some(&rank) => Ok((rank, rank)),
+                None => parse_rank_range(item, network.ranks())
+                    .map_err(|problem| spec.refuse(MEMBERS.name, problem)),
+            }
         });
         let mut members: Vec<(u32, u32)> = members.collect::<Result<_, _>>()?;
         let is_member = |rank| {
@@ -344,12 +352,6 @@ pub(super) fn part_of_machine(
         .without(MEMBERS.name)
         .with(MEMBERS.name, joined(&members, u32::to_string));
     Part::build(whole, &spec)
-}
-
-fn vertices(network: &dyn Network) -> u32 {
-    let ends = network.wiring().ends();
-    let last = ends.map(|(from, to, _)| from.max(to) + 1).max();
-    last.unwrap_or(0).max(network.ranks())
 }
 
 impl Place {
@@ -695,6 +697,12 @@ impl Network for Part {
             (true, false) => format!("node {number}"),
             (false, _) => name,
         }
+    }
+
+    fn idle_ranks(&self) -> u32 {
+        let others = self.vertices[self.ranks as usize..].iter();
+        let of_whole = self.whole_network().ranks();
+        others.take_while(|vertex| **vertex < of_whole).count() as u32
     }
 
     fn cable_number(&self, link: u32) -> Option<u32> {

@@ -243,8 +243,7 @@ impl Custom {
         if network.wiring().ends().count() < network.links().len() {
             return Err(wrong("nothing is known of the ends of its links".into()));
         }
-        let last = cables.iter().map(|cable| cable.from.max(cable.to)).max();
-        let vertices = network.ranks().max(last.map_or(0, |last| last + 1));
+        let vertices = network::vertices(network);
         if vertices > MAX_VERTICES {
             let problem =
                 format!("{vertices} ranks and switches are too many: at most {MAX_VERTICES}");

@@ -78,18 +78,40 @@ function drawLoads(list, load) {
 }
 
 function ends(plan, at) {
-  return `${plan.messages.source[at]} → ${plan.messages.destination[at]}`;
+  return `${nameOf(plan, plan.messages.source[at])} → ${nameOf(plan, plan.messages.destination[at])}`;
+}
+
+// Returns the name of a rank or switch in its graph, or its number.
+function nameOf(plan, vertex) {
+  return plan.names ? plan.names[vertex] : String(vertex);
+}
+
+// Appends ranks as discs, grey if they failed or take no part, and switches as squares.
+function appendVertices(parent, plan, at, radius) {
+  at.forEach(([x, y], vertex) => {
+    const rank = vertex < plan.ranks;
+    const disc = vertex < plan.ranks + plan.idle;
+    const shape = disc
+      ? element("svg:circle", {cx: x, cy: y, r: radius, fill: rank ? "#fff" : "#e4e4e4", stroke: "#222", "stroke-width": 0.8})
+      : element("svg:rect", {x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius, fill: "#e4e4e4", stroke: "#6b6b6b", "stroke-width": 0.8});
+    shape.append(element("svg:title", {}, `${plan.names ? `${plan.names[vertex]}: ` : ""}${rank ? `rank ${vertex}` : disc ? plan.idle_noun : "switch"}`));
+    parent.append(shape);
+    if (radius <= 4 || !(rank || plan.names)) return;
+    parent.append(plan.names
+      ? element("svg:text", {x, y: y - 1.6 * radius, "text-anchor": "middle", style: "font-size:8px"}, plan.names[vertex])
+      : element("svg:text", {x, y, "text-anchor": "middle", "dominant-baseline": "central", style: `font-size:${1.05 * radius}px`}, String(vertex)));
+  });
 }
 
 function waitOf(plan, at) {
   const kind = plan.waits.for[at];
   const brought = plan.waits.brought[at];
-  const data = brought < 0 ? "" : `data from ${plan.messages.source[brought]}, sent in ${plan.graph ? "step" : "slot"} ${plan.messages.slot[brought]}`;
+  const data = brought < 0 ? "" : `data from ${nameOf(plan, plan.messages.source[brought])}, sent in ${plan.graph ? "step" : "slot"} ${plan.messages.slot[brought]}`;
   if (kind === "data") return data;
   if (kind === "slot") return plan.messages.slot[at] ? `its slot, after those before it${data ? `; ${data}, are there` : ""}` : "its slot: the first circuits to be set up";
   if (kind === null) return "nothing: it starts at once";
   const rank = plan.messages[kind === "sender" ? "source" : "destination"][at];
-  return `rank ${rank}, busy with ${ends(plan, plan.waits.busy[at])} until then`;
+  return `${plan.names ? plan.names[rank] : `rank ${rank}`}, busy with ${ends(plan, plan.waits.busy[at])} until then`;
 }
 
 function chunksOf(plan, at) {
@@ -224,13 +246,7 @@ function fibreScene(plan) {
   const paths = element("svg:g");
   for (const cable of cables) drawing.append(element("svg:path", {d: `M${cable.join("L")}`, fill: "none", stroke: "#d0d0d0"}));
   drawing.append(paths);
-  places.forEach(([x, y], vertex) => {
-    const rank = vertex < plan.ranks;
-    drawing.append(rank
-      ? element("svg:circle", {cx: x, cy: y, r: radius, fill: "#fff", stroke: "#222", "stroke-width": 0.8})
-      : element("svg:rect", {x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius, fill: "#e4e4e4", stroke: "#6b6b6b", "stroke-width": 0.8}));
-    if (rank && radius > 4) drawing.append(element("svg:text", {x, y, "text-anchor": "middle", "dominant-baseline": "central", style: `font-size:${1.05 * radius}px`}, String(vertex)));
-  });
+  appendVertices(drawing, plan, places, radius);
   const show = (shown) => {
     paths.replaceChildren();
     const load = new Map();
@@ -329,7 +345,7 @@ function gridScene(plan) {
 function circuitsOfRanks(plan, shown) {
   const load = new Map();
   for (const at of shown) load.set(plan.messages.source[at], (load.get(plan.messages.source[at]) || 0) + 1);
-  return [...load].map(([rank, own]) => ({name: `rank ${rank} sends`, load: own}));
+  return [...load].map(([rank, own]) => ({name: `${plan.names ? plan.names[rank] : `rank ${rank}`} sends`, load: own}));
 }
 
 // Returns the number of messages on each link.
@@ -361,13 +377,7 @@ function graphScene(plan) {
   const lines = element("svg:g");
   const nodes = element("svg:g");
   const size = Math.max(2.5, Math.min(11, 0.22 * scale, 260 / Math.sqrt(places.length) / 4));
-  at.forEach(([x, y], vertex) => {
-    const rank = vertex < plan.ranks;
-    nodes.append(rank
-      ? element("svg:circle", {cx: x, cy: y, r: size, fill: "#fff", stroke: "#222", "stroke-width": 0.8})
-      : element("svg:rect", {x: x - size, y: y - size, width: 2 * size, height: 2 * size, fill: "#e4e4e4", stroke: "#6b6b6b", "stroke-width": 0.8}));
-    if (rank && size > 5) nodes.append(element("svg:text", {x, y, "text-anchor": "middle", "dominant-baseline": "central", style: `font-size:${1.05 * size}px`}, String(vertex)));
-  });
+  appendVertices(nodes, plan, at, size);
   drawing.append(lines, nodes);
   const around = new Set(plan.graph.around);
   let most = 1;
