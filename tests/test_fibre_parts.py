@@ -182,3 +182,25 @@ def test_figures_and_reports_name_sites_and_failures(
     )
     assert page["names"] == ["Beta", "Zeta", "Alpha", "Gamma", "Delta", "Epsilon"]
     assert (page["idle"], page["idle_noun"]) == (4, "rank that takes no part")
+
+
+def test_violations_name_sites(graph: str) -> None:
+    plan = opticoll.plan("all_gather", f"{graph}:wavelengths=4,without=Alpha", "direct")
+    text = plan.to_text()
+    line = next(line for line in text.splitlines() if " 0>1 " in line)
+    # Without Alpha, rank 0 is Beta, and link 3 leads from Gamma to Beta.
+    wrong = opticoll.Plan.from_text(text.replace(line, re.sub(" via .*", " via 3", line), 1))
+    sentence = next(one.sentence for one in wrong.verify() if one.kind == "route")
+    assert "(rank 0 to 1, Beta to Gamma) goes over link 3 (Gamma -> Beta)" in sentence
+    assert "which does not leave Beta, where it starts" in sentence
+
+
+def test_violations_state_decibels() -> None:
+    # The light loses 110 km times 0.25 dB = 27.5 dB, 2.1 dB more than 25.4 dB.
+    fabric = "wdm_graph:ranks=3,links=0-1@10km+1-2@100km,wavelengths=2,launch_power=0dBm"
+    fabric += ",fibre_loss=0.25dB/km,sensitivity="
+    plan = opticoll.plan("broadcast", f"{fabric}-30dBm", "direct")
+    sentences = [one.sentence for one in moved(plan, opticoll.Fabric(f"{fabric}-25.4dBm")).verify()]
+    assert [sentence.partition(" has ")[2] for sentence in sentences] == [
+        "light of which the received power is 2.1 dB below the sensitivity"
+    ]

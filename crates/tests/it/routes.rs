@@ -87,19 +87,19 @@ const ROUTES: &str = "
 0.3 | -
 4.7 | -
 0.1.4.7 | -
-0 | has a route that ends at vertex 2, not at rank 1
-3 | goes over link 3, which does not leave vertex 0, where it starts
-3.0 | goes over link 3, which does not leave vertex 0, where it starts
-0.7 | goes over link 7, which does not leave vertex 2, where link 0 ends
-0.2 | goes over link 2, which does not leave vertex 2, where link 0 ends
-2.1 | goes over link 2, which does not leave vertex 0, where it starts
+0 | has a route that ends at switch 0, not at rank 1
+3 | goes over link 3 (switch 0 -> rank 1), which does not leave rank 0, where it starts
+3.0 | goes over link 3 (switch 0 -> rank 1), which does not leave rank 0, where it starts
+0.7 | goes over link 7 (switch 1 -> rank 1), which does not leave switch 0, where link 0 (rank 0 -> switch 0) ends
+0.2 | goes over link 2 (rank 1 -> switch 0), which does not leave switch 0, where link 0 (rank 0 -> switch 0) ends
+2.1 | goes over link 2 (rank 1 -> switch 0), which does not leave rank 0, where it starts
 0.8 | goes over link 8, which does not exist
 ";
 
 /// The same over two half-duplex cables and one switch.
 const HALF_DUPLEX: &str = "
 0.1 | -
-1.0 | goes over link 1, which does not leave vertex 0, where it starts
+1.0 | goes over link 1 (rank 1 <-> switch 0), which does not leave rank 0, where it starts
 ";
 
 #[test]

@@ -118,10 +118,17 @@ pub(super) fn up_to(count: u32) -> String {
     }
 }
 
-/// Returns the name of a transfer in sentences, such as `17 (rank 0 to 4)`.
+/// Returns the name of a transfer in sentences, such as `17 (rank 0 to 4)`. On a graph of fibres
+/// whose sites have names, the name is `17 (rank 0 to 4, Bern to Wien)`.
 pub(super) fn named(plan: &Plan, transfer: usize) -> String {
     let (source, destination) = plan.schedule.ends(transfer);
-    format!("{transfer} (rank {source} to {destination})")
+    let fibres = plan.fabric.circuits();
+    let fibres = fibres.and_then(|circuits| circuits.fibre_links());
+    let fibres = fibres.filter(|network| source.max(destination) < network.ranks());
+    let sites = fibres.map(|network| [source, destination].map(|rank| network.vertex_name(rank)));
+    let sites = sites.filter(|sites| !sites[0].starts_with("rank "));
+    let sites = sites.map_or(String::new(), |sites| format!(", {}", sites.join(" to ")));
+    format!("{transfer} (rank {source} to {destination}{sites})")
 }
 
 /// Returns a violation by one transfer. The sentence is the slot, the name of the transfer and

@@ -74,6 +74,7 @@ fn route_fault(
         let Some((from, to)) = network.ends(link) else {
             return wrong(format!("goes over link {link}, whose ends are not known"));
         };
+        let name = |link: u32| format!("link {link} ({})", network.link_name(link));
         if from == at {
             at = to;
         } else if to == at && network.leads_both_ways(link) {
@@ -81,20 +82,21 @@ fn route_fault(
         } else {
             let location = match index {
                 0 => "where it starts".to_owned(),
-                _ => format!("where link {} ends", links[index - 1]),
+                _ => format!("where {} ends", name(links[index - 1])),
             };
+            let (link, vertex) = (name(link), network.vertex_name(at));
             return wrong(format!(
-                "goes over link {link}, which does not leave vertex {at}, {location}"
+                "goes over {link}, which does not leave {vertex}, {location}"
             ));
         }
         if !may_visit(at) {
-            return wrong(format!("has a route that visits vertex {at} twice"));
+            let vertex = network.vertex_name(at);
+            return wrong(format!("has a route that visits {vertex} twice"));
         }
     }
     if at != destination {
-        return wrong(format!(
-            "has a route that ends at vertex {at}, not at rank {destination}"
-        ));
+        let [vertex, end] = [at, destination].map(|vertex| network.vertex_name(vertex));
+        return wrong(format!("has a route that ends at {vertex}, not at {end}"));
     }
     None
 }

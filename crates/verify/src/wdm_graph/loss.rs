@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::ViolationKind;
 use super::super::report::{Report, transfer_violation};
 use super::lightpaths::Lightpath;
+use opticoll_base::decibels::Decibels;
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::loss::{LossBudget, Place};
 use opticoll_fabric::family::wdm_graph::{NoiseBudget, WdmGraph};
@@ -81,8 +82,8 @@ fn problem(graph: &WdmGraph, budget: &LossBudget, route: &[u32], splits: u32) ->
     if margin < 0 {
         let problem = "the received power is";
         return Some(format!(
-            "has light of which {problem} {} millionths of a dB below the sensitivity",
-            -margin
+            "has light of which {problem} {} dB below the sensitivity",
+            Decibels::from_millionths(-margin as i64)
         ));
     }
     let noise = graph.noise?;
@@ -91,7 +92,8 @@ fn problem(graph: &WdmGraph, budget: &LossBudget, route: &[u32], splits: u32) ->
     let total = noise_of(&noise, budget, lengths, vertices as f64, splits);
     let osnr = (-1e7 * libm::log10(total)).round();
     (total > 0.0 && osnr < least as f64).then(|| {
-        format!("has light whose OSNR is {osnr} millionths of a dB, but {least} are needed")
+        let [osnr, least] = [osnr as i64, least].map(Decibels::from_millionths);
+        format!("has light whose OSNR is {osnr} dB, but {least} dB are needed")
     })
 }
 

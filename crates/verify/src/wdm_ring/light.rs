@@ -11,6 +11,7 @@ use super::super::order::AdmittedOrder;
 use super::super::report::{Report, transfer_violation};
 use super::super::{Violation, ViolationKind};
 use super::{LitLinks, link_at, link_name};
+use opticoll_base::decibels::Decibels;
 use opticoll_base::interrupt;
 use opticoll_base::names::plural;
 use opticoll_fabric::fabric::loss::{LossBudget, Place};
@@ -185,9 +186,8 @@ pub(crate) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> 
     let power_margin = power_margin(ring, ring.budget.as_ref()?, links, drops);
     (power_margin < 0).then(|| {
         format!(
-            "spans {links} links, after which the received power is {} millionths of a dB below \
-             the sensitivity",
-            -power_margin
+            "spans {links} links, after which the received power is {} dB below the sensitivity",
+            Decibels::from_millionths(-power_margin)
         )
     })
 }
