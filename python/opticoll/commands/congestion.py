@@ -43,6 +43,7 @@ from opticoll.inputs.request import check_root
 from opticoll.inputs.values import to_bytes
 from opticoll.names import DEFAULT_ALGORITHM, algorithm_names, canonical, defaults, resolve
 from opticoll.outputs import verification
+from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, describe_size, format_rate, plural
 from opticoll.outputs.rows import (
     OMITTED,
@@ -428,7 +429,8 @@ def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
     if copies < 1 or ranks < 1 or ranks * copies > nodes * per_node:
         raise UsageError(
             f"{copies} collectives of {ranks} ranks do not fit the {nodes * per_node} hosts of "
-            f"`{case.fabric}`; give fewer ranks or collectives, or hosts=... at each node"
+            f"`{fabric_text(case.fabric)}`; give fewer ranks or collectives, or hosts=... at each "
+            "node"
         )
     plan = _planned(case, algorithm, ranks)
     if violations := plan.verify():
@@ -518,7 +520,8 @@ def _text(parameters: Congestion, rows: list[CongestionRow]) -> str:
         f"{first.collective} by {first.algorithm}: {at_once}{first.ranks} ranks, "
         f"{describe_size(first.size_bytes, first.size_convention)}, "
         f"{plural(first.ports, 'port')} each, "
-        f"{format_rate(first.injection_bandwidth)} per rank, on the burst network {first.fabric}",
+        f"{format_rate(first.injection_bandwidth)} per rank, on the burst network "
+        f"{fabric_text(first.fabric)}",
         f"mean time of {plural(first.replications, 'replication')}, with intervals of 95 %; "
         f"{proved}",
     ]

@@ -26,7 +26,7 @@ from opticoll._core import Fabric, FabricError
 from opticoll.errors import ConfigError, ReadingNote, UnitError
 from opticoll.formats.document import Place
 from opticoll.names import nearest
-from opticoll.outputs.fabric_names import CUSTOM_FILES
+from opticoll.outputs import fabric_names
 from opticoll.outputs.records import record_rows
 
 LINK_OPTIONS = ("rate", "latency", "sharing")
@@ -181,7 +181,7 @@ class Graph:
                 place = self.places[link]
             raise MisplacedError(place, f"{error}{self._parts()}") from error
         if self.file:
-            CUSTOM_FILES[fabric.spec] = (self.file, set(self.options))
+            fabric_names.remember(fabric.spec, self.file, self.options)
         if "hosts" in self.options:
             WITH_HOSTS[fabric.spec] = f"{fabric.spec},hosts={self.options['hosts']}"
         return fabric

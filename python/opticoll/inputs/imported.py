@@ -15,6 +15,7 @@ from opticoll._core import Fabric, Plan, Program, Schedule, make_plan
 from opticoll.formats.content import beginning
 from opticoll.inputs.fabric_files import to_fabric
 from opticoll.names import resolve
+from opticoll.outputs.fabric_names import fabric_text, remember, short_name
 from opticoll.outputs.layout import plural
 from opticoll.outputs.verification import refuse_violated, refuted, violation_row
 
@@ -86,7 +87,8 @@ def check_ranks(count: int, fabric: Fabric | None, ranks: int | None = None) -> 
     """
     if fabric is not None and fabric.ranks != count:
         raise errors.UsageError(
-            f"--fabric: {fabric.spec} has {plural(fabric.ranks, 'rank')}, the schedule {count}"
+            f"--fabric: {fabric_text(fabric.spec)} has {plural(fabric.ranks, 'rank')}, "
+            f"the schedule {count}"
         )
     if ranks is not None and ranks != count:
         raise errors.UsageError(f"--ranks is {ranks}, the schedule has {plural(count, 'rank')}")
@@ -121,8 +123,13 @@ def read_plan(
         _check_ends(plan, on if form.on_links else None, notes)
     else:
         plan, notes = form.read(path), []
+        if short_name(plan.fabric.spec) == plan.fabric.family:
+            remember(plan.fabric.spec, Path(path).name)
         if on is not None and on.spec != plan.fabric.spec:
-            notes.append(f"`{path}` was planned for {plan.fabric.spec}; it is used on {on.spec}")
+            notes.append(
+                f"`{path}` was planned for {fabric_text(plan.fabric.spec)}; "
+                f"it is used on {fabric_text(on.spec)}"
+            )
             plan = moved(plan, on, f"`{path}`")
     check_ranks(plan.collective.ranks, None, ranks)
     return plan, notes
@@ -176,7 +183,7 @@ def moved(plan: Plan, fabric: Fabric, noun: str = "the plan") -> Plan:
         for name in names:
             if name not in named:
                 raise errors.UsageError(
-                    f"{noun} sends over {name}, which {fabric.spec} does not have"
+                    f"{noun} sends over {name}, which {fabric_text(fabric.spec)} does not have"
                 )
         return " via " + ".".join(str(named[name]) for name in names)
 
@@ -188,7 +195,8 @@ def moved(plan: Plan, fabric: Fabric, noun: str = "the plan") -> Plan:
         )
     except errors.OpticollError as error:
         raise errors.UsageError(
-            f"{noun} is a plan for {plan.fabric.spec} and does not fit {fabric.spec}: {error}"
+            f"{noun} is a plan for {fabric_text(plan.fabric.spec)} and does not fit "
+            f"{fabric_text(fabric.spec)}: {error}"
         ) from error
 
 
@@ -204,7 +212,8 @@ def read_fitting(path: Path, fabric: Fabric | None) -> tuple[Plan, list[str]]:
     note = f"`{path}` is used, which was exported as this file"
     if fabric is None or plan.fabric.spec == fabric.spec:
         return plan, [note]
-    note += f"; it was planned for {plan.fabric.spec}, and is used on {fabric.spec}"
+    planned_for, used_on = fabric_text(plan.fabric.spec), fabric_text(fabric.spec)
+    note += f"; it was planned for {planned_for}, and is used on {used_on}"
     return fitting(plan, fabric), [note]
 
 

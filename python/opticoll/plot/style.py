@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from opticoll._core import Fabric
 from opticoll.errors import OpticollError
-from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.fabric_names import defaults, fabric_text
 from opticoll.outputs.layout import uses_decimal_units
-from opticoll.outputs.records import record_rows as records
 from opticoll.outputs.terminal_text import shortened
 
 if TYPE_CHECKING:
@@ -279,9 +278,9 @@ def stated_options(spec: str) -> list[str]:
     """
     if (summary := fabric_text(spec)) != spec:
         return [summary]
-    defaults = _defaults(spec.partition(":")[0])
+    usual_options = defaults(spec.partition(":")[0])
     stated = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
-    elsewhere = {name for name in WORDED_OPTIONS if defaults.get(name, "") is None}
+    elsewhere = {name for name in WORDED_OPTIONS if usual_options.get(name, "") is None}
     usual = _usual(spec)
     return [
         f"{OPTION_WORDS.get(name, name.replace('_', ' '))} "
@@ -291,21 +290,10 @@ def stated_options(spec: str) -> list[str]:
     ]
 
 
-@functools.cache
-def _defaults(family: str) -> dict[str, str | None]:
-    """Returns the default of each option of a family as text, or None if the option is required."""
-    return {
-        option.name: None if option.required else option.default or ""
-        for record in records("fabrics")
-        if record.name == family
-        for option in record.options
-    }
-
-
 def _usual(spec: str) -> dict[str, str]:
     """Returns the default value of each optional option of a fabric, by the option's name."""
     family, _, options = spec.partition(":")
-    needed = [name for name, default in _defaults(family).items() if default is None]
+    needed = [name for name, default in defaults(family).items() if default is None]
     required = [part for part in options.split(",") if part.partition("=")[0] in needed]
     try:
         usual = Fabric(f"{family}:{','.join(required)}").spec

@@ -21,6 +21,7 @@ from opticoll.cli.command_line import words
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import write_file
 from opticoll.inputs.values import to_bytes
+from opticoll.outputs.fabric_names import remember_command
 from opticoll.outputs.layout import PICOSECONDS, READINGS, describe_size, plural
 from opticoll.outputs.plan_row import FABRIC_LATENCY, measured
 from opticoll.outputs.rows import plain as rows_plain
@@ -95,6 +96,8 @@ def rows_part(
     if commands is None:
         commands = [row.get("command") for row in rows]
         rows = [{key: cell for key, cell in row.items() if key != "command"} for row in rows]
+    for row, line in zip(rows, commands, strict=True):
+        remember_command(str(row.get("fabric")), line)
     table = tables.shown_table(rows, source_command, axes)
     choice = figures.first_choice(table)
     if choice is not None:

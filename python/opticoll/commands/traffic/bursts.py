@@ -13,6 +13,7 @@ from opticoll.cli.option_types import listed
 from opticoll.errors import UsageError
 from opticoll.inputs.fabric_files import to_medium
 from opticoll.names import defaults, without_defaults
+from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import align, human_seconds
 from opticoll.outputs.rows import (
     OMITTED,
@@ -213,7 +214,7 @@ def text(rows: list[BurstRow]) -> str:
     """Returns the facts of a single case, or a table of several cases."""
     if len(rows) == 1:
         return _summary(rows[0])
-    head = f"losses, with intervals of 95 %, of the burst network {rows[0].fabric}"
+    head = f"losses, with intervals of 95 %, of the burst network {fabric_text(rows[0].fabric)}"
     return f"{head}\n{table(rows, TABLE_COLUMNS, left=('offered_load',))}"
 
 
@@ -230,7 +231,7 @@ def _summary(row: BurstRow) -> str:
         f"{row.lost_at_receivers} at receivers",
     ]
     facts = [
-        ["burst network", row.fabric],
+        ["burst network", fabric_text(row.fabric)],
         ["source", f"{row.source}, {row.offered_load:g} Erlang from each host"],
         [
             "wavelengths",
@@ -274,4 +275,4 @@ def draw(rows: list[BurstRow], path: Path) -> None:
         label = ", ".join(row.case.value(name) for name in differing or ["assignment"])
         point = plot.Loss(row.offered_load, row.loss, row.loss_low, row.loss_high)
         series.setdefault(label, []).append(point)
-    plot.losses(series, path, first.fabric)
+    plot.losses(series, path, fabric_text(first.fabric))
