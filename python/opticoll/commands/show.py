@@ -16,6 +16,7 @@ from opticoll.cli.runner import Command, figure_file, on_command_line
 from opticoll.errors import UsageError
 from opticoll.formats.network_graph import rank_names
 from opticoll.inputs.demands import size_of
+from opticoll.inputs.plan_cache import verify_once
 from opticoll.names import has_root
 from opticoll.outputs.circuit_configurations import configurations
 from opticoll.outputs.circuit_switches import SwitchRow, switch_lines, switches
@@ -42,7 +43,15 @@ from opticoll.outputs.rows import (
     means,
 )
 from opticoll.outputs.trees import trees
-from opticoll.outputs.verification import PlanHead, algorithm_name, head
+from opticoll.outputs.verification import (
+    PlanHead,
+    ViolationRow,
+    algorithm_name,
+    head,
+    verdict,
+    violation_lines,
+    violation_rows,
+)
 from opticoll.outputs.watch import Watch
 
 MAX_LIGHTPATHS = 40
@@ -223,6 +232,8 @@ class SlotRow(PlanHead):
         omitted="if no circuit switches join parts of the fabric",
         default=OMITTED,
     )
+    verified: bool = means("Whether there are no violations")
+    violations: list[ViolationRow] = means("All violations of the plan")
     command: str = command_field(default=OMITTED)
     view: str = hidden(default=None)
     loaded: bool | None = hidden(default=None)
@@ -247,9 +258,12 @@ def compute(parameters: Show, watch: Watch) -> Iterator[SlotRow]:
         raise UsageError(
             f"there is no slot {slot}: the plan has {plural(plan.slots, 'slot')}, from 0"
         )
+    violations = violation_rows(verify_once(plan))
     yield SlotRow.of(
         head(plan),
         plan,
+        verified=not violations,
+        violations=violations,
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
         loss_budget=_loss_budget(plan) or OMITTED,
@@ -390,7 +404,7 @@ def _checked_view(plan: Plan, parameters: Show, *, drawn: bool) -> str:
 
 def _text(parameters: Show, rows: list[SlotRow]) -> str:
     (row,) = rows
-    head = _head(row.plan)
+    head = _head(row)
     if parameters.view == "space_time":
         return head
     if parameters.view == "configurations":
@@ -458,8 +472,9 @@ def _loads(plan: Plan, size: int | None) -> str:
     return "\n".join(lines)
 
 
-def _head(plan: Plan) -> str:
-    """Returns the facts of a plan that need neither verification nor simulation."""
+def _head(row: SlotRow) -> str:
+    """Returns the facts of a plan that need no simulation, and its violations."""
+    plan = row.plan
     slots = " ".join(str(count) for count in plan.step_slots[:MAX_STEPS])
     more = " ..." if len(plan.step_slots) > MAX_STEPS else ""
     facts = [
@@ -472,7 +487,9 @@ def _head(plan: Plan) -> str:
     if "wavelengths" in plan.fabric.options:
         used = f"{plan.wavelengths_used} used of {plan.fabric.option('wavelengths')}"
         facts.append(["wavelengths", used])
-    return align(facts)
+    if row.violations:
+        facts.append(["verified", verdict(row.violations)])
+    return "\n".join([align(facts), *violation_lines(row.violations)])
 
 
 def _slot_lines(row: SlotRow) -> str:

@@ -210,9 +210,13 @@ def _labels() -> dict[tuple[str | None, str], str]:
 
 
 def heading(plan: "Plan") -> str:
-    """Returns the first words of a plan's title: collective, algorithm and number of ranks."""
-    kind = plan.collective.kind
-    return f"{kind}, {algorithm_name(plan.algorithm, kind)}, {counted(plan.fabric.ranks, 'rank')}"
+    """Returns the first words of a plan's title: collective, algorithm and number of ranks.
+
+    The title of a plan that the verifier rejects says so.
+    """
+    kind, count = plan.collective.kind, len(plan.verify())
+    words = f"{kind}, {algorithm_name(plan.algorithm, kind)}, {counted(plan.fabric.ranks, 'rank')}"
+    return f"NOT VALID ({counted(count, 'violation')}): {words}" if count else words
 
 
 def counted(number: int, noun: str) -> str:
