@@ -27,11 +27,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from opticoll.cli.command_line import Value
+from opticoll import formats
+from opticoll.cli.command_line import Value, options
 from opticoll.errors import ConfigError
 from opticoll.formats.document import Document, Place, text, whole
+from opticoll.inputs.fabric_files import split_options
 from opticoll.inputs.values import up_to
-from opticoll.names import canonical
+from opticoll.names import canonical, nearest
+from opticoll.outputs.records import record_rows
 from opticoll.study.expression import Expression, quantity
 from opticoll.study.search import Optimise, check, renamed
 
@@ -214,13 +217,50 @@ def read(path: str | os.PathLike[str]) -> Study:
             raise document.error(("optimise",), str(error)) from error
     folder = Path(path).parent
     options = {name: _beside(folder, value) for name, value in study.options.items()}
-    return replace(
+    study = replace(
         study,
         options=options,
         grid=_all_beside(folder, study.grid),
         zip=_all_beside(folder, study.zip),
         points=[_all_beside(folder, point) for point in study.points],
     )
+    _check_names(study, document)
+    return study
+
+
+def _parts(study: Study) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+    """Yields each set of options and axes of a study, with its place in the file."""
+    for part in ("options", "zip", "grid", "derive"):
+        yield (part,), getattr(study, part)
+    yield from ((("points", number), point) for number, point in enumerate(study.points))
+
+
+def _check_names(study: Study, document: Document) -> None:
+    """Raises an error for an option that no point can have, and for a file that is not there."""
+    command = import_module(f"opticoll.commands.{study.command}").COMMAND
+    known = options(command.parameters)
+    for place, named in _parts(study):
+        for name, value in named.items():
+            option, dot, key = name.partition(".")
+            where = (*place, name)
+            if option not in known:
+                problem = f"`{study.command}` has no option `{option}`{nearest(option, known)}"
+                raise document.error(where, problem)
+            if option != "fabric":
+                continue
+            if dot and key not in (of_fabrics := _fabric_options()):
+                hint = nearest(key, of_fabrics, "; see `opticoll list fabrics`")
+                raise document.error(where, f"no fabric has an option `{key}`{hint}")
+            for text_value in [] if dot else value if isinstance(value, list) else [value]:
+                file = split_options(str(text_value))[0]
+                if file is not None and not os.path.exists(file):
+                    raise document.error(where, f"there is no file `{file}`")
+
+
+def _fabric_options() -> set[str]:
+    """Returns the options of all fabrics, and the fields that files of graphs have besides."""
+    of_records = {option.name for record in record_rows("fabrics") for option in record.options}
+    return of_records.union(*(form.beside for form in formats.formats_of("fabric")))
 
 
 def _check_axes(study: Study, document: Document) -> None:
@@ -256,12 +296,19 @@ def _all_beside(folder: Path, axes: Mapping[str, list[Value]]) -> dict[str, list
 
 
 def _beside(folder: Path, value: Any) -> Any:
-    """Returns the path of `value` in the study's folder, or only `value` if no file is there."""
+    """Returns the path of `value` in the study's folder, or only `value` if no file is there.
+
+    Options may follow the name of a fabric's file.
+    """
     if isinstance(value, list):
         return [_beside(folder, item) for item in value]
-    if not isinstance(value, str) or Path(value).suffix == "" or os.path.exists(value):
+    if not isinstance(value, str):
+        return value
+    file = split_options(value)[0] or value
+    if Path(file).suffix == "":
         return value
     try:
-        return str(folder / value) if (folder / value).is_file() else value
+        in_folder = not os.path.exists(file) and (folder / file).is_file()
+        return str(folder / value) if in_folder else value
     except (OSError, ValueError):
         return value
