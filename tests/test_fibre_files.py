@@ -384,3 +384,29 @@ def test_networkx_writes_files_of_the_same_fibres(tmp_path: Path) -> None:
     assert sorted(length for (length,) in listed.values()) == sorted(
         length for (length,) in cables(fabric).values()
     )
+
+
+def test_every_option_of_the_family_may_follow_a_file(tmp_path: Path) -> None:
+    ring = f"{FILES / 'ring.edges'}:wavelengths=4"
+    slower = parse_fabric(f"{ring},degraded=w1@10Gb/s+2-3@50Gb/s")
+    assert "degraded=2-3@50Gb/s+w0.1@10Gb/s" in slower.spec
+    assert slower.link_rates[4:6] == [50 * 10**9] * 2
+    named = parse_fabric(f"{FILES / 'capitals.gml'}:wavelengths=4,degraded=Oslo-Bern@1Gb/s")
+    assert "degraded=0-1@1Gb/s" in named.spec
+    part = parse_fabric(f"{FILES / 'capitals.gml'}:wavelengths=4,members=Wien+Oslo")
+    assert part.vertex_names == ["Oslo", "Wien", "Bern", "Atlantis", "hub"]
+    written = tmp_path / "graph.json"
+    nodes = [{"id": 0}, {"id": 1}]
+    edges = [{"source": 0, "target": 1}]
+    content = {"graph": {"degraded": "0-1@1Gb/s"}, "nodes": nodes, "edges": edges}
+    written.write_text(json.dumps(content), encoding="utf-8")
+    assert "degraded=0-1@1Gb/s" in parse_fabric(f"{written}:wavelengths=4").spec
+
+
+def test_several_hosts_at_a_rank_are_refused_by_plans_only() -> None:
+    ring = f"{FILES / 'ring.edges'}:wavelengths=4"
+    with pytest.raises(opticoll.errors.FabricError, match="plans need hosts=1"):
+        parse_fabric(f"{ring},hosts=2")
+    assert to_medium(f"{ring},hosts=2") == f"{parse_fabric(f'{ring},hosts=1').spec},hosts=2"
+    # Hosts of an earlier reading of the same file are forgotten.
+    assert to_medium(ring) == parse_fabric(ring).spec

@@ -77,7 +77,7 @@ def _is_goal(content: bytes) -> bool:
 
 
 _OF_GRAPHS = (
-    *("rate", "latency", "ties", "members", "without", "positions"),
+    *("rate", "latency", "ties", "members", "without", "degraded", "positions"),
     *("rate_from", "unit", "length_from", "wavelengths", "hosts"),
 )
 

@@ -32,7 +32,7 @@ from opticoll.outputs.records import record_rows
 LINK_OPTIONS = ("rate", "latency", "sharing")
 """Options that a single link may have."""
 
-FABRIC_OPTIONS = (*LINK_OPTIONS, "ties", "members", "without", "positions")
+FABRIC_OPTIONS = (*LINK_OPTIONS, "ties", "members", "without", "degraded", "positions")
 """Options for all links of a fabric, and options that select parts of the fabric."""
 
 GRAPH_FAMILIES = ("custom", "wdm_graph")
@@ -41,8 +41,9 @@ GRAPH_FAMILIES = ("custom", "wdm_graph")
 LIGHT = ("wavelengths", "hosts")
 """Options of a graph of fibres."""
 
+
 WITH_HOSTS: dict[str, str] = {}
-"""Specifications of files that state `hosts`, by specification without hosts."""
+"""Specifications of the last graphs that state `hosts`, by specification without hosts."""
 
 
 @cache
@@ -182,6 +183,7 @@ class Graph:
             raise MisplacedError(place, f"{error}{self._parts()}") from error
         if self.file:
             fabric_names.remember(fabric.spec, self.file, self.options)
+        WITH_HOSTS.pop(fabric.spec, None)
         if "hosts" in self.options:
             WITH_HOSTS[fabric.spec] = f"{fabric.spec},hosts={self.options['hosts']}"
         return fabric

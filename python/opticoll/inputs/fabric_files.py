@@ -80,7 +80,7 @@ def to_fabric(fabric: FabricLike) -> Fabric:
     if isinstance(fabric, str):
         return parse_fabric(fabric)
     if node_link.is_graph(fabric):
-        return node_link.from_networkx(fabric)
+        return _for_plans(node_link.from_networkx(fabric))
     raise FabricError(
         f"`{fabric!r}` is not a fabric; give an opticoll.Fabric, a text such as optree_paper, "
         "the name of a YAML file, or a graph of NetworkX"
@@ -225,16 +225,23 @@ def parse_fabric(text: str, **parts: str) -> Fabric:
     ConfigError
         The file is no valid fabric.
     FabricError
-        The specification is invalid.
+        The specification is invalid, or plans do not apply to the fabric.
     """
     file, options = split_options(text)
     if file is None:
         known_parts, others = _parts_of(parts, ["members"])
         return _part(Fabric(text, **known_parts), others)
     try:
-        return (read_fabric if is_yaml(file) else read_graph)(file, parts, **options)
+        fabric = (read_fabric if is_yaml(file) else read_graph)(file, parts, **options)
     except network_graph.MisplacedError as error:
         raise ConfigError(f"{file}: {error}") from error
+    return _for_plans(fabric)
+
+
+def _for_plans(fabric: Fabric) -> Fabric:
+    """Returns a graph's fabric; raises FabricError if the graph states several hosts at a rank."""
+    spec = _with_hosts(fabric)
+    return fabric if spec == fabric.spec else Fabric(spec)
 
 
 def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
