@@ -85,7 +85,7 @@ def test_notes_name_everything_that_was_read_or_not(run: Run) -> None:
     for words in (
         "`length` is the length in km",
         "the length of 1 of 5 links is the great-circle distance",
-        "1 of 5 links have no length: they take the latency 0s",
+        "1 of 5 links have no length: Atlantis - hub (edge in line 19); they take the latency 0s",
         "`label` is the name",
         "not read: graphics.x, graphics.y of nodes; LinkSpeedRaw of edges; Network of the graph",
     ):
@@ -410,3 +410,59 @@ def test_several_hosts_at_a_rank_are_refused_by_plans_only() -> None:
     assert to_medium(f"{ring},hosts=2") == f"{parse_fabric(f'{ring},hosts=1').spec},hosts=2"
     # Hosts of an earlier reading of the same file are forgotten.
     assert to_medium(ring) == parse_fabric(ring).spec
+
+
+def notes_of(content: str, ending: str, options: str = "wavelengths=4") -> str:
+    """Returns the notes on a file."""
+    with pytest.warns(ReadingNote) as notes:
+        parse_text(content, ending, options)
+    return "\n".join(str(note.message) for note in notes)
+
+
+def test_notes_name_links_without_length_and_parallel_links() -> None:
+    said = notes_of("A B 12\nB C\nC A 30\nA B 12\nC D\n", ".edges")
+    assert "2 of 5 links have no length: B - C (line 2), C - D (line 5); they take" in said
+    assert "parallel links between the same two nodes: A - B (line 1, line 4)" in said
+    assert "parallel" not in notes_of("A B 12\nB C 12\nC A 30\n", ".edges")
+
+
+@pytest.mark.parametrize(
+    ("latitude", "problem"),
+    [
+        ("161.5", "latitude; write degrees from -90 to 90"),
+        ("north", "latitude; write degrees"),
+        ("45", None),
+        ("", None),
+    ],
+)
+def test_impossible_coordinates_are_refused_with_the_name(
+    latitude: str, problem: str | None
+) -> None:
+    nodes = [
+        {"id": 0, "label": "Oslo", "Latitude": latitude, "Longitude": 10},
+        {"id": 1, "label": "Bern", "Latitude": "46.95", "Longitude": 7.45},
+    ]
+    edges = [{"source": 0, "target": 1}]
+    content = json.dumps({"nodes": nodes, "edges": edges})
+    if problem is None:
+        parse_text(content, ".json", "wavelengths=4")
+        return
+    with pytest.raises(ConfigError, match=f"`{latitude}` of Oslo is not a {problem}"):
+        parse_text(content, ".json", "wavelengths=4")
+
+
+def test_a_word_in_place_of_km_is_not_a_length() -> None:
+    with pytest.raises(ConfigError, match=r"line 2.*`ten` is not a length; write a number of km"):
+        parse_text("A B 3\nB C ten\n", ".edges", "wavelengths=4")
+
+
+def test_cables_without_wavelengths_are_said_to_be_electrical() -> None:
+    said = notes_of("A B 12\nB C 12\n", ".edges", "rate=10Gb/s")
+    assert "the cables are electrical, so `length` is not read" in said
+    assert "wavelengths=16 makes them fibres" in said
+    assert "rate_from" not in said
+    edges = [{"source": 0, "target": 1, "length": 3, "speed": 40}]
+    content = json.dumps({"nodes": [{"id": 0}, {"id": 1}], "edges": edges})
+    said = notes_of(content, ".json", "latency=0s")
+    assert "not read: speed of edges" in said
+    assert "rate_from=NAME" in said

@@ -122,6 +122,7 @@ def fabric_of(
         where = (f"{'.'.join(map(str, loop.place))} at {names[loop.ends[0]]}" for loop in loops)
         note(file, f"left out: links of a node to itself ({listing(where)})")
         edges = [edge for edge in edges if edge.ends[0] != edge.ends[1]]
+    _note_parallel(file, edges, names)
     name, rates = _rates(edges, stated, graph.has_fibres, read["edge"])
     unrated = rates.count(None)
     if unrated and "rate" not in options and any(name in edge.attributes for edge in edges):
@@ -139,6 +140,8 @@ def fabric_of(
             edge.place, (names[edge.ends[0]], names[edge.ends[1]]), edge.one_way, link_options
         )
     read["graph"] = {*STRUCTURE, *option_names}
+    if not graph.has_fibres:
+        read["edge"] |= _note_electrical(file, edges)
     _note_meanings(file, edges, read, name, rates, delays)
     listed = {"node": nodes, "edge": edges, "graph": [Item((), (), whole)]}
     _note_unread(file, listed, read, any(rates) or (graph.has_fibres and "rate" in stated))
@@ -221,6 +224,31 @@ def _end(identity: str, names: Mapping[str, str], place: Place) -> str:
     return names[identity]
 
 
+def _cable(edge: Item, names: Mapping[str, str]) -> str:
+    """Returns the ends of an edge, and its place in the file."""
+    ends = " - ".join(names[end] for end in edge.ends)
+    return f"{ends} ({'.'.join(map(str, edge.place))})"
+
+
+def _note_parallel(file: str, edges: Sequence[Item], names: Mapping[str, str]) -> None:
+    """Issues a note on edges that join the same two nodes in the same direction."""
+    same: dict[object, list[Item]] = {}
+    for edge in edges:
+        ends = edge.ends if edge.one_way else tuple(sorted(edge.ends))
+        same.setdefault((edge.one_way, *ends), []).append(edge)
+    repeated = [edges for edges in same.values() if len(edges) > 1]
+    if repeated:
+        places = (", ".join(".".join(map(str, edge.place)) for edge in edges) for edges in repeated)
+        listed = listing(
+            (
+                f"{' - '.join(names[end] for end in edges[0].ends)} ({places_of})"
+                for edges, places_of in zip(repeated, places, strict=True)
+            ),
+            3,
+        )
+        note(file, f"parallel links between the same two nodes: {listed}")
+
+
 def _lengths(
     graph: Graph,
     nodes: Sequence[Item],
@@ -238,8 +266,9 @@ def _lengths(
         raise MisplacedError(("length_from",), f"no edge has an attribute `{name}`{hint}")
     read["edge"].add(name)
     at = {
-        names[node.ends[0]]: fibre_lengths.position_of(node.attributes, read["node"])
+        name_of: fibre_lengths.position_of(node.place, name_of, node.attributes, read["node"])
         for node in nodes
+        for name_of in [names[node.ends[0]]]
     }
     if any(at.values()) and "positions" not in graph.options:
         texts_of_vertices = [
@@ -248,8 +277,8 @@ def _lengths(
         graph.options["positions"] = "+".join(texts_of_vertices)
     lengths, measured = {}, 0
     for number, edge in enumerate(edges):
-        length = _number((*edge.place, name), edge.attributes.get(name))
-        text = fibre_lengths.length_text(length)
+        at_length = (*edge.place, name)
+        text = fibre_lengths.length_text(at_length, _number(at_length, edge.attributes.get(name)))
         start, end = (at[names[vertex]] for vertex in edge.ends)
         if text is None and start is not None and end is not None:
             text = f"{fibre_lengths.great_circle_metres(start, end)}m"
@@ -259,9 +288,10 @@ def _lengths(
     of_links = f"of {plural(len(edges), 'link')}"
     timed = ("latency", "delay")
     unknown = [
-        number not in lengths and not any(key in edge.attributes for key in timed)
+        _cable(edge, names)
         for number, edge in enumerate(edges)
-    ].count(True)
+        if number not in lengths and not any(key in edge.attributes for key in timed)
+    ]
     stands = []
     if len(lengths) > measured:
         stands.append(f"`{name}` is the length in km")
@@ -269,7 +299,10 @@ def _lengths(
         stands.append(f"the length of {measured} {of_links} is the great-circle distance")
     if unknown and "latency" not in graph.options:
         hint = f"{graph.file}:latency=1ms sets another one"
-        stands.append(f"{unknown} {of_links} have no length: they take the latency 0s; {hint}")
+        listed = listing(unknown, 3)
+        stands.append(
+            f"{len(unknown)} {of_links} have no length: {listed}; they take the latency 0s; {hint}"
+        )
     if stands:
         note(graph.file, "; ".join(stands))
     return lengths
@@ -384,16 +417,30 @@ def _note_meanings(
         note(file, "; ".join(stands))
 
 
+def _note_electrical(file: str, edges: Sequence[Item]) -> set[str]:
+    """Issues a note on lengths of links that are not fibres; returns the attributes' names."""
+    present = {key for edge in edges for key in edge.attributes}
+    lengths = [key for key in fibre_lengths.LENGTHS if key in present]
+    if lengths:
+        named = " and ".join(f"`{key}`" for key in lengths)
+        fibres = f"{file}:wavelengths=16 makes them fibres with 16 wavelengths"
+        note(file, f"the cables are electrical, so {named} is not read; {fibres}")
+    return set(lengths)
+
+
 def _note_unread(
     file: str, items: Mapping[str, Sequence[Item]], read: Mapping[str, set[str]], is_rated: bool
 ) -> None:
     """Issues notes on ignored attributes; `is_rated` is True if some edge has a rate."""
     left_out = []
+    may_rate = False
     for of, listed in items.items():
         names = dict.fromkeys(key for item in listed for key in item.attributes)
         unread = [key for key in names if key not in read[of]]
+        may_rate |= of == "edge" and bool(unread)
         if unread:
             left_out.append(f"{listing(unread)} of {of}s".replace("of graphs", "of the graph"))
     if left_out:
-        hint = "" if is_rated else f"; {file}:rate_from=NAME names the attribute with the rate"
+        hint = f"; {file}:rate_from=NAME names the attribute with the rate"
+        hint = hint if may_rate and not is_rated else ""
         note(file, f"not read: {'; '.join(left_out)}{hint}")

@@ -9,9 +9,13 @@ distance of the ends. Real fibres are longer, because they follow roads and rail
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from math import asin, cos, radians, sin, sqrt
+
+from opticoll.formats.document import Place
+from opticoll.formats.network_graph import MisplacedError
 
 LENGTHS = ("length", "length_km", "distance", "distance_km", "dist")
 """Attributes with the length of an edge in km, in order of preference."""
@@ -40,25 +44,49 @@ def great_circle_metres(start: Position, end: Position) -> int:
     return int(round(metres, -3 if metres >= ROUNDED_FROM_METRES else 0))
 
 
-def position_of(attributes: Mapping[str, object], read: set[str]) -> Position | None:
-    """Returns the position that a node states, or None; adds the attributes' names to `read`."""
+def position_of(
+    place: Place, name: str, attributes: Mapping[str, object], read: set[str]
+) -> Position | None:
+    """Returns the position that a node states, or None; adds the attributes' names to `read`.
+
+    `place` is the place of the node in its file, and `name` is its name.
+
+    Raises
+    ------
+    MisplacedError
+        A coordinate is no number, or out of range.
+    """
     degrees = []
     for names, most in ((_LATITUDES, 90), (_LONGITUDES, 180)):
         key = next((key for key in attributes if key.lower() in names), None)
+        text = "" if key is None else str(attributes[key]).strip()
+        if key is None or text.lower() in ("", "none", "nan"):
+            continue
+        read.add(key)
         try:
-            value = float(str(attributes[key])) if key is not None else None
+            value = float(text)
         except ValueError:
-            return None
-        if key is None or value is None or not -most <= value <= most:
-            return None
-        degrees.append((key, value))
-    read.update(key for key, _ in degrees)
-    (_, latitude), (_, longitude) = degrees
-    return latitude, longitude
+            value = most + 1.0
+        if not -most <= value <= most:
+            problem = (
+                f"`{text}` of {name} is not a {names[0]}; write degrees from -{most} to {most}"
+            )
+            raise MisplacedError((*place, key), problem)
+        degrees.append(value)
+    return (degrees[0], degrees[1]) if len(degrees) == 2 else None
 
 
-def length_text(value: Decimal | str | None) -> str | None:
-    """Returns a length as text with its unit; a number is in km, rounded to metres."""
+def length_text(place: Place, value: Decimal | str | None) -> str | None:
+    """Returns a length as text with its unit; a number is in km, rounded to metres.
+
+    Raises
+    ------
+    MisplacedError
+        The text is not a length.
+    """
+    if isinstance(value, str) and not re.fullmatch(r"[0-9.]+\s*k?m", value):
+        problem = f"`{value}` is not a length; write a number of km, or a text such as 500m"
+        raise MisplacedError(place, problem)
     return f"{value * 1000:.0f}m" if isinstance(value, Decimal) else value
 
 
