@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import opticoll
 from opticoll.formats.network_graph import rank_names
 from opticoll.inputs.fabric_files import parse_fabric
 from opticoll.inputs.imported import moved, read_plan
+from opticoll.outputs.network_parts import network_parts
 from opticoll.report.plan_page import content
 from support import Run, drawn, proved
 
@@ -204,3 +206,49 @@ def test_violations_state_decibels() -> None:
     assert [sentence.partition(" has ")[2] for sentence in sentences] == [
         "light of which the received power is 2.1 dB below the sensitivity"
     ]
+
+
+def test_list_shows_sites_and_cables_with_the_numbers_of_plan_files(run: Run, graph: str) -> None:
+    listed = run("list", f"{graph}:wavelengths=4,without=Beta", "--json")
+    rows = json.loads(listed.out)
+    sites = {row["name"]: (row["number"], row["role"]) for row in rows if row["kind"] == "sites"}
+    assert sites["Gamma"] == (1, "rank")
+    assert sites["Beta"] == (5, "idle")
+    cables = {row["name"]: row for row in rows if row["kind"] == "cables"}
+    # Every cable is two links, in the order of the file.
+    for number, line in enumerate(CABLES.splitlines()):
+        start, end, km = line.split()
+        cable = cables[f"{start} - {end}"]
+        assert (cable["number"], cable["length"]) == (number, f"{km}km")
+        assert cable["links"] == [2 * number, 2 * number + 1]
+    shown = run("list", f"{graph}:wavelengths=4,without=0-1").out.splitlines()
+    # A plan file numbers the links that are left.
+    assert next(line for line in shown if line.startswith("Beta - Gamma")).split()[3:] == [
+        *("0", "30km", "100Gb/s", "0", "1")
+    ]
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "wdm_graph:ranks=3,switches=1,links=0-1+0-1@1us+1~2+2>0+0>3+3-2,wavelengths=1",
+        "wdm_torus:dims=2x3,wavelengths=2,without=0-1",
+        "fat_tree:down=2x2,up=1x2",
+    ],
+)
+def test_each_link_belongs_to_one_cable_between_its_ends(spelled: str) -> None:
+    fabric = opticoll.Fabric(spelled)
+    sites, cables = network_parts(fabric)
+    names = [site.name for site in sites]
+    assert names == fabric.vertex_names
+    assert sorted(link for cable in cables for link in cable.links) == [*range(fabric.link_count)]
+    for cable in cables:
+        ends = {frozenset((fabric.link_ends or [])[link]) for link in cable.links}
+        (pair,) = ends
+        assert {names[end] for end in pair} == set(re.split(" (?:-|->|<->) ", cable.name))
+
+
+def test_list_of_other_names_shows_records(run: Run) -> None:
+    assert run("list", "nsfnet").out.startswith("nsfnet: preset")
+    assert "algorithm of" in run("list", "ring:stripes=all").out
+    assert run("list", "wdm_ring:ranks=4,wavelengths=1").out.startswith("wdm_ring")

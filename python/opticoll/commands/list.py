@@ -9,12 +9,15 @@ from itertools import groupby
 from textwrap import shorten
 from typing import Any, Literal
 
+from opticoll._core import Fabric, FabricError
 from opticoll.cli.option_types import argument
 from opticoll.cli.runner import Command, on_command_line
 from opticoll.commands import COMMANDS
 from opticoll.formats import FORMATS, Holds
+from opticoll.inputs.fabric_files import parse_fabric, split_options
 from opticoll.names import canonical
 from opticoll.outputs.layout import align, wrapped
+from opticoll.outputs.network_parts import CableRow, SiteRow, network_parts, network_text
 from opticoll.outputs.records import KINDS, RecordRow, listing
 from opticoll.outputs.rows import Row, means
 from opticoll.outputs.watch import Watch
@@ -26,8 +29,8 @@ class List:
 
     kind: str | None = argument(
         f"Kind: {', '.join([*KINDS, 'formats', 'schemas'])}; or a name, for its full record; or a "
-        "collective, for its algorithms "
-        "(default: an overview)",
+        "collective, for its algorithms; or a fabric with links, such as net.edges:wavelengths=4, "
+        "for its sites and cables (default: an overview)",
         default=None,
     )
 
@@ -52,16 +55,40 @@ class FormatRow(Row):
     written: bool = means("Whether commands can write the format")
 
 
-def compute(parameters: List, watch: Watch) -> Iterator[RecordRow | FormatRow | SchemaRow]:
+Listed = RecordRow | FormatRow | SchemaRow | SiteRow | CableRow
+
+
+def _network(named: str) -> Fabric | None:
+    """Returns the fabric of a file, or of a specification with options, if it has links."""
+    if split_options(named)[0] is not None:
+        return parse_fabric(named)
+    if ":" not in named:
+        return None
+    try:
+        fabric = Fabric(named)
+    except FabricError:
+        return None
+    return fabric if fabric.link_ends else None
+
+
+def compute(parameters: List, watch: Watch) -> Iterator[Listed]:
     """Yields records: of all kinds, of one kind, with one name, or of a collective's algorithms.
 
-    `formats` yields file formats instead, and `schemas` the JSON schemas of commands.
+    `formats` yields file formats instead, and `schemas` the JSON schemas of commands. A fabric
+    yields its sites and its cables.
 
     Raises
     ------
     UsageError
         No record has this name.
+    FabricError
+        The file is no valid fabric, or its fabric has no links.
     """
+    network = parameters.kind and _network(parameters.kind)
+    if network:
+        sites, cables = network_parts(network)
+        yield from (*sites, *cables)
+        return
     kind = parameters.kind and canonical(parameters.kind, ["schemas", "formats"])
     if kind == "formats":
         for form in FORMATS:
@@ -82,7 +109,10 @@ def compute(parameters: List, watch: Watch) -> Iterator[RecordRow | FormatRow | 
     yield from listing(parameters.kind)
 
 
-def _text(parameters: List, rows: list[RecordRow | FormatRow | SchemaRow]) -> str:
+def _text(parameters: List, rows: list[Listed]) -> str:
+    parts = [row for row in rows if isinstance(row, (SiteRow, CableRow))]
+    if parts:
+        return network_text(parts)
     formats = [row for row in rows if isinstance(row, FormatRow)]
     if formats:
         cells = [[row.name, row.holds, " ".join(row.suffixes), _use(row)] for row in formats]
@@ -123,6 +153,7 @@ def _overview(records: list[RecordRow]) -> str:
             "opticoll list relay_tree  one record in full: options, defaults, source",
             "opticoll list formats     formats of files",
             "opticoll list schemas     JSON schemas of the output of commands with --json",
+            "opticoll list net.edges:wavelengths=4  sites and cables of a fabric",
         ]
     )
 
@@ -191,11 +222,11 @@ def _full_text(same: list[RecordRow]) -> str:
     return "\n".join(lines)
 
 
-COMMAND: Command[List, RecordRow | FormatRow | SchemaRow] = Command(
+COMMAND: Command[List, Listed] = Command(
     name="list",
     example="opticoll list relay_tree",
     parameters=List,
-    rows=(RecordRow, FormatRow, SchemaRow),
+    rows=(RecordRow, FormatRow, SchemaRow, SiteRow, CableRow),
     compute=compute,
     text=_text,
     progress_label="listing",
