@@ -87,7 +87,8 @@ def compute(parameters: List, watch: Watch) -> Iterator[Listed]:
     network = parameters.kind and _network(parameters.kind)
     if network:
         sites, cables = network_parts(network)
-        yield from (*sites, *cables)
+        yield from sites
+        yield from cables
         return
     kind = parameters.kind and canonical(parameters.kind, ["schemas", "formats"])
     if kind == "formats":
@@ -110,9 +111,9 @@ def compute(parameters: List, watch: Watch) -> Iterator[Listed]:
 
 
 def _text(parameters: List, rows: list[Listed]) -> str:
-    parts = [row for row in rows if isinstance(row, (SiteRow, CableRow))]
-    if parts:
-        return network_text(parts)
+    network = [row for row in rows if isinstance(row, (SiteRow, CableRow))]
+    if network:
+        return network_text(network)
     formats = [row for row in rows if isinstance(row, FormatRow)]
     if formats:
         cells = [[row.name, row.holds, " ".join(row.suffixes), _use(row)] for row in formats]
