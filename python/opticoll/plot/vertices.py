@@ -28,6 +28,7 @@ _MAX_VERTICES = 6000
 _MAX_LABELS = 72
 _LABEL_POINTS = 7
 _GREY = "#E8E8E8"
+_IDLE_GREY = "#A8A8A8"
 
 
 def drawing_of(machine: Fabric) -> "Drawing":
@@ -79,7 +80,7 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
     size = _disc(crowd)
     switch = ranks + machine.idle_ranks
     for first, end, marker, colour, scale in (
-        (switch, crowd, "s", _GREY, 1.1), (ranks, switch, "o", _GREY, 1.0),
+        (switch, crowd, "s", _GREY, 1.1), (ranks, switch, "o", _IDLE_GREY, 1.0),
         (0, ranks, "o", "white", 1.0),
     ):  # fmt: skip
         axes.scatter(
@@ -147,7 +148,7 @@ def key(
     handles = [Line2D([], [], marker="o", markerfacecolor="white", label="rank", **look)]
     if machine.idle_ranks:
         idle = idle_noun(machine)
-        handles.append(Line2D([], [], marker="o", markerfacecolor=_GREY, label=idle, **look))
+        handles.append(Line2D([], [], marker="o", markerfacecolor=_IDLE_GREY, label=idle, **look))
     if vertices > ranks + machine.idle_ranks:
         handles.append(Line2D([], [], marker="s", markerfacecolor=_GREY, label="switch", **look))
     if vertices <= MAX_MARKED:

@@ -92,7 +92,7 @@ function appendVertices(parent, plan, at, radius) {
     const rank = vertex < plan.ranks;
     const disc = vertex < plan.ranks + plan.idle;
     const shape = disc
-      ? element("svg:circle", {cx: x, cy: y, r: radius, fill: rank ? "#fff" : "#e4e4e4", stroke: "#222", "stroke-width": 0.8})
+      ? element("svg:circle", {cx: x, cy: y, r: radius, fill: rank ? "#fff" : "#a8a8a8", stroke: "#222", "stroke-width": 0.8})
       : element("svg:rect", {x: x - radius, y: y - radius, width: 2 * radius, height: 2 * radius, fill: "#e4e4e4", stroke: "#6b6b6b", "stroke-width": 0.8});
     shape.append(element("svg:title", {}, `${plan.names ? `${plan.names[vertex]}: ` : ""}${rank ? `rank ${vertex}` : disc ? plan.idle_noun : "switch"}`));
     parent.append(shape);
