@@ -231,13 +231,13 @@ def _cable(edge: Item, names: Mapping[str, str]) -> str:
 
 
 def _note_parallel(file: str, edges: Sequence[Item], names: Mapping[str, str]) -> None:
-    """Issues a note on edges that join the same two nodes in the same direction."""
+    """Issues a note on edges of a file that join the same two nodes in the same direction."""
     same: dict[object, list[Item]] = {}
     for edge in edges:
         ends = edge.ends if edge.one_way else tuple(sorted(edge.ends))
         same.setdefault((edge.one_way, *ends), []).append(edge)
     repeated = [edges for edges in same.values() if len(edges) > 1]
-    if repeated:
+    if repeated and file:
         places = (", ".join(".".join(map(str, edge.place)) for edge in edges) for edges in repeated)
         listed = listing(
             (
