@@ -145,7 +145,7 @@ def lightpaths_figure(plan: Plan, slot: int | None) -> "Figure":
         axes.set_aspect("equal")
         axes.axis("off")
         _draw_lightpaths(axes, one, beside, colours, unit)
-        draw_vertices(axes, plan.fabric, at)
+        draw_vertices(axes, plan.fabric, at, lines=beside.width * unit)
         low, high = at.min(axis=0) - margin, at.max(axis=0) + margin
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         if len(slots) > 1:
@@ -231,6 +231,11 @@ class Lanes:
             pitch=float(np.clip(_BAND_POINTS / max(channels, 1), 0.4, 2.8)) / unit,
         )
 
+    @property
+    def width(self) -> float:
+        """Width of all lanes of one direction of a cable."""
+        return (self.channels + 1) * self.pitch
+
     @cached_property
     def beside(self) -> list[int]:
         """Returns for each link how many earlier links lead from its source to its end."""
@@ -287,7 +292,8 @@ def _draw_lightpaths(axes: "Axes", paths: Lit, lanes: Lanes, colours: Any, unit:
         pieces = lanes.lines(source, route, lane)
         lines += pieces
         shades += [shade] * len(pieces)
-        dots.append(pieces[0][0])
+        # Where a line enters its lane, its dot does not cover the dots of its neighbours.
+        dots.append(pieces[0][min(1, len(pieces[0]) - 2)])
         tips.append(shade)
         heads.append(_head(pieces[-1], size))
     width = 0.62 * lanes.pitch * unit
@@ -297,7 +303,7 @@ def _draw_lightpaths(axes: "Axes", paths: Lit, lanes: Lanes, colours: Any, unit:
     if len(paths) <= _MAX_ARROWS:
         axes.add_collection(PolyCollection(heads, facecolors=tips, linewidths=0, zorder=2.5))
         x, y = np.array(dots).reshape(-1, 2).T
-        axes.scatter(x, y, s=(1.6 * width) ** 2, c=tips, linewidths=0, zorder=2.5)
+        axes.scatter(x, y, s=(size * unit) ** 2, c=tips, linewidths=0, zorder=2.5)
 
 
 def _shifted(points: NDArray[np.float64], offsets: Sequence[float]) -> NDArray[np.float64]:

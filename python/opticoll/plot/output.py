@@ -238,7 +238,7 @@ def colour_key(
     bar.set_label(label)
 
 
-MAX_NAMED = 8
+MAX_NAMED = len(style.CHANNEL_COLOURS)
 """Maximum number of colours with a legend; more colours get a colour bar."""
 
 

@@ -68,10 +68,12 @@ def _disc(vertices: int) -> float:
     return float(np.clip(4200 / vertices, 1.5, 150))
 
 
-def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
+def draw_vertices(axes: "Axes", machine: Fabric, at: Places, lines: float | None = None) -> None:
     """Draws ranks as discs and switches as squares, with names, and fits the axes to them.
 
-    Ranks of the whole fabric that failed or take no part are grey discs.
+    Ranks of the whole fabric that failed or take no part are grey discs. Names are above the
+    vertices. If `lines` is the width in points of the lines beside a cable, each name stands
+    between the cables of its vertex, where the angle between two is greatest.
     """
     low, high = at.min(axis=0), at.max(axis=0)
     axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
@@ -109,11 +111,40 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
         labels |= dict(enumerate(names))
     if labels:
         for vertex, name in _apart(axes, labels, at):
+            place: dict[str, Any] = {"xytext": (0, 8), "ha": "center"}
+            if lines is not None:
+                place = _between(machine, at, vertex, lines, 0.5 * size**0.5)
             axes.annotate(
-                name, at[vertex], xytext=(0, 8), textcoords="offset points", ha="center",
+                name, at[vertex], **place, textcoords="offset points",
                 fontsize=_LABEL_POINTS, zorder=6,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
             )  # fmt: skip
+
+
+def _between(
+    machine: Fabric, at: Places, vertex: int, lines: float, radius: float
+) -> dict[str, Any]:
+    """Returns the place of a name in the greatest angle between two cables of a vertex.
+
+    There the name keeps off the lines of both cables, which are `lines` points wide.
+    """
+    pairs = [pair for pair in links_of(machine).link_ends or [] if vertex in pair]
+    others = sorted({end for pair in pairs for end in pair} - {vertex})
+    towards = at[others] - at[vertex]
+    angles = np.sort(np.arctan2(towards[:, 1], towards[:, 0]))
+    if not len(angles):
+        return {"xytext": (0, 8), "ha": "center"}
+    gaps = np.diff([*angles, angles[0] + 2 * np.pi])
+    widest = int(gaps.argmax())
+    half = gaps[widest] / 2
+    away = (lines + _LABEL_POINTS / 2) / float(np.sin(min(half, np.pi / 2)))
+    # A name far from its vertex would seem to belong to another one.
+    away = float(np.clip(away if len(angles) > 1 else 0, radius + 2, 5 * _LABEL_POINTS))
+    x, y = np.cos(angles[widest] + half), np.sin(angles[widest] + half)
+    # The side of the name that faces the vertex is at this distance.
+    across = "center" if abs(x) < 0.4 else "left" if x > 0 else "right"
+    along = "center" if abs(y) < 0.4 else "bottom" if y > 0 else "top"
+    return {"xytext": (away * x, away * y), "ha": across, "va": along}
 
 
 def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[int, str]]:

@@ -259,8 +259,7 @@ def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
     by = "wavelength" if "wavelength" in fields else "source_port"
     values = columns[by] if by in columns else columns[next(iter(fields))]
     lit = sorted({int(value) for value in values} - {CONVERTED})
-    few = len(lit) < len(style.COLOURS) - 1
-    colours = list(style.COLOURS[: len(lit)]) if few else style.sequence(len(lit))
+    colours = style.channel_colours(len(lit))
     words: list[str] = []
     for row in zip(*(columns[name].tolist() for name in fields), strict=True):
         texts_of_row = []
