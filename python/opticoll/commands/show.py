@@ -29,6 +29,7 @@ from opticoll.outputs.layout import (
     plural,
     wrapped,
 )
+from opticoll.outputs.lights import Lights, counted, lights_of
 from opticoll.outputs.plan_row import describe_fabric
 from opticoll.outputs.rows import (
     OMITTED,
@@ -497,13 +498,17 @@ def _slot_lines(row: SlotRow) -> str:
     plan = row.plan
     if not plan.slots:
         return "no slots: nothing needs to be sent"
-    lights = _lights(row)
-    shown_count = len(lights)
+    lights = lights_of(plan, row.slot)
+    listed = _lights(row, lights)
+    count, rows = len(lights), len(listed)
     names = rank_names(plan.fabric)
-    cells = [_words(lightpath, heard, names) for lightpath, heard in lights[:MAX_LIGHTPATHS]]
+    cells = [
+        [*_words(light, names), *(["light tree" if light.is_tree else ""] if lights.trees else [])]
+        for light in listed[:MAX_LIGHTPATHS]
+    ]
     if "plane" in plan.fabric.light_fields:
         hops = plan.hop_columns(row.slot)
-        shown_count = len(hops["transfer"])
+        count = rows = len(hops["transfer"])
         cells = [
             [
                 f"transfer {hops['transfer'][index]}",
@@ -511,32 +516,46 @@ def _slot_lines(row: SlotRow) -> str:
                 ("row", "column")[hops["plane"][index]],
                 f"wavelength {hops['wavelength'][index]}",
             ]
-            for index in range(min(shown_count, MAX_LIGHTPATHS))
+            for index in range(min(count, MAX_LIGHTPATHS))
         ]
     noun = "transfer" if plan.fabric.electrical else "lightpath"
     carried = "" if len(lights) == len(row.lightpaths) else f" of {len(row.lightpaths)} transfers"
-    lines = [f"slot {row.slot}: {plural(shown_count, noun)}{carried}"]
+    lines = [f"slot {row.slot}: {counted(count, len(lights.trees), noun)}{carried}"]
     if cells:
         lines.append(align(cells))
-    return "\n".join([*lines, *and_more(shown_count, MAX_LIGHTPATHS)])
+    return "\n".join([*lines, *and_more(rows, MAX_LIGHTPATHS)])
 
 
-def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
-    """Returns the lightpaths of a slot, each with all ranks that receive its light."""
-    shared = list(row.plan.fabric.light_fields) == ["wavelength"]
-    lights: dict[object, tuple[LightpathRow, list[int]]] = {}
-    for lightpath in row.lightpaths:
-        copied = shared and lightpath.action == "copy"
-        key = (
-            (lightpath.source, *lightpath.chunks, *lightpath.light.values())
-            if copied
-            else lightpath.transfer
+@dataclass
+class _Light:
+    """Transfers of the same chunks on one light: one, or those of a light tree."""
+
+    first: LightpathRow
+    receivers: list[int]
+    is_tree: bool
+    margins: list[float]
+    ratios: list[float]
+
+
+def _lights(row: SlotRow, lights: Lights) -> list[_Light]:
+    """Returns the transfers of a slot, with those of a light tree in one."""
+    joined: dict[object, _Light] = {}
+    for number, lightpath in zip(lights.of, row.lightpaths, strict=True):
+        is_tree = number in lights.trees
+        light = joined.setdefault(
+            (number, *lightpath.chunks), _Light(lightpath, [], is_tree, [], [])
         )
-        lights.setdefault(key, (lightpath, []))[1].append(lightpath.destination)
-    return list(lights.values())
+        light.receivers.append(lightpath.destination)
+        if lightpath.margin_db not in (None, OMITTED):
+            light.margins.append(lightpath.margin_db)
+        if lightpath.osnr_db is not OMITTED:
+            light.ratios.append(lightpath.osnr_db)
+    return list(joined.values())
 
 
-def _words(lightpath: LightpathRow, heard: list[int], names: list[str]) -> list[str]:
+def _words(shown: _Light, names: list[str]) -> list[str]:
+    """Returns the cells of a light: a light tree has the least margin of its receivers."""
+    lightpath, heard = shown.first, shown.receivers
     chunk, count = lightpath.chunks
     cells = [
         lightpath.action,
@@ -544,21 +563,23 @@ def _words(lightpath: LightpathRow, heard: list[int], names: list[str]) -> list[
         f"{names[lightpath.source]} > {' '.join(names[rank] for rank in heard[:MAX_RECEIVERS])}"
         + (f" and {len(heard) - MAX_RECEIVERS} more" if len(heard) > MAX_RECEIVERS else ""),
     ]
-    light = lightpath.light
-    if "direction" in light:
+    light = dict(lightpath.light)
+    if light.get("wavelength") == CONVERTED:
         # As in plan files, `*` means that converters choose the wavelength on each link.
-        wavelength = "*" if light["wavelength"] == CONVERTED else str(light["wavelength"])
-        cells += [str(light["direction"]), f"fibre {light['fibre']}", f"wavelength {wavelength}"]
+        light["wavelength"] = "*"
+    if "direction" in light:
+        words = [str(light.pop("direction"))]
+        cells += [*words, *(f"{name} {value}" for name, value in light.items())]
     elif light.get("source_port") == BESIDE:
         cells.append("beside the switch")
     elif "source_port" in light:
         cells.append(f"port {light['source_port']} > port {light['destination_port']}")
     else:
         cells += [f"{name.replace('_', ' ')} {value}" for name, value in light.items()]
-    if lightpath.margin_db not in (None, OMITTED):
-        cells.append(f"margin {lightpath.margin_db:g} dB")
-    if lightpath.osnr_db is not OMITTED:
-        cells.append(f"OSNR {lightpath.osnr_db:.2f} dB")
+    if shown.margins:
+        cells.append(f"margin {min(shown.margins):g} dB")
+    if shown.ratios:
+        cells.append(f"OSNR {min(shown.ratios):.2f} dB")
     return cells
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from opticoll._core import CONVERTED, Fabric, Plan
 from opticoll.outputs.layout import plural
+from opticoll.outputs.lights import counted, lights_of
 from opticoll.plot import style
 from opticoll.plot.lightpaths import channel_words, lay_out
 from opticoll.plot.output import (
@@ -52,7 +53,8 @@ class Lit:
     """Lightpaths of a slot, with one entry per lightpath.
 
     `lane` is the number of the channel, as in `Lightpaths`. `of` is the lightpath of each transfer
-    of the slot.
+    of the slot. A light tree has an entry for each of its destinations; `is_tree` says so, and
+    `lights` counts lightpaths and trees.
     """
 
     sources: list[int]
@@ -60,6 +62,8 @@ class Lit:
     lane: NDArray[np.int64]
     converted: NDArray[np.bool_]
     of: list[int]
+    is_tree: list[bool]
+    lights: int
 
     def __len__(self) -> int:
         return len(self.routes)
@@ -68,32 +72,40 @@ class Lit:
 def lit(plan: Plan, slot: int) -> Lit:
     """Returns the lightpaths of a slot: transfers with the same route and light share one.
 
-    Where converters choose the wavelength, every transfer has a lightpath of its own.
+    Where converters choose the wavelength, every transfer outside of light trees has a lightpath of
+    its own.
     """
     columns = plan.slot_columns(slot)
+    lights = lights_of(plan, slot)
     names = ("transfer", "source", "fibre", "wavelength")
     wavelengths = plan.fabric.option("wavelengths")
-    paths: dict[tuple[int, ...], tuple[int, list[int], int, bool]] = {}
-    keys: list[tuple[int, ...]] = []
-    for transfer, source, fibre, wavelength in zip(
-        *(columns[name].tolist() for name in names), strict=True
+    paths: dict[tuple[int, tuple[int, ...]], tuple[int, bool]] = {}
+    # A light has one lane on all of its links, those of all routes if it is a tree.
+    lane, converted = np.zeros(len(lights), np.int64), np.zeros(len(lights), np.bool_)
+    links: list[list[int]] = [[] for _ in range(len(lights))]
+    keys = []
+    for light, transfer, source, fibre, wavelength in zip(
+        lights.of, *(columns[name].tolist() for name in names), strict=True
     ):
         route = plan.route(transfer)
-        converted = wavelength == CONVERTED
-        lane = fibre * wavelengths + (0 if converted else wavelength)
-        path = (source, route, lane, converted)
-        # Numbers of transfers that follow -1 are no channels.
-        keys.append((-1, transfer) if converted else (lane, *route))
-        paths.setdefault(keys[-1], path)
-    listed = list(paths.values())
-    lane = np.array([path[2] for path in listed], dtype=np.int64)
-    converted_paths = np.array([path[3] for path in listed], dtype=np.bool_)
-    routes = [path[1] for path in listed]
-    if converted_paths.any():
-        lay_out(routes, lane, converted_paths)
+        keys.append((light, tuple(route)))
+        paths.setdefault(keys[-1], (source, light in lights.trees))
+        converted[light] = wavelength == CONVERTED
+        lane[light] = fibre * wavelengths + (0 if converted[light] else wavelength)
+        links[light] += route
+    if converted.any():
+        lay_out(links, lane, converted)
+    of_path = [light for light, _ in paths]
     number = {key: place for place, key in enumerate(paths)}
-    sources = [path[0] for path in listed]
-    return Lit(sources, routes, lane, converted_paths, [number[key] for key in keys])
+    return Lit(
+        sources=[source for source, _ in paths.values()],
+        routes=[list(route) for _, route in paths],
+        lane=lane[of_path],
+        converted=converted[of_path],
+        of=[number[key] for key in keys],
+        is_tree=[is_tree for _, is_tree in paths.values()],
+        lights=len(lights),
+    )
 
 
 def is_usual(plan: Plan, slot: int | None = None) -> bool:
@@ -150,7 +162,7 @@ def lightpaths_figure(plan: Plan, slot: int | None) -> "Figure":
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         if len(slots) > 1:
             step = int(np.searchsorted(np.cumsum(plan.step_slots), number, side="right"))
-            axes.set_title(f"slot {number}, step {step}: {plural(len(one), 'lightpath')}")
+            axes.set_title(f"slot {number}, step {step}: {_counted([one])}")
     _heading(figure, plan, slots, shown, lanes)
     _key(figure, grid, plan, shown, lanes, colours)
     return figure
@@ -303,7 +315,12 @@ def _draw_lightpaths(axes: "Axes", paths: Lit, lanes: Lanes, colours: Any, unit:
     if len(paths) <= _MAX_ARROWS:
         axes.add_collection(PolyCollection(heads, facecolors=tips, linewidths=0, zorder=2.5))
         x, y = np.array(dots).reshape(-1, 2).T
-        axes.scatter(x, y, s=(size * unit) ** 2, c=tips, linewidths=0, zorder=2.5)
+        for is_tree, marker, scale in ((False, "o", 1.0), (True, "D", 1.5)):
+            of = [place for place, tree in enumerate(paths.is_tree) if tree == is_tree]
+            axes.scatter(
+                x[of], y[of], s=(scale * size * unit) ** 2, c=[tips[place] for place in of],
+                marker=marker, linewidths=0, zorder=2.5,
+            )  # fmt: skip
 
 
 def _shifted(points: NDArray[np.float64], offsets: Sequence[float]) -> NDArray[np.float64]:
@@ -366,9 +383,14 @@ def _heading(
         where = f"slot {slots[0]} (of {plan.slots}), step {step}"
     else:
         where = plural(len(slots), "slot")
-    lightpaths = plural(sum(map(len, shown)), "lightpath")
     title = f"{style.heading(plan)}, {style.named_fabric(plan.fabric.spec)}"
-    headed(figure, f"{title}\n{where}: {lightpaths}{facts}", fontsize=10.5)
+    headed(figure, f"{title}\n{where}: {_counted(shown)}{facts}", fontsize=10.5)
+
+
+def _counted(shown: list[Lit]) -> str:
+    """Returns the number of light trees and lightpaths as text."""
+    lights = sum(one.lights for one in shown)
+    return counted(lights, lights - sum(one.is_tree.count(False) for one in shown))
 
 
 def _key(
@@ -390,5 +412,8 @@ def _key(
         handles = colour_handles(lanes, colours, words["name"], lines=True)
     else:
         colour_key(figure, grid, lanes, colours, **words, shrink=0.6, pad=0.02)
+    if any(any(one.is_tree) for one in shown):
+        look: dict[str, Any] = {"linestyle": "none", "marker": "D", "color": style.INK}
+        handles.append(Line2D([], [], **look, label="source of a light tree"))
     vertices = len(plan.fabric.drawing["places"])
     key(figure, plan.fabric, vertices, is_idle=False, lit=handles)

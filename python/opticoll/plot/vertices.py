@@ -139,7 +139,7 @@ def _between(
     half = gaps[widest] / 2
     away = (lines + _LABEL_POINTS / 2) / float(np.sin(min(half, np.pi / 2)))
     # A name far from its vertex would seem to belong to another one.
-    away = float(np.clip(away if len(angles) > 1 else 0, radius + 2, 5 * _LABEL_POINTS))
+    away = float(np.clip(away if len(angles) > 1 else 0, radius + 2, 3 * _LABEL_POINTS))
     x, y = np.cos(angles[widest] + half), np.sin(angles[widest] + half)
     # The side of the name that faces the vertex is at this distance.
     across = "center" if abs(x) < 0.4 else "left" if x > 0 else "right"
