@@ -133,17 +133,23 @@ fn check_light(
         let splits = graph.splits_before(&routes);
         for ((transfer, route), splits) in transfers.iter().zip(routes).zip(splits) {
             let links = route.len();
-            let problem = match graph.reach {
-                Some(reach) if links > reach as usize => {
-                    format!("spans {links} links, but the reach of light is {reach}")
+            // The reach that follows from a loss budget is no option, so the budget comes first.
+            let problem = match (graph.too_weak(route, splits), graph.reach) {
+                (Some(problem), _) => format!("and its light {problem}"),
+                (None, Some(reach)) if links > reach as usize => {
+                    format!("but the reach of light is {reach}")
                 }
-                _ => match graph.too_weak(route, splits) {
-                    Some(problem) => format!("spans {links} links, and its light {problem}"),
-                    None => continue,
-                },
+                (None, _) => continue,
             };
-            let sentence =
-                format!("transfer {transfer} {problem}; use an algorithm with shorter lightpaths");
+            let sent = plan.schedule.transfer(*transfer);
+            let name = |rank: u32| graph.fibre_links().vertex_name(rank);
+            let sentence = format!(
+                "transfer {transfer} from {} to {} spans {links} links, {problem}; use an \
+                 algorithm with shorter lightpaths, such as one_hop, whose lightpaths span one \
+                 link",
+                name(sent.source),
+                name(sent.destination)
+            );
             return Err(PlacementError::new(PlacementProblem::Unfit, sentence));
         }
     }

@@ -384,12 +384,12 @@ lightpath_grid:ranks=4,launch_power=-1dBm,sensitivity=0dBm | 1dB too weak
 wdm_torus:dims=4x4,wavelengths=2,launch_power=0dBm,sensitivity=-2dBm,fibre_loss=fibre_1550
     | needs the length of every link
 wdm_torus:dims=4x4,wavelengths=2,launch_power=0dBm,sensitivity=-2dBm,link_loss=2.1dB
-    | does not reach the next vertex
+    | reaches the end of no link: on the best, rank 0 -> rank 1, it arrives 0.1dB below
 wdm_torus:dims=4x4,wavelengths=2,link_loss=2.1dB | `wdm_torus` needs launch_power
 wdm_torus:dims=4x4,wavelengths=2,launch_power=0dBm,sensitivity=-2dBm,span=80km | needs noise_figure
 wdm_torus:dims=4x4,wavelengths=2,launch_power=0dBm,sensitivity=-2dBm,crosstalk=40dB | 0dB or less
 wdm_torus:dims=4x4,wavelengths=2,launch_power=0dBm,sensitivity=-2dBm,link_loss=20dB,\
-        noise_figure=5dB,osnr=33dB | too much noise after one link
+        noise_figure=5dB,osnr=33dB | has an OSNR of 32.953
 # Grids and switches.
 lightpath_grid | needs ranks=
 lightpath_grid:ranks=4,ports=0 | ports=0

@@ -48,6 +48,7 @@ from opticoll.formats import network_graph, node_link
 from opticoll.formats.content import read_content
 from opticoll.formats.document import Document, Place, is_yaml
 from opticoll.names import canonical, known_names, nearest
+from opticoll.outputs.fabric_names import graph_text, options_of, short_name, without_own
 from opticoll.outputs.records import record_rows
 
 if TYPE_CHECKING:
@@ -230,11 +231,14 @@ def parse_fabric(text: str, **parts: str) -> Fabric:
     file, options = split_options(text)
     if file is None:
         known_parts, others = _parts_of(parts, ["members"])
-        return _part(Fabric(text, **known_parts), others)
+        fabric = _part(Fabric(text, **known_parts), others)
+        _note_unused(fabric, options_of(text))
+        return fabric
     try:
         fabric = (read_fabric if is_yaml(file) else read_graph)(file, parts, **options)
     except network_graph.MisplacedError as error:
         raise ConfigError(f"{file}: {error}") from error
+    _note_unused(fabric, options)
     return _for_plans(fabric)
 
 
@@ -242,6 +246,19 @@ def _for_plans(fabric: Fabric) -> Fabric:
     """Returns a graph's fabric; raises FabricError if the graph states several hosts at a rank."""
     spec = _with_hosts(fabric)
     return fabric if spec == fabric.spec else Fabric(spec)
+
+
+def _note_unused(fabric: Fabric, stated: Mapping[str, Any]) -> None:
+    """Issues a note on a latency for the cables of a graph that all have their own."""
+    latency = stated.get("latency")
+    # Complete specifications state the default.
+    if latency in (None, "0s") or not graph_text(fabric.spec):
+        return
+    if without_own(fabric.spec, "latency") == 0:
+        network_graph.note(
+            short_name(fabric.spec),
+            f"latency={latency} has no effect: every link has a length or a latency of its own",
+        )
 
 
 def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:

@@ -102,8 +102,8 @@ def fabric_text(spec: str) -> str:
     usual = defaults(family)
     _, in_file = GRAPH_FILES.get(graph_text(spec), ("", {"rate", "latency"}))
     shared = []
-    for option, unit in (("rate", r"[bB]/s$"), ("latency", r"[0-9]([munp]?s|k?m)$")):
-        others = sum(not any(re.search(unit, text) for text in cable) for cable in cables)
+    for option in _OF_CABLES:
+        others = without_own(spec, option)
         if others and option in stated:
             default = "" if option in in_file else "default "
             of = " and ".join(_counted(str(others), "cable", "cables"))
@@ -117,6 +117,21 @@ def fabric_text(spec: str) -> str:
     ]
     summary = "; ".join(filter(None, map(", ".join, (size, light, shared, further))))
     return f"{short_name(spec)} ({summary})"
+
+
+_OF_CABLES = {"rate": r"[bB]/s$", "latency": r"[0-9]([munp]?s|k?m)$"}
+"""Ends of the texts with which a cable states its own rate, or its own latency or length."""
+
+
+def without_own(spec: str, option: str) -> int:
+    """Returns the number of cables of a graph that have the graph's `rate` or `latency`.
+
+    >>> without_own("custom:ranks=3,links=0-1@80km+1-2@1Gb/s,latency=1us", "latency")
+    1
+    """
+    cables = [cable.split("@")[1:] for cable in options_of(spec)["links"].split("+")]
+    unit = _OF_CABLES[option]
+    return sum(not any(re.search(unit, text) for text in cable) for cable in cables)
 
 
 def _counted(number: str, singular: str, plural: str) -> list[str]:

@@ -128,7 +128,7 @@ def _between(
 
     There the name keeps off the lines of both cables, which are `lines` points wide.
     """
-    pairs = [pair for pair in links_of(machine).link_ends or [] if vertex in pair]
+    pairs = [pair for pair in machine.link_ends or [] if vertex in pair]
     others = sorted({end for pair in pairs for end in pair} - {vertex})
     towards = at[others] - at[vertex]
     angles = np.sort(np.arctan2(towards[:, 1], towards[:, 0]))

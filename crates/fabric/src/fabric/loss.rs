@@ -242,6 +242,14 @@ fn read_loss_per_km(text: &str) -> Result<Decibels, String> {
     if let Some(loss) = fibre.and_then(|fibre| fibre.greatest_loss()) {
         return Ok(loss);
     }
+    if text.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        let fibres = COMPONENTS.iter().filter(|component| component.is_fibre());
+        let names = fibres.map(|fibre| fibre.name);
+        return Err(format!(
+            "no fibre is called `{text}`{}",
+            suggest(text, names)
+        ));
+    }
     match with_unit(text, "dB/km")? {
         loss if loss < Decibels::ZERO => Err("is a loss and must not be negative".into()),
         loss => Ok(loss),

@@ -22,8 +22,10 @@ from opticoll.commands.traffic import bursts, packets
 from opticoll.commands.traffic.bursts import BurstRow
 from opticoll.commands.traffic.packets import TrafficRow
 from opticoll.errors import UsageError
+from opticoll.formats.network_graph import has_fibre_links
 from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.settings import set_settings
+from opticoll.outputs.fabric_names import short_name
 from opticoll.outputs.rows import plain
 from opticoll.outputs.watch import Watch
 
@@ -99,9 +101,15 @@ def compute(parameters: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow
         return
     for name in of_bursts:
         raise UsageError(f"--{name.replace('_', '-')} is for bursts: add --simulator burst")
+    fabric = need_fabric(parameters.fabric)
+    if has_fibre_links(fabric):
+        raise UsageError(
+            f"packets need an electrical fabric; {short_name(fabric.spec)} has fibres with "
+            "wavelengths: add --simulator burst"
+        )
     yield from packets.simulate(
         packets.cases(
-            need_fabric(parameters.fabric),
+            fabric,
             parameters.pattern,
             parameters.bytes,
             parameters.period,

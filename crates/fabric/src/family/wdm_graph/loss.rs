@@ -127,14 +127,10 @@ pub(super) fn declared(
                 let problem = "needs the length of every link, such as links=0-1@80km";
                 return Err(spec.refuse("fibre_loss", problem).into());
             }
-            if farthest(budget, noise.as_ref(), lengths()) == 0 {
-                let (key, problem) = match noise.and_then(|noise| noise.osnr) {
-                    Some(_) => ("osnr", "light has too much noise after one link"),
-                    None => ("sensitivity", "the light does not reach the next vertex"),
-                };
-                return Err(spec.refuse(key, problem).into());
+            match links.and_then(|links| dark(budget, noise.as_ref(), links)) {
+                Some(Weak { option, reason, .. }) => Err(spec.refuse(option, reason).into()),
+                None => Ok(noise),
             }
-            Ok(noise)
         },
         |spec, noise| match noise {
             Some(noise) => print_noise(spec, noise),
@@ -173,6 +169,10 @@ fn read_noise(spec: &Spec) -> Result<Option<NoiseBudget>, FabricError> {
     if noise.span == 0 {
         return Err(spec.refuse("span", "must be at least 1m").into());
     }
+    if noise.osnr.is_some() && noise.noise_figure.is_none() && noise.crosstalk.is_none() {
+        let problem = "has no effect without noise: give noise_figure or crosstalk, too";
+        return Err(spec.refuse("osnr", problem).into());
+    }
     if noise.noise_figure.is_none() && spec.option("span").is_some() {
         return Err(spec.refuse("span", "needs noise_figure=...").into());
     }
@@ -198,6 +198,114 @@ fn print_noise(spec: Spec, noise: &NoiseBudget) -> Spec {
 pub(super) fn lengths(links: &dyn Network) -> impl Iterator<Item = Option<u64>> {
     let count = links.links().len() as u32;
     (0..count).map(|link| links.length(link).map(|length| length.metres()))
+}
+
+/// What light passes on its way to a receiver.
+#[derive(Debug, Clone, Copy)]
+struct Passed {
+    links: u64,
+    metres: u64,
+    splits: u32,
+}
+
+/// Light that is not received.
+struct Weak {
+    /// Power or signal-to-noise ratio that is lacking.
+    lacking: Decibels,
+    /// Option that demands it.
+    option: &'static str,
+    /// End of a sentence about the light.
+    reason: String,
+}
+
+impl Weak {
+    /// Returns why light with these losses and this noise is not received; `None` if it is.
+    fn of(
+        budget: &LossBudget,
+        noise: Option<&NoiseBudget>,
+        passed: Passed,
+        on_route: impl FnOnce(&NoiseBudget) -> Noise,
+    ) -> Option<Weak> {
+        let margin = budget.margin(&losses(budget, noise, passed));
+        if margin < 0 {
+            let lacking = Decibels::from_millionths(-margin);
+            return Some(Weak {
+                lacking,
+                option: "sensitivity",
+                reason: format!("arrives {lacking}dB below the sensitivity"),
+            });
+        }
+        let noise = noise?;
+        let least = noise.osnr?;
+        let osnr = on_route(noise).osnr()?;
+        (osnr < least).then(|| Weak {
+            lacking: Decibels::from_millionths(least.millionths() - osnr.millionths()),
+            option: "osnr",
+            reason: format!("has an OSNR of {osnr}dB, but {least}dB are needed"),
+        })
+    }
+}
+
+/// Returns why light reaches the end of no link, for the link that lacks least.
+fn dark(budget: &LossBudget, noise: Option<&NoiseBudget>, links: &dyn Network) -> Option<Weak> {
+    let mut best: Option<(u32, Weak)> = None;
+    for (link, metres) in (0..).zip(lengths(links)) {
+        let passed = Passed {
+            links: 1,
+            metres: metres.unwrap_or(0),
+            splits: 0,
+        };
+        let on_link = |noise: &NoiseBudget| noise.link_noise(budget, passed.metres);
+        let weak = Weak::of(budget, noise, passed, on_link)?;
+        if best
+            .as_ref()
+            .is_none_or(|(_, least)| weak.lacking < least.lacking)
+        {
+            best = Some((link, weak));
+        }
+    }
+    let (link, weak) = best?;
+    let length = links.length(link).map(|length| format!(", {length}"));
+    let name = format!("{}{}", links.link_name(link), length.unwrap_or_default());
+    let reason = format!(
+        "light reaches the end of no link: on the best, {name}, it {}",
+        weak.reason
+    );
+    // Only power can be restored.
+    let help = match weak.option {
+        "sensitivity" => "; amplifiers (noise_figure) restore the launch power",
+        _ => "",
+    };
+    Some(Weak {
+        reason: reason + help,
+        ..weak
+    })
+}
+
+/// Returns the losses of light on its way.
+fn losses(budget: &LossBudget, noise: Option<&NoiseBudget>, passed: Passed) -> Vec<PassedLoss> {
+    let mut losses = ends(budget);
+    if noise.is_some_and(|noise| noise.noise_figure.is_some()) {
+        return losses;
+    }
+    let per_km = i128::from(budget.losses[Place::Fibre as usize].millionths());
+    let fibre = (per_km * i128::from(passed.metres) + 999) / 1000;
+    let between = [
+        budget.at(Place::Link, "link", passed.links),
+        PassedLoss {
+            what: "fibre",
+            count: 1,
+            loss: Decibels::from_millionths(i64::try_from(fibre).unwrap_or(i64::MAX)),
+        },
+        budget.at(
+            Place::Through,
+            "vertex passed",
+            passed.links.saturating_sub(1),
+        ),
+        budget.at(Place::Split, "split", passed.splits.into()),
+    ];
+    losses.splice(1..1, between);
+    losses
 }
 
 /// Returns an upper bound on the number of links of a lightpath that is received. The bound is
@@ -286,26 +394,15 @@ impl WdmGraph {
         route: &[u32],
         splits: u32,
     ) -> Vec<PassedLoss> {
-        let is_amplified = self.noise.is_some_and(|noise| noise.noise_figure.is_some());
-        let mut losses = ends(budget);
-        if is_amplified {
-            return losses;
+        losses(budget, self.noise.as_ref(), self.passed(route, splits))
+    }
+
+    fn passed(&self, route: &[u32], splits: u32) -> Passed {
+        Passed {
+            links: route.len() as u64,
+            metres: self.metres_of(route),
+            splits,
         }
-        let links = route.len() as u64;
-        let per_km = i128::from(budget.losses[Place::Fibre as usize].millionths());
-        let fibre = (per_km * i128::from(self.metres_of(route)) + 999) / 1000;
-        let between = [
-            budget.at(Place::Link, "link", links),
-            PassedLoss {
-                what: "fibre",
-                count: 1,
-                loss: Decibels::from_millionths(i64::try_from(fibre).unwrap_or(i64::MAX)),
-            },
-            budget.at(Place::Through, "vertex passed", links.saturating_sub(1)),
-            budget.at(Place::Split, "split", splits.into()),
-        ];
-        losses.splice(1..1, between);
-        losses
     }
 
     /// Returns the length of `route` in metres. Links of unknown length count as 0.
@@ -352,14 +449,8 @@ impl WdmGraph {
     /// Returns the reason why light over `route`, which is split `splits` times, is not received;
     /// `None` if light is received.
     pub fn too_weak(&self, route: &[u32], splits: u32) -> Option<String> {
-        let budget = self.budget.as_ref()?;
-        let margin = budget.margin(&self.losses_over(budget, route, splits));
-        if margin < 0 {
-            let lacking = Decibels::from_millionths(-margin);
-            return Some(format!("arrives {lacking}dB below the sensitivity"));
-        }
-        let least = self.noise?.osnr?;
-        let osnr = self.noise_over(route, splits)?.osnr()?;
-        (osnr < least).then(|| format!("has an OSNR of {osnr}dB, but {least}dB are needed"))
+        let (budget, passed) = (self.budget.as_ref()?, self.passed(route, splits));
+        let on_route = |_: &NoiseBudget| self.noise_over(route, splits).unwrap_or(Noise::NONE);
+        Weak::of(budget, self.noise.as_ref(), passed, on_route).map(|weak| weak.reason)
     }
 }
