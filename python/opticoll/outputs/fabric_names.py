@@ -142,8 +142,8 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
     """Returns short names by fabric: the family, and options that differ within the family.
 
     Options in `without` are left out, so several fabrics may get the same name. In place of the
-    family, a graph has the name of its file or preset. Different graphs with one name have their
-    summaries.
+    family, a graph has the name of its file or preset, and its options in a label include defaults.
+    Different graphs with one name have their summaries.
 
     >>> fabric_labels(["crossbar:ranks=4,rate=1Gb/s", "torus:dims=4x4,a=1", "torus:dims=8x2,a=1"])
     {'crossbar:ranks=4,rate=1Gb/s': 'crossbar', 'torus:dims=4x4,a=1': 'torus:dims=4x4', \
@@ -162,7 +162,7 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
         options = {spelling: options_of(spelling) for spelling in members}
         given = dict.fromkeys(option for stated in options.values() for option in stated)
         for spelling, stated in options.items():
-            usual = defaults(spelling.partition(":")[0])
+            usual = defaults(spelling.partition(":")[0]) if graph_text(spelling) else {}
             options[spelling] = {
                 option: value
                 for option in given

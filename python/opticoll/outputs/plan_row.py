@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -423,7 +424,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         ["algorithm", algorithm_name(row.chosen, row.algorithm)],
         *labelled("fabric", describe_fabric(plan.fabric)),
         *([] if broken is None else [["optimum", broken]]),
-        ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
+        ["injection", injection_text(plan.fabric)],
         latency_fact(row.fabric_latency_s),
         ["size", describe_size(row.size_bytes, row.size_convention)],
         ["steps", f"{slots}{pieces}{paper}"],
@@ -447,9 +448,25 @@ def _bandwidths(row: PlanRow) -> str:
     return f"algbw {row.algorithm_bandwidth:.4g} GB/s, busbw {row.bus_bandwidth:.4g} GB/s"
 
 
+def injection_text(fabric: Fabric) -> str:
+    """Returns the bandwidth that each rank can inject; on graphs it is the least of all ranks.
+
+    >>> injection_text(Fabric("wdm_graph:ranks=3,links=0-1+1-2,wavelengths=2,rate=1Gb/s"))
+    'at least 2 Gb/s per rank'
+    """
+    least = ""
+    if "fibre" in fabric.light_fields and "direction" not in fabric.light_fields:
+        links = fabric.as_custom()
+        rates: Counter[int] = Counter()
+        for (source, _), rate in zip(links.link_ends or (), links.link_rates, strict=True):
+            rates[source] += rate
+        least = "" if len({rates[rank] for rank in range(fabric.ranks)}) == 1 else "at least "
+    return f"{least}{format_rate(fabric.injection_bandwidth)} per rank"
+
+
 def latency_fact(seconds: float) -> list[str]:
     """Returns a fact for a summary: the word `latency`, and the fabric's latency as text."""
-    return ["latency", f"{human_seconds(seconds)} to the farthest rank"]
+    return ["latency", f"{human_seconds(seconds)} from rank 0 to the farthest rank"]
 
 
 def _transfers(row: PlanRow) -> str:
