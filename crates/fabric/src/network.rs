@@ -140,8 +140,8 @@ pub trait Network: Sync {
         format!("rank {vertex}")
     }
 
-    /// Returns the number of vertices after the ranks that are ranks of a larger fabric, but failed or
-    /// take no part. They only pass data or light on.
+    /// Returns the number of vertices after the ranks that are ranks of a larger fabric, but failed
+    /// or take no part. They only pass data or light on.
     fn idle_ranks(&self) -> u32 {
         0
     }

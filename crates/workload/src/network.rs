@@ -10,8 +10,8 @@
 //! * `lightpath_grid:ports=2,...`: a message takes the same time as with `hockney`, from the
 //!   moment when both ends are ready, and occupies both ends. The program also spends time on setup
 //!   and teardown of lightpaths ([`Setup`]); the setting `paths` decides when they are torn down.
-//! * A fabric with links, a `wdm_ring` or a graph of fibres: the simulator of the fabric computes the
-//!   time.
+//! * A fabric with links, a `wdm_ring` or a graph of fibres: the simulator of the fabric computes
+//!   the time.
 //! * A graph of fibres with burst settings: each message requests a lightpath ([`OverBursts`]).
 //!
 //! **Simulated networks:**
@@ -21,9 +21,9 @@
 //!   its links until then.
 //! * An electrical fabric with the simulator `packet`: the terminal of the sending rank cuts each
 //!   message into chunks. A message has left when the terminal has sent its last chunk.
-//! * A ring or graph of fibres: collectives run as planned and wait until the links that they use are
-//!   free. Every other message requests a lightpath ([`opticoll_simulate::on_demand`]) and waits if
-//!   no lightpath is free. The message leaves when it arrives.
+//! * A ring or graph of fibres: collectives run as planned and wait until the links that they use
+//!   are free. Every other message requests a lightpath ([`opticoll_simulate::on_demand`]) and
+//!   waits if no lightpath is free. The message leaves when it arrives.
 //!
 //! On these networks a message from a rank to itself takes no time.
 //!

@@ -154,7 +154,7 @@ def _overview(records: list[RecordRow]) -> str:
             "opticoll list relay_tree  one record in full: options, defaults, source",
             "opticoll list formats     formats of files",
             "opticoll list schemas     JSON schemas of the output of commands with --json",
-            "opticoll list net.edges:wavelengths=4  sites and cables of a fabric",
+            "opticoll list nsfnet:wavelengths=4  sites and cables of a fabric",
         ]
     )
 

@@ -151,12 +151,12 @@ impl TreeLoads<'_> {
     fn load(&self, trees: &RelayTrees<'_>, slots: Option<u64>, measure: Measure) -> Option<Load> {
         let capacity = trees.capacity(measure.of_link);
         let Some(slots) = slots else {
-            return Some(self.of_lengths(trees, trees.shortest()?, capacity));
+            return Some(self.load_of(trees, trees.shortest()?, capacity));
         };
         let backwards = match self.collective.kind() {
             CollectiveKind::Broadcast => false,
             CollectiveKind::Reduce => true,
-            _ => return Some(self.of_lengths(trees, trees.within(slots)?, capacity)),
+            _ => return Some(self.load_of(trees, trees.within(slots)?, capacity)),
         };
         let from_root = FromRoot {
             graph: self.graph,
@@ -174,7 +174,7 @@ impl TreeLoads<'_> {
         })
     }
 
-    fn of_lengths(&self, trees: &RelayTrees<'_>, lengths: Lengths, capacity: u128) -> Load {
+    fn load_of(&self, trees: &RelayTrees<'_>, lengths: Lengths, capacity: u128) -> Load {
         let least = u128::from(lengths.least);
         let needed = match self.collective.kind() {
             CollectiveKind::AllReduce if self.spread.is_some() => {

@@ -150,6 +150,8 @@ impl FromRoot<'_> {
     fn first_weights(&self, slots: u64, capacities: &[u128]) -> Vec<Weights> {
         /// Part of the weight that is the same for each channel, so that no link stays at 0.
         const EVEN: f64 = 0.1;
+        /// The same for the first slot.
+        const EVEN_AT_ROOT: f64 = 0.02;
         let (_, links) = capacities.split_last().expect("the root's port");
         let sum: f64 = links.iter().map(|&capacity| capacity as f64).sum();
         let even = links.iter().map(|&capacity| capacity as f64 / sum);
@@ -162,13 +164,17 @@ impl FromRoot<'_> {
             later[0].clone_from(&fewer[1]);
             later[1..].clone_from_slice(&fewer[1..]);
         }
-        let mixed = later.into_iter().map(|weights| {
+        let mix = |weights: &Weights, part: f64| -> Weights {
             let pairs = weights.iter().zip(&even);
             pairs
-                .map(|(own, even)| own * (1.0 - EVEN) + even * EVEN)
+                .map(|(own, even)| own * (1.0 - part) + even * part)
                 .collect()
-        });
-        [at_root].into_iter().chain(mixed).collect()
+        };
+        let later = later.iter().map(|weights| mix(weights, EVEN));
+        [mix(&at_root, EVEN_AT_ROOT)]
+            .into_iter()
+            .chain(later)
+            .collect()
     }
 
     fn search(&self, slots: u64) -> Searched {

@@ -30,7 +30,7 @@ struct PlanCost {
     messages: u64,
     /// Number of bytes that each rank of the part sends, indexed by rank of the part.
     sent: Vec<u64>,
-    /// On a graph of fibres, the links of the whole fabric that the plan's light passes.
+    /// Links of the whole fabric that the plan uses on a graph of fibres; `None` elsewhere.
     links: Option<Arc<[u32]>>,
     algorithm: String,
 }

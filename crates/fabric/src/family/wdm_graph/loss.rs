@@ -200,7 +200,7 @@ pub(super) fn lengths(links: &dyn Network) -> impl Iterator<Item = Option<u64>> 
     (0..count).map(|link| links.length(link).map(|length| length.metres()))
 }
 
-/// What light passes on its way to a receiver.
+/// Links, length in metres, and splitters between a sender and a receiver.
 #[derive(Debug, Clone, Copy)]
 struct Passed {
     links: u64,
