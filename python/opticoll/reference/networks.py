@@ -116,7 +116,9 @@ def part_of(network: Network, options: Options) -> Network:
 
     Light still passes the vertex of a rank that failed. A switch that failed is gone.
     """
-    broken, gone, failed = set(), set(), set()
+    broken: set[int] = set()
+    gone: set[int] = set()
+    failed: set[int] = set()
     slower: dict[int, Fraction] = {}
     for item in items(options, "without"):
         if item.isdigit():
