@@ -11,9 +11,9 @@ import pytest
 
 import opticoll
 from opticoll.formats.network_graph import rank_names
+from opticoll.formats.network_parts import network_parts
 from opticoll.inputs.fabric_files import parse_fabric
 from opticoll.inputs.imported import moved, read_plan
-from opticoll.outputs.network_parts import network_parts
 from opticoll.report.plan_page import content
 from support import Run, drawn, proved
 

@@ -14,10 +14,10 @@ from opticoll.cli.option_types import argument
 from opticoll.cli.runner import Command, on_command_line
 from opticoll.commands import COMMANDS
 from opticoll.formats import FORMATS, Holds
+from opticoll.formats.network_parts import CableRow, SiteRow, network_parts, network_text
 from opticoll.inputs.fabric_files import parse_fabric, split_options
 from opticoll.names import canonical
 from opticoll.outputs.layout import align, wrapped
-from opticoll.outputs.network_parts import CableRow, SiteRow, network_parts, network_text
 from opticoll.outputs.records import KINDS, RecordRow, listing
 from opticoll.outputs.rows import Row, means
 from opticoll.outputs.watch import Watch
