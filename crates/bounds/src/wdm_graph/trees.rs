@@ -3,8 +3,8 @@
 //! Links and lightpaths may have other lengths in other slots.
 //!
 //! For S = 1 the length is the sum of the distances from v. For more slots [`moats`](super::moats)
-//! proves a bound. With equal lengths and prices in all slots, the bound also holds for fewer slots,
-//! since C_S then does not rise with S.
+//! proves a bound. With equal lengths and prices in all slots, the bound also holds for fewer
+//! slots, since C_S then does not rise with S.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

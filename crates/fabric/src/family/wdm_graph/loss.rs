@@ -394,10 +394,10 @@ impl WdmGraph {
         route: &[u32],
         splits: u32,
     ) -> Vec<PassedLoss> {
-        losses(budget, self.noise.as_ref(), self.passed(route, splits))
+        losses(budget, self.noise.as_ref(), self.passed_over(route, splits))
     }
 
-    fn passed(&self, route: &[u32], splits: u32) -> Passed {
+    fn passed_over(&self, route: &[u32], splits: u32) -> Passed {
         Passed {
             links: route.len() as u64,
             metres: self.metres_of(route),
@@ -449,7 +449,7 @@ impl WdmGraph {
     /// Returns the reason why light over `route`, which is split `splits` times, is not received;
     /// `None` if light is received.
     pub fn too_weak(&self, route: &[u32], splits: u32) -> Option<String> {
-        let (budget, passed) = (self.budget.as_ref()?, self.passed(route, splits));
+        let (budget, passed) = (self.budget.as_ref()?, self.passed_over(route, splits));
         let on_route = |_: &NoiseBudget| self.noise_over(route, splits).unwrap_or(Noise::NONE);
         Weak::of(budget, self.noise.as_ref(), passed, on_route).map(|weak| weak.reason)
     }
