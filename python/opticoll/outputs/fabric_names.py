@@ -29,9 +29,11 @@ def options_of(spec: str) -> dict[str, str]:
 
 
 def graph_text(spec: str) -> str:
-    """Returns the text of a graph: its vertices and links; empty if the fabric states no links."""
+    """Returns the text of a graph: its vertices and links; empty if the fabric lists no links."""
     stated = options_of(spec)
-    return repr([stated.get(name) for name in ("links", "names")]) if "links" in stated else ""
+    # The links of a `fat_tree` are numbers of cables.
+    lists_links = {"ranks", "links"} <= stated.keys()
+    return repr([stated.get(name) for name in ("links", "names")]) if lists_links else ""
 
 
 def remember(spec: str, file: str, stated: Iterable[str] = ("rate", "latency")) -> None:
@@ -88,6 +90,8 @@ def fabric_text(spec: str) -> str:
     'crossbar:ranks=4,rate=1Gb/s'
     >>> fabric_text("custom:ranks=2,switches=1,links=0-2+2-1@1Gb/s,rate=9Gb/s,latency=0s")
     'custom (1 switch, 2 cables; rate 9Gb/s for 1 cable, latency 0s)'
+    >>> fabric_text("fat_tree:down=4x4,up=1x2,links=1x1")
+    'fat_tree:down=4x4,up=1x2,links=1x1'
     >>> fabric_text("wdm_graph:ranks=2,links=0-1@9km,rate=1Gb/s,wavelengths=4,converters=full")
     'wdm_graph (1 cable; wavelengths 4; rate 1Gb/s; converters full)'
     """
