@@ -67,6 +67,8 @@ class GraphBudget:
         self.levels = read(options, (*losses, "fibre_loss"))
         expect(bool(self.levels) or not noise, "noise needs powers of light")
         expect("span" not in options or "noise_figure" in options, "no amplifier ends a span")
+        sources = {"noise_figure", "crosstalk"} & noise
+        expect("osnr" not in options or bool(sources), "no noise limits the ratio to the signal")
         ratios = {key: float(decibels(options[key])) for key in noise - {"span"}}
         self.noise_figure = ratios.get("noise_figure")
         self.osnr = ratios.get("osnr")
