@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from opticoll._core import Fabric
+from opticoll.outputs import fabric_names
 from opticoll.outputs.fabric_names import fabric_labels, fabric_text
 from opticoll.plot import style
 from support import Run
@@ -14,7 +15,9 @@ CABLES = "Alpha Beta 47\nBeta Gamma 31\nGamma Delta 58\nDelta Alpha 65\n"
 
 @pytest.fixture(autouse=True)
 def region(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Writes a network of fibres into the current folder."""
+    """Writes a network of fibres into the current folder, where no graph was read from a file."""
+    # Another test may have read the graph of a preset from a file.
+    monkeypatch.setattr(fabric_names, "GRAPH_FILES", {})
     monkeypatch.chdir(tmp_path)
     Path("region.edges").write_text(CABLES)
 
