@@ -6,7 +6,8 @@ use opticoll_fabric::fabric::{Fabric, circuits};
 use opticoll_fabric::families::CircuitMachine::{
     CircuitSwitch, LightpathGrid, PassiveStar, WdmGraph, WdmRing, WssGrid,
 };
-use opticoll_fabric::family::wdm_graph::WdmGraph as Graph;
+use opticoll_fabric::family::wdm_graph::{RingAndGraph, WdmGraph as Graph};
+use opticoll_fabric::family::wdm_ring::WdmRing as Ring;
 use opticoll_plan::collective::Collective;
 
 use crate::electrical::{self, WitnessedBound};
@@ -29,14 +30,15 @@ pub struct CircuitProblem<'a> {
 /// the fabric has no slots. If `single` is true, the bound assumes that each circuit carries at
 /// most one chunk per slot; otherwise the bound holds for every plan.
 pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
-    if let Some((ring, is_whole)) = ring_of(fabric) {
-        let of_ring = slots_bound(&ring, collective, single)?;
-        let of_graph = graph_of(fabric).filter(|_| !is_whole);
-        let of_graph = of_graph.map(|graph| wdm_graph::best_slots(graph, collective, single));
-        return of_graph
-            .filter(|bound| bound.steps > of_ring.steps)
-            .or(Some(of_ring));
-    }
+    let views = views(fabric, collective);
+    let bounds = views
+        .iter()
+        .filter_map(|fabric| slots(fabric, collective, single));
+    let first = |best: Bound, next: Bound| if next.steps > best.steps { next } else { best };
+    bounds.reduce(first)
+}
+
+fn slots(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
     match fabric.circuit_machine()? {
         CircuitSwitch(switch) => Some(circuit_switch::slots(switch, collective)),
         _ if collective.demand().is_some() => None,
@@ -50,23 +52,27 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
     }
 }
 
-/// Returns the ring that a graph of fibres forms, which has the same lightpaths, and whether all of
-/// its links and ranks take part at the same rate. Lines are rings with a broken link, for which
-/// the bounds of the graph may be greater than those of the ring.
-fn ring_of(fabric: &Fabric) -> Option<(Fabric, bool)> {
-    let ring = graph_of(fabric)?.as_ring()?;
-    let of_ring = ring.ring();
-    let is_whole = of_ring.broken.is_empty()
-        && of_ring.nodes == of_ring.ranks
-        && !of_ring.degraded.has_slower_parts();
-    Some((ring.fabric, is_whole))
-}
+/// Maximum number of ranks of a ring without cuts for which the bounds of graphs are computed.
+const MAX_RANKS_OF_GRAPH: u32 = 1024;
 
-/// Returns the graph of fibres of a fabric; `None` for another fabric.
-fn graph_of(fabric: &Fabric) -> Option<&Graph> {
-    match fabric.circuit_machine()? {
-        WdmGraph(graph) => Some(graph),
-        _ => None,
+/// Returns the fabrics whose bounds hold for `fabric`: the ring and the graph of fibres with the
+/// same lightpaths, or `fabric` only. On rings whose ranks all take part, without cuts and slower
+/// links, the bounds of the graph may be greater only if the data have a root.
+fn views(fabric: &Fabric, collective: &Collective) -> Vec<Fabric> {
+    let is_alike = |ring: &Ring| {
+        let has_root =
+            wdm_graph::root_and_direction(collective).is_some() && ring.ranks <= MAX_RANKS_OF_GRAPH;
+        ring.has_all_links() && !has_root
+    };
+    let ring = fabric.downcast::<Ring>();
+    let pair = match ring.is_some_and(is_alike) {
+        true => None,
+        false => RingAndGraph::of(fabric),
+    };
+    match pair {
+        None => vec![fabric.clone()],
+        Some(pair) if is_alike(pair.machine()) => vec![pair.ring],
+        Some(pair) => vec![pair.ring, pair.graph],
     }
 }
 
@@ -98,32 +104,44 @@ pub fn time_bounds(
     fabric: &Fabric,
     problem: &CircuitProblem<'_>,
 ) -> Result<Vec<WitnessedBound>, UnitError> {
-    let CircuitProblem {
-        collective,
-        size,
-        charge,
-        ..
-    } = *problem;
-    let (ring, is_whole) = ring_of(fabric).unzip();
-    let graph = graph_of(fabric).filter(|_| collective.demand().is_none());
-    let graph = graph.filter(|_| is_whole != Some(true));
-    let Some(graph) = graph else {
-        return Ok(time_bound(fabric, problem)?.into_iter().map(bare).collect());
-    };
-    let of_ring = ring.map(|ring| time_bound(&ring, problem)).transpose()?;
-    let mut bounds: Vec<_> = of_ring.flatten().into_iter().map(bare).collect();
-    bounds.extend(wdm_graph::time::bounds(
-        graph,
-        collective,
-        size,
-        charge.into(),
-    )?);
+    let (collective, charge) = (problem.collective, problem.charge.into());
+    let mut bounds = Vec::new();
+    for fabric in views(fabric, collective) {
+        let graph = fabric.downcast::<Graph>();
+        match graph.filter(|_| collective.demand().is_none()) {
+            Some(graph) => {
+                let of_graph = wdm_graph::time::bounds(graph, collective, problem.size, charge)?;
+                // Of two bounds with one name, the greater one says all.
+                let is_less = |one: &WitnessedBound, others: &[WitnessedBound]| {
+                    let (name, time) = (one.bound.name, one.bound.time);
+                    let mut others = others.iter().map(|other| other.bound);
+                    others.any(|other| other.name == name && other.time >= time)
+                };
+                bounds.retain(|one| !is_less(one, &of_graph));
+                let added = of_graph.into_iter().filter(|one| !is_less(one, &bounds));
+                bounds.extend(added.collect::<Vec<_>>());
+            }
+            None => bounds.extend(best_time(&fabric, problem)?.map(bare)),
+        }
+    }
     Ok(bounds)
 }
 
 /// Returns the greatest known lower bound on the time of every plan on a fabric with circuits.
 /// `None` if no bound is known. Fails if a time exceeds 64 bits of picoseconds.
 pub fn time_bound(
+    fabric: &Fabric,
+    problem: &CircuitProblem<'_>,
+) -> Result<Option<TimeBound>, UnitError> {
+    let mut bounds = Vec::new();
+    for fabric in views(fabric, problem.collective) {
+        bounds.extend(best_time(&fabric, problem)?.map(bare));
+    }
+    Ok(electrical::greatest(bounds))
+}
+
+/// Returns the greatest bound on time that the module of the fabric's family computes.
+fn best_time(
     fabric: &Fabric,
     problem: &CircuitProblem<'_>,
 ) -> Result<Option<TimeBound>, UnitError> {
@@ -134,13 +152,6 @@ pub fn time_bound(
         paths,
     } = *problem;
     let (least, has_demand) = (charge.into(), collective.demand().is_some());
-    if let Some((ring, is_whole)) = ring_of(fabric) {
-        let of_ring = time_bound(&ring, problem)?;
-        let graph = graph_of(fabric).filter(|_| !is_whole && !has_demand);
-        let of_graph = graph.map(|graph| wdm_graph::time::best(graph, collective, size, least));
-        let of_both = of_ring.into_iter().chain(of_graph.transpose()?);
-        return Ok(electrical::greatest(of_both.map(bare).collect()));
-    }
     let Some(machine) = fabric.circuit_machine() else {
         return Ok(None);
     };

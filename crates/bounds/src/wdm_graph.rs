@@ -157,7 +157,7 @@ fn any_load(graph: &WdmGraph, fibres: &Fibres, collective: &Collective) -> Vec<B
 
 /// Returns the root of a collective's data, and whether data go to the root; `None` if the data of
 /// every rank go to every rank.
-fn root_and_direction(collective: &Collective) -> Option<(u32, bool)> {
+pub(crate) fn root_and_direction(collective: &Collective) -> Option<(u32, bool)> {
     match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Scatter => Some((collective.root(), false)),
         CollectiveKind::Reduce | CollectiveKind::Gather => Some((collective.root(), true)),

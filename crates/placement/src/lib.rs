@@ -16,6 +16,7 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::families::CircuitMachine::{
     CircuitSwitch, LightpathGrid, PassiveStar, WdmGraph, WdmRing, WssGrid,
 };
+use opticoll_fabric::family::wdm_graph::RingAndGraph;
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
 use wss_grid::placement::assign_on_grid;
@@ -46,9 +47,9 @@ pub fn place(
             wdm_ring::placement::place_by_name(schedule, fabric, ring, assignment, algorithm)
         }
         Some(WdmGraph(graph)) => {
-            if let Some(ring) = graph.as_ring() {
-                let plan = place(schedule, &ring.fabric, assignment, algorithm)?;
-                return Ok(wdm_graph::plan_of_graph(plan, fabric, &ring));
+            if let Some(pair) = RingAndGraph::of(fabric) {
+                let plan = place(schedule, &pair.ring, assignment, algorithm)?;
+                return Ok(wdm_graph::plan_of_graph(plan, &pair));
             }
             wdm_graph::place(schedule, fabric, graph, assignment, algorithm)
         }

@@ -33,7 +33,7 @@ use opticoll_fabric::family::wdm_graph::WdmGraph;
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
-pub use ring::plan_of_graph;
+pub use ring::{plan_of_graph, plan_of_ring};
 use routes::{Router, Routes};
 use translated::Lattice;
 

@@ -407,10 +407,12 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
                 assignment: assignment.into(),
             });
         }
-        (None, false) => selection::as_ring::plan(spec, collective.kind(), fabric, |fabric| {
-            let plan = selection::named::plan(spec, fabric, collective, assignment)?;
-            Ok(plan.into())
-        })?,
+        (None, false) => {
+            selection::ring_and_graph::plan(spec, collective.kind(), fabric, |fabric| {
+                let plan = selection::named::plan(spec, fabric, collective, assignment)?;
+                Ok(plan.into())
+            })?
+        }
         (_, true) => {
             let size = task.size.unwrap_or(DEFAULT_SIZE);
             let problem = PlanningProblem::new(fabric, collective, size, task.method, task.watch)?;
@@ -494,10 +496,10 @@ impl<'a> PlanningProblem<'a> {
 
     fn solve(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let kind = self.collective.kind();
-        let planned = selection::as_ring::plan(spec, kind, self.fabric, |fabric| {
+        let planned = selection::ring_and_graph::plan(spec, kind, self.fabric, |fabric| {
             PlanningProblem { fabric, ..*self }.solve_on_circuits(spec)
         })?;
-        selection::as_ring::faster(spec, self, planned)
+        selection::ring_and_graph::faster(spec, self, planned)
     }
 
     fn solve_on_circuits(&self, spec: &Spec) -> Result<Planned, PlannerError> {

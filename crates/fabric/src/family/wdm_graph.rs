@@ -35,7 +35,7 @@ pub use loss::NoiseBudget;
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};
 use opticoll_base::units::{Rate, Time};
-pub use ring::RingOfGraph;
+pub use ring::RingAndGraph;
 
 /// Fibres with wavelengths, in any arrangement.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -299,6 +299,11 @@ impl WdmRing {
         self.is_intact() && !self.multicast && self.is_evenly_spaced()
     }
 
+    /// Returns whether all nodes are ranks that take part, and all links work at their full rate.
+    pub fn has_all_links(&self) -> bool {
+        self.broken.is_empty() && self.nodes == self.ranks && !self.degraded.has_slower_parts()
+    }
+
     /// Returns whether all links and wavelengths work at their full rate.
     pub fn is_intact(&self) -> bool {
         self.broken.is_empty() && self.dead.is_empty() && !self.degraded.has_slower_parts()

@@ -1,15 +1,15 @@
-//! Plans of a ring as plans of the graph of fibres that forms this ring.
+//! Plans of a ring as plans of the graph of fibres with the same lightpaths, and the reverse.
 
 use opticoll_base::interrupt;
-use opticoll_fabric::fabric::{Fabric, Light};
-use opticoll_fabric::family::wdm_graph::{GraphLight, RingOfGraph};
-use opticoll_fabric::family::wdm_ring::WdmLight;
+use opticoll_fabric::fabric::Light;
+use opticoll_fabric::family::wdm_graph::{GraphLight, RingAndGraph};
+use opticoll_fabric::family::wdm_ring::{Direction, WdmLight};
 use opticoll_plan::plan::{NamedRoutes, Plan};
 
-/// Converts a plan of the ring that `graph` forms to a plan of `graph`. Every lightpath keeps its
-/// slot, its fibre and its wavelength, and names its route. A row of the result stands for one
-/// lightpath, because graphs have no rotations.
-pub fn plan_of_graph(plan: Plan, graph: &Fabric, ring: &RingOfGraph) -> Plan {
+/// Converts a plan of a ring to a plan of the graph. Every lightpath keeps its slot, its fibre and
+/// its wavelength, and names its route. A row of the result stands for one lightpath, because
+/// graphs have no rotations.
+pub fn plan_of_graph(plan: Plan, pair: &RingAndGraph) -> Plan {
     let mut plan = plan.into_expanded();
     let (mut routes, mut route) = (NamedRoutes::default(), Vec::new());
     for (transfer, light) in plan.light.iter_mut().enumerate() {
@@ -20,13 +20,35 @@ pub fn plan_of_graph(plan: Plan, graph: &Fabric, ring: &RingOfGraph) -> Plan {
             fibre,
             wavelength,
         } = WdmLight::from(*light);
-        ring.route(source, destination, direction, &mut route);
+        pair.route(source, destination, direction, &mut route);
         routes.assign(transfer, &route);
         *light = Light::from(GraphLight { fibre, wavelength });
     }
     Plan {
-        fabric: graph.clone(),
+        fabric: pair.graph.clone(),
         routes,
+        ..plan
+    }
+}
+
+/// Converts a plan of the graph to a plan of the ring. Every lightpath keeps its slot, its fibre,
+/// its wavelength, and the direction of its first link.
+pub fn plan_of_ring(mut plan: Plan, pair: &RingAndGraph) -> Plan {
+    let clockwise = pair.clockwise_links();
+    for (transfer, light) in plan.light.iter_mut().enumerate() {
+        interrupt::check();
+        let route = plan.routes.of(transfer).unwrap_or_default();
+        let is_clockwise = route.first().is_some_and(|link| clockwise.contains(link));
+        let GraphLight { fibre, wavelength } = GraphLight::from(*light);
+        *light = Light::from(WdmLight {
+            direction: Direction::BOTH[usize::from(!is_clockwise)],
+            fibre,
+            wavelength,
+        });
+    }
+    Plan {
+        fabric: pair.ring.clone(),
+        routes: NamedRoutes::default(),
         ..plan
     }
 }

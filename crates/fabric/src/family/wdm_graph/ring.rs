@@ -1,24 +1,29 @@
-//! Graphs of fibres that are rings: their vertices form a cycle, or a cycle with missing links.
+//! Rings as graphs of fibres, and graphs of fibres that are rings: their vertices form a cycle, or a
+//! cycle with missing links.
 //!
 //! A path is such a cycle: one cable is missing. Ranks must follow one another in the order of
 //! their numbers, from any rank on and in either direction. Switches between them are nodes whose
-//! ranks take no part. A [`WdmRing`] has the same lightpaths, so plans and bounds of rings hold for
-//! the graph.
+//! ranks take no part. The [`WdmRing`] and the graph have the same lightpaths, so plans and bounds
+//! of one hold for the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::WdmGraph;
+use crate::fabric::channels;
+use crate::fabric::loss::{Decibels, Place};
 use crate::fabric::part::{DEGRADED, MEMBERS, WITHOUT};
 use crate::fabric::{Fabric, Machine};
-use crate::family::wdm_ring::{self, Direction, WdmRing};
+use crate::family::wdm_ring::{self, BrokenLink, Direction, WdmRing};
 use crate::network::{Link, Network};
 use opticoll_base::spec::Spec;
 
-/// The ring that a graph of fibres forms.
+/// A ring, and a graph of fibres with the same ranks and lightpaths.
 #[derive(Debug, Clone)]
-pub struct RingOfGraph {
-    /// The ring, with the same ranks as the graph.
-    pub fabric: Fabric,
+pub struct RingAndGraph {
+    /// The ring.
+    pub ring: Fabric,
+    /// The graph.
+    pub graph: Fabric,
     /// Link of the graph at each position of the ring, indexed by direction and position; `None` if
     /// the link is missing. Position i is between nodes i and i + 1.
     links: [Vec<Option<u32>>; 2],
@@ -45,18 +50,125 @@ const SAME_OPTIONS: [&str; 17] = [
     "fixed_loss",
 ];
 
-impl WdmGraph {
-    /// Returns the ring that the graph forms. Returns `None` if the graph is not a ring, or has
-    /// options that a ring does not have.
-    pub fn as_ring(&self) -> Option<RingOfGraph> {
-        let network = self.fibre_links();
+impl RingAndGraph {
+    /// Returns the ring and the graph of which one is `fabric`. Returns `None` if `fabric` is
+    /// neither a ring nor a graph that forms a ring, or has options that the other one lacks.
+    pub fn of(fabric: &Fabric) -> Option<RingAndGraph> {
+        if let Some(ring) = fabric.downcast::<WdmRing>() {
+            let (spec, links) = ring.graph_spec()?;
+            let graph = (super::GRAPH.build)(&spec).ok()?;
+            let ring = fabric.clone();
+            return Some(RingAndGraph { ring, graph, links });
+        }
+        let graph: &WdmGraph = fabric.downcast()?;
+        let network = graph.fibre_links();
         let order = order(network)?;
         let links = Direction::BOTH.map(|direction| links_along(network, &order, direction));
-        let spec = self.ring_spec(&order, &links)?;
-        let fabric = (wdm_ring::RECORD.build)(&spec).ok()?;
-        Some(RingOfGraph { fabric, links })
+        let spec = graph.ring_spec(&order, &links)?;
+        let ring = (wdm_ring::RECORD.build)(&spec).ok()?;
+        let graph = fabric.clone();
+        Some(RingAndGraph { ring, graph, links })
     }
 
+    /// Returns the ring.
+    pub fn machine(&self) -> &WdmRing {
+        match self.ring.downcast() {
+            Some(ring) => ring,
+            None => unreachable!("`of` builds a ring"),
+        }
+    }
+
+    /// Stores in `route` the links of the graph that light passes from `source` to `destination` in
+    /// `direction`. Missing links are left out.
+    pub fn route(&self, source: u32, destination: u32, direction: Direction, route: &mut Vec<u32>) {
+        let ring = self.machine();
+        let (nodes, first) = (ring.nodes, ring.node(source));
+        let links = &self.links[direction as usize];
+        let span = ring.span(source, destination, direction);
+        let positions = (0..span).map(|passed| match direction {
+            Direction::Clockwise => (first + passed) % nodes,
+            Direction::CounterClockwise => (first + nodes - 1 - passed) % nodes,
+        });
+        route.clear();
+        route.extend(positions.filter_map(|position| links[position as usize]));
+    }
+
+    /// Returns the links of the graph that lead clockwise around the ring.
+    pub fn clockwise_links(&self) -> BTreeSet<u32> {
+        let [clockwise, _] = &self.links;
+        clockwise.iter().copied().flatten().collect()
+    }
+}
+
+impl WdmRing {
+    /// Returns the specification of the graph with the same ranks and lightpaths, and the link of
+    /// the graph at each position, indexed by direction and position. Returns `None` if no graph
+    /// can express the ring.
+    fn graph_spec(&self) -> Option<(Spec, [Vec<Option<u32>>; 2])> {
+        let (mut rank, mut switch) = (0, self.ranks);
+        let vertex_of_node = |node: u32| {
+            let is_rank = rank < self.ranks && self.node(rank) == node;
+            let next = if is_rank { &mut rank } else { &mut switch };
+            *next += 1;
+            *next - 1
+        };
+        let vertices: Vec<u32> = (0..self.nodes).map(vertex_of_node).collect();
+        let (mut cables, mut links) = (Vec::new(), [(); 2].map(|()| Vec::new()));
+        for (position, &lower) in (0..self.nodes).zip(&vertices) {
+            let upper = vertices[(position as usize + 1) % vertices.len()];
+            for direction in Direction::BOTH {
+                let link = BrokenLink {
+                    position,
+                    direction,
+                };
+                let is_cut = self.cuts.contains(&link);
+                links[direction as usize].push((!is_cut).then_some(cables.len() as u32));
+                if is_cut {
+                    continue;
+                }
+                let (from, to) = match direction {
+                    Direction::Clockwise => (lower, upper),
+                    Direction::CounterClockwise => (upper, lower),
+                };
+                let slower = self.degraded.links.get(&link);
+                let slower = slower.map(|rate| format!("@{rate}"));
+                cables.push(format!("{from}>{to}{}", slower.unwrap_or_default()));
+            }
+        }
+        let mut spec = Spec::new(super::GRAPH.name)
+            .with("ranks", self.ranks)
+            .with("links", cables.join("+"))
+            .with("rate", self.rate)
+            .with("latency", self.propagation);
+        if self.nodes > self.ranks {
+            spec = spec.with("switches", self.nodes - self.ranks);
+        }
+        for (name, value) in self.spec().options() {
+            match name {
+                "through_loss" => {
+                    let loss = self.budget?.losses[Place::Through as usize];
+                    let loss = loss.millionths() * i64::from(self.resonators);
+                    spec = spec.with(name, format!("{}dB", Decibels::from_millionths(loss)));
+                }
+                _ if SAME_OPTIONS.contains(&name) => spec = spec.with(name, value),
+                "ports" => spec = spec.with("transmitters", value).with("receivers", value),
+                _ if name == DEGRADED.name => {
+                    let channels = channels::slower_texts(&self.degraded.channels);
+                    let channels: Vec<String> = channels.collect();
+                    if !channels.is_empty() {
+                        spec = spec.with(name, channels.join("+"));
+                    }
+                }
+                "ranks" | "rate" | "propagation" | "broken" | "resonators" => {}
+                _ if name == WITHOUT.name || name == MEMBERS.name => {}
+                _ => return None,
+            }
+        }
+        Some((spec, links))
+    }
+}
+
+impl WdmGraph {
     /// Returns the specification of the ring; `None` if a ring cannot express an option or the
     /// rates and latencies of the links.
     fn ring_spec(&self, order: &[u32], links: &[Vec<Option<u32>>; 2]) -> Option<Spec> {
@@ -127,31 +239,6 @@ impl WdmGraph {
                     false => spec.with(name, items.join("+")),
                 }),
         )
-    }
-}
-
-impl RingOfGraph {
-    /// Returns the ring.
-    pub fn ring(&self) -> &WdmRing {
-        match self.fabric.downcast() {
-            Some(ring) => ring,
-            None => unreachable!("`as_ring` builds a ring"),
-        }
-    }
-
-    /// Stores in `route` the links of the graph that light passes from `source` to `destination` in
-    /// `direction`. Missing links are left out.
-    pub fn route(&self, source: u32, destination: u32, direction: Direction, route: &mut Vec<u32>) {
-        let ring = self.ring();
-        let (nodes, first) = (ring.nodes, ring.node(source));
-        let links = &self.links[direction as usize];
-        let span = ring.span(source, destination, direction);
-        let positions = (0..span).map(|passed| match direction {
-            Direction::Clockwise => (first + passed) % nodes,
-            Direction::CounterClockwise => (first + nodes - 1 - passed) % nodes,
-        });
-        route.clear();
-        route.extend(positions.filter_map(|position| links[position as usize]));
     }
 }
 
