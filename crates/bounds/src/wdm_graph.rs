@@ -10,7 +10,7 @@
 //! | `receive` | chunks that a rank receives or sends, over its lightpaths | W1 | `ports` |
 //! | `growth` | data of a rank reach at most 1 + k times as many ranks in a slot | A2 | this |
 //! | `reach` | ceil(D / L) for data that cross D links by at most L at a time | W6 | this |
-//! | `spread` | sum of C_S(v) over v <= C (n_1 + ... + n_S) | W6 | `trees` |
+//! | `spread` | sum of C_S(v) over v <= C (n_1 + ... + n_S); C_S(root) <= S C | W6 | `trees` |
 //! | `cut` | chunks that a set of vertices needs, over the channels into the set | W2 | `cuts` |
 //! | `concurrent_flow` | all_to_all: chunks times distance over channels | W3 | `flows` |
 //! | `relay_tree` | P sum of C_S(v) over v <= S C | W4, W5 | `loads`, `slot_lengths`, `moats` |
@@ -205,8 +205,13 @@ fn spread_slots(
     known: u64,
 ) -> Option<u64> {
     let backwards = collective.kind() == CollectiveKind::ReduceScatter;
-    if fibres.has_light_trees || root_and_direction(collective).is_some() {
+    if fibres.has_light_trees {
         return None;
+    }
+    if root_and_direction(collective).is_some() {
+        // The channels that carry one piece of the vector are those of a tree.
+        let one_piece = collective.with_pieces(1).ok()?;
+        return tree_slots(graph, fibres, &one_piece, known);
     }
     let ports = match backwards {
         true => &fibres.senders,

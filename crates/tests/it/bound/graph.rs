@@ -16,8 +16,8 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Returns the graph of a specification. `ring:9` is a ring of 9 ranks with one wavelength, and
-/// `nsfnet` is the NSFNET of 22 cables with one wavelength.
+/// Returns the graph of a specification. `ring:9` is a ring of 9 ranks with one wavelength,
+/// `nsfnet` is the NSFNET of 22 cables with one wavelength, and `two_arms` is a line.
 fn graph(name: &str) -> Fabric {
     let one_wavelength = |ranks: u32, cables: Vec<String>| {
         let links = cables.join("+");
@@ -28,6 +28,20 @@ fn graph(name: &str) -> Fabric {
             let ranks: u32 = ranks.parse().unwrap();
             let cable = |rank: u32| format!("{rank}-{}", (rank + 1) % ranks);
             one_wavelength(ranks, (0..ranks).map(cable).collect())
+        }
+        // 12 ranks on one side of rank 0 and 4 on the other side: in a single slot, 12 lightpaths
+        // would cross a link of 8 channels, although rank 0 has 16.
+        None if name == "two_arms" => {
+            let arm =
+                |ranks: std::ops::Range<u32>| ranks.map(|rank| format!("{}-{rank}", rank - 1));
+            let cables: Vec<String> = arm(1..13)
+                .chain(["0-13".into()])
+                .chain(arm(14..17))
+                .collect();
+            format!(
+                "wdm_graph:ranks=17,links={},wavelengths=8",
+                cables.join("+")
+            )
         }
         None if name == "nsfnet" => {
             // Cables of the NSFNET of 14 nodes and 22 cables, in the numbers of its usual drawing.
@@ -103,6 +117,7 @@ all_gather | wdm_torus:dims=8x8,wavelengths=64 | relay_tree | 1
 all_gather | wdm_torus:dims=8x8,wavelengths=63 | relay_tree | 2
 all_gather | wdm_line:ranks=9,wavelengths=1,reach=2 | reach | 4
 broadcast | wdm_mesh:dims=4x4,wavelengths=8,reach=1 | reach | 6
+broadcast | two_arms | spread | 2
 ";
 
 #[test]
