@@ -98,7 +98,7 @@ function appendVertices(parent, plan, at, radius) {
     parent.append(shape);
     if (radius <= 4 || !(rank || plan.names)) return;
     parent.append(plan.names
-      ? element("svg:text", {x, y: y - 1.6 * radius, "text-anchor": "middle", style: "font-size:8px"}, plan.names[vertex])
+      ? element("svg:text", {x, y: y - 1.6 * radius, "text-anchor": "middle", "paint-order": "stroke", stroke: "#fff", "stroke-width": 3, style: "font-size:8px"}, plan.names[vertex])
       : element("svg:text", {x, y, "text-anchor": "middle", "dominant-baseline": "central", style: `font-size:${1.05 * radius}px`}, String(vertex)));
   });
 }
