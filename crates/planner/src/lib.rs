@@ -455,6 +455,9 @@ struct PlanningProblem<'a> {
     effort: Effort,
     /// True if a plan may use routes that differ from the default routes of the fabric.
     may_name_routes: bool,
+    /// Fabric with the same lightpaths on which `auto` has made a plan: it then tries only the
+    /// planners that do not apply there.
+    tried: Option<&'a Fabric>,
     /// Time that a plan must not reach; `None` without a limit.
     limit: Option<Time>,
     /// Limit on the time of a plan that will be joined with another plan.
@@ -487,6 +490,7 @@ impl<'a> PlanningProblem<'a> {
             max_work: DEFAULT_WORK,
             effort: Effort::Enough,
             may_name_routes: true,
+            tried: None,
             limit: None,
             joined: None,
             wanted: 1,
@@ -550,7 +554,8 @@ impl<'a> PlanningProblem<'a> {
         let has_demand = self.collective.demand().is_some();
         PLANNERS.iter().filter(move |planner| {
             let takes = planner.takes_demands || !has_demand;
-            takes && planner.collectives.contains(&kind) && planner.applies(fabric)
+            let is_new = self.tried.is_none_or(|tried| !planner.applies(tried));
+            takes && is_new && planner.collectives.contains(&kind) && planner.applies(fabric)
         })
     }
 

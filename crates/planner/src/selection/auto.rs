@@ -115,7 +115,10 @@ fn candidates<'a>(
     problem: &PlanningProblem<'a>,
 ) -> Result<(Vec<Candidate<'a>>, Refused), PlannerError> {
     // Algorithms precede planners, so the simpler plan wins a tie.
-    let (mut candidates, mut refused) = named_candidates(problem)?;
+    let (mut candidates, mut refused) = match problem.tried {
+        None => named_candidates(problem)?,
+        Some(_) => Default::default(),
+    };
     for planner in problem.planners() {
         let planner_candidates = memory::attempt(|| planner.candidates(problem));
         match planner_candidates.unwrap_or_else(|much| Err(much.into())) {

@@ -2,8 +2,8 @@
 //!
 //! A ring and its graph have the same lightpaths. Algorithms and planners that support the ring
 //! plan on the ring, all others on the graph. If that is not the fabric of the problem, the plan is
-//! converted. On a ring with cuts, such as a line, `auto` compares the plan of the ring with that of
-//! the planners of graphs.
+//! converted. On a ring with cuts, such as a line, `auto` compares the plan of the ring with those
+//! of the planners that need the graph.
 
 use crate::selection::auto;
 use crate::{Planned, PlannerError, PlanningProblem, find, ring_of};
@@ -13,7 +13,6 @@ use opticoll_fabric::family::wdm_graph::RingAndGraph;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_placement::wdm_graph::{plan_of_graph, plan_of_ring};
 use opticoll_plan::collective::CollectiveKind;
-use rustc_hash::FxHashSet;
 
 /// Returns the plan of a specification, made by `plan_on` for `fabric`, or for the ring or graph
 /// with the same lightpaths.
@@ -75,9 +74,9 @@ pub(crate) fn faster(
         return Ok(on_ring);
     };
     let limit = Some(problem.limit.map_or(fastest, |limit| limit.min(fastest)));
-    let fabric = &pair.graph;
     let on_graph = PlanningProblem {
-        fabric,
+        fabric: &pair.graph,
+        tried: Some(&pair.ring),
         limit,
         ..*problem
     };
@@ -89,14 +88,10 @@ pub(crate) fn faster(
         true => (on_graph, on_ring.candidates),
         false => (on_ring, on_graph.candidates),
     };
-    let mut known: FxHashSet<String> = FxHashSet::default();
     chosen.candidates.extend(others);
     chosen
         .candidates
         .sort_by_key(|result| (result.left_out.is_some(), result.time));
-    chosen
-        .candidates
-        .retain(|result| known.insert(result.name.clone()));
     Ok(Planned {
         reasons: auto::reasons(&chosen.candidates, problem)?,
         ..chosen

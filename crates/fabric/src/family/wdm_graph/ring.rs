@@ -1,5 +1,5 @@
-//! Rings as graphs of fibres, and graphs of fibres that are rings: their vertices form a cycle, or a
-//! cycle with missing links.
+//! Rings as graphs of fibres, and graphs of fibres that are rings: their vertices form a cycle, or
+//! a cycle with missing links.
 //!
 //! A path is such a cycle: one cable is missing. Ranks must follow one another in the order of
 //! their numbers, from any rank on and in either direction. Switches between them are nodes whose

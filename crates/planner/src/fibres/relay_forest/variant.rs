@@ -479,8 +479,8 @@ impl VariantPart {
     }
 }
 
-/// Removes the lightpaths that bring an item with a single target to ranks that do not pass the item
-/// on. In a plan that is reversed in time, such ranks would send data that they do not have.
+/// Removes the lightpaths that bring an item with a single target to ranks that do not pass the
+/// item on. In a plan that is reversed in time, such ranks would send data that they do not have.
 fn drop_unused(filled: &mut Filled, items: &[&Item]) {
     let targets = (0..).zip(items);
     let targets = targets.filter_map(|(item, planned)| Some((item, planned.target?)));
