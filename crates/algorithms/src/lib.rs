@@ -44,6 +44,7 @@ pub mod neighbour_exchange;
 pub mod one_stage;
 pub mod optree;
 pub mod pairwise;
+pub mod pat;
 pub mod rails;
 pub mod recursive_doubling;
 pub mod recursive_halving;
@@ -518,6 +519,7 @@ const WRITTEN: &[&[Algorithm]] = &[
     binomial::RECORDS,
     direct::RECORDS,
     bruck::RECORDS,
+    pat::RECORDS,
     optree::RECORDS,
     pairwise::RECORDS,
     halving_doubling::RECORDS,

@@ -99,6 +99,23 @@ fn all_gathers_send_what_their_definitions_say() {
             u64::from((1 << s).min(n - (1 << s))),
         )
     });
+    // Jeaugey 2025: far ranks first; with messages of A blocks, log2 A + N / A - 1 steps.
+    check(AllGather, "pat", POWERS, u32::ilog2, |n, s, r| {
+        ((r + (n >> (s + 1))) % n, 1 << s)
+    });
+    check(
+        AllGather,
+        "pat:aggregation=2",
+        &POWERS[1..],
+        |n| n / 2,
+        |n, s, r| match s {
+            0 => ((r + n / 2) % n, 1),
+            _ => ((r + (1 << s.trailing_zeros())) % n, 2),
+        },
+    );
+    check(AllGather, "pat:aggregation=1", ANY, others, |n, s, r| {
+        ((r + (1 << (s + 1).trailing_zeros())) % n, 1)
+    });
 }
 
 #[test]
