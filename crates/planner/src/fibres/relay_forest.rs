@@ -21,6 +21,7 @@
 mod assembly;
 mod light_graph;
 mod path_search;
+mod rule;
 mod slot_filling;
 mod variant;
 

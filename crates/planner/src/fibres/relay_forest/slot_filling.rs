@@ -7,12 +7,9 @@
 //!
 //! **Score.** The *distance* of a target is its number of links to the nearest rank that has the
 //! chunk. The *gain* of a lightpath to rank v is the sum, over all targets, of the amounts by which
-//! their distances fall. The score is gain^a / length^b, for several exponents ([`Rule`]). A
-//! lightpath to a rank that is far from all holders has a high gain, because this rank can serve
-//! its neighbours in later slots. The score of a rank may also be multiplied by its *urgency*,
-//! which is the number of chunks that the rank lacks divided by the number of lightpaths that it
-//! receives in a slot. As lightpaths are added, gains only fall and paths only become longer.
-//! Scores are therefore recomputed only when they come to the top of the queue.
+//! their distances fall. [`super::rule`] computes the score from the gain and the length. As
+//! lightpaths are added, gains only fall and paths only become longer. Scores are therefore
+//! recomputed only when they come to the top of the queue.
 //!
 //! **Last slot.** Before each slot, the search tries to send all missing chunks in this slot, those
 //! with the longest paths first.
@@ -33,8 +30,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::light_graph::{Channels, LightGraph, Turns, UNREACHABLE};
+use super::light_graph::{Channels, LightGraph, Turns};
 use super::path_search::{Path, PathSearch};
+use super::rule::{Reception, Rule};
 use opticoll_base::interrupt;
 
 /// Chunk with the rank that has it and the ranks that must receive it.
@@ -87,33 +85,6 @@ impl Filled {
     }
 }
 
-/// Exponents of the score: gain^`gain` / length^`length`, times the urgency if `urgent`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rule {
-    pub(super) gain: u32,
-    pub(super) length: u32,
-    pub(super) urgent: bool,
-}
-
-/// Rules to try, the best on most graphs first.
-pub(super) const RULES: [Rule; 5] = [
-    Rule::new(1, 1, true),
-    Rule::new(1, 2, true),
-    Rule::new(1, 1, false),
-    Rule::new(2, 1, true),
-    Rule::new(1, 3, false),
-];
-
-impl Rule {
-    const fn new(gain: u32, length: u32, urgent: bool) -> Rule {
-        Rule {
-            gain,
-            length,
-            urgent,
-        }
-    }
-}
-
 /// Lightpaths that a plan may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lightpaths {
@@ -162,6 +133,9 @@ struct Open {
     carried: u32,
 }
 
+/// Lightpath in the queue: score, gain, item and end, and the number of links known so far.
+type Entry = (u64, u32, Reverse<(u32, u32)>, u32);
+
 struct State<'a> {
     problem: &'a SlotFilling<'a>,
     rule: Rule,
@@ -173,6 +147,9 @@ struct State<'a> {
     /// that are not targets.
     near: Vec<u16>,
     free: Vec<Channels>,
+    /// Number of links of a lightpath below which shorter lightpaths save nothing: if the ranks
+    /// that have items send as many lightpaths as they can, each of them can have so many links.
+    ample: u32,
     sent: Vec<u32>,
     received: Vec<u32>,
     /// Number of items that each rank lacks.
@@ -220,10 +197,13 @@ impl SlotFilling<'_> {
                 return Err(Vec::new());
             }
             state.begin_slot();
-            if state.finish() {
+            let may_finish = state.may_finish();
+            if may_finish && state.finish() {
                 break;
             }
-            if u32::from(state.slot) == self.max_slots && !self.lightpaths.stay {
+            let is_last = u32::from(state.slot) == self.max_slots;
+            let may_fill = may_finish && self.lightpaths.load == 1;
+            if is_last && !may_fill && !self.lightpaths.stay {
                 return Err(Vec::new());
             }
             state.fill_slot();
@@ -232,6 +212,7 @@ impl SlotFilling<'_> {
                 return Err(far);
             }
         }
+        state.remove_unused();
         Ok(state.filled)
     }
 }
@@ -261,6 +242,7 @@ impl State<'_> {
             since,
             near,
             free: graph.usable.clone(),
+            ample: 1,
             sent: vec![0; ranks],
             received: vec![0; ranks],
             missing,
@@ -293,6 +275,16 @@ impl State<'_> {
             self.free.clone_from(&self.problem.graph.usable);
             self.close();
         }
+        let graph = self.problem.graph;
+        let is_sender = |rank: &u32| {
+            let mut since = self.since.iter().skip(*rank as usize).step_by(self.ranks());
+            self.problem.turns.is_some() || since.any(|since| *since < self.slot)
+        };
+        let senders = (0..graph.ranks).filter(is_sender);
+        let sent: u64 = senders
+            .map(|rank| u64::from(graph.sent_at_once(rank)))
+            .sum();
+        self.ample = (self.free_channels() / sent.max(1)).max(1) as u32;
     }
 
     /// Takes down all lightpaths.
@@ -324,21 +316,24 @@ impl State<'_> {
         self.since[item as usize * self.ranks() + rank as usize] < self.slot
     }
 
-    /// Sends all missing items in the current slot. Returns false, and sends none, if they do not
-    /// fit.
-    fn finish(&mut self) -> bool {
+    /// Returns false if the missing items cannot all be sent in the current slot: they need more
+    /// channels than are free, or a rank lacks more items than it can receive. Also returns false
+    /// if lightpaths stay.
+    fn may_finish(&self) -> bool {
         let graph = self.problem.graph;
         let images = self.problem.turns.map_or(1, |_| u64::from(graph.ranks));
         let distances = self.near.iter().map(|&near| graph.links_of(near));
         let needed: u64 = distances.map(|(links, _)| u64::from(links)).sum();
         let load = self.problem.lightpaths.load;
         let is_full = |rank: u32| self.missing[rank as usize] > graph.received_at_once(rank) * load;
-        if self.problem.lightpaths.stay
-            || needed * images > self.free_channels() * u64::from(load)
-            || images == 1 && (0..graph.ranks).any(is_full)
-        {
-            return false;
-        }
+        !self.problem.lightpaths.stay
+            && needed * images <= self.free_channels() * u64::from(load)
+            && (images > 1 || !(0..graph.ranks).any(is_full))
+    }
+
+    /// Sends all missing items in the current slot. Returns false, and sends none, if the search
+    /// finds no paths for all of them.
+    fn finish(&mut self) -> bool {
         let ranks = self.ranks();
         let places = self.near.iter().enumerate();
         let places = places.filter(|(place, near)| **near > 0 && self.since[*place] == NEVER);
@@ -377,6 +372,23 @@ impl State<'_> {
         true
     }
 
+    /// Removes the deliveries of items with a single target that do not lead to it: reversed in
+    /// time, they would come from ranks that do not have the item.
+    fn remove_unused(&mut self) {
+        let targets = self.problem.items.iter().map(|item| item.target);
+        let mut awaited: Vec<Option<u32>> = targets.collect();
+        for slot in self.filled.slots.iter_mut().rev() {
+            slot.retain(|delivery| match &mut awaited[delivery.item as usize] {
+                Some(rank) if *rank != delivery.to => false,
+                Some(rank) => {
+                    *rank = delivery.from;
+                    true
+                }
+                None => true,
+            });
+        }
+    }
+
     fn free_channels(&self) -> u64 {
         let free = self.free.iter();
         free.map(|free| u64::from(free.count_ones())).sum()
@@ -397,13 +409,12 @@ impl State<'_> {
             if gain > 0 {
                 // The distance of a target is a lower bound on the length of its path.
                 let (links, _) = self.problem.graph.links_of(self.near[place]);
-                let score = self.score(gain, u32::from(links.max(1)), rank);
-                queue.push((score, gain, Reverse((item, rank))));
+                queue.push(self.entry(gain, links.into(), item, rank));
             }
         }
         // Number of entries until the free channels are counted again.
         let mut countdown = COUNT_INTERVAL;
-        while let Some((_, _, Reverse((item, rank)))) = queue.pop() {
+        while let Some((_, _, Reverse((item, rank)), length)) = queue.pop() {
             interrupt::check();
             countdown -= 1;
             if countdown == 0 {
@@ -420,12 +431,18 @@ impl State<'_> {
             if gain == 0 {
                 continue;
             }
+            let is_next = |entry: &Entry| queue.peek().is_none_or(|next| next <= entry);
+            // The score may have fallen so far that the search for a path can wait.
+            let known = self.entry(gain, length, item, rank);
+            if !is_next(&known) {
+                queue.push(known);
+                continue;
+            }
             let Some(path) = self.path(item, rank) else {
                 continue;
             };
-            let score = self.score(gain, path.links.len() as u32, rank);
-            let entry = (score, gain, Reverse((item, rank)));
-            if queue.peek().is_some_and(|next| *next > entry) {
+            let entry = self.entry(gain, path.links.len() as u32, item, rank);
+            if !is_next(&entry) {
                 queue.push(entry);
             } else if self.light(item, rank, path) {
                 self.update_distances(item, rank);
@@ -453,18 +470,16 @@ impl State<'_> {
         }
     }
 
-    /// Returns the score, as an integer with the same order.
-    fn score(&self, gain: u32, length: u32, rank: u32) -> u64 {
-        let power = |base: u32, exponent: u32| {
-            (0..exponent).fold(1.0, |product, _| product * f64::from(base))
-        };
-        let mut score = power(gain, self.rule.gain) / power(length.max(1), self.rule.length);
-        if self.rule.urgent && self.problem.turns.is_none() {
-            let at_once = self.problem.graph.received_at_once(rank).max(1);
-            score *= f64::from(self.missing[rank as usize] + 1) / f64::from(at_once);
-        }
-        // The bits of positive floating-point numbers have the order of the numbers.
-        score.to_bits()
+    /// Returns the queue entry of a lightpath of a gain and a length.
+    fn entry(&self, gain: u32, length: u32, item: u32, rank: u32) -> Entry {
+        // Under translations, all ranks receive alike.
+        let reception = self.problem.turns.is_none().then(|| Reception {
+            received: self.received[rank as usize],
+            missing: self.missing[rank as usize],
+            at_once: self.problem.graph.received_at_once(rank),
+        });
+        let score = self.rule.score(gain, length.max(self.ample), reception);
+        (score, gain, Reverse((item, rank)), length)
     }
 
     /// Returns whether items with a single target take one lightpath each: relays then save neither
@@ -675,20 +690,4 @@ impl State<'_> {
             *near = (*near).min(distance);
         }
     }
-}
-
-/// Returns the sum of the distances between the sources and the targets of all items, in links.
-pub(super) fn total_distance(graph: &LightGraph, items: &[Item]) -> u64 {
-    let distances = items.iter().map(|item| {
-        let distances = graph.distances_from(item.source);
-        match item.target {
-            Some(target) => u64::from(distances[target as usize]),
-            None => distances
-                .iter()
-                .filter(|distance| **distance != UNREACHABLE)
-                .map(|&distance| u64::from(distance))
-                .sum(),
-        }
-    });
-    distances.sum()
 }

@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use super::light_graph::{LightGraph, Turns};
-use super::slot_filling::{Filled, Item, Lightpaths, RULES, SlotFilling, total_distance};
+use super::light_graph::{LightGraph, Turns, UNREACHABLE};
+use super::rule::RULES;
+use super::slot_filling::{Filled, Item, Lightpaths, SlotFilling};
 use super::{
     CIRCUITS, MAX_SINGLE_PAIRS, MAX_SLOTS_OF_LOADS, MAX_UNEQUAL_RANKS, NAME, Part, RELAYS,
     SHORT_MESSAGES, Searches, assembly,
@@ -430,6 +431,22 @@ pub(super) fn least_slots(graph: &LightGraph, items: &[Item], kept: Kept, load: 
     }
 }
 
+/// Returns the sum of the distances between the sources and the targets of all items, in links.
+fn total_distance(graph: &LightGraph, items: &[Item]) -> u64 {
+    let distances = items.iter().map(|item| {
+        let distances = graph.distances_from(item.source);
+        match item.target {
+            Some(target) => u64::from(distances[target as usize]),
+            None => distances
+                .iter()
+                .filter(|distance| **distance != UNREACHABLE)
+                .map(|&distance| u64::from(distance))
+                .sum(),
+        }
+    });
+    distances.sum()
+}
+
 impl VariantPart {
     /// Returns the lightpaths with the fewest slots that the rules find, at most `most` slots.
     pub(super) fn fewest_slots(
@@ -453,7 +470,8 @@ impl VariantPart {
             let of_rank_0 = |item: &&Item| turns.is_none() || item.source == 0;
             let planned: Vec<&Item> = self.items.iter().filter(of_rank_0).collect();
             let mut weights = vec![1; self.graph.ranks as usize];
-            for &rule in rules {
+            // Under translations, all ranks receive alike: the rules that differ all spread.
+            for &rule in rules.iter().filter(|rule| turns.is_none() || rule.spreads) {
                 let slots = best.as_ref().map(|best| best.filled.slots.len() as u32);
                 if slots.is_some_and(|slots| slots <= least + least / LEAST_GAIN_DIVISOR) {
                     return best;
