@@ -5,27 +5,38 @@
 //! slots. Where few ranks have chunks at the start of a slot, so that each of their lightpaths
 //! could have L links, lengths below L count as L.
 //!
-//! The score is also divided by the number of lightpaths that the rank can receive in a slot, and
-//! by (r + 1)^2 if it has received r chunks in this slot. The chunks of a slot then spread over
-//! many ranks, which all send in the next slot. Some rules multiply by the number of chunks that
-//! the rank lacks instead, so that no rank lacks many chunks in the last slots.
+//! Most rules also divide the score by the number of lightpaths that the rank can receive in a slot.
+//! Some of them divide by (r + 1)^2 if the rank has received r chunks in this slot. The chunks of a
+//! slot then spread over many ranks, which all send in the next slot. Others multiply by the number
+//! of chunks that the rank lacks, so that no rank lacks many chunks in the last slots.
 
-/// Exponents of the gain and of the length, and whether chunks spread over many ranks.
+/// How the chunks that a rank receives change the score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Balance {
+    None,
+    /// Ranks that lack many chunks come first.
+    Missing,
+    /// Ranks that have received few chunks in this slot come first.
+    Received,
+}
+
+/// Exponents of the gain and of the length, and the balance between ranks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
     gain: u32,
     length: u32,
-    pub(super) spreads: bool,
+    balance: Balance,
 }
 
-/// Rules to try, the best on most graphs first. Tried on tori, meshes, lines, hypercubes and two
-/// national networks, no other exponents needed fewer slots than all of these.
-pub(super) const RULES: [Rule; 5] = [
-    Rule::new(1, 1, false),
-    Rule::new(1, 1, true),
-    Rule::new(2, 1, true),
-    Rule::new(1, 2, true),
-    Rule::new(1, 3, true),
+/// Rules to try, the best on most graphs first. Each needs fewer slots than all others on one of
+/// these: tori, meshes, lines, hypercubes and two national networks.
+pub(super) const RULES: [Rule; 6] = [
+    Rule::new(1, 1, Balance::Missing),
+    Rule::new(1, 1, Balance::Received),
+    Rule::new(2, 1, Balance::Received),
+    Rule::new(1, 2, Balance::Missing),
+    Rule::new(1, 1, Balance::None),
+    Rule::new(1, 3, Balance::None),
 ];
 
 /// Chunks that a rank receives.
@@ -39,12 +50,21 @@ pub(super) struct Reception {
 }
 
 impl Rule {
-    const fn new(gain: u32, length: u32, spreads: bool) -> Rule {
+    const fn new(gain: u32, length: u32, balance: Balance) -> Rule {
         Rule {
             gain,
             length,
-            spreads,
+            balance,
         }
+    }
+
+    /// Returns whether the rule differs from all rules before it if all ranks receive alike.
+    pub(super) fn differs_if_alike(&self) -> bool {
+        let others = RULES
+            .iter()
+            .filter(|rule| (rule.gain, rule.length) == (self.gain, self.length));
+        let first = others.map(|rule| rule.balance).next();
+        first == Some(self.balance)
     }
 
     /// Returns the score of a lightpath, as an integer with the same order. `reception` is that of
@@ -55,10 +75,11 @@ impl Rule {
         };
         let mut score = power(gain, self.gain) / power(length, self.length);
         if let Some(reception) = reception {
-            score /= f64::from(reception.at_once.max(1));
-            match self.spreads {
-                true => score /= power(reception.received + 1, 2),
-                false => score *= f64::from(reception.missing + 1),
+            let at_once = f64::from(reception.at_once.max(1));
+            match self.balance {
+                Balance::None => {}
+                Balance::Missing => score *= f64::from(reception.missing + 1) / at_once,
+                Balance::Received => score /= power(reception.received + 1, 2) * at_once,
             }
         }
         // The bits of positive floating-point numbers have the order of the numbers.

@@ -470,8 +470,11 @@ impl VariantPart {
             let of_rank_0 = |item: &&Item| turns.is_none() || item.source == 0;
             let planned: Vec<&Item> = self.items.iter().filter(of_rank_0).collect();
             let mut weights = vec![1; self.graph.ranks as usize];
-            // Under translations, all ranks receive alike: the rules that differ all spread.
-            for &rule in rules.iter().filter(|rule| turns.is_none() || rule.spreads) {
+            // Under translations, all ranks receive alike.
+            for &rule in rules
+                .iter()
+                .filter(|rule| turns.is_none() || rule.differs_if_alike())
+            {
                 let slots = best.as_ref().map(|best| best.filled.slots.len() as u32);
                 if slots.is_some_and(|slots| slots <= least + least / LEAST_GAIN_DIVISOR) {
                     return best;
