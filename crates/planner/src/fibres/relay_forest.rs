@@ -112,7 +112,7 @@ const LOADS: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 32];
 
 /// Maximum load to try with several pieces per block. Higher loads save slots on large graphs,
 /// where whole blocks are short compared to a reconfiguration.
-const MAX_LOAD_OF_PIECES: u32 = 3;
+const MAX_LOAD_OF_PIECES: u32 = 4;
 
 /// Maximum limit of the delay, in percent of the delay to the farthest rank.
 const MAX_DELAY: u32 = 200;
@@ -147,7 +147,7 @@ const SHORT_MESSAGES: u64 = 4;
 const MAX_SLOTS_OF_LOADS: u64 = 4;
 
 /// Numbers of pieces per block to try on every graph.
-const FEW_PIECES: [u32; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32];
+const FEW_PIECES: [u32; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32];
 
 /// Numbers of slots for which the largest number of pieces is tried that could fit into them.
 const SLOTS: [u64; 12] = [2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64];

@@ -387,6 +387,7 @@ impl State<'_> {
                 None => true,
             });
         }
+        self.filled.slots.retain(|slot| !slot.is_empty());
     }
 
     fn free_channels(&self) -> u64 {

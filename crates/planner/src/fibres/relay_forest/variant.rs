@@ -14,7 +14,6 @@ use opticoll_base::spec::Spec;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
 use opticoll_plan::plan::Plan;
-use rustc_hash::FxHashSet;
 
 /// Options that the user has set; `None` if the planner chooses.
 #[derive(Default)]
@@ -486,8 +485,7 @@ impl VariantPart {
                     lightpaths,
                     max_slots: slots.map_or(most, |slots| slots - 1),
                 };
-                if let Some(mut filled) = filling.fill_within_delays(rule, &mut weights) {
-                    drop_unused(&mut filled, &planned);
+                if let Some(filled) = filling.fill_within_delays(rule, &mut weights) {
                     best = Some(Solution {
                         filled,
                         items: planned.clone(),
@@ -498,25 +496,6 @@ impl VariantPart {
         }
         best
     }
-}
-
-/// Removes the lightpaths that bring an item with a single target to ranks that do not pass the
-/// item on. In a plan that is reversed in time, such ranks would send data that they do not have.
-fn drop_unused(filled: &mut Filled, items: &[&Item]) {
-    let targets = (0..).zip(items);
-    let targets = targets.filter_map(|(item, planned)| Some((item, planned.target?)));
-    let mut used: FxHashSet<(u32, u32)> = targets.collect();
-    for slot in filled.slots.iter_mut().rev() {
-        slot.retain(|delivery| {
-            let has_target = items[delivery.item as usize].target.is_some();
-            let is_used = !has_target || used.contains(&(delivery.item, delivery.to));
-            if is_used {
-                used.insert((delivery.item, delivery.from));
-            }
-            is_used
-        });
-    }
-    filled.slots.retain(|slot| !slot.is_empty());
 }
 
 /// Returns the greatest of the least delays between the source and the targets of an item, in
