@@ -108,7 +108,7 @@ const MAX_PIECES: u32 = 4096;
 const MAX_LOAD: u32 = 64;
 
 /// Loads of lightpaths to try if lightpaths change in every slot.
-const LOADS: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 32];
+const LOADS: [u32; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 25, 32];
 
 /// Maximum load to try with several pieces per block. Higher loads save slots on large graphs,
 /// where whole blocks are short compared to a reconfiguration.
