@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from opticoll import _core
+from opticoll.names import ACTIONS
 from opticoll.reference import NotAPlan, Plan, Problem, Transfer, read, verify, verify_text
 from opticoll.reference.ring import CONVERTED, Channel
 from support import compare_mutants, core_kinds, reference_kinds, with_another_number
@@ -55,7 +56,7 @@ def unfolded(plan: _core.Plan) -> list[Transfer]:
     return [
         Transfer(
             slot=row["slot"],
-            action=("copy", "reduce")[row["action"]],
+            action=ACTIONS[row["action"]],
             chunk=row["chunk"],
             count=row["count"],
             source=row["source"],

@@ -24,7 +24,7 @@ from opticoll.formats import FORMATS, Format, formats_of, trace_file
 from opticoll.formats.atomic import together
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.imported import fitting
-from opticoll.names import resolve
+from opticoll.names import ACTIONS, resolve
 
 COLUMNS = ("slot", "action", "chunk", "count", "source", "destination")
 """First columns of a table of transfers; the fields of the transfer's light follow."""
@@ -44,7 +44,7 @@ def transfers(plan: Plan) -> list[dict[str, int | str]]:
     if not len(plan):
         raise UsageError("the plan has no transfers, hence no table of them")
     columns = {name: column.tolist() for name, column in plan.columns().items()}
-    fields = {"action": ["copy", "reduce"], **plan.fabric.light_fields}
+    fields = {"action": list(ACTIONS), **plan.fabric.light_fields}
     for name, words in fields.items():
         columns[name] = [words[code] if code < len(words) else code for code in columns[name]]
     names = [*COLUMNS, *plan.fabric.light_fields]

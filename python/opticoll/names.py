@@ -17,6 +17,12 @@ from typing import Any
 from opticoll import _core
 from opticoll.errors import AlgorithmError, UsageError
 
+ACTIONS = ("copy", "reduce", "multicast", "aggregate")
+"""Actions of transfers, in the order of their numbers in the columns of a plan."""
+
+ADDS = (False, True, False, True)
+"""Whether the destination adds the data to its own, for each action."""
+
 DEFAULT_ALGORITHM = "auto"
 """Default algorithm: the fastest plan found for the size and the settings."""
 

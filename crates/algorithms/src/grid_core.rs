@@ -133,11 +133,11 @@ impl GridCore {
     ) -> GridPhases {
         let (row_handovers, column_handovers) = self.hand_over(grid);
         let count = part.per_rank * self.size();
-        let handed = |pairs: &[(u32, u32)], action| {
+        let handed = |pairs: &[(u32, u32)], action: Action| {
             let transfers = pairs.iter().map(|&(waiting, partner)| {
-                let (source, destination) = match action {
-                    Action::Reduce => (waiting, partner),
-                    Action::Copy => (partner, waiting),
+                let (source, destination) = match action.adds() {
+                    true => (waiting, partner),
+                    false => (partner, waiting),
                 };
                 Transfer {
                     chunk: part.first,
@@ -254,9 +254,9 @@ impl Exchange {
     fn step(&self, distance: usize, action: Action) -> Vec<Transfer> {
         let indices = 0..self.ranks.len();
         let transfers = indices.map(|index| Transfer {
-            chunk: match action {
-                Action::Reduce => self.first[index ^ distance],
-                Action::Copy => self.first[index],
+            chunk: match action.adds() {
+                true => self.first[index ^ distance],
+                false => self.first[index],
             },
             count: self.kept,
             source: self.ranks[index],

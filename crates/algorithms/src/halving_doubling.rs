@@ -139,10 +139,7 @@ fn exchange(
     schedule.begin_step();
     for index in 0..fold.core {
         let partner = index ^ distance;
-        let keeper = match action {
-            Action::Reduce => partner,
-            Action::Copy => index,
-        };
+        let keeper = if action.adds() { partner } else { index };
         schedule.push(Transfer {
             chunk: first[keeper as usize],
             count,

@@ -39,7 +39,7 @@ use thiserror::Error;
 
 use crate::drawing::Drawing;
 use crate::network;
-use crate::network::Network;
+use crate::network::{InNetwork, Network};
 pub use circuits::Circuits;
 pub use groups::Groups;
 pub use light::{Hop, Light, LightKind, NumberedChannels, Rotation};
@@ -252,7 +252,8 @@ pub trait Machine: Object {
     fn description(&self) -> String {
         let links = self.network().map_or(0, |network| network.links().len());
         let ranks = plural(self.ranks() as usize, "rank");
-        format!("{ranks}, {}", plural(links, "link"))
+        let work = self.network().map_or("", network::in_network::described);
+        format!("{ranks}, {}{work}", plural(links, "link"))
     }
 
     /// Returns the minimum of the injection bandwidths of all ranks, in bits per second. The
@@ -391,6 +392,19 @@ impl Fabric {
     /// Returns the name of the family.
     pub fn family(&self) -> &'static str {
         self.record().name
+    }
+
+    /// Returns the fabric with switches that only forward.
+    ///
+    /// # Errors
+    /// The specification of the fabric cannot be read.
+    pub fn with_forwarding_switches(&self) -> Result<Fabric, FabricError> {
+        let work = self.network().map(network::in_network::work_of_switches);
+        if work.is_none_or(|work| work == InNetwork::None) {
+            return Ok(self.clone());
+        }
+        let spec = self.spec().without("in_network");
+        Fabric::parse(&spec.with("in_network", InNetwork::None).to_string())
     }
 
     /// Returns the part of the fabric that the ranks in `members` use for a separate job

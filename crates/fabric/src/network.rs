@@ -12,6 +12,7 @@
 //! ```
 
 pub(crate) mod fewest_links;
+pub mod in_network;
 pub mod named_routes;
 pub mod translations;
 
@@ -32,6 +33,19 @@ opticoll_base::named_enum! {
         PerFlow = "per_flow",
     }
 
+    /// Work that switches do on data that pass them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum InNetwork {
+        /// Switches only forward.
+        None = "none",
+        /// A switch sends copies of what it receives over several links.
+        Multicast = "multicast",
+        /// A switch adds what it receives over several links, and sends the sum.
+        Reduce = "reduce",
+        /// Switches do both.
+        Both = "reduce+multicast",
+    }
+
     /// Relation between the two directions of a cable.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Duplex {
@@ -39,6 +53,18 @@ opticoll_base::named_enum! {
         Full = "full",
         /// The two directions divide the rate.
         Half = "half",
+    }
+}
+
+impl InNetwork {
+    /// Returns whether the switch sends copies over several links.
+    pub fn multicasts(self) -> bool {
+        matches!(self, InNetwork::Multicast | InNetwork::Both)
+    }
+
+    /// Returns whether the switch adds data of several links.
+    pub fn adds(self) -> bool {
+        matches!(self, InNetwork::Reduce | InNetwork::Both)
     }
 }
 
@@ -135,9 +161,21 @@ pub trait Network: Sync {
     /// The two ranks are distinct and below N. The route between two ranks never changes.
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>);
 
+    /// Returns the number of links, at the start of a route, whose latencies a message waits for
+    /// one after the other; `None` for all links. Only a multicast or an aggregation has other
+    /// links beside those of one route.
+    fn longest_part(&self, _source: u32, _destination: u32) -> Option<usize> {
+        None
+    }
+
     /// Returns the printed name of `vertex`, such as `leaf 3`.
     fn vertex_name(&self, vertex: u32) -> String {
         format!("rank {vertex}")
+    }
+
+    /// Returns the work that `vertex` does on data that pass it. Ranks only forward.
+    fn in_network(&self, _vertex: u32) -> InNetwork {
+        InNetwork::None
     }
 
     /// Returns the number of vertices after the ranks that are ranks of a larger fabric, but failed

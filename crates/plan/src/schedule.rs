@@ -46,14 +46,46 @@ use opticoll_base::{interrupt, memory};
 pub use columns::StepColumns;
 use columns::Stored;
 
-/// Effect of a chunk on the chunk with the same index at the destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Action {
-    /// Replaces the chunk of the destination.
-    Copy,
-    /// Combines the chunk with the chunk of the destination.
-    Reduce,
+opticoll_base::named_enum! {
+    /// Effect of a chunk on the chunk with the same index at the destination, and the switches that
+    /// take part.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Action {
+        /// Replaces the chunk of the destination.
+        Copy = "copy",
+        /// Combines the chunk with the chunk of the destination.
+        Reduce = "reduce",
+        /// As `Copy`. The transfers of a step with this action, the same source and the same chunks
+        /// are one multicast: the source sends once, and switches send copies to all destinations.
+        Multicast = "multicast",
+        /// As `Reduce`. The transfers of a step with this action, the same destination and the same
+        /// chunks are one aggregation: switches add the chunks of all sources, and the destination
+        /// receives one sum.
+        Aggregate = "aggregate",
+    }
+}
+
+impl Action {
+    /// Returns the effect at the destination: `Copy` or `Reduce`.
+    #[inline]
+    pub const fn effect(self) -> Action {
+        match self {
+            Action::Copy | Action::Multicast => Action::Copy,
+            Action::Reduce | Action::Aggregate => Action::Reduce,
+        }
+    }
+
+    /// Returns whether the destination combines the chunk with its own chunk.
+    #[inline]
+    pub fn adds(self) -> bool {
+        self.effect() == Action::Reduce
+    }
+
+    /// Returns whether switches carry out the transfer together with other transfers.
+    #[inline]
+    pub const fn is_in_network(self) -> bool {
+        matches!(self, Action::Multicast | Action::Aggregate)
+    }
 }
 
 /// Transmission of the chunks `chunk .. chunk + count` from one rank to another.
@@ -103,10 +135,7 @@ impl Transfer {
         destination: u32,
         kept: impl FnOnce(u32) -> (u32, u32),
     ) -> Transfer {
-        let (chunk, count) = kept(match action {
-            Action::Reduce => destination,
-            Action::Copy => source,
-        });
+        let (chunk, count) = kept(if action.adds() { destination } else { source });
         Transfer {
             chunk,
             count,
@@ -360,6 +389,14 @@ impl Schedule {
         (self.stored.source[start], self.stored.destination[start])
     }
 
+    /// Returns whether switches add or multicast the chunks of some transfers.
+    pub fn is_in_network(&self) -> bool {
+        self.stored
+            .action
+            .iter()
+            .any(|action| action.is_in_network())
+    }
+
     /// Returns whether every transfer carries a single chunk.
     pub fn has_single_chunks(&self) -> bool {
         self.stored.count.iter().all(|&count| count == 1)
@@ -374,14 +411,16 @@ impl Schedule {
 
     /// Returns the time-reversed schedule: steps in reverse order, with source and destination
     /// exchanged. `collective` is the collective of the result, and decides whether transfers copy
-    /// or reduce. An all_gather, for example, becomes a reduce_scatter. The copies of a block form
-    /// a tree whose root is the owner of the block. In reverse, this tree gathers the contribution
-    /// of every rank exactly once. Claims about steps and neighbours are kept.
+    /// or reduce. An all_gather, for example, becomes a reduce_scatter, and a multicast becomes an
+    /// aggregation. The copies of a block form a tree whose root is the owner of the block. In
+    /// reverse, this tree gathers the contribution of every rank exactly once. Claims about steps
+    /// and neighbours are kept.
     pub fn reversed(&self, collective: Collective) -> Schedule {
-        let action = if collective.combines() {
-            Action::Reduce
-        } else {
-            Action::Copy
+        let reversed_action = |action: Action| match (collective.combines(), action) {
+            (true, action) if action.is_in_network() => Action::Aggregate,
+            (true, _) => Action::Reduce,
+            (false, action) if action.is_in_network() => Action::Multicast,
+            (false, _) => Action::Copy,
         };
         let mut reversed = Schedule::new(collective);
         reversed.claims = Claims {
@@ -396,7 +435,7 @@ impl Schedule {
                 reversed.push(Transfer {
                     source: transfer.destination,
                     destination: transfer.source,
-                    action,
+                    action: reversed_action(transfer.action),
                     ..transfer
                 });
             }

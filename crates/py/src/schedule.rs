@@ -133,7 +133,7 @@ impl Schedule {
                 count: count.at(index),
                 source: source.at(index),
                 destination: destination.at(index),
-                action: [Action::Copy, Action::Reduce][action.at(index) as usize],
+                action: Action::ALL[action.at(index) as usize],
             });
         }
         Ok(())
@@ -278,14 +278,16 @@ impl Column {
         Ok(Column { name, values })
     }
 
-    /// Converts words to numbers of actions: 0 for copy, 1 for reduce.
+    /// Converts words to the positions of actions in `Action::ALL`.
     fn actions(words: Option<Words>) -> PyResult<Column> {
-        let number = |word: &PyBackedStr| match &**word {
-            "copy" => Ok(0),
-            "reduce" => Ok(1),
-            other => Err(ScheduleError::new_err(format!(
-                "action `{other}` is neither `copy` nor `reduce`"
-            ))),
+        let number = |word: &PyBackedStr| {
+            let position = Action::ALL
+                .iter()
+                .position(|action| action.name() == &**word);
+            position.map(|position| position as u32).ok_or_else(|| {
+                let known = Action::ALL.map(|action| format!("`{action}`")).join(", ");
+                ScheduleError::new_err(format!("action `{word}` is none of {known}"))
+            })
         };
         let values = match words {
             None => Values::One(0),

@@ -13,6 +13,9 @@
 //! parameters alpha and beta of Hockney's model, with loads of links as in the cost of a schedule
 //! in SCCL. The simulator solves no equations for rates: it visits every route of a step once.
 //!
+//! A multicast and an aggregation are one message each. The message loads each of its links once;
+//! its latency is that of its longest route.
+//!
 //! **The time is achievable.** Let D(l) be the time that link l needs for all bytes of a step, and
 //! let D be the largest D(l) on the route of a message. At the constant rate bytes / D, each
 //! message ends as stated above. The rates of all messages on a link l sum up to at most the link's
@@ -27,7 +30,8 @@
 //! the largest and the least latency. If no two messages of a step share a link, both simulators
 //! compute the same time for all latencies.
 
-use super::{SimulationError, check_routes, link_shares, require_network};
+use super::in_network::Groups;
+use super::{SimulationError, check_routes, groups, link_shares, require_network};
 use crate::outcome::{
     ChangedSetting, Critical, Flowing, LinkColumns, LinkShares, Outcome, PathColumns, RankColumns,
 };
@@ -35,8 +39,8 @@ use crate::table::Details;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::network::{Network, Sharing};
+use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::routes::FABRIC_ROUTE;
-use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::schedule::Action;
 
 /// Computes the time of a plan, step after step; `overhead` is a time that passes in each step
@@ -70,11 +74,13 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
             plain: "0s",
         });
     }
-    let mut loads = StepLoads::new(network, &plan.routes);
+    let groups = groups(plan, network)?;
+    let network = groups.on(network);
+    let mut loads = StepLoads::new(&network);
     let mut bounded = Vec::new();
     for step in 0..plan.schedule.steps() {
         interrupt::check();
-        let messages = messages(plan, step, size, network.ranks())?;
+        let messages = messages(plan, &groups, step, size)?;
         loads.add(&messages, &mut outcome.links)?;
         let start = outcome.time;
         let begin = start.plus(overhead)?;
@@ -82,7 +88,7 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
         for message in &messages {
             let (duration, link) = loads.duration(message)?;
             let end = begin.plus(duration)?;
-            count_message(&mut outcome.ranks, message, end)?;
+            count_message(&mut outcome.ranks, message, &groups, end)?;
             if last.is_none_or(|(last, _)| last.end < end) {
                 let transfer = message.transfer;
                 last = Some((
@@ -106,8 +112,8 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
         outcome.slots.reconfiguration.push(Time::ZERO);
         outcome.slots.lightpaths.push(messages.len() as u64);
     }
-    let shares = link_shares::shares(network, &outcome.links.bytes, outcome.time);
-    outcome.utilisation = link_shares::mean(network, &shares);
+    let shares = link_shares::shares(&network, &outcome.links.bytes, outcome.time);
+    outcome.utilisation = link_shares::mean(&network, &shares);
     outcome.details = Details::default().with(Flowing {
         bottleneck: link_shares::bottleneck(&outcome.critical_path, &bounded),
         most_loaded_link: link_shares::highest(&shares),
@@ -127,7 +133,8 @@ struct StepMessage {
     source: u32,
     destination: u32,
     action: Action,
-    /// Index of the route among the plan's named routes, or [`FABRIC_ROUTE`].
+    /// Index of the route among the named routes of the plan and of its groups, or
+    /// [`FABRIC_ROUTE`].
     route: u32,
     /// Index in the plan of the message's first transfer.
     transfer: usize,
@@ -137,12 +144,13 @@ struct StepMessage {
 /// Returns the messages of a step, sorted by source, destination, action and route.
 fn messages(
     plan: &Plan,
+    groups: &Groups,
     step: usize,
     size: Bytes,
-    ranks: u32,
 ) -> Result<Vec<StepMessage>, SimulationError> {
     let schedule = &plan.schedule;
     let collective = &schedule.collective;
+    let ranks = plan.fabric.ranks();
     let chunks = u64::from(collective.chunks());
     let transfers = schedule.columns(step).transfers();
     let mut parts = Vec::with_capacity(transfers.len());
@@ -154,11 +162,15 @@ fn messages(
         if u64::from(part.chunk) + u64::from(part.count) > chunks {
             return Err(super::missing_chunks(transfer));
         }
+        // The first transfer of a group stands for all of them.
+        if part.action.is_in_network() && groups.members(transfer).is_none() {
+            continue;
+        }
         parts.push(StepMessage {
             source: part.source,
             destination: part.destination,
             action: part.action,
-            route: plan.routes.number(transfer),
+            route: groups.routes.number(transfer),
             transfer,
             bytes: collective.range_bytes(size, part.chunk, part.count)?.get(),
         });
@@ -167,7 +179,9 @@ fn messages(
     parts.sort_by_key(key);
     let mut messages: Vec<StepMessage> = Vec::with_capacity(parts.len());
     for part in parts {
-        match messages.last_mut().filter(|last| key(last) == key(&part)) {
+        let is_part =
+            |last: &&mut StepMessage| !last.action.is_in_network() && key(last) == key(&part);
+        match messages.last_mut().filter(is_part) {
             Some(message) => message.bytes = sum("a message", message.bytes, part.bytes)?,
             None => messages.push(part),
         }
@@ -178,7 +192,6 @@ fn messages(
 /// Bytes that the messages of a step send over each link.
 struct StepLoads<'a> {
     network: &'a dyn Network,
-    routes: &'a NamedRoutes,
     bytes: Vec<u64>,
     /// Indices of the links that carry bytes in the step, in the order in which the messages use
     /// them.
@@ -187,10 +200,9 @@ struct StepLoads<'a> {
 }
 
 impl StepLoads<'_> {
-    fn new<'a>(network: &'a dyn Network, routes: &'a NamedRoutes) -> StepLoads<'a> {
+    fn new(network: &dyn Network) -> StepLoads<'_> {
         StepLoads {
             network,
-            routes,
             bytes: vec![0; network.links().len()],
             loaded: Vec::new(),
             route: Vec::new(),
@@ -226,14 +238,18 @@ impl StepLoads<'_> {
     fn duration(&mut self, message: &StepMessage) -> Result<(Time, Option<u32>), UnitError> {
         self.follow(message);
         let (mut latency, mut longest, mut slowest) = (Time::ZERO, Time::ZERO, None);
-        for &number in &self.route {
+        let waited = self.network.longest_part(message.route, FABRIC_ROUTE);
+        let waited = waited.unwrap_or(self.route.len());
+        for (place, &number) in self.route.iter().enumerate() {
             let link = &self.network.links()[number as usize];
             let bytes = match link.sharing {
                 Sharing::Shared => self.bytes[number as usize],
                 Sharing::PerFlow => message.bytes,
             };
             let needed = link.rate.transmission(Bytes::new(bytes))?;
-            latency = latency.plus(link.latency)?;
+            if place < waited {
+                latency = latency.plus(link.latency)?;
+            }
             if needed > longest {
                 (longest, slowest) = (needed, Some(number));
             }
@@ -258,7 +274,7 @@ impl StepLoads<'_> {
         } = *message;
         match route {
             FABRIC_ROUTE => self.network.route(source, destination, &mut self.route),
-            named => self.route.extend_from_slice(self.routes.links(named)),
+            named => self.network.route(named, FABRIC_ROUTE, &mut self.route),
         }
     }
 }
@@ -266,17 +282,25 @@ impl StepLoads<'_> {
 fn count_message(
     ranks: &mut RankColumns,
     message: &StepMessage,
+    groups: &Groups,
     end: Time,
 ) -> Result<(), UnitError> {
-    for (rank, column) in [
-        (message.source, &mut ranks.sent),
-        (message.destination, &mut ranks.received),
-    ] {
+    let mut count = |rank: u32, sends: bool| {
+        let column = if sends {
+            &mut ranks.sent
+        } else {
+            &mut ranks.received
+        };
         let rank = rank as usize;
         column[rank] = sum("a rank", column[rank], message.bytes)?;
         ranks.finish[rank] = ranks.finish[rank].max(end);
-    }
-    Ok(())
+        Ok(())
+    };
+    count(message.source, true)?;
+    count(message.destination, false)?;
+    let members = groups.members(message.transfer).unwrap_or_default();
+    let mut members = members.iter();
+    members.try_for_each(|&rank| count(rank, message.action.adds()))
 }
 
 fn sum(whose: &str, one: u64, other: u64) -> Result<u64, UnitError> {

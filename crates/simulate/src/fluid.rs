@@ -129,11 +129,11 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use super::{PolicyRecord, SimulationError, find_by_name};
+use crate::in_network::Groups;
 use crate::outcome::{ChangedSetting, FluidOutcome};
 use opticoll_base::units::{Bytes, Rate, Time, UnitError};
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::NamedRoutes;
-use opticoll_plan::plan::routes::NetworkWithRoutes;
 use opticoll_plan::schedule::Schedule;
 
 pub use driven::DrivenFlows;
@@ -146,7 +146,7 @@ use ledger::FlowLedger;
 pub use lower_bound::schedule_lower_bound;
 pub use meter::LinkBin;
 pub use plan::simulate_plan;
-pub use program::{StepFlow, Steps};
+pub use program::{FlowMembers, StepFlow, Steps};
 use quotient::QuotientLimits;
 use schedule::ScheduledSteps;
 use steps::Stepped;
@@ -218,6 +218,15 @@ pub enum FluidError {
         schedule: u32,
         /// Number of ranks of the network.
         network: u32,
+    },
+    /// The switches cannot carry out a multicast or an aggregation.
+    #[error(
+        "the switches of the network cannot carry out the multicast or aggregation that begins \
+         with transfer {transfer}; verify the plan"
+    )]
+    Group {
+        /// Index of the first transfer.
+        transfer: usize,
     },
     /// There are more flows than 32 bits can number.
     #[error("too many flows: they are numbered with 32 bits")]
@@ -576,14 +585,13 @@ fn log_plan(
             network: network.ranks(),
         });
     }
-    let steps = ScheduledSteps::new(schedule, routes, size)?;
+    let groups = Groups::of(network, schedule, routes);
+    let groups = groups.map_err(|transfer| FluidError::Group { transfer })?;
+    let steps = ScheduledSteps::new(schedule, routes, &groups, size)?;
     let chunks = Some((schedule, routes));
-    match routes.is_empty() {
+    match groups.routes.is_empty() {
         true => log_steps(network, &steps, chunks, rule, options),
-        false => {
-            let network = NetworkWithRoutes::new(network, routes);
-            log_steps(&network, &steps, chunks, rule, options)
-        }
+        false => log_steps(&groups.on(network), &steps, chunks, rule, options),
     }
 }
 

@@ -14,6 +14,7 @@ pub mod burst;
 pub mod circuit;
 pub mod control;
 pub mod fluid;
+mod in_network;
 mod light_routes;
 mod link_shares;
 pub mod live;
@@ -33,6 +34,7 @@ use thiserror::Error;
 
 use burst::BurstError;
 use fluid::FluidError;
+use in_network::Groups;
 use opticoll_base::names::{same_name, suggest, terminal_text};
 use opticoll_base::spec::SpecError;
 use opticoll_base::units::{Time, UnitError};
@@ -459,6 +461,14 @@ fn check_routes(plan: &Plan, network: &dyn Network) -> Result<(), SimulationErro
     Err(SimulationError::Transfer {
         transfer: (0..plan.len()).find(uses).unwrap_or(0),
         problem: "its route has a link that the fabric does not have",
+    })
+}
+
+/// Returns the groups of a plan, or an error that names a group that no switch can carry out.
+fn groups(plan: &Plan, network: &dyn Network) -> Result<Groups, SimulationError> {
+    Groups::of(network, &plan.schedule, &plan.routes).map_err(|transfer| {
+        let problem = "the switches of the fabric cannot carry out its multicast or aggregation";
+        SimulationError::Transfer { transfer, problem }
     })
 }
 

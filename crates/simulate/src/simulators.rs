@@ -144,6 +144,19 @@ pub fn run_watched(
     let Some(run) = simulator.run else {
         return Err(simulator.not_on(fabric, "it carries messages and bursts, not plans"));
     };
+    if plan.schedule.is_in_network() && !simulator.in_network {
+        let able = SIMULATORS.iter().filter(|one| one.in_network);
+        let able: Vec<&str> = able.map(|one| one.name).collect();
+        return Err(SimulationError::refused(
+            "in_network",
+            format!(
+                "the {} simulator has no switches that add or multicast, which this plan needs; \
+                 use {}",
+                simulator.name,
+                able.join(" or ")
+            ),
+        ));
+    }
     let outcome = run(Case {
         plan,
         size,

@@ -268,6 +268,8 @@ pub struct Simulator {
     /// Function that creates a network for single messages; `None` if the simulator has no such
     /// network.
     pub live: Option<StartLive>,
+    /// True if the simulator carries out multicasts and aggregations.
+    pub in_network: bool,
     /// True if a lower bound on a plan's time follows from the bytes that the schedule sends in
     /// each step, before routes and wavelengths are known.
     pub bounded_by_loads: bool,
@@ -324,6 +326,7 @@ impl Simulator {
             applies,
             run: None,
             live: None,
+            in_network: false,
             bounded_by_loads: false,
             rule: |fabric, method| {
                 let policy = method.policy.unwrap_or(default_policy(fabric));

@@ -275,10 +275,8 @@ fn mutated(plan: &Plan, random: &mut Pcg64Mcg) -> Plan {
         5 => one.transfer.count = random.random_range(0..3),
         6 => one.slot = random.random_range(0..plan.slots()),
         7 => {
-            one.transfer.action = match one.transfer.action {
-                Action::Copy => Action::Reduce,
-                Action::Reduce => Action::Copy,
-            }
+            let next = one.transfer.action as usize + random.random_range(1..Action::ALL.len());
+            one.transfer.action = Action::ALL[next % Action::ALL.len()];
         }
         8 => change_light(&mut one.light, |light: &mut WdmLight| {
             light.wavelength = random.random_range(0..ring.wavelengths as u16 + 1);

@@ -154,7 +154,7 @@ steps 1 1 1 | steps 1 -1 1 | 7 | 9 | not a number, or is too large
 slot 1 | slot 7 | 10 | 6 | 3 slots, counted from 0
 slot 1 | slot 0 | 10 | 6 | increasing order
 slot 0  # the first\n |  | 8 | 1 | needs a line `slot NUMBER`
-copy 0 0>1 | move 0 0>1 | 9 | 1 | expected slot, copy, reduce or end
+copy 0 0>1 | move 0 0>1 | 9 | 1 | expected slot, copy, reduce, multicast, aggregate or end
 copy 0 0>1 | copy 0 0-1 | 9 | 8 | SOURCE>DESTINATION
 copy 0 0>1 | copy 0 0>4 | 9 | 8 | rank 4 does not exist
 copy 0 0>1 | copy 4 0>1 | 9 | 6 | chunk 4 does not exist

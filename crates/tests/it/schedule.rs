@@ -91,7 +91,7 @@ fn repetitive(seed: u64) -> Steps {
                 count: random.random_range(1..3),
                 source: random.random_range(0..4),
                 destination: random.random_range(0..4),
-                action: [Action::Copy, Action::Reduce][random.random_range(0..2)],
+                action: Action::ALL[random.random_range(0..Action::ALL.len())],
             };
             let transfers = random.random_range(0..7);
             (0..transfers).map(|_| transfer(&mut random)).collect()
@@ -121,10 +121,7 @@ fn change(step: &mut Vec<Transfer>, at: usize, random: &mut Pcg64Mcg) {
         2 => step[at].source ^= 1,
         3 => step[at].destination ^= 2,
         4 => {
-            step[at].action = match step[at].action {
-                Action::Copy => Action::Reduce,
-                Action::Reduce => Action::Copy,
-            }
+            step[at].action = Action::ALL[(step[at].action as usize + 1) % Action::ALL.len()];
         }
         5 => drop(step.remove(at)),
         _ => step.insert(at, step[at]),
@@ -146,7 +143,10 @@ proptest! {
         let reversed: Steps = steps.iter().rev().cloned().map(|mut step| {
             for one in &mut step {
                 (one.source, one.destination) = (one.destination, one.source);
-                one.action = Action::Reduce;
+                one.action = match one.action {
+                    Action::Copy | Action::Reduce => Action::Reduce,
+                    Action::Multicast | Action::Aggregate => Action::Aggregate,
+                };
             }
             step
         }).collect();

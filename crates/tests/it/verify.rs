@@ -425,6 +425,9 @@ fn every_kind_is_named_and_tested() {
     tested.insert(ViolationKind::Unchecked.name());
     // By routes::a_route_must_lead_from_end_to_end_over_links_that_exist.
     tested.insert(ViolationKind::Route.name());
+    // By electrical::in_network::only_switches_that_can_multicast_or_add.
+    tested.insert(ViolationKind::Multicast.name());
+    tested.insert(ViolationKind::Aggregation.name());
     // By rotation_symmetric::an_orbit_must_leave_rank_0.
     tested.insert(ViolationKind::Symmetry.name());
     let names: BTreeSet<&str> = ViolationKind::ALL

@@ -20,14 +20,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::counting::Counting;
-use super::delivery::{Delivery, DeliveryRule, report_idle};
+use super::delivery::{Delivery, DeliveryRule, Effect, report_idle};
 use super::report::{Report, counted, named, transfer_violation};
 use super::signals;
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_plan::collective::Holders;
 use opticoll_plan::plan::Plan;
-use opticoll_plan::schedule::Action;
 
 /// Maximum number of 64-bit words in the rows of one chunk: 2 GiB.
 const MAX_WORDS: usize = 1 << 28;
@@ -276,7 +275,7 @@ impl<'a> Combining<'a> {
         let earlier = self.arrival[rank];
         if earlier.step == delivery.step {
             let other = &deliveries[earlier.position as usize];
-            if other.action == Action::Copy || delivery.action == Action::Copy {
+            if other.effect == Effect::Copy || delivery.effect == Effect::Copy {
                 // The first delivery counts, and the second is ignored.
                 return report.add(ViolationKind::CopyConflict, || {
                     self.copy_conflict(chunk, other, delivery)
@@ -288,8 +287,8 @@ impl<'a> Combining<'a> {
             position: position as u32,
         };
         let current = self.held[rank];
-        match delivery.action {
-            Action::Reduce => {
+        match delivery.effect {
+            Effect::Reduce => {
                 let overlaps = self.plan.schedule.collective.overlaps();
                 let twice = self.rows.common(set, current).filter(|_| !overlaps);
                 if let Some(twice) = twice {
@@ -301,7 +300,7 @@ impl<'a> Combining<'a> {
                 self.rows.unite(row, set);
                 self.held[rank] = Set::Row(row);
             }
-            Action::Copy => {
+            Effect::Copy => {
                 if let Some(missing_rank) = self.rows.missing_rank(current, set) {
                     report.add(ViolationKind::LostContribution, || {
                         self.lost_contribution(chunk, delivery, missing_rank)
@@ -322,7 +321,7 @@ impl<'a> Combining<'a> {
         let mut ends = BTreeSet::new();
         // Copies are checked on delivery.
         let signals = step.iter().zip(&self.sent);
-        for (delivery, &set) in signals.filter(|(delivery, _)| delivery.action == Action::Reduce) {
+        for (delivery, &set) in signals.filter(|(delivery, _)| delivery.effect == Effect::Reduce) {
             interrupt::check();
             let receiver_set = self.held[delivery.destination as usize];
             let is_repeated = !ends.insert((delivery.source, delivery.destination));
@@ -369,9 +368,9 @@ impl<'a> Combining<'a> {
         delivery: &Delivery,
         ending: &str,
     ) -> Violation {
-        let verb = match delivery.action {
-            Action::Copy => "copies",
-            Action::Reduce => "reduces",
+        let verb = match delivery.effect {
+            Effect::Copy => "copies",
+            Effect::Reduce => "reduces",
         };
         let transfer = delivery.transfer as usize;
         let slot = self.plan.slot[transfer];
@@ -400,9 +399,9 @@ impl<'a> Combining<'a> {
     }
 
     fn duplicate(&self, chunk: u32, delivery: &Delivery) -> Violation {
-        let where_to = match delivery.action {
-            Action::Copy => "over that",
-            Action::Reduce => "into that",
+        let where_to = match delivery.effect {
+            Effect::Copy => "over that",
+            Effect::Reduce => "into that",
         };
         let ending = format!(
             "{where_to} of rank {}, which has the same already",

@@ -19,9 +19,8 @@
 
 use std::ops::Range;
 
-use super::delivery::Delivery;
+use super::delivery::{Delivery, Effect};
 use opticoll_plan::collective::{Collective, Holders};
-use opticoll_plan::schedule::Action;
 
 const NEVER: u32 = u32::MAX;
 
@@ -75,23 +74,23 @@ impl Counting {
         let ranks = self.collective.ranks();
         for delivery in step {
             let source = &mut self.tallies[delivery.source as usize];
-            let is_right = match delivery.action {
-                Action::Reduce => source.is_open && source.sent_in != delivery.step,
-                Action::Copy => source.contributions == ranks,
+            let is_right = match delivery.effect {
+                Effect::Reduce => source.is_open && source.sent_in != delivery.step,
+                Effect::Copy => source.contributions == ranks,
             };
             if !is_right {
                 return false;
             }
-            if delivery.action == Action::Reduce {
+            if delivery.effect == Effect::Reduce {
                 source.sent_in = delivery.step;
             }
         }
         for delivery in step {
             let sent = self.tallies[delivery.source as usize].contributions;
             let receiver = &mut self.tallies[delivery.destination as usize];
-            let is_right = match delivery.action {
-                Action::Reduce => receiver.is_open,
-                Action::Copy => {
+            let is_right = match delivery.effect {
+                Effect::Reduce => receiver.is_open,
+                Effect::Copy => {
                     receiver.contributions < ranks && receiver.received_in != delivery.step
                 }
             };
@@ -99,14 +98,14 @@ impl Counting {
                 return false;
             }
             receiver.received_in = delivery.step;
-            receiver.contributions = match delivery.action {
-                Action::Reduce => receiver.contributions + sent,
-                Action::Copy => ranks,
+            receiver.contributions = match delivery.effect {
+                Effect::Reduce => receiver.contributions + sent,
+                Effect::Copy => ranks,
             };
-            receiver.is_open &= delivery.action == Action::Reduce;
+            receiver.is_open &= delivery.effect == Effect::Reduce;
         }
         for delivery in step {
-            if delivery.action == Action::Reduce {
+            if delivery.effect == Effect::Reduce {
                 self.tallies[delivery.source as usize].is_open = false;
             }
         }
@@ -143,14 +142,14 @@ mod tests {
             for (index, delivery) in step.iter().enumerate() {
                 let before = step[..index].iter();
                 let same = before.filter(|one| one.destination == delivery.destination);
-                let mut actions = same.map(|one| one.action).chain([delivery.action]);
+                let mut effects = same.map(|one| one.effect).chain([delivery.effect]);
                 let own = &mut held[delivery.destination as usize];
-                let is_right = match delivery.action {
-                    Action::Reduce => {
-                        *own & sent[index] == 0 && actions.all(|one| one == Action::Reduce)
+                let is_right = match delivery.effect {
+                    Effect::Reduce => {
+                        *own & sent[index] == 0 && effects.all(|one| one == Effect::Reduce)
                     }
-                    Action::Copy => {
-                        *own & !sent[index] == 0 && *own != sent[index] && actions.count() == 1
+                    Effect::Copy => {
+                        *own & !sent[index] == 0 && *own != sent[index] && effects.count() == 1
                     }
                 };
                 if !is_right {
@@ -178,24 +177,24 @@ mod tests {
             // Reductions along a random tree to rank 0, then copies back, in some cases with one
             // number changed.
             let mut deliveries = Vec::new();
-            let mut add = |step, source, destination, action| {
+            let mut add = |step, source, destination, effect| {
                 deliveries.push(Delivery {
                     step,
                     source,
                     destination,
                     transfer: 0,
-                    action,
+                    effect,
                 });
             };
             let parents: Vec<u32> = (1..ranks)
                 .map(|rank| random.random_range(0..rank))
                 .collect();
             for (rank, &parent) in (1..ranks).zip(&parents).rev() {
-                add(ranks - rank, rank, parent, Action::Reduce);
+                add(ranks - rank, rank, parent, Effect::Reduce);
             }
             if kind == CollectiveKind::AllReduce {
                 for (rank, &parent) in (1..ranks).zip(&parents) {
-                    add(ranks + rank, parent, rank, Action::Copy);
+                    add(ranks + rank, parent, rank, Effect::Copy);
                 }
             }
             if random.random_range(0..3) > 0 {
@@ -205,7 +204,7 @@ mod tests {
                     0 => delivery.source = random.random_range(0..ranks),
                     1 => delivery.destination = random.random_range(0..ranks),
                     2 => delivery.step = random.random_range(0..2 * ranks),
-                    _ => delivery.action = Action::Copy,
+                    _ => delivery.effect = Effect::Copy,
                 }
                 deliveries.sort_by_key(|delivery| delivery.step);
             }

@@ -14,14 +14,14 @@ use std::ops::Range;
 
 use super::combining::Combining;
 use super::copying::Copying;
-use super::delivery::{Delivery, DeliveryRule};
+use super::delivery::{Delivery, DeliveryRule, Effect};
 use super::form::Admitted;
 use super::intervals;
 use super::report::Report;
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_plan::plan::Plan;
-use opticoll_plan::schedule::{Action, Transfer};
+use opticoll_plan::schedule::Transfer;
 
 /// Maximum number of deliveries, and of chunk groups, in a window.
 const MAX_WINDOW: u64 = 1 << 22;
@@ -380,7 +380,7 @@ impl Scratch {
             source: 0,
             destination: 0,
             transfer: 0,
-            action: Action::Copy,
+            effect: Effect::Copy,
         };
         self.deliveries
             .resize(self.next.last().map_or(0, |&total| total as usize), blank);
@@ -395,7 +395,7 @@ impl Scratch {
                         source: moved.source,
                         destination: moved.destination,
                         transfer: transfer as u32,
-                        action: moved.action,
+                        effect: moved.action.into(),
                     };
                     *place += 1;
                 }

@@ -7,6 +7,24 @@ use super::{Violation, ViolationKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Action;
 
+/// Effect of a chunk at its destination, whether switches take part or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// The chunk replaces the chunk of the destination.
+    Copy,
+    /// The chunk is added to the chunk of the destination.
+    Reduce,
+}
+
+impl From<Action> for Effect {
+    fn from(action: Action) -> Effect {
+        match action {
+            Action::Copy | Action::Multicast => Effect::Copy,
+            Action::Reduce | Action::Aggregate => Effect::Reduce,
+        }
+    }
+}
+
 /// Transmission of one chunk by a transfer.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery {
@@ -14,7 +32,7 @@ pub(super) struct Delivery {
     pub(super) source: u32,
     pub(super) destination: u32,
     pub(super) transfer: u32,
-    pub(super) action: Action,
+    pub(super) effect: Effect,
 }
 
 /// Rules that check the deliveries of a chunk.

@@ -8,7 +8,7 @@ use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Light;
 use opticoll_plan::plan::{Lightpath, Plan};
-use opticoll_plan::schedule::{Action, Transfer};
+use opticoll_plan::schedule::Transfer;
 
 /// Maximum number of transfers, and of steps. Their numbers have 32 bits, and two values are
 /// reserved.
@@ -249,7 +249,7 @@ impl Ranges<'_> {
                 || unlit
                     .next_if(|(wrong_index, _)| *wrong_index == index)
                     .is_none();
-            let has_valid_action = self.combines || moved.action == Action::Copy;
+            let has_valid_action = self.combines || !moved.action.adds();
             if !(has_valid_ranks
                 && has_valid_chunks
                 && has_valid_slot
@@ -339,7 +339,7 @@ impl Ranges<'_> {
 
     /// Returns the fault of a reduction in a collective without reductions.
     fn wrong_action(&self, transfer: Transfer) -> Vec<Fault> {
-        if self.combines || transfer.action == Action::Copy {
+        if self.combines || !transfer.action.adds() {
             return Vec::new();
         }
         let kind = self.plan.schedule.collective.kind();

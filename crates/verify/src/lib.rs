@@ -25,7 +25,7 @@
 //!
 //! An electrical fabric has no light: the columns of light must be empty, and every step must have
 //! one slot. Data, claims and named routes (`routes`) are checked in the same way as on optical
-//! fabrics.
+//! fabrics. Only its switches carry out multicasts and aggregations (`in_network`).
 //!
 //! A rotation-symmetric plan is proved by the transfers of rank 0 (`rotation_symmetric`), and a
 //! pipelined plan by its first chunks (`pipelined`).
@@ -85,6 +85,7 @@ mod counting;
 mod data;
 mod delivery;
 mod form;
+mod in_network;
 mod intervals;
 mod lightpath_grid;
 mod order;
@@ -166,6 +167,10 @@ opticoll_base::named_enum! {
         Relays = "relays",
         /// A named route does not lead from the source to the destination of its transfer.
         Route = "route",
+        /// A multicast needs copies of a vertex that makes none, or its routes form no tree.
+        Multicast = "multicast",
+        /// An aggregation needs sums of a vertex that adds none, or its routes form no tree.
+        Aggregation = "aggregation",
         /// Two tasks use the same switch port.
         Allocation = "allocation",
         /// A rank sends a chunk that it does not have.
@@ -306,6 +311,7 @@ fn full(plan: &Plan) -> Vec<Violation> {
     };
     if let Some(mut admitted) = form::check(plan, &wrong_light, &mut report) {
         routes::check(plan, &mut admitted, &mut report);
+        in_network::check(plan, &admitted, &mut report);
         let order = AdmittedOrder::new(plan, &admitted);
         match rules {
             Some(rules) => (rules.check)(plan, &admitted, &order, &mut report),

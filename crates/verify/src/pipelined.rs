@@ -25,6 +25,7 @@
 //! any other plan. The form of such a plan thus does not change the result.
 
 use super::form;
+use super::in_network;
 use super::order::AdmittedOrder;
 use super::report::{Report, each, named, renumbered, transfer_violation, up_to};
 use super::wdm_ring;
@@ -150,6 +151,7 @@ fn check(plan: &Plan, violations: &mut Vec<Violation>) {
     let wrong_light = each(|light| wdm_ring::wrong_light(ring, light));
     let admitted = form::check(first, &wrong_light, &mut report).filter(|admitted| {
         let is_whole = ring.ranks == collective.ranks() && admitted.transfers == first.len();
+        in_network::check(first, admitted, &mut report);
         is_whole && admitted.is_complete() && check_copies(plan, copies, &mut report)
     });
     violations.extend(for_first_copies(plan, 1, report));

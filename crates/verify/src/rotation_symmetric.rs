@@ -27,6 +27,7 @@
 //! - **Claims.** All ranks send the same number of chunks, to ranks at the same distances.
 
 use super::form::{self, Admitted};
+use super::in_network;
 use super::order::AdmittedOrder;
 use super::report::{Report, each, pair_violation, transfer_violation};
 use super::wdm_ring;
@@ -89,6 +90,7 @@ fn check(representatives: &Plan, report: &mut Report) {
     let Some(admitted) = form::check(representatives, &wrong_light, report) else {
         return;
     };
+    in_network::check(representatives, &admitted, report);
     if ring.ranks != collective.ranks() {
         return;
     }

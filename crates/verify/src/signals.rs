@@ -13,9 +13,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::delivery::Delivery;
+use super::delivery::{Delivery, Effect};
 use opticoll_base::interrupt;
-use opticoll_plan::schedule::Action;
 
 const WORDS: usize = 16;
 
@@ -55,7 +54,7 @@ pub(super) fn prove(ranks: u32, deliveries: &[Delivery]) -> bool {
 fn are_different_signals(step: &[Delivery]) -> bool {
     let mut ends = BTreeSet::new();
     step.iter()
-        .all(|one| one.action == Action::Reduce && ends.insert((one.source, one.destination)))
+        .all(|one| one.effect == Effect::Reduce && ends.insert((one.source, one.destination)))
 }
 
 /// Returns the state at the start: each rank of `columns` has heard of itself only.
@@ -107,7 +106,7 @@ mod tests {
             source,
             destination,
             transfer: 0,
-            action: Action::Reduce,
+            effect: Effect::Reduce,
         }
     }
 

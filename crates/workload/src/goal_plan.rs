@@ -140,11 +140,7 @@ fn write_message(
     if !sends {
         return writeln!(to, "l{label}: recv {bytes}b from {source} tag {tag}");
     }
-    let action = match message.action {
-        Action::Copy => "copy",
-        Action::Reduce => "reduce",
-    };
-    write!(to, "// step {step} {action}")?;
+    write!(to, "// step {step} {}", message.action)?;
     for (chunk, count) in plan.ranges(message) {
         write!(to, " {chunk}")?;
         if *count > 1 {

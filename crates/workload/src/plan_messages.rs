@@ -70,14 +70,20 @@ impl PlanMessages {
     /// Lists the messages of a plan for a collective of `size` bytes.
     ///
     /// # Errors
-    /// Fails if the blocks of the collective differ in size, or if a number of bytes exceeds 64
-    /// bits. Also fails if the plan has more messages than a program may have, or if the tags do
-    /// not suffice.
+    /// Fails if switches add or multicast, if the blocks of the collective differ in size, or if a
+    /// number of bytes exceeds 64 bits. Also fails if the plan has more messages than a program may
+    /// have, or if the tags do not suffice.
     pub fn of(plan: &Plan, size: Bytes) -> Result<PlanMessages, TraceError> {
         let schedule = &plan.schedule;
         if schedule.collective.demand().is_some() {
             let problem = "the comments of a file of messages cannot express blocks of different \
                            sizes";
+            return Err(TraceError::Refused(problem.into()));
+        }
+        if schedule.is_in_network() {
+            let problem = "switches add and multicast the chunks of this plan, but a file of \
+                           messages has one sender and one receiver for each message; plan on a \
+                           fabric with in_network=none";
             return Err(TraceError::Refused(problem.into()));
         }
         let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;

@@ -22,6 +22,7 @@ from opticoll._core import Collective, OpticollError, Plan, Schedule
 from opticoll.errors import FileError
 from opticoll.formats.atomic import write_file
 from opticoll.formats.content import MAX_TEXT_BYTES, read_text
+from opticoll.names import ACTIONS
 
 NEEDED = ("step", "source", "destination", "chunk")
 COLUMNS = (*NEEDED, "count", "action")
@@ -132,7 +133,7 @@ def _transfers(
         row = dict(zip(heading, cells, strict=False))
         values = [_number(row.get(name, "1")) for name in (*NEEDED, "count")]
         action = row.get("action", "copy")
-        if len(cells) != len(heading) or None in values or action not in ("copy", "reduce"):
+        if len(cells) != len(heading) or None in values or action not in ACTIONS:
             raise FileError(f"`{path}`, line {number}: `{line[:80]}` is not a transfer")
         step, source, destination, chunk, count = (value or 0 for value in values)
         for name, end in {"source": source, "destination": destination}.items():
@@ -165,8 +166,7 @@ def lines_of(plan: Plan) -> Iterator[Line]:
     names = ("source", "destination", "chunk", "count", "slot", "action")
     for *moved, slot, action in zip(*(columns[name] for name in names), strict=True):
         source, destination, chunk, count = moved
-        word = "reduce" if action else "copy"
-        yield step_of[slot], source, destination, chunk, count, word
+        yield step_of[slot], source, destination, chunk, count, ACTIONS[action]
 
 
 __all__ = ["OpticollError", "collective_of", "head_of", "lines_of", "read", "schedule_of", "write"]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from opticoll.errors import UsageError
+from opticoll.names import ADDS
 
 if TYPE_CHECKING:
     from opticoll._core import Plan
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 MAX_CHUNKS = 512
 """Maximum number of chunks of a rank whose trees are computed."""
 
-ACTIONS: tuple[Literal["copy"], Literal["reduce"]] = ("copy", "reduce")
+EFFECTS: tuple[Literal["copy"], Literal["reduce"]] = ("copy", "reduce")
+"""Effects of a transfer on its destination, whether switches take part or not."""
 
 
 @dataclass(frozen=True, order=True)
@@ -84,8 +86,9 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
     trees_by_edges: dict[tuple[str, tuple[tuple[int, int], ...]], Tree] = {}
     for wanted_chunk in wanted[:MAX_CHUNKS]:
         moves = np.flatnonzero((first <= wanted_chunk) & (wanted_chunk < last))
-        for action in ACTIONS:
-            moves_of_action = moves[columns["action"][moves] == ACTIONS.index(action)]
+        for action in EFFECTS:
+            numbers = [number for number, adds in enumerate(ADDS) if adds == (action == "reduce")]
+            moves_of_action = moves[np.isin(columns["action"][moves], numbers)]
             edges = sorted(
                 Edge(
                     *map(

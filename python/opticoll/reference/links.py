@@ -7,6 +7,7 @@ in the option `without`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import prod
@@ -78,6 +79,7 @@ KIND: dict[str, Check] = {
     "sharing": one_of("shared", "per_flow"),
     **PARTS,
 }
+IN_NETWORK = one_of("none", "multicast", "reduce", "reduce+multicast")
 CABLES: dict[str, Check] = {"rate": rate, "latency": time, **KIND}
 BY_DIMENSION: dict[str, Check] = {"rate": each(rate), "latency": each(time), **KIND}
 TERMINALS: dict[str, Check] = {
@@ -86,7 +88,7 @@ TERMINALS: dict[str, Check] = {
     "terminal_latency": time,
 }
 OPTIONS: dict[str, dict[str, Check]] = {
-    "crossbar": {"ranks": RANKS, **CABLES},
+    "crossbar": {"ranks": RANKS, "in_network": IN_NETWORK, **CABLES},
     "fat_tree": {
         **dict.fromkeys(("down", "up", "links"), each(RANKS)),
         "arity": RANKS,
@@ -94,6 +96,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
         "taper": RANKS,
         **BY_DIMENSION,
         "latency": time,
+        "in_network": IN_NETWORK,
     },
     "dragonfly": {
         **dict.fromkeys(("terminals_per_router", "routers_per_group"), RANKS),
@@ -126,6 +129,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
         "boxes": RANKS,
         "latency": time,
         "network_latency": time,
+        "in_network": IN_NETWORK,
         **PARTS,
     },
     "custom": {
@@ -138,6 +142,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
         "rate": rate,
         "latency": time,
         "sharing": KIND["sharing"],
+        "in_network": IN_NETWORK,
         **PARTS,
     },
 }
@@ -145,6 +150,12 @@ MAX_RANKS = 2**20
 MAX_LINKS = 2**24
 GPUS = {"dgx2": 16, "mi250": 16, "nvl72": 72}
 """Number of GPUs of a box, by model of the box; other models have 8."""
+
+ADDING = ("dgx_h100", "nvl72")
+"""Models of boxes whose switches add and multicast by default."""
+
+SWITCHED = ("dgx_a100", "dgx_h100", "dgx2", "nvl72")
+"""Models of boxes with a switch."""
 
 MAX_BOXES = {"dgx1": 1, "dgx2": 2, "ndv2": 2, "dgx_a100": 512, "dgx_h100": 512}
 """Maximum number of boxes, by model of the box; other models have no limit."""
@@ -313,11 +324,90 @@ Other families have the option `ranks`.
 """
 
 
+def work_of_switches(family: str, options: dict[str, str]) -> str:
+    """Returns what switches do on data that pass them, after checking that it is possible."""
+    default = "reduce+multicast" if options.get("model") in ADDING else "none"
+    work = options.get("in_network", default)
+    if work != "none":
+        half = options.get("duplex") == "half" or "~" in options.get("links", "")
+        expect(not half, "switches add and multicast over full-duplex cables")
+        has_switch = family != "gpu_servers" or options["model"] in SWITCHED
+        expect(has_switch, "boxes of this model have no switch")
+    return work
+
+
 class Links(Fabric):
     """Electrical fabric, whose transfers have no light."""
 
-    def __init__(self, options: dict[str, str]) -> None:
-        """Accepts all options, since no rule depends on them."""
+    def __init__(self, family: str, options: dict[str, str], ranks: int) -> None:
+        """Keeps what says which switches add and multicast; `ranks` counts all of the fabric."""
+        self.work = work_of_switches(family, options)
+        broken = {int(part) for part in options.get("without", "").split("+") if part.isdigit()}
+        # Switches come after the ranks, those that take part and the others. Broken ones are gone.
+        self.first_switch = ranks - sum(vertex < ranks for vertex in broken)
+        self.broken_switches = sorted(vertex - ranks for vertex in broken if vertex >= ranks)
+        # The switches within boxes come before all other switches of GPU servers.
+        is_servers = family == "gpu_servers"
+        self.works_before = whole(options.get("boxes", "1")) if is_servers else None
+
+    def able(self, vertex: int, action: str) -> bool:
+        """Returns whether a vertex does what the action needs: multicast, or add."""
+        needed = {"multicast": "multicast", "aggregate": "reduce"}[action]
+        if vertex < self.first_switch or needed not in self.work.split("+"):
+            return False
+        switch = vertex - self.first_switch
+        for broken in self.broken_switches:
+            switch += broken <= switch
+        return self.works_before is None or switch < self.works_before
+
+    def wrong_groups(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for index, transfer in transfers.items():
+            if transfer.action in ("multicast", "aggregate"):
+                hub = transfer.destination if transfer.adds else transfer.source
+                step = plan.step_of(transfer.slot)
+                key = (step, transfer.action, hub, transfer.chunk, transfer.count)
+                groups.setdefault(key, []).append(index)
+        for (_, action, hub, *_), group in groups.items():
+            if sentence := self.wrong_group(plan, action, hub, group):
+                slot = plan.transfers[group[0]].slot
+                kind = "aggregation" if action == "aggregate" else "multicast"
+                says = f"slot {slot}: the {kind} with transfer {plan.name(group[0])}"
+                yield Problem(kind, f"{says} {sentence}")
+
+    def wrong_group(self, plan: Plan, action: str, hub: int, group: list[int]) -> str | None:
+        """Returns the first problem of a multicast, or of an aggregation with all links reversed.
+
+        A multicast starts at its hub. Its routes must form a tree. The first switch, and each
+        vertex at which the tree branches, multicasts. The first switch sends a copy to the hub.
+        """
+        reversed_links = action == "aggregate"
+        parent: dict[int, int | None] = {}
+        for index in group:
+            transfer = plan.transfers[index]
+            ends = (transfer.source, transfer.destination)
+            links = transfer.light if transfer.light is not None else self.routes.get(ends)
+            if links is None or any(link >= len(self.wiring) for link in links):
+                return f"is not proved: the links from rank {ends[0]} to {ends[1]} are not known"
+            before = None
+            for link in reversed(links) if reversed_links else links:
+                if parent.setdefault(link, before) != before:
+                    return f"carries its data twice to link {link}"
+                before = link
+        first = [link for link, before in parent.items() if before is None]
+        if len(first) != 1:
+            return f"uses {len(first)} links at rank {hub}, which only sends and receives"
+        far = 0 if reversed_links else 1
+        switch = self.wiring[first[0]][far]
+        if not self.able(switch, action):
+            return f"needs vertex {switch}, which does not {action}"
+        if not any(link[far] == hub and link[1 - far] == switch for link in self.wiring):
+            return f"has no link for the data of rank {hub} itself"
+        branches = Counter(parent.values())
+        for before, count in branches.items():
+            if before is not None and count > 1 and not self.able(self.wiring[before][far], action):
+                return f"needs vertex {self.wiring[before][far]}, which does not {action}"
+        return None
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
         """Returns the indices of the links in words such as `via 3.7.12`, and the other words.
@@ -366,4 +456,4 @@ def checked(family: str, options: dict[str, str]) -> Links:
     for run in filter(None, options.get("members", "").split("+")):
         first, _, last = run.partition("-")
         expect(whole(first) <= whole(last or first) < ranks, f"there are no ranks {run}")
-    return Links(options)
+    return Links(family, options, ranks)

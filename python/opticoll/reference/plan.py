@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 
@@ -77,13 +78,19 @@ class Transfer:
     """Consecutive chunks that one rank sends to another, and the light that carries them."""
 
     slot: int
-    action: str  # copy or reduce
+    action: str
+    """Action: copy or reduce, or multicast or aggregate if switches take part."""
     chunk: int
     count: int
     source: int
     destination: int
     light: Any = None
     """Light of the transfer, in the form that the fabric's family defines, or None."""
+
+    @property
+    def adds(self) -> bool:
+        """True if the destination adds the data to its own, false if it replaces its own."""
+        return self.action in ("reduce", "aggregate")
 
     def chunks(self) -> range:
         return range(self.chunk, self.chunk + self.count)
@@ -112,6 +119,8 @@ class Fabric(ABC):
     """True if other ranks may relay a transfer within its step."""
     wiring: Sequence[tuple[int, int, bool]] = ()
     """Links, as (start vertex, end vertex, True if the link leads both ways), from the caller."""
+    routes: Mapping[tuple[int, int], Sequence[int]] = MappingProxyType({})
+    """Links of the fabric's routes from rank to rank, from the caller."""
     shifted: ClassVar[Mapping[str, int]] = {}
     """Parts of a light that repetitions may increase, such as `wavelength`, and their maxima."""
 
@@ -128,6 +137,14 @@ class Fabric(ABC):
         The caller puts the transfer's name before each sentence.
         """
         yield from ()
+
+    def wrong_groups(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
+        """Yields the multicasts and aggregations that the fabric cannot carry out: here, all."""
+        for index, transfer in transfers.items():
+            kinds = {"multicast": "multicast", "aggregate": "aggregation"}
+            if kind := kinds.get(transfer.action):
+                says = f"slot {transfer.slot}: transfer {plan.name(index)}"
+                yield Problem(kind, f"{says} needs switches, and the fabric has none")
 
     @abstractmethod
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:

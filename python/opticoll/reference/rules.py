@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from opticoll.reference.plan import Plan, Problem, TooLarge, Transfer, Transfers
 from opticoll.reference.text import read
@@ -11,11 +11,17 @@ MAX_CHECKED_CHUNKS = 10_000_000
 """Maximum number of chunks at all ranks plus delivered chunks; more take minutes and gigabytes."""
 
 
-def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list[str]:
+def verify_text(
+    text: str,
+    wiring: Sequence[tuple[int, int, bool]] = (),
+    routes: Mapping[tuple[int, int], Sequence[int]] | None = None,
+) -> list[str]:
     """Returns one sentence for each problem of the plan in `text`.
 
     `wiring` are the links of an electrical fabric, as (start vertex, end vertex, True if the link
-    also leads back). If routes name links, the plan can be proved only with `wiring`.
+    also leads back). If routes name links, the plan can be proved only with `wiring`. `routes` are
+    the links of the fabric's routes, by (source, destination). Multicasts and aggregations can be
+    proved only with both.
 
     Raises:
         NotAPlan: the text is no plan.
@@ -23,6 +29,7 @@ def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list
     """
     plan = read(text)
     plan.fabric.wiring = wiring
+    plan.fabric.routes = routes or {}
     return [problem.sentence for problem in verify(plan)]
 
 
@@ -49,6 +56,7 @@ def verify(plan: Plan) -> list[Problem]:
         says = f"slot {transfer.slot}: transfer {index}"
         problems += [Problem(kind, f"{says} {sentence}") for kind, sentence in wrong]
     problems += plan.fabric.wrong_slots(plan, sound)
+    problems += plan.fabric.wrong_groups(plan, sound)
     problems += combined(plan, sound) if plan.collective.combines else passed_on(plan, sound)
     problems += false_claims(plan, sound)
     return problems
@@ -63,7 +71,7 @@ def malformed(plan: Plan, transfer: Transfer) -> Iterator[Problem]:
 
 
 def wrong_action(plan: Plan, transfer: Transfer) -> Iterator[Problem]:
-    if transfer.action == "reduce" and not plan.collective.combines:
+    if transfer.adds and not plan.collective.combines:
         yield Problem("wrong_action", "reduces in a collective that combines nothing")
 
 
@@ -126,22 +134,22 @@ def combined(plan: Plan, sound: Transfers) -> Iterator[Problem]:
     content = {(rank, chunk): frozenset({rank}) for rank in ranks for chunk in chunks}
     for step in deliveries(plan, sound):
         at_start = dict(content)
-        arrivals: dict[tuple[int, int], str] = {}
+        arrivals: dict[tuple[int, int], bool] = {}
         signals: set[tuple[int, int, int]] = set()
         for index, transfer, chunk in step:
             says = f"slot {transfer.slot}: transfer {plan.name(index)}"
             place = transfer.destination, chunk
             sent, had = at_start[transfer.source, chunk], content[place]
-            if plan.collective.overlaps and transfer.action == "reduce":
+            if plan.collective.overlaps and transfer.adds:
                 signal = transfer.source, transfer.destination, chunk
                 if sent <= at_start[place] or signal in signals:
                     yield Problem("duplicate", f"{says} tells its receiver nothing new")
                 signals.add(signal)
-            if place in arrivals and "copy" in (transfer.action, arrivals[place]):
+            if place in arrivals and not (transfer.adds and arrivals[place]):
                 yield Problem("copy_conflict", f"{says} is not alone, and one of those is a copy")
                 continue  # The first arrival counts.
-            arrivals[place] = transfer.action
-            if transfer.action == "reduce":
+            arrivals[place] = transfer.adds
+            if transfer.adds:
                 if sent & had and not plan.collective.overlaps:
                     yield Problem(
                         "double_reduction",

@@ -17,6 +17,7 @@ from opticoll.reference.text import read_collective
 from opticoll.reference.words import expect, whole
 
 NUMBERS = ("ranks", "root", "pieces")
+ACTIONS = ("copy", "reduce", "multicast", "aggregate")
 HEADING = ["step", "source", "destination", "chunk", "count", "action"]
 LIKE_FLOW = (
     r"Chunk (\d+) from (\d+) traveled over (\d+)->(\d+)(?: with volume 1(?:\.0)?)? "
@@ -47,7 +48,7 @@ def read_sends(text: str) -> Plan:
     for row in rows:
         expect(len(row) == len(heading), "a line has too few or too many cells")
         cells = {"count": "1", "action": "copy"} | dict(zip(heading, row, strict=True))
-        expect(cells["action"] in ("copy", "reduce"), f"no action is called {cells['action']}")
+        expect(cells["action"] in ACTIONS, f"no action is called {cells['action']}")
         step, source, destination, chunk, count = (whole(cells[name]) for name in HEADING[:5])
         sent.append(Transfer(step, cells["action"], chunk, count, source, destination))
     return plan_of(collective, sent)

@@ -39,12 +39,12 @@ def read(text: str) -> Plan:
                 expect(slot is None or whole(word) > slot, "slots must increase")
                 slot = whole(word)
                 expect(slot < sum(plan.steps), "the steps have no such slot")
-            elif keyword in ("copy", "reduce"):
+            elif keyword in ("copy", "reduce", "multicast", "aggregate"):
                 expect(slot is not None, "a transfer needs a slot")
                 room = declared - len(plan.transfers)
                 plan.transfers += read_transfers(plan, slot or 0, keyword, words, room)
             else:
-                expect(keyword == "end", "expected slot, copy, reduce or end")
+                expect(keyword == "end", "expected slot, copy, reduce, multicast, aggregate or end")
                 expect(declared == len(plan.transfers), "transfers are missing")
                 expect(number == lines[-1][0], "nothing may follow the end")
     except (ValueError, IndexError, KeyError) as error:

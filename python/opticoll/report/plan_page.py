@@ -23,6 +23,7 @@ from opticoll.plot import style
 from opticoll.plot.fibres import Lanes, lit
 from opticoll.plot.lightpaths import lightpaths
 from opticoll.plot.vertices import has_fibres, idle_noun
+from opticoll.names import ACTIONS
 
 MAX_TRANSFERS = 40_000
 """Maximum number of transfers in a page; the page shows only the first slots of larger plans."""
@@ -138,19 +139,21 @@ def _times(
     if plan.fabric.electrical and outcome.simulator == "fluid":
         times = plan.message_times(size_bytes, outcome.start or "rendezvous")
         place = {transfer: (begin, finish) for transfer, begin, finish in times}
-        # Transfers of a step with the same source and destination are one message.
+        # Transfers of a step with the same source and destination are one message, and so are all
+        # transfers of a multicast or an aggregation.
         messages: dict[tuple[int, ...], tuple[int, int]] = {}
-        ends = zip(
-            slot.tolist(),
-            *(columns[name].tolist() for name in ("source", "destination", "action", "transfer")),
-            strict=True,
-        )
+        names = ("source", "destination", "action", "chunk", "count", "transfer")
+        ends = zip(slot.tolist(), *(columns[name].tolist() for name in names), strict=True)
         all_times = []
-        for *key, transfer in ends:
+        for step, source, destination, action, chunk, count, transfer in ends:
+            key = {
+                "multicast": (step, action, source, chunk, count),
+                "aggregate": (step, action, destination, chunk, count),
+            }.get(ACTIONS[action], (step, action, source, destination))
             times_of_transfer = place.get(transfer)
             if times_of_transfer is not None:
-                messages[tuple(key)] = times_of_transfer
-            all_times.append(times_of_transfer or messages.get(tuple(key), (0, 0)))
+                messages[key] = times_of_transfer
+            all_times.append(times_of_transfer or messages.get(key, (0, 0)))
         pairs = np.array(all_times, np.int64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
     slots = outcome.tables["slots"].columns

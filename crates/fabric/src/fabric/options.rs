@@ -346,6 +346,14 @@ impl<'a, M> Options<'a, M> {
         self.family
     }
 
+    /// Returns the error that the value of the option `key` is refused because of `problem`.
+    pub(crate) fn refuse(&self, key: &str, problem: &str) -> FabricError {
+        match self.source {
+            ValueSource::Spec(spec) => spec.refuse(key, problem).into(),
+            ValueSource::Machine(_) => self.printed.refuse(key, problem).into(),
+        }
+    }
+
     /// Returns the error for the missing option `key`.
     pub(crate) fn missing(&self, key: &'static str) -> FabricError {
         FabricError::Missing {

@@ -31,7 +31,8 @@ pub(crate) use self::places::ends_of;
 use self::places::{Names, Place};
 use super::{Drawing, Fabric, FabricError, FamilyRecord, Machine, Switches};
 use crate::network::fewest_links::{FewestLinks, Ties};
-use crate::network::{Duplex, Network, Wiring, vertices};
+use crate::network::in_network::described;
+use crate::network::{Duplex, InNetwork, Network, Wiring, vertices};
 use opticoll_base::interrupt;
 use opticoll_base::names::{plural, terminal_text};
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError, whole_number};
@@ -411,7 +412,8 @@ impl Machine for Part {
             0 => String::new(),
             count => format!(", {count} of them slower"),
         };
-        format!("{ranks} of {whole_ranks}, {links} of {whole_links}{slower}")
+        let work = described(self);
+        format!("{ranks} of {whole_ranks}, {links} of {whole_links}{slower}{work}")
     }
 
     fn link_of_whole(&self, link: u32) -> u32 {
@@ -493,6 +495,11 @@ impl Network for Part {
             links.truncate(before);
             self.routes.route(source, destination, &self.wiring, links);
         }
+    }
+
+    fn in_network(&self, vertex: u32) -> InNetwork {
+        self.whole_network()
+            .in_network(self.vertices[vertex as usize])
     }
 
     fn vertex_name(&self, vertex: u32) -> String {

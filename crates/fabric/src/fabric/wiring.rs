@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use super::options::{DefaultRule::*, FabricOption, Options};
 use super::{FabricError, FamilyRecord};
-use crate::network::{Duplex, Link, Sharing};
+use crate::network::{Duplex, InNetwork, Link, Sharing};
 use opticoll_base::names::terminal_text;
 use opticoll_base::spec::{OptionRecord, Spec, SpecError};
 use opticoll_base::units::{Length, Quantity, Rate, Time, UnitError};
@@ -55,6 +55,11 @@ const LATENCY: OptionRecord = OptionRecord::new("latency", "delay of a cable");
 const DUPLEX: OptionRecord = OptionRecord::new(
     "duplex",
     "full: each direction has the whole rate; half: both directions divide it",
+);
+/// Option that says what switches do on data that pass them.
+pub(crate) const IN_NETWORK: OptionRecord = OptionRecord::new(
+    "in_network",
+    "work of switches on data that pass: add the data of several ranks, send copies to several",
 );
 const SHARING: OptionRecord = OptionRecord::new(
     "sharing",
@@ -143,6 +148,24 @@ pub(crate) fn sharing<M>(
     of: impl FnOnce(&M) -> Sharing,
 ) -> Result<Sharing, FabricError> {
     options.word(SHARING, &Sharing::WORDS, Silent(Sharing::Shared), of)
+}
+
+/// Declares the option `in_network`. `has_half_duplex` says whether some cables are half-duplex.
+///
+/// # Errors
+/// Switches add or multicast on half-duplex cables.
+pub(crate) fn in_network<M>(
+    options: &mut Options<'_, M>,
+    has_half_duplex: bool,
+    of: impl FnOnce(&M) -> InNetwork,
+) -> Result<InNetwork, FabricError> {
+    let default = Silent(InNetwork::None);
+    let in_network = options.word(IN_NETWORK, &InNetwork::WORDS, default, of)?;
+    if has_half_duplex && in_network != InNetwork::None {
+        let problem = "switches add and multicast over full-duplex cables only";
+        return Err(options.refuse(IN_NETWORK.name, problem));
+    }
+    Ok(in_network)
 }
 
 /// Declares the rate and latency of a class of cables. The defaults are the rate and latency of

@@ -13,7 +13,7 @@ use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::wiring;
 use crate::fabric::wiring::Wire;
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
-use crate::network::{Network, Wiring};
+use crate::network::{Duplex, InNetwork, Network, Wiring};
 use opticoll_base::spec::Spec;
 
 /// Ranks around one switch.
@@ -21,6 +21,7 @@ use opticoll_base::spec::Spec;
 pub struct Crossbar {
     ranks: u32,
     wire: Wire,
+    in_network: InNetwork,
     wiring: Arc<Wiring>,
 }
 
@@ -46,14 +47,18 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: PRESETS,
 };
 
-fn declared(options: &mut Options<'_, Crossbar>) -> Result<(u32, Wire), FabricError> {
-    wiring::ranks_and_wire(options, |machine| (machine.ranks, machine.wire))
+fn declared(options: &mut Options<'_, Crossbar>) -> Result<(u32, Wire, InNetwork), FabricError> {
+    let (ranks, wire) =
+        wiring::ranks_and_wire(options, |machine: &Crossbar| (machine.ranks, machine.wire))?;
+    let is_half = wire.duplex == Duplex::Half;
+    let in_network = wiring::in_network(options, is_half, |machine| machine.in_network)?;
+    Ok((ranks, wire, in_network))
 }
 
 impl Crossbar {
     /// Builds the machine of a specification such as `crossbar:ranks=64,rate=12.5GB/s`.
     pub fn parse(spec: &Spec) -> Result<Crossbar, FabricError> {
-        let (ranks, wire) = options::read(spec, &RECORD, declared)?;
+        let (ranks, wire, in_network) = options::read(spec, &RECORD, declared)?;
         let mut wiring = Wiring::new(wire.duplex);
         for rank in 0..ranks {
             wiring.add(rank, ranks, wire.link);
@@ -61,6 +66,7 @@ impl Crossbar {
         Ok(Crossbar {
             ranks,
             wire,
+            in_network,
             wiring: Arc::new(wiring),
         })
     }
@@ -80,6 +86,13 @@ impl Network for Crossbar {
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
         links.push(self.wiring.forth(source));
         links.push(self.wiring.back(destination));
+    }
+
+    fn in_network(&self, vertex: u32) -> InNetwork {
+        match vertex < self.ranks {
+            true => InNetwork::None,
+            false => self.in_network,
+        }
     }
 
     fn vertex_name(&self, vertex: u32) -> String {

@@ -27,7 +27,7 @@ use crate::fabric::{Fabric, FabricError, FamilyRecord};
 use crate::network;
 use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::translations::Translations;
-use crate::network::{Duplex, Link, Network, Sharing, Wiring};
+use crate::network::{Duplex, InNetwork, Link, Network, Sharing, Wiring};
 use opticoll_base::interrupt;
 use opticoll_base::names::{is_printable, terminal_text};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
@@ -70,6 +70,7 @@ struct Graph {
     positions: Vec<Option<Position>>,
     ties: Ties,
     default: Link,
+    in_network: InNetwork,
     cables: Vec<Cable>,
 }
 
@@ -178,6 +179,9 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
         })
         .collect::<Result<Vec<Cable>, FabricError>>()?;
     wiring::check_size(&RECORD, ranks.into(), cables.len() as u128)?;
+    let has_half_duplex = texts.contains('~');
+    let in_network =
+        wiring::in_network(options, has_half_duplex, |custom| custom.graph.in_network)?;
     Ok(Graph {
         ranks,
         switches,
@@ -185,6 +189,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
         positions,
         ties,
         default,
+        in_network,
         cables,
     })
 }
@@ -206,7 +211,8 @@ impl Custom {
     }
 
     /// Builds a custom network with the ranks, switches, links and vertex names of `network`, but
-    /// with the routes of this family. Two equal links in opposite directions become one cable.
+    /// with the routes of this family. Two equal links in opposite directions become one cable. If
+    /// the switches do different work on data that pass them, they only forward.
     ///
     /// # Errors
     /// The ends of the links are unknown, or the network has more vertices than this family
@@ -249,6 +255,12 @@ impl Custom {
                 format!("{vertices} ranks and switches are too many: at most {MAX_VERTICES}");
             return Err(wrong(problem));
         }
+        let mut works = (network.ranks()..vertices).map(|vertex| network.in_network(vertex));
+        let first = works.next().unwrap_or(InNetwork::None);
+        let in_network = match works.all(|other| other == first) {
+            true => first,
+            false => InNetwork::None,
+        };
         Ok(Custom::from_graph(Graph {
             ranks: network.ranks(),
             switches: vertices - network.ranks(),
@@ -258,6 +270,7 @@ impl Custom {
             positions: Vec::new(),
             ties: Ties::Spread,
             default: wiring::default_link(),
+            in_network,
             cables,
         }))
     }
@@ -476,6 +489,13 @@ impl Network for Custom {
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
         self.routes.route(source, destination, &self.wiring, links);
+    }
+
+    fn in_network(&self, vertex: u32) -> InNetwork {
+        match vertex < self.graph.ranks {
+            true => InNetwork::None,
+            false => self.graph.in_network,
+        }
     }
 
     fn vertex_name(&self, vertex: u32) -> String {

@@ -24,7 +24,7 @@ use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::wiring;
 use crate::fabric::wiring::{CHOSEN, DEFAULT_RATE, MAX_RANKS, Wire};
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
-use crate::network::{Link, Network, Sharing, Wiring};
+use crate::network::{Duplex, InNetwork, Link, Network, Sharing, Wiring};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
@@ -39,6 +39,7 @@ pub struct FatTree {
     levels: Vec<SwitchLevel>,
     /// Cable properties, indexed by the level below the cables.
     wires: Vec<Wire>,
+    in_network: InNetwork,
     wiring: Arc<Wiring>,
 }
 
@@ -115,8 +116,10 @@ const RATES: OptionRecord = OptionRecord::new(
 /// Range of options with one number per level, in words.
 const COUNTS: &str = "1 to 1048576 for each level, such as 16x8x8";
 
-/// Declares the options. Returns `down`, `up` and `links`, and the cable properties of each level.
-fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wire>), FabricError> {
+/// `down`, `up` and `links`, the cable properties of each level, and the work of the switches.
+type Declared = ([Vec<u32>; 3], Vec<Wire>, InNetwork);
+
+fn declared(options: &mut Options<'_, FatTree>) -> Result<Declared, FabricError> {
     let print = |spec: Spec, [down, up, parallel]: &[Vec<u32>; 3]| {
         spec.with("down", wiring::print_counts(down))
             .with("up", wiring::print_counts(up))
@@ -138,7 +141,9 @@ fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wi
         link: Link { rate, ..wire.link },
         ..wire
     });
-    Ok((numbers, wires.collect()))
+    let is_half = wire.duplex == Duplex::Half;
+    let in_network = wiring::in_network(options, is_half, |tree| tree.in_network)?;
+    Ok((numbers, wires.collect(), in_network))
 }
 
 /// Reads the options `down`, `up` and `links`, or derives them from `arity`, `levels` and `taper`.
@@ -197,7 +202,7 @@ impl FatTree {
     /// Builds the machine of a specification such as `fat_tree:down=16x8x8,up=1x8x8,links=1x1x1` or
     /// `fat_tree:arity=8,levels=3,taper=2`.
     pub fn parse(spec: &Spec) -> Result<FatTree, FabricError> {
-        let ([down, up, parallel], wires) = options::read(spec, &RECORD, declared)?;
+        let ([down, up, parallel], wires, in_network) = options::read(spec, &RECORD, declared)?;
         let levels = levels(&down, &up, &parallel)?;
         let mut tree = FatTree {
             ranks: levels[0].vertices,
@@ -207,6 +212,7 @@ impl FatTree {
             levels,
             wiring: Arc::new(Wiring::new(wires[0].duplex)),
             wires,
+            in_network,
         };
         tree.wiring = Arc::new(tree.wired());
         Ok(tree)
@@ -336,6 +342,13 @@ impl Network for FatTree {
             let cable = source % self.parallel[level];
             links.push(self.wiring.back(self.cable(level, below, digit, cable)));
             number = below;
+        }
+    }
+
+    fn in_network(&self, vertex: u32) -> InNetwork {
+        match vertex < self.ranks {
+            true => InNetwork::None,
+            false => self.in_network,
         }
     }
 

@@ -17,6 +17,9 @@
 //! The NIC of GPU b of a `dgx_a100` is connected to InfiniBand switch b mod 2. In two `dgx2`
 //! servers, GPUs 1, 3, ... of each server send to GPUs 0, 2, ... of the other server.
 //!
+//! The NVSwitches of `dgx_h100` and `nvl72` add and multicast (NVLink SHARP), unless the option
+//! `in_network` says otherwise. All other switches only forward.
+//!
 //! Latencies from GPU to GPU, divided evenly among the cables of a route:
 //!
 //! | model | within a server | between servers |
@@ -40,9 +43,10 @@ use crate::drawing::{Drawing, Point};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, machine_over_links};
+use crate::fabric::wiring::IN_NETWORK;
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::family::custom::Custom;
-use crate::network::{Network, Wiring};
+use crate::network::{InNetwork, Network, Wiring};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Quantity, Time};
 
@@ -144,6 +148,8 @@ pub struct GpuServers {
     model: Model,
     boxes: u32,
     latencies: Latencies,
+    /// Work of the switches within servers.
+    in_network: InNetwork,
     graph: Custom,
 }
 
@@ -248,7 +254,9 @@ const LATENCY_SOURCE: &str = "DGX A100, DGX H100 and NVL72 within a server: meas
     all_gather of 512 B, ai-dynamo/aiconfigurator; V100: profiles of TACCL; others: NCCL, hwLat \
     of tuning.cc";
 
-fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latencies), FabricError> {
+type Declared = (Model, u32, Latencies, InNetwork);
+
+fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricError> {
     let model = OptionRecord::new("model", "model of the servers");
     let model = options.word(model, MODELS, Required, |servers| servers.model)?;
     let boxes = OptionRecord::new("boxes", "number of servers")
@@ -278,7 +286,16 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latenc
     };
     let records = [LATENCY, NETWORK_LATENCY];
     let latencies = options.several(records, read, print, |servers| servers.latencies)?;
-    Ok((model, boxes, latencies))
+    let record = IN_NETWORK.default("reduce+multicast for dgx_h100 and nvl72, otherwise none");
+    let default = Silent(model.in_network());
+    let in_network = options.word(record, &InNetwork::WORDS, default, |servers| {
+        servers.in_network
+    })?;
+    if in_network != InNetwork::None && model.switch_rate().is_none() {
+        let problem = "the servers of this model have no switch";
+        return Err(options.refuse(IN_NETWORK.name, problem));
+    }
+    Ok((model, boxes, latencies, in_network))
 }
 
 impl Model {
@@ -307,6 +324,16 @@ impl Model {
             Model::Dgx2 => Some("125GB/s"),
             Model::Nvl72 => Some("900GB/s"),
             Model::Dgx1 | Model::Ndv2 | Model::Mi250 => None,
+        }
+    }
+
+    /// Returns the work that the switches within servers do by default: third-generation NVSwitches
+    /// have NVLink SHARP (NVIDIA H100 Tensor Core GPU Architecture, section "NVLink Switch
+    /// System").
+    fn in_network(self) -> InNetwork {
+        match self {
+            Model::DgxH100 | Model::Nvl72 => InNetwork::Both,
+            _ => InNetwork::None,
         }
     }
 
@@ -344,7 +371,7 @@ impl Model {
 impl GpuServers {
     /// Builds the machine of a specification such as `gpu_servers:model=dgx_a100,boxes=2`.
     pub fn parse(spec: &Spec) -> Result<GpuServers, FabricError> {
-        let (model, boxes, latencies) = options::read(spec, &RECORD, declared)?;
+        let (model, boxes, latencies, in_network) = options::read(spec, &RECORD, declared)?;
         let ranks = model.ranks() * boxes;
         let mut cables = String::new();
         let mut add = |from: u32, letter: char, to: u32, rate: &str| {
@@ -419,6 +446,7 @@ impl GpuServers {
             model,
             boxes,
             latencies,
+            in_network,
             graph: Custom::parse(&graph)?,
         })
     }
@@ -441,6 +469,14 @@ impl Network for GpuServers {
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
         self.graph.route(source, destination, links);
+    }
+
+    fn in_network(&self, vertex: u32) -> InNetwork {
+        let switch = vertex.checked_sub(self.ranks());
+        match switch.is_some_and(|switch| switch < self.boxes) {
+            true => self.in_network,
+            false => InNetwork::None,
+        }
     }
 
     fn vertex_name(&self, vertex: u32) -> String {

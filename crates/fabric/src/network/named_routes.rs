@@ -2,8 +2,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Network, Wiring};
-
 /// Index that stands for the fabric's route.
 pub const FABRIC_ROUTE: u32 = u32::MAX;
 
@@ -81,37 +79,6 @@ impl NamedRoutes {
             if let Some(links) = other.of(transfer) {
                 self.assign(before + transfer, links);
             }
-        }
-    }
-}
-
-/// Network with the named routes of a plan. For named route r, `route` is called with source r and
-/// destination [`FABRIC_ROUTE`].
-pub struct NetworkWithRoutes<'a> {
-    network: &'a dyn Network,
-    routes: &'a NamedRoutes,
-}
-
-impl<'a> NetworkWithRoutes<'a> {
-    /// Returns `network` with the named routes `routes`.
-    pub fn new(network: &'a dyn Network, routes: &'a NamedRoutes) -> NetworkWithRoutes<'a> {
-        NetworkWithRoutes { network, routes }
-    }
-}
-
-impl Network for NetworkWithRoutes<'_> {
-    fn ranks(&self) -> u32 {
-        self.network.ranks()
-    }
-
-    fn wiring(&self) -> &Wiring {
-        self.network.wiring()
-    }
-
-    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
-        match destination {
-            FABRIC_ROUTE => links.extend_from_slice(self.routes.links(source)),
-            _ => self.network.route(source, destination, links),
         }
     }
 }

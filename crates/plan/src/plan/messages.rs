@@ -6,18 +6,25 @@ use super::NamedRoutes;
 use crate::schedule::{Action, Schedule, StepColumns};
 
 /// Messages of a step. Transfers of the step with the same source, destination, action and route
-/// are one message. A message has the position of its first transfer.
+/// are one message. A multicast and an aggregation are one message each, with several destinations
+/// or several sources. A message has the position of its first transfer.
 pub struct StepMessages<'a> {
     step: StepColumns<'a>,
     routes: &'a NamedRoutes,
     /// Index of the first transfer of the step in the schedule.
     first: usize,
-    /// Index of each message in the step, keyed by (source, destination, action, index of the
-    /// route). `None` if every transfer is a message of its own, because no two transfers of the
-    /// step have the same source and destination.
-    numbers: Option<FxHashMap<(u32, u32, Action, u32), usize>>,
+    /// Index of each message in the step. `None` if every transfer is a message of its own, because
+    /// no two transfers of the step have the same source and destination, and none is in-network.
+    numbers: Option<FxHashMap<Key, usize>>,
     count: usize,
 }
+
+/// Transfers with the same key are one message: (source, destination, action, index of the route,
+/// first chunk, number of chunks). [`ANY`] replaces each number that need not be the same.
+type Key = (u32, u32, Action, u32, u32, u32);
+
+/// Marker of a number that differs between the transfers of a message.
+const ANY: u32 = u32::MAX;
 
 impl<'a> StepMessages<'a> {
     /// Returns the messages of `step`.
@@ -30,7 +37,9 @@ impl<'a> StepMessages<'a> {
             let has_sent = has_sent.get_mut(rank as usize);
             has_sent.is_some_and(|has_sent| std::mem::replace(has_sent, true))
         };
-        let repeats = step.source().iter().any(is_repeated) && !has_no_pair_twice(step, ranks);
+        let is_in_network = step.action().iter().any(|action| action.is_in_network());
+        let repeats = is_in_network
+            || step.source().iter().any(is_repeated) && !has_no_pair_twice(step, ranks);
         let numbers = repeats.then(FxHashMap::default);
         StepMessages {
             step,
@@ -66,12 +75,16 @@ impl<'a> StepMessages<'a> {
     pub fn earlier(&mut self, index: usize) -> Option<usize> {
         let next = self.count;
         if let Some(numbers) = &mut self.numbers {
-            let key = (
-                self.step.source()[index],
-                self.step.destination()[index],
-                self.step.action()[index],
-                self.routes.number(self.first + index),
-            );
+            let (source, destination) = (self.step.source()[index], self.step.destination()[index]);
+            let (chunk, count) = (self.step.chunk(index), self.step.count()[index]);
+            let key = match self.step.action()[index] {
+                action @ (Action::Copy | Action::Reduce) => {
+                    let route = self.routes.number(self.first + index);
+                    (source, destination, action, route, ANY, ANY)
+                }
+                action @ Action::Multicast => (source, ANY, action, ANY, chunk, count),
+                action @ Action::Aggregate => (ANY, destination, action, ANY, chunk, count),
+            };
             let number = *numbers.entry(key).or_insert(next);
             if number < next {
                 return Some(number);

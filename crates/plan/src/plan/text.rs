@@ -34,7 +34,7 @@ use thiserror::Error;
 use super::Repetition;
 use super::{Lightpath, Plan, Relay};
 use crate::collective::Collective;
-use crate::schedule::{Action, Claims, Transfer};
+use crate::schedule::{Claims, Transfer};
 use compress::{Modulus, RepeatedLightpath};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::LightKind;
@@ -123,11 +123,7 @@ fn write_relayed(
 }
 
 fn write_data(transfer: &Transfer, text: &mut String) {
-    let action = match transfer.action {
-        Action::Copy => "copy",
-        Action::Reduce => "reduce",
-    };
-    let _ = write!(text, "{action} {}", transfer.chunk);
+    let _ = write!(text, "{} {}", transfer.action, transfer.chunk);
     if transfer.count > 1 {
         let _ = write!(text, "+{}", transfer.count);
     }

@@ -92,6 +92,12 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
                        program have the same size";
         return Err(ProgramError::Refused(problem.into()));
     }
+    if schedule.is_in_network() {
+        let problem = "this plan has no program: switches add and multicast its chunks, but the \
+                       instructions of a program send from one rank to one rank; plan on a fabric \
+                       with in_network=none";
+        return Err(ProgramError::Refused(problem.into()));
+    }
     let mut ranks: Vec<Lowered> = connect(schedule);
     for step in 0..schedule.steps() {
         interrupt::check();

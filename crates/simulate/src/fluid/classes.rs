@@ -165,12 +165,14 @@ impl<'a> Classes<'a> {
                 destination: pair.1,
             });
         }
-        let mut latency = 0.0;
+        let longest = self.network.longest_part(pair.0, pair.1);
+        let part = &self.route[..longest.unwrap_or(self.route.len())];
+        let latencies = part.iter().map(|&link| links[link as usize].latency.ps());
+        let latency = latencies.map(|latency| latency as f64).sum::<f64>();
         let mut unshared = Vec::new();
         let mut limit = cap;
         self.route.retain(|&index| {
             let link = &links[index as usize];
-            latency += link.latency.ps() as f64;
             let shared = link.sharing == Sharing::Shared;
             if !shared {
                 unshared.push(index);

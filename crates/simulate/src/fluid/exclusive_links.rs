@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::ledger::FlowLedger;
 use super::non_interfering::FlowPath;
-use super::program::{Steps, check_count};
+use super::program::{StepFlow, Steps, check_count};
 use super::{FlowOptions, FluidError, check_ends};
 use crate::outcome::NONE;
 use opticoll_base::interrupt;
@@ -48,6 +48,7 @@ pub(super) fn run(
     let mut arrived: FxHashMap<(u32, u32), LastFlow> = FxHashMap::default();
     let (mut flows, mut carried, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     let (mut route, mut named, mut first) = (Vec::new(), Vec::new(), 0u32);
+    let mut members = Vec::new();
     for step in 0..steps.steps() {
         flows.clear();
         steps.step(step, &mut flows)?;
@@ -55,15 +56,36 @@ pub(super) fn run(
         carried.clear();
         named.clear();
         steps.routes(step, &mut named);
+        members.clear();
+        steps.members(step, &mut members);
         match chunks {
             Some((schedule, routes)) => list_chunks(schedule, routes, step, &mut carried),
-            None => carried.extend((0..flows.len()).map(|flow| (flow, 0, 1))),
+            None => carried.extend((0..flows.len()).map(|flow| {
+                let StepFlow {
+                    source,
+                    destination,
+                    ..
+                } = flows[flow];
+                Carried {
+                    flow,
+                    source,
+                    destination,
+                    chunk: 0,
+                    count: 1,
+                }
+            })),
         }
         starts.clear();
         starts.resize(flows.len(), never);
-        for &(flow, chunk, count) in &carried {
+        for &Carried {
+            flow,
+            source,
+            chunk,
+            count,
+            ..
+        } in &carried
+        {
             interrupt::check();
-            let source = flows[flow].source;
             for chunk in chunk..chunk + count {
                 if let Some(last) = arrived.get(&(source, chunk)) {
                     starts[flow] = later(starts[flow], *last);
@@ -74,7 +96,7 @@ pub(super) fn run(
         carried
             .iter()
             .rev()
-            .for_each(|&(flow, chunk, _)| lowest[flow] = chunk);
+            .for_each(|&Carried { flow, chunk, .. }| lowest[flow] = chunk);
         let mut order: Vec<usize> = (0..flows.len()).collect();
         order.sort_by(|&one, &other| {
             let ends = |flow: usize| (flows[flow].source, flows[flow].destination, lowest[flow]);
@@ -90,11 +112,12 @@ pub(super) fn run(
             let ends = (flow.source, flow.destination);
             check_ends(index as usize, ends.0, ends.1, network.ranks())?;
             route.clear();
-            match named.get(flow_in_step).copied() {
-                None | Some(FABRIC_ROUTE) => network.route(ends.0, ends.1, &mut route),
-                Some(number) => network.route(number, FABRIC_ROUTE, &mut route),
+            let number = named.get(flow_in_step).copied().unwrap_or(FABRIC_ROUTE);
+            match number {
+                FABRIC_ROUTE => network.route(ends.0, ends.1, &mut route),
+                _ => network.route(number, FABRIC_ROUTE, &mut route),
             }
-            let path = FlowPath::over(network, ends, &route, 0)?;
+            let path = FlowPath::over_named(network, (ends, number), &route, 0)?;
             for &link in &route {
                 *last = later(*last, links[link as usize]);
             }
@@ -112,15 +135,25 @@ pub(super) fn run(
             }
             ledger.add_to_links(&route, flow.bytes.into(), end - join);
             ledger.end(index, ends, flow.bytes, end)?;
+            for of_flow in members.iter().filter(|one| one.flow == flow_in_step) {
+                let ranks = of_flow.ranks.iter();
+                ranks.for_each(|&rank| ledger.end_at(rank, of_flow.send, flow.bytes, end));
+            }
             options.check_limit(end)?;
             *last = (end, index);
             for &link in &route {
                 links[link as usize] = *last;
             }
         }
-        for &(flow, chunk, count) in &carried {
+        for &Carried {
+            flow,
+            destination,
+            chunk,
+            count,
+            ..
+        } in &carried
+        {
             interrupt::check();
-            let destination = flows[flow].destination;
             for chunk in chunk..chunk + count {
                 let last = arrived.entry((destination, chunk)).or_insert(never);
                 *last = later(*last, starts[flow]);
@@ -135,14 +168,18 @@ fn later(one: LastFlow, other: LastFlow) -> LastFlow {
     if other.0 > one.0 { other } else { one }
 }
 
-/// Appends the chunks of all flows of a step to `carried`. An entry of `carried` is a triple: index
-/// of the flow in the step, first chunk, and number of consecutive chunks.
-fn list_chunks(
-    schedule: &Schedule,
-    routes: &NamedRoutes,
-    step: usize,
-    carried: &mut Vec<(usize, u32, u32)>,
-) {
+/// Consecutive chunks that a flow carries from one rank to another.
+struct Carried {
+    /// Index of the flow in its step.
+    flow: usize,
+    source: u32,
+    destination: u32,
+    chunk: u32,
+    count: u32,
+}
+
+/// Appends the chunks of all flows of a step to `carried`.
+fn list_chunks(schedule: &Schedule, routes: &NamedRoutes, step: usize, carried: &mut Vec<Carried>) {
     let mut messages = StepMessages::of(schedule, routes, step);
     let mut next = 0;
     for (place, transfer) in schedule.columns(step).transfers().enumerate() {
@@ -150,6 +187,12 @@ fn list_chunks(
             next += 1;
             next - 1
         });
-        carried.push((flow, transfer.chunk, transfer.count));
+        carried.push(Carried {
+            flow,
+            source: transfer.source,
+            destination: transfer.destination,
+            chunk: transfer.chunk,
+            count: transfer.count,
+        });
     }
 }

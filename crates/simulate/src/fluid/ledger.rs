@@ -229,6 +229,18 @@ impl FlowLedger {
         self.note_end(flow, now)
     }
 
+    /// Counts the bytes of a flow that ends at `now` at a further rank that sends or receives it.
+    pub(super) fn end_at(&mut self, rank: u32, sends: bool, bytes: u64, now: f64) {
+        let column = if sends {
+            &mut self.sent
+        } else {
+            &mut self.received
+        };
+        column[rank as usize] += u128::from(bytes);
+        let finish = &mut self.finish[rank as usize];
+        *finish = finish.max(now);
+    }
+
     /// Records the end of a flow, but not its bytes.
     pub(super) fn note_end(&mut self, flow: u32, now: f64) -> Result<(), FluidError> {
         self.note_last(flow, now);

@@ -20,11 +20,12 @@ use super::non_interfering::FlowPath;
 use super::program::{StepFlow, Steps};
 use super::schedule::ScheduledSteps;
 use super::{Endpoint, FlowOptions, FluidError, StartRule};
+use crate::in_network::Groups;
 use crate::outcome::NONE;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::network::{Network, Sharing};
 use opticoll_plan::plan::NamedRoutes;
-use opticoll_plan::plan::routes::{FABRIC_ROUTE, NetworkWithRoutes};
+use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_plan::schedule::Schedule;
 
 /// Flows of one step that leave (or enter) a rank over one cable, and their bytes.
@@ -89,9 +90,10 @@ pub fn schedule_lower_bound(
     rule: StartRule,
     options: &FlowOptions,
 ) -> Result<Time, FluidError> {
-    let steps = ScheduledSteps::new(schedule, routes, size)?;
-    let network = NetworkWithRoutes::new(network, routes);
-    let bound = bound_steps(&network, &steps, rule, options)?;
+    let groups = Groups::of(network, schedule, routes);
+    let groups = groups.map_err(|transfer| FluidError::Group { transfer })?;
+    let steps = ScheduledSteps::new(schedule, routes, &groups, size)?;
+    let bound = bound_steps(&groups.on(network), &steps, rule, options)?;
     to_time((bound * (1.0 - 1e-7) - 1.0).max(0.0))
 }
 
@@ -120,7 +122,7 @@ fn bound_steps(
     let (mut routes, mut paths): (Vec<u32>, Vec<FlowPath>) = (Vec::new(), Vec::new());
     // Ranks of the step, each with an instant (ps) before which the rank is not free again.
     let mut ends: Vec<(u32, f64)> = Vec::new();
-    let mut first = 0;
+    let (mut first, mut members) = (0, Vec::new());
     for step in 0..steps.steps() {
         flows.clear();
         steps.step(step, &mut flows)?;
@@ -130,7 +132,11 @@ fn bound_steps(
             (routes, paths) = find_paths(network, &flows, &named, first)?;
         }
         ends.clear();
-        for (flow, path) in flows.iter().zip(&paths) {
+        members.clear();
+        steps.members(step, &mut members);
+        let mut further = members.iter().peekable();
+        for (number, (flow, path)) in flows.iter().zip(&paths).enumerate() {
+            let further = further.next_if(|one| one.flow == number);
             smallest = smallest.min(flow.bytes);
             let (source, destination) = (flow.source, flow.destination);
             let start = match rule {
@@ -139,6 +145,17 @@ fn bound_steps(
                 StartRule::Step => all_free,
                 StartRule::Link => 0.0,
             };
+            let mut start: f64 = start;
+            for &rank in further.iter().flat_map(|one| &one.ranks) {
+                let waits = match rule {
+                    StartRule::Rendezvous => true,
+                    StartRule::Sender => further.is_some_and(|one| one.send),
+                    StartRule::Step | StartRule::Link => false,
+                };
+                if waits {
+                    start = start.max(free[rank as usize]);
+                }
+            }
             let join = start + path.latency;
             let moving = match path.rate.is_finite() {
                 true => flow.bytes as f64 / path.rate,
@@ -146,6 +163,8 @@ fn bound_steps(
             };
             ends.push((source, join + moving));
             ends.push((destination, join + moving));
+            let others = further.iter().flat_map(|one| &one.ranks);
+            ends.extend(others.map(|&rank| (rank, join + moving)));
             let route = &routes[path.links()];
             for &link in route {
                 let load = &mut loads[link as usize];
@@ -210,13 +229,12 @@ fn find_paths(
         let ends = (flow.source, flow.destination);
         super::check_ends(first + index, ends.0, ends.1, network.ranks())?;
         let from = routes.len();
-        match named.get(index) {
-            Some(&route) if route != FABRIC_ROUTE => {
-                network.route(route, FABRIC_ROUTE, &mut routes)
-            }
-            _ => network.route(ends.0, ends.1, &mut routes),
+        let route = named.get(index).copied().unwrap_or(FABRIC_ROUTE);
+        match route {
+            FABRIC_ROUTE => network.route(ends.0, ends.1, &mut routes),
+            _ => network.route(route, FABRIC_ROUTE, &mut routes),
         }
-        paths.push(FlowPath::over(network, ends, &routes, from)?);
+        paths.push(FlowPath::over_named(network, (ends, route), &routes, from)?);
     }
     Ok((routes, paths))
 }

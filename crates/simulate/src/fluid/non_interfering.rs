@@ -57,6 +57,7 @@ use super::{FlowOptions, FluidError, StartRule};
 use crate::outcome::NONE;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::{Network, Sharing};
+use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
 /// Maximum length, in steps, of a cycle of repeated steps that this module leaves to
 /// [`super::engine`]. The constant applies under the start rule `step` if flows are recorded: the
@@ -420,6 +421,27 @@ impl FlowPath {
     /// Returns the range of the path's links in the list of all links.
     pub(super) fn links(&self) -> std::ops::Range<usize> {
         self.from as usize..self.to as usize
+    }
+
+    /// Returns the path of a flow between the two ranks `ends` over the links `links[from..]`, in
+    /// which `named` is the index of a route of the plan, or [`FABRIC_ROUTE`].
+    pub(super) fn over_named(
+        network: &dyn Network,
+        (ends, named): ((u32, u32), u32),
+        links: &[u32],
+        from: usize,
+    ) -> Result<FlowPath, FluidError> {
+        let longest = match named {
+            FABRIC_ROUTE => None,
+            route => network.longest_part(route, FABRIC_ROUTE),
+        };
+        let mut path = FlowPath::over(network, ends, links, from)?;
+        if let Some(longest) = longest {
+            let part = links[from..from + longest].iter();
+            let latencies = part.map(|&link| network.links()[link as usize].latency.ps() as f64);
+            path.latency = latencies.sum();
+        }
+        Ok(path)
     }
 
     /// Returns the path between the two ranks `ends` over the links `links[from..]`.

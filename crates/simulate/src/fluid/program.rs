@@ -55,6 +55,18 @@ pub struct StepFlow {
     pub bytes: u64,
 }
 
+/// Further ranks of a flow: receivers of a multicast or senders of an aggregation. The flow ends
+/// for all its ranks at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowMembers {
+    /// Index of the flow in its step.
+    pub flow: usize,
+    /// Ranks, without the source and the destination of the flow.
+    pub ranks: Box<[u32]>,
+    /// True if these ranks send, false if they receive.
+    pub send: bool,
+}
+
 /// Flows in steps. Each step is generated on request, so not all flows need be in memory.
 pub trait Steps {
     /// Returns the number of steps.
@@ -73,6 +85,10 @@ pub trait Steps {
 
     /// Appends the index of the route of each flow in a step to `routes`, if a plan names routes.
     fn routes(&self, _step: usize, _routes: &mut Vec<u32>) {}
+
+    /// Appends the further ranks of all multicasts and aggregations in a step to `members`, in the
+    /// order of flows.
+    fn members(&self, _step: usize, _members: &mut Vec<FlowMembers>) {}
 }
 
 /// Checks that 32 bits can number `more` flows after the first `flows` flows.

@@ -1,6 +1,7 @@
 //! Steps and messages of a schedule.
 
-use super::program::{StepFlow, Steps};
+use super::program::{FlowMembers, StepFlow, Steps};
+use crate::in_network::Groups;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, UnitError};
 use opticoll_plan::plan::{NamedRoutes, StepMessages};
@@ -13,6 +14,7 @@ const MAX_OFFSETS: usize = 1 << 20;
 pub(super) struct ScheduledSteps<'a> {
     schedule: &'a Schedule,
     routes: &'a NamedRoutes,
+    groups: &'a Groups,
     size: Bytes,
     /// Bytes of each chunk, if all chunks have the same size.
     uniform: Option<u64>,
@@ -26,6 +28,7 @@ impl<'a> ScheduledSteps<'a> {
     pub(super) fn new(
         schedule: &'a Schedule,
         routes: &'a NamedRoutes,
+        groups: &'a Groups,
         size: Bytes,
     ) -> Result<ScheduledSteps<'a>, UnitError> {
         let collective = &schedule.collective;
@@ -41,6 +44,7 @@ impl<'a> ScheduledSteps<'a> {
         Ok(ScheduledSteps {
             schedule,
             routes,
+            groups,
             size,
             uniform,
             offsets,
@@ -74,6 +78,10 @@ impl Steps for ScheduledSteps<'_> {
             interrupt::check();
             let bytes = self.range_bytes(transfer.chunk, transfer.count)?;
             if let Some(message) = messages.earlier(place) {
+                // All transfers of a group carry the same chunks.
+                if transfer.action.is_in_network() {
+                    continue;
+                }
                 let message_bytes: &mut u64 = &mut flows[before + message].bytes;
                 *message_bytes =
                     message_bytes
@@ -94,13 +102,31 @@ impl Steps for ScheduledSteps<'_> {
     }
 
     fn names_routes(&self) -> bool {
-        !self.routes.is_empty()
+        !self.groups.routes.is_empty()
     }
 
     fn routes(&self, step: usize, routes: &mut Vec<u32>) {
         if self.names_routes() {
             let firsts = StepMessages::firsts(self.schedule, self.routes, step);
-            routes.extend(firsts.map(|transfer| self.routes.number(transfer)));
+            routes.extend(firsts.map(|transfer| self.groups.routes.number(transfer)));
+        }
+    }
+
+    fn members(&self, step: usize, members: &mut Vec<FlowMembers>) {
+        if !self.groups.exist() {
+            return;
+        }
+        let actions = self.schedule.columns(step).action();
+        let start = self.schedule.step(step).start;
+        let firsts = StepMessages::firsts(self.schedule, self.routes, step);
+        for (flow, transfer) in firsts.enumerate() {
+            if let Some(ranks) = self.groups.members(transfer) {
+                members.push(FlowMembers {
+                    flow,
+                    ranks: ranks.into(),
+                    send: actions[transfer - start].adds(),
+                });
+            }
         }
     }
 }

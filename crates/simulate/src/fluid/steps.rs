@@ -11,7 +11,7 @@ use replay::{RecordedStep, Watched};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ledger::FlowLedger;
-use super::program::{FlowEnd, FlowProgram, FlowStart, StepFlow, Steps, check_count};
+use super::program::{FlowEnd, FlowMembers, FlowProgram, FlowStart, StepFlow, Steps, check_count};
 use super::quotient_network::Quotient;
 use super::{FluidError, StartRule};
 use crate::outcome::NONE;
@@ -20,18 +20,22 @@ use opticoll_fabric::network::Network;
 use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
 /// Flow of a step that has been loaded.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct LoadedFlow {
     flow: StepFlow,
-    /// Number of ranks (source, destination) whose earlier steps must end before the flow starts.
-    waits: u8,
-    /// Number of places, sender and receiver, at which the flow has not ended yet.
+    /// Number of ranks whose earlier steps must end before the flow starts.
+    waits: u32,
+    /// Number of sides, senders and receivers, at which the flow has not ended yet.
     ends: u8,
     source_group: u32,
     destination_group: u32,
     /// Index of the route that a plan names for the flow, or [`FABRIC_ROUTE`].
     route: u32,
+    further: Option<FurtherRanks>,
 }
+
+/// Further ranks of a multicast or an aggregation, each with its group, and true if they send.
+type FurtherRanks = (Box<[(u32, u32)]>, bool);
 
 /// Flows of a rank in one step.
 #[derive(Default)]
@@ -60,6 +64,8 @@ pub(super) struct Stepped<'a> {
     /// Indices of the routes that a plan names for the flows in `buffer`; empty if the plan names
     /// no routes.
     routes: Vec<u32>,
+    /// Further ranks of the flows in `buffer`, in the order of flows.
+    members: Vec<FlowMembers>,
     /// Flows in memory. The first of them has the index `first_loaded`.
     loaded: VecDeque<LoadedFlow>,
     first_loaded: u32,
@@ -103,6 +109,7 @@ impl<'a> Stepped<'a> {
             next_flow: 0,
             buffer: Vec::new(),
             routes: Vec::new(),
+            members: Vec::new(),
             loaded: VecDeque::new(),
             first_loaded: 0,
             groups: Vec::new(),
@@ -181,6 +188,8 @@ impl<'a> Stepped<'a> {
         self.steps.step(self.next_step, &mut self.buffer)?;
         self.routes.clear();
         self.steps.routes(self.next_step, &mut self.routes);
+        self.members.clear();
+        self.steps.members(self.next_step, &mut self.members);
         check_count(self.buffer.len(), self.next_flow)
     }
 
@@ -193,6 +202,7 @@ impl<'a> Stepped<'a> {
     ) -> Result<(), FluidError> {
         let step = self.next_step;
         self.next_step += 1;
+        let mut members = std::mem::take(&mut self.members).into_iter().peekable();
         for at in 0..self.buffer.len() {
             interrupt::check();
             let flow = self.buffer[at];
@@ -208,17 +218,34 @@ impl<'a> Stepped<'a> {
                 source_group: NONE,
                 destination_group: NONE,
                 route: self.routes.get(at).copied().unwrap_or(FABRIC_ROUTE),
+                further: None,
             };
+            let further = members.next_if(|one| one.flow == at);
             if self.rule != StartRule::Step {
                 let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
                 let is_synchronous = self.rule == StartRule::Rendezvous && !eager;
                 loaded.source_group = self.join_group(flow.source, step);
                 loaded.destination_group = self.join_group(flow.destination, step);
-                loaded.waits += u8::from(self.waits(index, flow.source, loaded.source_group));
+                loaded.waits += u32::from(self.waits(index, flow.source, loaded.source_group));
                 if is_synchronous {
                     let group = loaded.destination_group;
-                    loaded.waits += u8::from(self.waits(index, flow.destination, group));
+                    loaded.waits += u32::from(self.waits(index, flow.destination, group));
                 }
+                let mut joined = Vec::new();
+                for &rank in further.iter().flat_map(|one| &one.ranks) {
+                    let group = self.join_group(rank, step);
+                    if is_synchronous || further.as_ref().is_some_and(|one| one.send) {
+                        loaded.waits += u32::from(self.waits(index, rank, group));
+                    }
+                    joined.push((rank, group));
+                }
+                loaded.further = further.map(|one| (joined.into(), one.send));
+            } else {
+                let without_group = |one: FlowMembers| {
+                    let ranks = one.ranks.iter().map(|&rank| (rank, NONE)).collect();
+                    (ranks, one.send)
+                };
+                loaded.further = further.map(without_group);
             }
             let starts = loaded.waits == 0;
             self.loaded.push_back(loaded);
@@ -272,9 +299,14 @@ impl<'a> Stepped<'a> {
         ready: &mut Vec<FlowStart>,
         ledger: &mut FlowLedger,
     ) -> Result<(), FluidError> {
-        let LoadedFlow { flow, route, .. } = self.loaded[(index - self.first_loaded) as usize];
+        let loaded = &self.loaded[(index - self.first_loaded) as usize];
+        let (flow, route) = (loaded.flow, loaded.route);
         if ledger.records_flows() {
-            ledger.start(index, now, self.waited_for(&flow, ledger))?;
+            ledger.start(
+                index,
+                now,
+                self.waited_for(&flow, loaded.further.as_ref(), ledger),
+            )?;
         }
         ready.push(FlowStart {
             flow: index,
@@ -288,10 +320,24 @@ impl<'a> Stepped<'a> {
         Ok(())
     }
 
-    /// Returns the index of the flow whose end allowed `flow` to start.
-    fn waited_for(&self, flow: &StepFlow, ledger: &FlowLedger) -> u32 {
+    /// Returns the index of the flow whose end allowed `flow`, with the ranks `further`, to start.
+    fn waited_for(
+        &self,
+        flow: &StepFlow,
+        further: Option<&FurtherRanks>,
+        ledger: &FlowLedger,
+    ) -> u32 {
         let last = |rank: u32| self.last[rank as usize];
-        let ends = (last(flow.source), last(flow.destination));
+        let mut ends = (last(flow.source), last(flow.destination));
+        if let Some((ranks, send)) = further {
+            let of_side = if *send { &mut ends.0 } else { &mut ends.1 };
+            for &(rank, _) in ranks {
+                let other = last(rank);
+                if other.0 != NONE && (of_side.0 == NONE || other.1 > of_side.1) {
+                    *of_side = other;
+                }
+            }
+        }
         let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
         self.rule.waited_for(ends, eager, ledger.last_flow)
     }
@@ -312,6 +358,25 @@ impl<'a> Stepped<'a> {
         } else {
             (loaded.flow.destination, loaded.destination_group)
         };
+        let bytes = loaded.flow.bytes;
+        let further = loaded.further.take_if(|(_, send)| *send == at_source);
+        self.leave_group(index, (rank, group), now, ready, ledger)?;
+        for &(rank, group) in further.iter().flat_map(|(ranks, _)| ranks) {
+            ledger.end_at(rank, at_source, bytes, now);
+            self.leave_group(index, (rank, group), now, ready, ledger)?;
+        }
+        Ok(())
+    }
+
+    /// Handles the end of flow `index` at a rank, where the flow belongs to the group `group`.
+    fn leave_group(
+        &mut self,
+        index: u32,
+        (rank, group): (u32, u32),
+        now: f64,
+        ready: &mut Vec<FlowStart>,
+        ledger: &mut FlowLedger,
+    ) -> Result<(), FluidError> {
         if let Some(last) = self.last.get_mut(rank as usize) {
             *last = (index, now);
         }

@@ -5,6 +5,7 @@ use crate::bulk_synchronous;
 use crate::timing_model::Simulator;
 
 pub(super) const RECORD: Simulator = Simulator {
+    in_network: true,
     run: Some(|case| bulk_synchronous::simulate(case.plan, case.size, case.method.step_overhead)),
     rule: |_, _| "step by step".into(),
     ..Simulator::new(

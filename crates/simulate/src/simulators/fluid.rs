@@ -7,6 +7,7 @@ use crate::{NO_LINKS, SimulationError, TimingModel, fluid, fluid_options, requir
 use opticoll_fabric::fabric::Fabric;
 
 pub(super) const RECORD: Simulator = Simulator {
+    in_network: true,
     run: Some(run),
     live: Some(live),
     bounded_by_loads: true,

@@ -6,8 +6,9 @@
 //! one plan, which is made for the first of these communicators. If the replay simulates no fabric
 //! (as with a cost model, a lightpath grid or a burst-switched network), the planner works on a
 //! fabric with similar message times ([`CollectiveTarget::resembles`]). This fabric has as many
-//! ranks as the communicator. Plans are made for the size of the collective, or for the next power
-//! of two in programs with many sizes.
+//! ranks as the communicator. Switches of the fabric only forward, because a program of messages
+//! has one sender and one receiver for each message. Plans are made for the size of the collective,
+//! or for the next power of two in programs with many sizes.
 
 use super::{Algorithms, CollectiveTarget};
 use crate::error::{Place, TraceError};
@@ -59,6 +60,7 @@ pub(super) fn plan(
     let on = match (target.fabric, target.resembles) {
         (Some(fabric), _) => {
             let part = fabric.part(members);
+            let part = part.and_then(|part| part.with_forwarding_switches());
             let part = part.map_err(|error| TraceError::at(place, error))?;
             Some((part, target.method.cloned().unwrap_or_default()))
         }
@@ -104,6 +106,14 @@ pub(super) fn plan(
             bare
         }
     };
+    if plan.schedule.is_in_network() {
+        let problem = format!(
+            "{} needs switches that add or multicast, but a replay has messages from one rank to \
+             one rank; choose another algorithm",
+            plan.algorithm
+        );
+        return Err(TraceError::at(place, problem));
+    }
     prove(&plan, place)?;
     let chosen = ChosenAlgorithm {
         collective: kind.name(),

@@ -123,7 +123,7 @@ function chunksOf(plan, at) {
 function drawMessages(box, plan, shown) {
   const head = ["from → to", "action", "chunks", ...(plan.light ? ["light"] : []), "starts", "ends", "waits for"];
   const rows = shown.slice(0, MESSAGES_AT_ONCE).map((at) => element("tr", {}, ...[
-    ends(plan, at), plan.messages.action[at] ? "reduce" : "copy", chunksOf(plan, at),
+    ends(plan, at), ["copy", "reduce", "multicast", "aggregate"][plan.messages.action[at]], chunksOf(plan, at),
     ...(plan.light ? [plan.light.texts[plan.light.places[at]]] : []),
     reading(plan.messages.start[at], "s"), reading(plan.messages.end[at], "s"), waitOf(plan, at),
   ].map((text, column, all) => element("td", {class: column === all.length - 1 ? "text" : null}, text))));

@@ -90,11 +90,9 @@ fn read_lightpath<'a>(
     action: Word<'a>,
     words: &mut Words<'a>,
 ) -> Result<(Lightpath, Word<'a>, Vec<Relay>), PlanTextError> {
-    let action = match action.text {
-        "copy" => Action::Copy,
-        "reduce" => Action::Reduce,
-        _ => return Err(action.wrong("expected slot, copy, reduce or end")),
-    };
+    let known = Action::WORDS.iter().find(|(word, _)| *word == action.text);
+    let unknown = || action.wrong("expected slot, copy, reduce, multicast, aggregate or end");
+    let action = known.ok_or_else(unknown)?.1;
     let chunks = words.next("chunks, such as 5 or 5+3")?;
     let (chunk, count) = match chunks.text.split_once('+') {
         None => (chunks.number()?, 1),

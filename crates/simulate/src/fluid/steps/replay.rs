@@ -86,7 +86,7 @@ impl Stepped<'_> {
             let before: Vec<u32> = replay
                 .flows
                 .iter()
-                .map(|flow| self.waited_for(flow, ledger))
+                .map(|flow| self.waited_for(flow, None, ledger))
                 .collect();
             ledger.replay_flows(StepReplay {
                 original: replay.first_flow,
