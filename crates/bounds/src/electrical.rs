@@ -14,6 +14,11 @@
 //! | `throughput` | as `cut`, for the tightest of all cuts | E8, E9 | `tightest` |
 //! | `quickest_flow` | broadcast, reduce: latencies before data reach a link | E7 | `quickest` |
 //! | `concurrent_flow` | all_to_all: load of all pairs on all links | E10 | `concurrent` |
+//! | `in_network` | all_reduce by switches: cables of all ranks | N1 | `switches` |
+//!
+//! If switches add or multicast, some of the theorems fail. Theorem N2 says which: `relays` and
+//! `rounds` are then 0 for the collectives concerned, and sums over all parts count one direction
+//! only, or none.
 //!
 //! There is no bound if a cable of a rank gives each flow the whole rate of the cable, or if the
 //! network does not know the ends of its links.
@@ -37,12 +42,13 @@ mod optimum;
 mod quickest;
 mod ratio;
 mod relays;
+mod switches;
 mod tightest;
 
 use super::{TimeBound, bits_ps, quotient, too_long, transmission_time};
 pub use concurrent::time_from_lengths;
 pub(crate) use concurrent::{enclosed, witness_of_lengths};
-use cuts::{CutPart, Side};
+use cuts::{CutPart, Partition, Side};
 use links::{Links, NONE, UNBOUNDED};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::network::Network;
@@ -149,15 +155,16 @@ pub fn bounds(
         true => vertex as u32,
         false => NONE,
     };
-    let alone = cuts::parts(&links, rank_of, collective.root());
+    let each = Partition::new(&links, rank_of, collective.root());
+    let alone = &each.parts[..];
     let firsts = alone.iter().filter_map(|rank| rank.inwards.first());
     let least_latency = Time::from_ps(firsts.min().unwrap_or(0));
     if collective.demand().is_some() {
-        let demanded = demanded::bounds(&links, &alone, collective, size)?;
+        let demanded = demanded::bounds(&links, alone, collective, size)?;
         return Ok(demanded.into_iter().map(bare).collect());
     }
-    let (bandwidth, side) = cuts::partition_time(&alone, collective, size, least_latency)?;
-    let (rounds_time, bottleneck) = rounds(&alone, collective, size, least_latency)?;
+    let (bandwidth, side) = each.time(collective, size, least_latency)?;
+    let (rounds_time, bottleneck) = rounds(&links, alone, collective, size, least_latency)?;
     let (cut_time, cut) = cuts::best(&links, collective, size, least_latency)?;
     let mut bounds: Vec<WitnessedBound> = [
         (
@@ -170,7 +177,7 @@ pub fn bounds(
         ),
         (
             TimeBound {
-                time: distances::best(&links, &alone, collective, size)?,
+                time: distances::best(&links, alone, collective, size)?,
                 name: "latency",
                 assumption: "data from another rank take at least the latencies of a shortest \
                              route from that rank",
@@ -194,7 +201,7 @@ pub fn bounds(
         ),
         (
             TimeBound {
-                time: relays::best(&links, &alone, collective, size)?,
+                time: relays::best(&links, alone, collective, size)?,
                 name: "relays",
                 assumption: "data that a rank does not receive from their owner take the latencies \
                              of two messages",
@@ -214,6 +221,7 @@ pub fn bounds(
     .into_iter()
     .map(|(bound, witness)| WitnessedBound { bound, witness })
     .collect();
+    bounds.extend(switches::bound(&links, alone, collective, size)?);
     bounds.extend(concurrent::bound(
         network,
         &links,
@@ -282,11 +290,22 @@ type Bottleneck = (bool, Side);
 /// Returns the bound `rounds` (theorem E5), and the links that limit this bound. The links are
 /// `None` if latencies alone give the bound. `latency` is the least latency of any message.
 fn rounds(
+    links: &Links,
     ranks: &[CutPart],
     collective: &Collective,
     size: Bytes,
     latency: Time,
 ) -> Result<(Time, Option<Bottleneck>), UnitError> {
+    // The theorem counts a cable for each transfer of each byte.
+    let work = links.work(|_| true);
+    let is_refuted = match collective.kind() {
+        CollectiveKind::Broadcast => work.multicasts,
+        CollectiveKind::Reduce => work.adds,
+        _ => work.is_any(),
+    };
+    if is_refuted {
+        return Ok((Time::ZERO, None));
+    }
     let bytes = (ranks.len() as u128 - 1) * u128::from(size.get());
     let root = &ranks[collective.root() as usize];
     let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();

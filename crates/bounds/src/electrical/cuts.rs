@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use super::links::{Links, NONE, Nearest, UNBOUNDED, Windows, latency_of, latency_of_others};
+use super::links::{Links, NONE, Nearest, UNBOUNDED, Windows, Work, latency_of, latency_of_others};
 use super::ratio::Ratio;
 use super::{Witness, bytes};
 use crate::{bits_ps, quotient};
@@ -56,8 +56,8 @@ pub(super) fn best(
 ) -> Result<(Time, Option<Witness>), UnitError> {
     let mut best: Option<(Time, Side, Vec<u32>)> = None;
     for labels in partitions_of(links) {
-        let parts = parts(links, |vertex| labels[vertex], collective.root());
-        let (time, side) = partition_time(&parts, collective, size, least)?;
+        let partition = Partition::new(links, |vertex| labels[vertex], collective.root());
+        let (time, side) = partition.time(collective, size, least)?;
         if let Some(side) = side.filter(|_| best.as_ref().is_none_or(|best| time > best.0)) {
             best = Some((time, side, labels));
         }
@@ -74,8 +74,8 @@ pub(super) fn best(
 pub(super) fn best_ratio(links: &Links, collective: &Collective) -> Option<(Ratio, Witness)> {
     let mut best: Option<(Ratio, Side, Vec<u32>)> = None;
     for labels in partitions_of(links) {
-        let parts = parts(links, |vertex| labels[vertex], collective.root());
-        let Some((ratio, side)) = partition_ratio(&parts, collective)? else {
+        let partition = Partition::new(links, |vertex| labels[vertex], collective.root());
+        let Some((ratio, side)) = partition.ratio(collective)? else {
             continue;
         };
         if best
@@ -188,8 +188,28 @@ impl CutPart {
     }
 }
 
+/// Parts of a partition, and the work of switches.
+pub(super) struct Partition {
+    pub(super) parts: Vec<CutPart>,
+    /// Work of the switches that belong to no part.
+    between: Work,
+    /// Work of all switches.
+    all: Work,
+}
+
+impl Partition {
+    /// Returns the partition in which vertex v belongs to the part `part_of(v)`.
+    pub(super) fn new(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) -> Partition {
+        Partition {
+            between: links.work(|vertex| part_of(vertex) == NONE),
+            all: links.work(|_| true),
+            parts: parts(links, part_of, root),
+        }
+    }
+}
+
 /// Returns the ranks and links of each part, indexed by part; empty if there is only one part.
-pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) -> Vec<CutPart> {
+fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) -> Vec<CutPart> {
     let rank_parts = || (0..links.ranks as usize).map(&part_of);
     let count = rank_parts().max().map_or(0, |greatest| greatest + 1);
     if count < 2 {
@@ -275,8 +295,14 @@ struct Demand<'a> {
 }
 
 /// Returns the bytes that must cross each side of each part. For an all_reduce, a broadcast and a
-/// reduce, the list ends with the sides of all parts together.
-fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Vec<Demand<'a>> {
+/// reduce, the list ends with the sides of all parts together, as far as theorem N2 permits: sums
+/// that switches between the parts add enter a part once, and data that they multicast leave a part
+/// once.
+fn demands<'a>(
+    Partition { parts, between, .. }: &'a Partition,
+    collective: &Collective,
+    size: Bytes,
+) -> Vec<Demand<'a>> {
     let mut demands = Vec::with_capacity(3 * parts.len());
     for (number, part) in (0u32..).zip(parts) {
         let (received, sent) = bytes(collective, size, part.ranks, part.root);
@@ -306,13 +332,16 @@ fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Ve
             together.outwards.extend(&part.outwards);
             together.both.extend(&part.both);
         }
+        let adds = between.adds && collective.kind() != CollectiveKind::Broadcast;
+        let multicasts = between.multicasts && collective.kind() != CollectiveKind::Reduce;
         let crossing = [
-            (together.inwards, total_bytes),
-            (together.outwards, total_bytes),
-            (together.both, 2 * total_bytes),
+            (together.inwards, total_bytes, !adds),
+            (together.outwards, total_bytes, !multicasts),
+            (together.both, 2 * total_bytes, !adds && !multicasts),
         ];
         let crossing = crossing.into_iter().zip(Side::all(None));
-        demands.extend(crossing.map(|((windows, bytes), side)| Demand {
+        let crossing = crossing.filter(|((.., holds), _)| *holds);
+        demands.extend(crossing.map(|((windows, bytes, _), side)| Demand {
             windows: Cow::Owned(windows),
             bytes,
             side,
@@ -321,64 +350,66 @@ fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Ve
     demands
 }
 
-/// Returns the greatest bound of the parts of a partition, and the side that proves it. Returns 0 s
-/// if there is only one part. `least` is the least latency of any message.
-pub(super) fn partition_time(
-    parts: &[CutPart],
-    collective: &Collective,
-    size: Bytes,
-    least: Time,
-) -> Result<(Time, Option<Side>), UnitError> {
-    let mut best = (Time::ZERO, None);
-    let mut keep_greater = |time: Time, side: Side| {
-        if time > best.0 {
-            best = (time, Some(side));
+impl Partition {
+    /// Returns the greatest bound of the parts, and the side that proves it. Returns 0 s if there
+    /// is only one part. `least` is the least latency of any message.
+    pub(super) fn time(
+        &self,
+        collective: &Collective,
+        size: Bytes,
+        least: Time,
+    ) -> Result<(Time, Option<Side>), UnitError> {
+        let parts = &self.parts;
+        let mut best = (Time::ZERO, None);
+        let mut keep_greater = |time: Time, side: Side| {
+            if time > best.0 {
+                best = (time, Some(side));
+            }
+        };
+        for demand in demands(self, collective, size) {
+            keep_greater(
+                demand.windows.time_to_carry(bits_ps(demand.bytes)?)?,
+                demand.side,
+            );
         }
-    };
-    for demand in demands(parts, collective, size) {
-        keep_greater(
-            demand.windows.time_to_carry(bits_ps(demand.bytes)?)?,
-            demand.side,
-        );
-    }
-    if collective.kind() == CollectiveKind::AllReduce && parts.len() > 1 {
-        for (number, part) in (0u32..).zip(parts) {
-            let fewer = part.ranks.min(collective.ranks() - part.ranks);
-            for (windows, side) in [&part.inwards, &part.outwards]
-                .into_iter()
-                .zip(Side::all(Some(number)))
-            {
-                keep_greater(summed_and_distributed(windows, size, fewer, least)?, side);
+        // Switches that add or multicast need no time of a message for partial sums.
+        let is_plain = collective.kind() == CollectiveKind::AllReduce && !self.all.is_any();
+        if is_plain && parts.len() > 1 {
+            for (number, part) in (0u32..).zip(parts) {
+                let fewer = part.ranks.min(collective.ranks() - part.ranks);
+                for (windows, side) in [&part.inwards, &part.outwards]
+                    .into_iter()
+                    .zip(Side::all(Some(number)))
+                {
+                    keep_greater(summed_and_distributed(windows, size, fewer, least)?, side);
+                }
             }
         }
+        Ok(best)
     }
-    Ok(best)
-}
 
-/// Returns the greatest ratio of the parts of a partition, and its side. The ratio is the number of
-/// bytes that must cross for each byte of size, over the rate of the links. `Some(None)` if no
-/// bytes must cross, or if the links give every flow their whole rate; `None` if a number exceeds
-/// 128 bits.
-pub(super) fn partition_ratio(
-    parts: &[CutPart],
-    collective: &Collective,
-) -> Option<Option<(Ratio, Side)>> {
-    let mut best: Option<(Ratio, Side)> = None;
-    let ranks = u128::from(collective.ranks());
-    // With a size of one byte per rank, every division is exact.
-    for demand in demands(parts, collective, Bytes::new(collective.ranks().into())) {
-        let rate = demand.windows.rate();
-        if demand.bytes == 0 || rate == 0 || rate == UNBOUNDED {
-            continue;
+    /// Returns the greatest ratio of the parts, and its side. The ratio is the number of bytes that
+    /// must cross for each byte of size, over the rate of the links. `Some(None)` if no bytes must
+    /// cross, or if the links give every flow their whole rate; `None` if a number exceeds 128
+    /// bits.
+    pub(super) fn ratio(&self, collective: &Collective) -> Option<Option<(Ratio, Side)>> {
+        let mut best: Option<(Ratio, Side)> = None;
+        let ranks = u128::from(collective.ranks());
+        // With a size of one byte per rank, every division is exact.
+        for demand in demands(self, collective, Bytes::new(collective.ranks().into())) {
+            let rate = demand.windows.rate();
+            if demand.bytes == 0 || rate == 0 || rate == UNBOUNDED {
+                continue;
+            }
+            let ratio = Ratio {
+                bytes: demand.bytes,
+                rate,
+            }
+            .divided_by(ranks)?;
+            if best.map_or(Some(true), |best| best.0.is_below(ratio))? {
+                best = Some((ratio, demand.side));
+            }
         }
-        let ratio = Ratio {
-            bytes: demand.bytes,
-            rate,
-        }
-        .divided_by(ranks)?;
-        if best.map_or(Some(true), |best| best.0.is_below(ratio))? {
-            best = Some((ratio, demand.side));
-        }
+        Some(best)
     }
-    Some(best)
 }

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use opticoll_base::units::{Time, UnitError};
-use opticoll_fabric::network::{Network, Sharing};
+use opticoll_fabric::network::{InNetwork, Network, Sharing};
 
 /// Label of a vertex that belongs to no part.
 pub(super) const NONE: u32 = u32::MAX;
@@ -33,10 +33,25 @@ pub(super) struct Edge {
 /// Rate of a link that gives every flow the whole rate of the link.
 pub(super) const UNBOUNDED: u128 = u128::MAX;
 
+/// Work that some switches do on data that pass them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Work {
+    pub(super) multicasts: bool,
+    pub(super) adds: bool,
+}
+
+impl Work {
+    pub(super) fn is_any(self) -> bool {
+        self.multicasts || self.adds
+    }
+}
+
 /// Links of a network, and the links at each vertex.
 pub(super) struct Links {
     pub(super) ranks: u32,
     pub(super) edges: Vec<Edge>,
+    /// Work of each vertex on data that pass it, indexed by vertex.
+    work: Vec<InNetwork>,
     /// Links that lead away from each vertex, indexed by vertex: (vertex at the other end, latency
     /// in picoseconds). `towards` has the links that lead to each vertex.
     away: Vec<Vec<(u32, u64)>>,
@@ -79,6 +94,9 @@ impl Links {
         Some(Links {
             ranks,
             edges,
+            work: (0..vertices as u32)
+                .map(|vertex| network.in_network(vertex))
+                .collect(),
             away,
             towards,
         })
@@ -86,6 +104,15 @@ impl Links {
 
     pub(super) fn vertices(&self) -> usize {
         self.away.len()
+    }
+
+    /// Returns the work of all vertices for which `concerns` returns true.
+    pub(super) fn work(&self, concerns: impl Fn(usize) -> bool) -> Work {
+        let vertices = (0..self.vertices()).filter(|vertex| concerns(*vertex));
+        vertices.fold(Work::default(), |work, vertex| Work {
+            multicasts: work.multicasts || self.work[vertex].multicasts(),
+            adds: work.adds || self.work[vertex].adds(),
+        })
     }
 
     pub(super) fn has_latency(&self) -> bool {

@@ -12,6 +12,9 @@
 //! switches, spanning trees always reach the bound of the tightest partition (theorem E9,
 //! [`spanning`](crate::throughput::spanning)).
 //!
+//! If switches add and multicast, theorem N1 gives another lower bound on an all_reduce, and the
+//! loads of links by the algorithm `nvls` give another upper bound (`switches`).
+//!
 //! An all_to_all is a maximum concurrent flow (`concurrent`).
 //!
 //! A switch with more rate out than in would have to copy data to fill its outgoing links. On a
@@ -24,10 +27,11 @@
 
 use rustc_hash::FxHashMap;
 
+use super::cuts::Partition;
 use super::links::Links;
 use super::ratio::{Optimum, Ratio};
 use super::tightest::{self, cuts_of};
-use super::{Witness, concurrent, cuts};
+use super::{Witness, concurrent, cuts, switches};
 use opticoll_fabric::network::Network;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
@@ -57,8 +61,8 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
     let partition = tightest::partition_of(&links, collective, MAX_STEPS);
     let partition_labels = partition.iter().map(|partition| partition.parts.clone());
     for labels in cut_labels.chain(partition_labels) {
-        let parts = cuts::parts(&links, |vertex| labels[vertex], collective.root());
-        let Some((ratio, side)) = cuts::partition_ratio(&parts, collective)? else {
+        let partition = Partition::new(&links, |vertex| labels[vertex], collective.root());
+        let Some((ratio, side)) = partition.ratio(collective)? else {
             continue;
         };
         if is_greater(ratio, best.as_ref())? {
@@ -74,6 +78,12 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
         {
             best = Some((ratio, witness));
         }
+    }
+    if is_all_reduce
+        && let Some((ratio, witness)) = switches::ratio(&links, collective)
+        && is_greater(ratio, best.as_ref())?
+    {
+        best = Some((ratio, witness));
     }
     let (least, witness) = best?;
     let most = match &cuts[..] {
@@ -93,7 +103,15 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
                 }
                 .reduced()
             });
-            in_parallel.or(in_turn)
+            let most = in_parallel.or(in_turn);
+            match switches::reached(network, &links) {
+                Some(by_switches)
+                    if most.is_none_or(|most| by_switches.is_below(most) == Some(true)) =>
+                {
+                    Some(by_switches)
+                }
+                _ => most,
+            }
         }
         [(_, reversed)] => {
             let is_reached = match collective.kind() {

@@ -39,12 +39,19 @@ pub(super) fn best(
     let root = collective.root() as usize;
     let sums = ranks * ranks;
     let is_large = ranks.saturating_mul(links.edges.len()).max(sums) > MAX_STEPS;
+    // A sum that switches add has the contributions of several ranks, and a multicast reaches
+    // several ranks; the theorem permits neither.
+    let work = links.work(|_| true);
+    let is_refuted = match collective.kind() {
+        CollectiveKind::Broadcast => work.multicasts,
+        _ => work.adds,
+    };
     let centres = match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Reduce => root..root + 1,
         CollectiveKind::AllReduce => 0..ranks,
         _ => return Ok(Time::ZERO),
     };
-    if is_large || !links.has_latency() {
+    if is_refuted || is_large || !links.has_latency() {
         return Ok(Time::ZERO);
     }
     // Latencies from each rank to the centre; for a broadcast, from the centre to each rank.

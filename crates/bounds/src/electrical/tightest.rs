@@ -7,7 +7,7 @@
 //! Some plans take no longer, unless a link is half-duplex.
 
 use super::WitnessedBound;
-use super::cuts;
+use super::cuts::{self, Partition};
 use super::links::{Links, UNBOUNDED};
 use crate::TimeBound;
 use crate::throughput::spanning::{TightestPartition, tightest_partition};
@@ -94,8 +94,8 @@ pub(super) fn best(
     let of_cuts = of_cuts.iter().map(|(cut, _)| labels_of(links, cut));
     let partition = partition_of(links, collective, max_steps).map(|partition| partition.parts);
     for labels in of_cuts.chain(partition) {
-        let parts = cuts::parts(links, |vertex| labels[vertex], collective.root());
-        let (time, side) = cuts::partition_time(&parts, collective, size, least)?;
+        let partition = Partition::new(links, |vertex| labels[vertex], collective.root());
+        let (time, side) = partition.time(collective, size, least)?;
         if best.as_ref().is_none_or(|best| time > best.bound.time) {
             best = Some(WitnessedBound {
                 bound: TimeBound {

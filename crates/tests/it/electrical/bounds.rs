@@ -108,7 +108,7 @@ fn what_is_forwarded_takes_the_latencies_of_two_messages() {
 /// for 7 of 8 parts.
 #[test]
 fn what_is_summed_up_before_it_crosses_and_spread_after_it_waits_on_both_sides() {
-    let fabric = Fabric::parse("dgx_h100:boxes=2,latency=500ns").unwrap();
+    let fabric = Fabric::parse("dgx_h100:boxes=2,latency=500ns,in_network=none").unwrap();
     let collective = Collective::new(CollectiveKind::AllReduce, 16).unwrap();
     let network = fabric.network().unwrap();
     let bound = electrical_bound::best(network, &collective, Bytes::new(1 << 20)).unwrap();
