@@ -23,6 +23,7 @@ pub mod binary_tree;
 pub mod binomial;
 pub mod bruck;
 pub mod chain;
+mod channels;
 pub mod cyclic_doubling;
 pub mod direct;
 pub mod dissemination;
@@ -41,6 +42,7 @@ pub mod linear;
 pub mod llf;
 pub mod multi_ring;
 pub mod neighbour_exchange;
+pub mod nvls;
 pub mod one_stage;
 pub mod optree;
 pub mod pairwise;
@@ -58,11 +60,14 @@ pub mod wrht;
 
 use std::sync::LazyLock;
 
+pub(crate) use channels::{CHANNELS, channels, group_size};
 pub use error::AlgorithmError;
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};
 use opticoll_fabric::fabric::circuits::RingShape;
 use opticoll_fabric::fabric::{Fabric, Groups, WrongFamily};
+use opticoll_fabric::network::InNetwork;
+use opticoll_fabric::network::in_network::work_of_switches;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
@@ -240,6 +245,8 @@ pub struct Algorithm {
     pub options: &'static [OptionRecord],
     /// Fabric families that the algorithm requires; empty if it accepts any family.
     pub families: &'static [&'static str],
+    /// Work of switches that the algorithm needs.
+    pub in_network: InNetwork,
     /// Formulas for the numbers of steps and the amounts of data if all options have their
     /// defaults.
     pub costs: CostFormulas,
@@ -279,6 +286,7 @@ impl Algorithm {
             citation: "",
             options: &[],
             families: &[],
+            in_network: InNetwork::None,
             costs: CostFormulas::VARIOUS,
             link_load_bound: |_, _| Ok(None),
             transfers: match collective {
@@ -318,6 +326,13 @@ impl Algorithm {
         specs
     }
 
+    /// Returns whether the algorithm accepts a family of fabrics whose switches do the work `work`.
+    fn suits(&self, family: &str, work: InNetwork) -> bool {
+        (self.families.is_empty() || self.families.contains(&family))
+            && (work.adds() || !self.in_network.adds())
+            && (work.multicasts() || !self.in_network.multicasts())
+    }
+
     /// Returns the number of pieces that the options request, or `None` if they request none.
     pub fn pieces(&self, spec: &Spec) -> Option<u64> {
         let mut options = self.options.iter();
@@ -331,7 +346,7 @@ impl Algorithm {
 /// circuits connect all pairs of ranks alike.
 fn is_tried(option: &OptionRecord, value: &str, fabric: &Fabric) -> bool {
     match option.role {
-        Role::Channels => ranks_leave_groups_by_own_links(fabric),
+        Role::Channels => channels::ranks_leave_groups_by_own_links(fabric),
         Role::Halvings => {
             let circuits = fabric.circuits().filter(|_| fabric.planes().is_none());
             let is_uniform = circuits.is_some_and(|circuits| circuits.ring_shape().is_none());
@@ -430,61 +445,6 @@ pub(crate) fn segments(spec: &Spec) -> Result<u32, SpecError> {
     Ok(requested.unwrap_or(DEFAULT_SEGMENTS))
 }
 
-/// Option `channels` of the parallel rings and trees of NCCL. [`channels`] reads the option.
-pub(crate) const CHANNELS: OptionRecord = OptionRecord {
-    role: Role::Channels,
-    tries: &["all"],
-    ..OptionRecord::new(
-        "channels",
-        "number of parallel parts of the data; each part leaves a group, such as a server, at \
-        a different rank",
-    )
-    .range("1 to the number of ranks of a group; all for this number")
-    .default("1, which ignores the groups")
-};
-
-/// Returns the number of channels that option `channels` requests, 1 by default.
-pub(crate) fn channels(request: &Request<'_>) -> Result<u32, SpecError> {
-    let (spec, max_channels) = (request.spec, group_size(request.fabric));
-    let requested = match spec.option(CHANNELS.name) {
-        Some("all") => Some(max_channels),
-        _ => spec.count(CHANNELS.name, 1, u32::MAX)?,
-    };
-    let requested = requested.unwrap_or(1);
-    match (requested > max_channels, max_channels) {
-        (false, _) => Ok(requested),
-        (true, 1) => {
-            let problem = "this fabric has no groups of ranks, such as servers: leave it out";
-            Err(spec.refuse(CHANNELS.name, problem))
-        }
-        (true, _) => {
-            let problem = format!(
-                "a group has {max_channels} ranks here: give at most {max_channels}, or all"
-            );
-            Err(spec.refuse(CHANNELS.name, problem))
-        }
-    }
-}
-
-/// Returns the number of ranks per group, or 1 if the ranks form no groups.
-pub(crate) fn group_size(fabric: &Fabric) -> u32 {
-    let network = fabric.network();
-    network
-        .and_then(|network| network.group_size())
-        .unwrap_or(1)
-}
-
-/// Returns whether each rank has its own links out of its group, besides its links within the
-/// group. This is assumed if there are several groups and rank 0 has several links.
-fn ranks_leave_groups_by_own_links(fabric: &Fabric) -> bool {
-    let Some(network) = fabric.network() else {
-        return false;
-    };
-    let is_at_first = |&(from, to, both_ways): &(u32, u32, bool)| from == 0 || both_ways && to == 0;
-    let leaving = network.wiring().ends().filter(is_at_first).count();
-    (2..fabric.ranks()).contains(&group_size(fabric)) && leaving > 1
-}
-
 /// Appends the transfers that copy `count` chunks, starting at chunk `first`, from `source` to
 /// `destination`. If the chunks continue at chunk 0 after the last chunk, a second transfer copies
 /// them.
@@ -539,6 +499,7 @@ const WRITTEN: &[&[Algorithm]] = &[
     multi_ring::RECORDS,
     rails::RECORDS,
     cyclic_doubling::RECORDS,
+    nvls::RECORDS,
 ];
 
 const REVERSED: [(CollectiveKind, CollectiveKind); 3] = [
@@ -559,6 +520,7 @@ static RECORDS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
                     collective: backward,
                     reversed_from: Some(forward),
                     costs: record.costs.reversed(),
+                    in_network: reversed_work(record.in_network),
                     ..record
                 }),
         );
@@ -569,18 +531,29 @@ static RECORDS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
     records
 });
 
+/// Returns the work of switches in the time reversal: multicasts become aggregations.
+fn reversed_work(work: InNetwork) -> InNetwork {
+    match work {
+        InNetwork::Multicast => InNetwork::Reduce,
+        InNetwork::Reduce => InNetwork::Multicast,
+        InNetwork::None | InNetwork::Both => work,
+    }
+}
+
 /// Returns all algorithms, sorted by collective. Within a collective, the algorithms that accept
 /// any fabric precede the algorithms for certain families.
 pub fn records() -> &'static [Algorithm] {
     &RECORDS
 }
 
-/// Returns the algorithms that accept the family of a fabric.
+/// Returns the algorithms that accept the family of a fabric and the work of its switches.
 pub fn records_for(fabric: &Fabric) -> impl Iterator<Item = &'static Algorithm> + use<> {
     let family = fabric.family();
-    let suits =
-        move |record: &&Algorithm| record.families.is_empty() || record.families.contains(&family);
-    records().iter().filter(suits)
+    let work = fabric.network().map(work_of_switches);
+    let work = work.unwrap_or(InNetwork::None);
+    records()
+        .iter()
+        .filter(move |record| record.suits(family, work))
 }
 
 /// Returns the record of the algorithm that has this name or alias and carries out the collective.
@@ -687,10 +660,16 @@ pub fn build_ranges(
         spec,
         name: record.name,
     };
-    let Some(forward) = record.reversed_from else {
-        return (record.build)(&request(collective));
+    let schedule = match record.reversed_from {
+        None => (record.build)(&request(collective))?,
+        Some(forward) => {
+            let forward = Collective::new(forward, ranks)?.with_root(collective.root())?;
+            let schedule = (record.build)(&request(forward))?;
+            schedule.reversed(collective.with_pieces(schedule.collective.pieces())?)
+        }
     };
-    let forward = Collective::new(forward, ranks)?.with_root(collective.root())?;
-    let schedule = (record.build)(&request(forward))?;
-    Ok(schedule.reversed(collective.with_pieces(schedule.collective.pieces())?))
+    if schedule.is_in_network() {
+        nvls::check_switches(record.name, &schedule, fabric)?;
+    }
+    Ok(schedule)
 }

@@ -11,6 +11,10 @@
 //!   up on a rail. Either each rank sums up one b-th and sends the result to the others (two
 //!   steps), or each rank sends its whole sum to all others (one step, but b / 2 times the bytes).
 //!
+//! `nvls_rails` is the all_reduce in which the switches of the groups add and multicast (as NCCL's
+//! NVLS Tree within servers): the sum of a group is one aggregation per rank, and the distribution
+//! of the results one multicast per rank.
+//!
 //! With K segments, the steps of consecutive segments overlap, so the collective needs K - 1
 //! additional steps.
 
@@ -21,6 +25,7 @@ use super::{
 use opticoll_base::interrupt;
 use opticoll_base::spec::Role;
 use opticoll_fabric::fabric::WrongFamily;
+use opticoll_fabric::network::InNetwork;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -42,6 +47,15 @@ const SEGMENTS: OptionRecord = OptionRecord {
         .default("1")
 };
 
+const MINIMIZE: OptionRecord = OptionRecord::new(
+    "minimize",
+    "quantity to minimize between groups: bytes, in two steps; steps, in one step in which all \
+     ranks send whole sums",
+)
+.range("bytes, steps")
+.default("bytes")
+.tries(&["steps"]);
+
 /// Algorithms of this module.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
@@ -59,17 +73,7 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Reduce within groups, then among the ranks of the same number in all groups, \
                   then distribute the results within groups",
         citation: CITATION,
-        options: &[
-            SEGMENTS,
-            OptionRecord::new(
-                "minimize",
-                "quantity to minimize between groups: bytes, in two steps; steps, in one step in \
-                 which all ranks send whole sums",
-            )
-            .range("bytes, steps")
-            .default("bytes")
-            .tries(&["steps"]),
-        ],
+        options: &[SEGMENTS, MINIMIZE],
         families: FAMILIES,
         costs: CostFormulas {
             sent: None,
@@ -77,7 +81,33 @@ pub const RECORDS: &[Algorithm] = &[
             ..CostFormulas::new("4", "", "")
         },
         transfers: all_pairs,
-        ..Algorithm::new(NAME, LABEL, CollectiveKind::AllReduce, all_reduce)
+        ..Algorithm::new(NAME, LABEL, CollectiveKind::AllReduce, |request| {
+            all_reduce(request, [Action::Reduce, Action::Copy])
+        })
+    },
+    Algorithm {
+        summary: "As rails, but the switches of the groups add and multicast",
+        citation: "NVIDIA, NCCL 2.18 (NVLS Tree); Cho et al., BlueConnect, MLSys 2019",
+        options: &[
+            OptionRecord {
+                tries: &["2", "4", "8", "16", "32", "64"],
+                ..SEGMENTS
+            },
+            MINIMIZE,
+        ],
+        families: &["gpu_servers", "fat_tree"],
+        in_network: InNetwork::Both,
+        costs: CostFormulas {
+            steps: Some("4"),
+            ..CostFormulas::VARIOUS
+        },
+        transfers: all_pairs,
+        ..Algorithm::new(
+            "nvls_rails",
+            "NVLS rails",
+            CollectiveKind::AllReduce,
+            |request| all_reduce(request, [Action::Aggregate, Action::Multicast]),
+        )
     },
 ];
 
@@ -166,7 +196,11 @@ enum Phase {
     DistributeInGroup,
 }
 
-fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+/// Builds the all_reduce. `sum` and `distribute` are the actions within groups.
+fn all_reduce(
+    request: &Request<'_>,
+    [sum, distribute]: [Action; 2],
+) -> Result<Schedule, AlgorithmError> {
     let rails = Rails::of(request)?;
     let whole = choice(
         request.spec,
@@ -209,8 +243,10 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
                 false => share(rank) + rank / size,
             };
             let action = match phase {
-                Phase::SumGroup | Phase::SumRail => Action::Reduce,
-                Phase::DistributeInRail | Phase::DistributeInGroup => Action::Copy,
+                Phase::SumGroup => sum,
+                Phase::SumRail => Action::Reduce,
+                Phase::DistributeInRail => Action::Copy,
+                Phase::DistributeInGroup => distribute,
             };
             for rank in 0..ranks {
                 match phase {

@@ -143,7 +143,13 @@ pub(crate) fn plans_for(collective: &str, algorithm: &str, fabric: &Fabric) -> b
         let kinds = record.collectives.iter();
         record.name == algorithm && kinds.map(|kind| kind.name()).any(|name| name == collective)
     });
+    let is_named = |record: &&algorithms::Algorithm| {
+        record.is_named(algorithm) && record.collective.name() == collective
+    };
+    let is_algorithm = algorithms::records().iter().any(|record| is_named(&record));
+    let mut suitable = algorithms::records_for(&fabric.fabric);
     planners.all(|record| record.applies(&fabric.fabric))
+        && (!is_algorithm || suitable.any(|record| is_named(&record)))
 }
 
 /// Returns the records of all algorithms by collective; the default of a collective is first.

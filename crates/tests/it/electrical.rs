@@ -10,6 +10,7 @@ use opticoll::verify::verify;
 
 mod bounds;
 mod bulk_synchronous;
+mod in_network;
 mod refused;
 mod times;
 

@@ -67,7 +67,15 @@ fn fabrics(planner: &Planner) -> String {
 fn row(record: &Algorithm) -> String {
     let place = match record.families {
         [] => String::new(),
-        families => format!(" On {}.", families.join(", ")),
+        families => {
+            let work = match (record.in_network.adds(), record.in_network.multicasts()) {
+                (false, false) => "",
+                (true, false) => " with switches that add",
+                (false, true) => " with switches that multicast",
+                (true, true) => " with switches that add and multicast",
+            };
+            format!(" On {}{work}.", families.join(", "))
+        }
     };
     let formula = |formula: Option<&str>| match formula {
         Some(formula) => formula.replace("<=", "≤"),
