@@ -362,7 +362,9 @@ def _demand_words(plan: Plan, row: PlanRow) -> str:
 def describe_fabric(fabric: Fabric) -> list[str]:
     """Returns three texts: the summary of the fabric's family, the fabric's size and its title."""
     summary = record_row("fabrics", fabric.family).summary
-    return [f"{summary[0].lower()}{summary[1:]}", fabric.words, fabric_text(fabric.spec)]
+    # "GPU servers" stays, "Ranks and switches" becomes lower case.
+    first = summary[0] if summary[:2].isupper() else summary[0].lower()
+    return [f"{first}{summary[1:]}", fabric.words, fabric_text(fabric.spec)]
 
 
 def _plan_line(row: PlanRow) -> str:
