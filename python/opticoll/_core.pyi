@@ -153,6 +153,7 @@ class Settings(TypedDict, total=False):
     background: str | None
     link_bin: str | None
     step_overhead: str | None
+    protocol: str | None
     routing: str | None
     packet: str | None
     chunk: str | None
@@ -452,6 +453,20 @@ class Fabric:
     def family(self) -> str:
         """The name of the family, such as `wdm_ring`."""
     @property
+    def idle_ranks(self) -> int:
+        """The number of vertices, directly after the ranks, that are ranks of the whole fabric, but
+        failed (`without`) or take no part (`members`).
+
+        Data or light of other ranks pass them.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> part = opticoll.Fabric("wdm_line:ranks=3,wavelengths=1,without=1")
+        >>> part.ranks, part.idle_ranks, part.vertex_names
+        (2, 1, ['rank 0', 'rank 1 (node 2)', 'node 1'])
+        """
+    @property
     def injection_bandwidth(self) -> int:
         """The rate at which a rank can send on all of its links or transmitters at once, in bits per
         second; the minimum over all ranks.
@@ -516,31 +531,6 @@ class Fabric:
     def link_rates(self) -> list[int]:
         """The rates of the links of an electrical fabric, or of the channels of the links of a graph
         of fibres, in bits per second, as a list indexed by link.
-        """
-    @property
-    def vertex_names(self) -> list[str]:
-        """The names of the ranks and then of the switches of an electrical fabric or of a graph of
-        fibres, as a list; empty for other fabrics.
-
-        Examples
-        --------
-        >>> import opticoll
-        >>> opticoll.Fabric("crossbar:ranks=2").vertex_names
-        ['rank 0', 'rank 1', 'switch']
-        """
-    @property
-    def idle_ranks(self) -> int:
-        """The number of vertices, directly after the ranks, that are ranks of the whole fabric, but
-        failed (`without`) or take no part (`members`).
-
-        Data or light of other ranks pass them.
-
-        Examples
-        --------
-        >>> import opticoll
-        >>> part = opticoll.Fabric("wdm_line:ranks=3,wavelengths=1,without=1")
-        >>> part.ranks, part.idle_ranks, part.vertex_names
-        (2, 1, ['rank 0', 'rank 1 (node 2)', 'node 1'])
         """
     def option(self, name: str) -> Any:
         """Returns the value of an option, or None if the option is not set.
@@ -666,6 +656,17 @@ class Fabric:
         {'rate': '40Gb/s', 'latency': '0s'}
         >>> opticoll.plan("all_reduce", graph, "ring").fabric.family
         'custom'
+        """
+    @property
+    def vertex_names(self) -> list[str]:
+        """The names of the ranks and then of the switches of an electrical fabric or of a graph of
+        fibres, as a list; empty for other fabrics.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Fabric("crossbar:ranks=2").vertex_names
+        ['rank 0', 'rank 1', 'switch']
         """
     def with_options(self, **options: str | int) -> Fabric:
         """Returns the same fabric with changed options.
@@ -2424,6 +2425,17 @@ def interrupt_all() -> None:
     --------
     >>> import opticoll
     >>> opticoll.interrupt_all()
+    """
+
+def library_numbers(name: str) -> list[tuple[str, str, str, int, int, int]]:
+    """Returns the costs of the record of a library that is called `name`. Raises KeyError if there is
+    no such record.
+    """
+
+def library_times(plan: Plan, sizes: list[int], library: str) -> list[tuple[int, str]]:
+    """Returns the times of NCCL's own collectives that run like `plan`, as pairs of picoseconds and
+    protocol, for several sizes. `library` has the options `library` and costs of `gpu_servers`; its
+    name is ignored.
     """
 
 def make_plan(

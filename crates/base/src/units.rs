@@ -186,6 +186,11 @@ impl Rate {
         Rate(if gigabits == 0 { 1 } else { gigabits as u64 } * 1_000_000_000)
     }
 
+    /// Creates a rate from a number of megabytes per second. The number 0 is replaced by 1.
+    pub const fn megabytes(megabytes: u32) -> Rate {
+        Rate(if megabytes == 0 { 1 } else { megabytes as u64 } * 8_000_000)
+    }
+
     /// Creates a rate from a number of bits per second.
     ///
     /// # Errors

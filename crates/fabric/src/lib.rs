@@ -6,4 +6,5 @@ pub mod drawing;
 pub mod fabric;
 pub mod families;
 pub mod family;
+pub mod library;
 pub mod network;

@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::drawing;
 use crate::drawing::Drawing;
+use crate::library::Library;
 use opticoll_base::units::{Length, Rate, Time};
 use translations::Translations;
 
@@ -243,6 +244,17 @@ pub trait Network: Sync {
     /// Returns the number of ranks per group, if consecutive ranks form groups such as servers or
     /// racks. Ranks of the same group are connected better than ranks of different groups.
     fn group_size(&self) -> Option<u32> {
+        None
+    }
+
+    /// Returns whether two ranks are in the same group; without groups, all ranks are.
+    fn same_group(&self, first: u32, second: u32) -> bool {
+        self.group_size()
+            .is_none_or(|size| first / size == second / size)
+    }
+
+    /// Returns what a library of collectives costs on the machine, if the fabric states it.
+    fn library(&self) -> Option<&Library> {
         None
     }
 

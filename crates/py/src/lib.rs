@@ -33,6 +33,7 @@ mod fabric;
 mod grid;
 mod groups;
 mod interrupt;
+mod library;
 mod memory;
 mod method;
 mod packets;
@@ -74,6 +75,8 @@ mod _core {
     use crate::groups::{GroupedTraining, carries_messages};
     #[pymodule_export]
     use crate::interrupt::interrupt_all;
+    #[pymodule_export]
+    use crate::library::{library_numbers, library_times};
     #[pymodule_export]
     use crate::memory::{memory_limit, set_memory_limit, take_memory};
     #[pymodule_export]

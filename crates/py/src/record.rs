@@ -5,6 +5,7 @@ use opticoll::components::COMPONENTS;
 use opticoll::fabric::FabricOption;
 use opticoll::families;
 use opticoll::families::FAMILIES;
+use opticoll::library::{LIBRARIES, Library, NUMBERS};
 use opticoll::placement::wdm_ring::placement;
 use opticoll::simulate::SettingRecord;
 use opticoll::simulate::setting::HelpLevel;
@@ -122,6 +123,7 @@ const KINDS: &[Kind] = &[
     ("models", models),
     ("devices", devices),
     ("components", components),
+    ("libraries", libraries),
     ("collectives", collectives),
     ("wavelengths", cited!(placement::RECORDS)),
 ];
@@ -293,6 +295,28 @@ fn components() -> Vec<Record> {
         ..Record::new(component.name, component.summary, "")
     };
     COMPONENTS.iter().map(record).collect()
+}
+
+/// Returns the records of all libraries of collectives on machines. The options of a record are its
+/// costs, each with its value.
+fn libraries() -> Vec<Record> {
+    let record = |library: &Library| Record {
+        options: NUMBERS
+            .iter()
+            .filter(|number| library.constants.has(number))
+            .map(|number| OptionEntry {
+                range: Some(number.text(number.of(&library.costs))),
+                source: Some(library.constants.source.into()),
+                ..entry(number.option.name, number.option.meaning)
+            })
+            .collect(),
+        ..Record::new(
+            library.constants.name,
+            library.constants.summary,
+            library.constants.source,
+        )
+    };
+    LIBRARIES.iter().map(record).collect()
 }
 
 /// Returns the records of all collectives; the summary says which bytes the size counts.

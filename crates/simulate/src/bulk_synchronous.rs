@@ -29,27 +29,142 @@
 //! longer here than in `fluid`. Otherwise the step is longer here by at most the difference between
 //! the largest and the least latency. If no two messages of a step share a link, both simulators
 //! compute the same time for all latencies.
+//!
+//! **Libraries of collectives.** If the fabric states what a library costs on it
+//! ([`Network::library`]), a message takes the time that `library_cost` defines instead, which is
+//! never less, and the call has a launch and a copy. The setting `protocol` selects the protocol.
 
 use super::in_network::Groups;
-use super::{SimulationError, check_routes, groups, link_shares, require_network};
+use super::library_cost::{Call, LibraryTime, MessageLoad, PlanTotals, ProtocolRule};
+use super::{SimulationError, check_routes, groups, library_cost, link_shares, require_network};
 use crate::outcome::{
     ChangedSetting, Critical, Flowing, LinkColumns, LinkShares, Outcome, PathColumns, RankColumns,
 };
 use crate::table::Details;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_fabric::library::{Library, Protocol};
 use opticoll_fabric::network::{Network, Sharing};
+use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_plan::schedule::Action;
 
 /// Computes the time of a plan, step after step; `overhead` is a time that passes in each step
-/// before its messages start.
+/// before its messages start. `rule` selects the protocol of the fabric's library.
 ///
 /// # Errors
-/// Returns an error for a fabric with circuits instead of links, transfers that leave the fabric,
-/// or a time that exceeds 64 bits.
-pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, SimulationError> {
+/// Returns an error for a fabric with circuits instead of links, transfers that leave the fabric, a
+/// protocol that the fabric does not have, or a time that exceeds 64 bits.
+pub fn simulate(
+    plan: &Plan,
+    size: Bytes,
+    overhead: Time,
+    rule: ProtocolRule,
+) -> Result<Outcome, SimulationError> {
+    let network = require_network(&plan.fabric, "bulk_synchronous")?;
+    let mut outcome = match network.library() {
+        Some(library) => with_library(plan, size, overhead, library, rule, false)?,
+        None if rule == ProtocolRule::Auto => run(plan, size, overhead, None)?.0,
+        None => {
+            let problem = "the fabric names no library of collectives; give one, as in \
+                gpu_servers:model=dgx_h100,library=h100_sxm";
+            return Err(SimulationError::invalid_value("protocol", problem));
+        }
+    };
+    if overhead > Time::ZERO {
+        outcome.settings.push(ChangedSetting {
+            name: "step_overhead",
+            value: overhead.to_string(),
+            plain: "0s",
+        });
+    }
+    if rule != ProtocolRule::Auto {
+        outcome.settings.push(ChangedSetting {
+            name: "protocol",
+            value: rule.name().into(),
+            plain: ProtocolRule::Auto.name(),
+        });
+    }
+    Ok(outcome)
+}
+
+/// Computes the time of NCCL's own collective that runs like `plan`, with the costs of `library`
+/// and the protocol that NCCL selects. On an all_reduce, NCCL may select NVLS instead of the plan.
+///
+/// # Errors
+/// Fails as [`simulate`] does.
+pub fn library_time(
+    plan: &Plan,
+    size: Bytes,
+    library: &Library,
+) -> Result<LibraryTime, SimulationError> {
+    let outcome = with_library(plan, size, Time::ZERO, library, ProtocolRule::Nccl, true)?;
+    let parts = outcome.details.get::<LibraryTime>();
+    Ok(parts.cloned().unwrap_or_default())
+}
+
+/// Computes the time of a plan that `library` runs. If `nvls`, NCCL may replace the plan by NVLS.
+fn with_library(
+    plan: &Plan,
+    size: Bytes,
+    overhead: Time,
+    library: &Library,
+    rule: ProtocolRule,
+    nvls: bool,
+) -> Result<Outcome, SimulationError> {
+    let collective = &plan.schedule.collective;
+    let call = |protocol| Call::new(library, protocol, collective, size);
+    let timed = |protocol| Ok(run(plan, size, overhead, Some(call(protocol)?))?.0);
+    if library_cost::is_nvls(library, plan) {
+        let at_peak = timed(Protocol::Nvls)?;
+        let parts = LibraryTime::of_nvls(library, collective.ranks(), size)?;
+        return Ok(Outcome {
+            time: at_peak.time.max(parts.total()?),
+            details: at_peak.details.with(parts),
+            ..at_peak
+        });
+    }
+    match rule {
+        ProtocolRule::LL => timed(Protocol::LL),
+        ProtocolRule::LL128 => timed(Protocol::LL128),
+        ProtocolRule::Simple => timed(Protocol::Simple),
+        ProtocolRule::Auto => {
+            let mut fastest = timed(Protocol::Simple)?;
+            for protocol in library_cost::protocols(library, collective.kind()) {
+                let outcome = timed(protocol)?;
+                if outcome.time < fastest.time {
+                    fastest = outcome;
+                }
+            }
+            Ok(fastest)
+        }
+        ProtocolRule::Nccl => {
+            let (outcome, totals) = run(plan, size, overhead, Some(call(Protocol::Simple)?))?;
+            let nvls = nvls && collective.kind() == CollectiveKind::AllReduce;
+            match library_cost::tuned(library, collective, &totals, nvls) {
+                Protocol::Simple => Ok(outcome),
+                Protocol::Nvls => Ok(Outcome {
+                    details: Details::default().with(LibraryTime::of_nvls(
+                        library,
+                        collective.ranks(),
+                        size,
+                    )?),
+                    ..outcome
+                }),
+                protocol => timed(protocol),
+            }
+        }
+    }
+}
+
+/// Computes the time of a plan step by step. A call of a library adds its costs.
+fn run(
+    plan: &Plan,
+    size: Bytes,
+    overhead: Time,
+    mut call: Option<Call<'_>>,
+) -> Result<(Outcome, PlanTotals), SimulationError> {
     let network = require_network(&plan.fabric, "bulk_synchronous")?;
     check_routes(plan, network)?;
     let ranks = network.ranks() as usize;
@@ -67,42 +182,85 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
         },
         ..Outcome::default()
     };
-    if overhead > Time::ZERO {
-        outcome.settings.push(ChangedSetting {
-            name: "step_overhead",
-            value: overhead.to_string(),
-            plain: "0s",
-        });
+    let mut parts = LibraryTime::default();
+    if let Some(call) = &call {
+        parts.protocol = Some(call.protocol().name());
+        parts.launch_time = call.launch()?;
+        outcome.time = parts.launch_time;
     }
     let groups = groups(plan, network)?;
     let network = groups.on(network);
+    let mut totals = PlanTotals::default();
     let mut loads = StepLoads::new(&network);
     let mut bounded = Vec::new();
+    let mut sent = vec![(0, 0); ranks];
     for step in 0..plan.schedule.steps() {
         interrupt::check();
         let messages = messages(plan, &groups, step, size)?;
         loads.add(&messages, &mut outcome.links)?;
-        let start = outcome.time;
-        let begin = start.plus(overhead)?;
-        let mut last: Option<(Critical, Option<u32>)> = None;
         for message in &messages {
-            let (duration, link) = loads.duration(message)?;
+            let (count, bytes): &mut (u32, u64) = &mut sent[message.source as usize];
+            *count += 1;
+            *bytes = sum("a rank", *bytes, message.bytes)?;
+        }
+        let start = outcome.time;
+        let mut begin = start.plus(overhead)?;
+        let mut measured = Vec::with_capacity(messages.len());
+        for message in &messages {
+            let (latency, transmission, link) = loads.duration(message)?;
+            let (peers, sent) = sent[message.source as usize];
+            let load = MessageLoad {
+                bytes: message.bytes,
+                peers,
+                sent,
+                latency,
+                transmission,
+                within: network.same_group(message.source, message.destination),
+            };
+            measured.push((load, link));
+        }
+        let load_list = || measured.iter().map(|(load, _)| load);
+        if let Some(call) = &mut call {
+            let opened = call.open_channels(load_list())?;
+            parts.launch_time = parts.launch_time.plus(opened)?;
+            begin = begin.plus(opened)?;
+            if !messages.is_empty() {
+                totals.add(load_list())?;
+            }
+        }
+        let mut last: Option<(Critical, Option<u32>, Time)> = None;
+        for (message, (load, link)) in messages.iter().zip(&measured) {
+            let (duration, transfer) = match &call {
+                Some(call) => {
+                    let time = call.message(load)?;
+                    (time.total, time.transfer)
+                }
+                None => (load.latency.plus(load.transmission)?, load.transmission),
+            };
             let end = begin.plus(duration)?;
             count_message(&mut outcome.ranks, message, &groups, end)?;
-            if last.is_none_or(|(last, _)| last.end < end) {
-                let transfer = message.transfer;
+            if last.is_none_or(|(last, _, _)| last.end < end) {
+                let transfer_index = message.transfer;
                 last = Some((
                     Critical {
-                        transfer,
+                        transfer: transfer_index,
                         start,
                         end,
                     },
-                    link,
+                    *link,
+                    transfer,
                 ));
             }
         }
         loads.clear();
-        if let Some((critical, link)) = last {
+        for message in &messages {
+            sent[message.source as usize] = (0, 0);
+        }
+        if let Some((critical, link, transfer)) = last {
+            let duration = Time::from_ps(critical.end.ps() - begin.ps());
+            parts.bytes_time = parts.bytes_time.plus(transfer)?;
+            let waited = Time::from_ps(duration.ps().saturating_sub(transfer.ps()));
+            parts.latency_time = parts.latency_time.plus(waited)?.plus(overhead)?;
             outcome.time = critical.end;
             outcome.critical_path.push(critical);
             bounded.push(link);
@@ -111,6 +269,11 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
         outcome.slots.end.push(outcome.time);
         outcome.slots.reconfiguration.push(Time::ZERO);
         outcome.slots.lightpaths.push(messages.len() as u64);
+    }
+    if let Some(call) = &call {
+        let copy = call.copy()?;
+        parts.bytes_time = parts.bytes_time.plus(copy)?;
+        outcome.time = outcome.time.plus(copy)?;
     }
     let shares = link_shares::shares(&network, &outcome.links.bytes, outcome.time);
     outcome.utilisation = link_shares::mean(&network, &shares);
@@ -125,7 +288,10 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
         },
         ..Flowing::default()
     });
-    Ok(outcome)
+    if call.is_some_and(|call| call.protocol() != Protocol::Nvls) {
+        outcome.details = outcome.details.with(parts);
+    }
+    Ok((outcome, totals))
 }
 
 /// Transfers of a step with the same source, destination, action and route.
@@ -233,9 +399,9 @@ impl StepLoads<'_> {
         Ok(())
     }
 
-    /// Returns the duration of a message, and the link of its route with the longest transmission
-    /// time.
-    fn duration(&mut self, message: &StepMessage) -> Result<(Time, Option<u32>), UnitError> {
+    /// Returns the latency of a message, the longest transmission time of the links of its route,
+    /// and the link with this time.
+    fn duration(&mut self, message: &StepMessage) -> Result<(Time, Time, Option<u32>), UnitError> {
         self.follow(message);
         let (mut latency, mut longest, mut slowest) = (Time::ZERO, Time::ZERO, None);
         let waited = self.network.longest_part(message.route, FABRIC_ROUTE);
@@ -254,7 +420,7 @@ impl StepLoads<'_> {
                 (longest, slowest) = (needed, Some(number));
             }
         }
-        Ok((latency.plus(longest)?, slowest))
+        Ok((latency, longest, slowest))
     }
 
     fn clear(&mut self) {

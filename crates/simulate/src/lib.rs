@@ -15,6 +15,7 @@ pub mod circuit;
 pub mod control;
 pub mod fluid;
 mod in_network;
+pub mod library_cost;
 mod light_routes;
 mod link_shares;
 pub mod live;

@@ -52,7 +52,26 @@ impl Simulator {
         fabric: &Fabric,
         method: &TimingModel,
     ) -> Result<&'static Simulator, SimulationError> {
-        let simulator = Simulator::selected(fabric, method);
+        Simulator::selected(fabric, method).checked(fabric, method)
+    }
+
+    /// Returns the simulator of `method` on `fabric` for single messages.
+    ///
+    /// # Errors
+    /// Fails as [`Simulator::of`] does.
+    pub fn of_messages(
+        fabric: &Fabric,
+        method: &TimingModel,
+    ) -> Result<&'static Simulator, SimulationError> {
+        Simulator::selected_for_messages(fabric, method).checked(fabric, method)
+    }
+
+    fn checked(
+        &'static self,
+        fabric: &Fabric,
+        method: &TimingModel,
+    ) -> Result<&'static Simulator, SimulationError> {
+        let simulator = self;
         // On an unsuitable fabric, the fabric is the mistake and not a setting.
         let applies = (simulator.applies)(fabric, method);
         if let Err(Unfit::Fabric(hint)) = applies {
@@ -71,9 +90,33 @@ impl Simulator {
 
     /// Returns the simulator of `method` on `fabric` without checking that it applies.
     pub fn selected(fabric: &Fabric, method: &TimingModel) -> &'static Simulator {
+        let network = fabric.network();
+        if method.simulator.is_none() && network.is_some_and(|links| links.library().is_some()) {
+            return &bulk_synchronous::RECORD;
+        }
+        Simulator::first(fabric, method, |_| true)
+    }
+
+    /// Returns the simulator of `method` on `fabric` for single messages, without checking that it
+    /// applies. The costs of a library are costs of whole calls, so they do not apply.
+    pub fn selected_for_messages(fabric: &Fabric, method: &TimingModel) -> &'static Simulator {
+        Simulator::first(fabric, method, |simulator| simulator.live.is_some())
+    }
+
+    /// Returns the simulator that `method` names, otherwise the first one that applies and that
+    /// `fits`, otherwise the first one that applies.
+    fn first(
+        fabric: &Fabric,
+        method: &TimingModel,
+        fits: fn(&Simulator) -> bool,
+    ) -> &'static Simulator {
         let applies = |simulator: &&Simulator| (simulator.applies)(fabric, method).is_ok();
-        let preferred = || SIMULATORS.iter().find(applies).unwrap_or(&SIMULATORS[0]);
-        method.simulator.unwrap_or_else(preferred)
+        let first = || {
+            let mut applying = SIMULATORS.iter().filter(applies);
+            let any = applying.clone().next().unwrap_or(&SIMULATORS[0]);
+            applying.find(|simulator| fits(simulator)).unwrap_or(any)
+        };
+        method.simulator.unwrap_or_else(first)
     }
 
     /// Returns whether the simulator knows a setting.

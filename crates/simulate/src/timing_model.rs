@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::background::{self, Background};
 use super::fluid::{self, Endpoint, LinkBin, StartRule, Weights};
+use super::library_cost::ProtocolRule;
 use super::live::Live;
 use super::packet::{self, PacketProgress};
 use super::setting::{
@@ -38,6 +39,8 @@ pub struct TimingModel {
     pub fluid: fluid::FlowOptions,
     /// Time that every step costs in addition to its messages; only for `bulk_synchronous`.
     pub step_overhead: Time,
+    /// Rule that selects the protocol of the fabric's library; only for `bulk_synchronous`.
+    pub protocol: ProtocolRule,
     /// Background traffic; only for `fluid` and `packet`.
     pub background: Vec<Background>,
     /// Simulated time at which `fluid`, `control` and `circuit` stop with an error; `None` sets no
@@ -104,6 +107,9 @@ const PLAN_SETTINGS: &[SettingDeclaration<TimingModel>] = settings! {
                                                           messages, for synchronisation and \
                                                           start-up",
         time, "0s";
+    "protocol" ["bulk_synchronous"] .protocol: "Protocol of the library that the fabric names: \
+        the fastest for the plan (auto), ll, ll128, simple, or the one that NCCL selects (nccl)",
+        words(&ProtocolRule::WORDS), "auto";
 };
 
 impl TimingModel {

@@ -11,6 +11,7 @@ use opticoll::verify::verify;
 mod bounds;
 mod bulk_synchronous;
 mod in_network;
+mod library;
 mod refused;
 mod times;
 

@@ -111,6 +111,11 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         "ring",
         "lightpath_grid:ranks=4,ports=2",
     );
+    let with_library = crate::electrical::proved(
+        CollectiveKind::AllGather,
+        "ring",
+        &Fabric::parse("gpu_servers:model=dgx_h100,library=h100_sxm").unwrap(),
+    );
     let value = |name| match name {
         "policy" => "free",
         "paths" => "kept",
@@ -132,6 +137,7 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         "cores" => "2",
         "issue" => "together",
         "overhead" | "step_overhead" => "1us",
+        "protocol" => "ll",
         "placement" => "shuffled-3",
         other => panic!("give the setting {other} a value here"),
     };
@@ -139,6 +145,7 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         for simulator in SIMULATORS.iter().filter(|one| one.run.is_some()) {
             let plan = match (setting.name, simulator.name) {
                 ("paths", "circuit") => &lightpaths,
+                ("protocol", "bulk_synchronous") => &with_library,
                 (_, "circuit") => &lit,
                 (_, "control") => &tunable,
                 _ => &electrical,

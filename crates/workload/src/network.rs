@@ -175,7 +175,7 @@ fn with_overhead(request: &ReplayRequest<'_>) -> TimingModel {
     let mut method = request.method.clone();
     let flows = match request.network {
         TransportModel::Fabric(fabric) => {
-            Simulator::selected(fabric, &method).has_setting("endpoint")
+            Simulator::selected_for_messages(fabric, &method).has_setting("endpoint")
         }
         TransportModel::Messages(cost) => *cost != MessageCost::Zero,
         _ => false,
@@ -397,7 +397,7 @@ pub fn on_fabric<'a>(
     method: &'a TimingModel,
 ) -> Result<(Box<dyn Live + 'a>, &'static str), SimulationError> {
     let applies_to = "plans; a replay has an overhead and an eager limit of its own";
-    let simulator = Simulator::of(fabric, method)?;
+    let simulator = Simulator::of_messages(fabric, method)?;
     let live = simulator.live.ok_or_else(|| {
         let hint = "replays run message by message: fluid and packet on electrical fabrics, \
             circuit on a wdm_ring or a graph of fibres";

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 ROUNDING = 1e-12
 """Maximum relative amount by which the fluid simulator rounds a time down."""
 
+NO_LIBRARY = "the fabric names no library, or another simulator than bulk_synchronous ran"
 NO_BANDWIDTH = "no bytes move, no time passes, or the blocks of an all_to_all differ"
 INJECTION = "Bandwidth that a rank can inject; if ranks differ, the least value"
 FABRIC_LATENCY = (
@@ -151,6 +152,20 @@ class PlanRow(PlanHead):
     )
     time_s: Seconds = means("Time")
     time_ps: Picoseconds = means("Exact value of the time, in picoseconds")
+    protocol: str = means(
+        "Protocol of the library: `ll`, `ll128`, `simple` or `nvls`",
+        omitted=NO_LIBRARY,
+        default=OMITTED,
+    )
+    launch_time_ps: Picoseconds = means(
+        "Part of the time: launch of the call", omitted=NO_LIBRARY, default=OMITTED
+    )
+    latency_time_ps: Picoseconds = means(
+        "Part of the time: steps in which no data are sent", omitted=NO_LIBRARY, default=OMITTED
+    )
+    bytes_time_ps: Picoseconds = means(
+        "Part of the time: data are sent or copied", omitted=NO_LIBRARY, default=OMITTED
+    )
     algorithm_bandwidth: GigabytesPerSecond | None = means(
         "Bytes of the vector, or of the blocks of all ranks, divided by the time, as the algbw of "
         "nccl-tests",
@@ -433,6 +448,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         ["transfers", _transfers(row)],
         *(light if lit else []),
         ["time", f"{human_time(row.time_ps)} ({timing_rule(row)}, simulator {row.simulator})"],
+        *_library_parts(row),
         *([] if row.algorithm_bandwidth is None else [["bandwidth", _bandwidths(row)]]),
         *([] if row.bottleneck is None else [["bottleneck", row.bottleneck]]),
         *labelled("bounds hold for", [line for bound in bounds for line in wrapped([bound], 0)]),
@@ -443,6 +459,19 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
     if row.candidates:
         parts += ["", *wrapped(row.reasons, 0), "", _candidate_table(row.candidates)]
     return "\n".join(parts)
+
+
+def _library_parts(row: PlanRow) -> list[list[str]]:
+    """Returns a fact on the parts of the time of a library's call, if the fabric has a library."""
+    if row.protocol is OMITTED:
+        return []
+    parts = {
+        "launch": row.launch_time_ps,
+        "latency": row.latency_time_ps,
+        "bytes": row.bytes_time_ps,
+    }
+    words = ", ".join(f"{name} {human_time(part)}" for name, part in parts.items())
+    return [["parts", f"{words}; protocol {row.protocol}"]]
 
 
 def _bandwidths(row: PlanRow) -> str:

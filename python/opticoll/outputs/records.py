@@ -25,6 +25,7 @@ Kind = Literal[
     "models",
     "devices",
     "components",
+    "libraries",
 ]
 """Kinds of records that can be listed."""
 

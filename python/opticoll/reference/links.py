@@ -125,11 +125,28 @@ OPTIONS: dict[str, dict[str, Check]] = {
     },
     "fully_connected": {"ranks": RANKS, **CABLES},
     "gpu_servers": {
-        "model": one_of("dgx_a100", "dgx_h100", "dgx1", "ndv2", "dgx2", "mi250", "nvl72"),
+        "model": one_of(
+            "dgx_a100",
+            "dgx_h100",
+            "dgx1",
+            "ndv2",
+            "dgx2",
+            "mi250",
+            "nvl72",
+            "dgx_b200",
+            "l40s",
+        ),
         "boxes": RANKS,
         "latency": time,
         "network_latency": time,
         "in_network": IN_NETWORK,
+        "library": one_of("none", "a100_sxm", "h100_sxm", "b200_sxm", "gb200", "l40s"),
+        **dict.fromkeys(
+            ("launch", "ll_step", "ll_fan", "simple_setup", "simple_step", "nvls_chunk", "post"),
+            time,
+        ),
+        **dict.fromkeys(("ll_rate", "simple_rate", "crowd"), like(r"[0-9]+(\.[0-9]{1,6})?")),
+        "overlap": one_of("1", "2"),
         **PARTS,
     },
     "custom": {
@@ -151,13 +168,13 @@ MAX_LINKS = 2**24
 GPUS = {"dgx2": 16, "mi250": 16, "nvl72": 72}
 """Number of GPUs of a box, by model of the box; other models have 8."""
 
-ADDING = ("dgx_h100", "nvl72")
+ADDING = ("dgx_h100", "dgx_b200", "nvl72")
 """Models of boxes whose switches add and multicast by default."""
 
-SWITCHED = ("dgx_a100", "dgx_h100", "dgx2", "nvl72")
+SWITCHED = ("dgx_a100", "dgx_h100", "dgx_b200", "dgx2", "nvl72")
 """Models of boxes with a switch."""
 
-MAX_BOXES = {"dgx1": 1, "dgx2": 2, "ndv2": 2, "dgx_a100": 512, "dgx_h100": 512}
+MAX_BOXES = {"dgx1": 1, "l40s": 1, "dgx2": 2, "ndv2": 2, "dgx_a100": 512, "dgx_h100": 512}
 """Maximum number of boxes, by model of the box; other models have no limit."""
 
 

@@ -30,6 +30,7 @@ pub(crate) use self::places::ends_of;
 
 use self::places::{Names, Place};
 use super::{Drawing, Fabric, FabricError, FamilyRecord, Machine, Switches};
+use crate::library::Library;
 use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::in_network::described;
 use crate::network::{Duplex, InNetwork, Network, Wiring, vertices};
@@ -526,6 +527,15 @@ impl Network for Part {
 
     fn length(&self, link: u32) -> Option<Length> {
         self.whole_network().length(self.links[link as usize])
+    }
+
+    fn same_group(&self, first: u32, second: u32) -> bool {
+        let [first, second] = [first, second].map(|rank| self.vertices[rank as usize]);
+        self.whole_network().same_group(first, second)
+    }
+
+    fn library(&self) -> Option<&Library> {
+        self.whole_network().library()
     }
 
     fn drawing(&self) -> Drawing {

@@ -13,6 +13,8 @@
 //! | `dgx2` | 16 V100, 125 GB/s each to one switch | two servers: 12.5 GB/s per GPU pair (below) |
 //! | `mi250` | 16 dies, links of 50 GB/s, up to 4 in parallel | 16 GB/s of each die to one switch |
 //! | `nvl72` | 72 GPUs, 900 GB/s each to one switch | NICs of 50 GB/s to one switch |
+//! | `dgx_b200` | 8 GPUs, 900 GB/s each to one NVSwitch | NICs of 50 GB/s to one switch |
+//! | `l40s` | 8 GPUs, 32 GB/s each to one host bridge | |
 //!
 //! The NIC of GPU b of a `dgx_a100` is connected to InfiniBand switch b mod 2. In two `dgx2`
 //! servers, GPUs 1, 3, ... of each server send to GPUs 0, 2, ... of the other server.
@@ -24,17 +26,18 @@
 //!
 //! | model | within a server | between servers |
 //! |---|---|---|
-//! | `dgx_a100`, `dgx_h100`, `nvl72` | 1.1, 0.8, 1.15 us | 2.7 us |
+//! | `dgx_a100`, `dgx_h100`, `nvl72`, `dgx_b200` | 1.1, 0.8, 1.15, 1.2 us | 2.7 us |
 //! | `dgx1`, `ndv2`, `dgx2` | 0.3 us | 2.6 us |
 //! | `mi250` | 0.6 us | 2.7 us |
+//! | `l40s` | 1 us | |
 //!
-//! The latencies within the first three servers are measured with NCCL's all_gather of 512 B. Each
+//! The latencies within the first four servers are measured with NCCL's all_gather of 512 B. Each
 //! latency is the time that one more rank adds, from 2 ranks to 8 ranks (GB200: 4 ranks). The times
 //! are published by ai-dynamo/aiconfigurator (A100 8.98 and 15.56 us, H100 5.31 and 10.14 us, GB200
-//! 9.36 and 11.65 us). The latencies of V100 servers are from TACCL's profiles (microsoft/taccl,
+//! 9.36 and 11.65 us, B200 8.84 and 16.06 us). The latencies of V100 servers are from TACCL's profiles (microsoft/taccl,
 //! `topo-ndv2-1MB.json`, `topo-dgx2-1MB.json`). 2.7 and 0.6 us are the constants of NCCL's model
-//! for a hop over a network and over NVLink (`hwLat` in `tuning.cc`, ring, LL). The MI250 uses
-//! these constants as well.
+//! for a hop over a network and over NVLink (`hwLat` in `tuning.cc`, ring, LL), and 1 us that for a
+//! hop over PCIe. The MI250 uses these constants as well.
 
 use std::fmt::Write;
 
@@ -46,6 +49,7 @@ use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::wiring::IN_NETWORK;
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::family::custom::Custom;
+use crate::library::Library;
 use crate::network::{InNetwork, Network, Wiring};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Quantity, Time};
@@ -61,6 +65,8 @@ enum Model {
     Dgx2,
     Mi250,
     Nvl72,
+    DgxB200,
+    L40s,
 }
 
 const MODELS: &[(&str, Model)] = &[
@@ -71,6 +77,8 @@ const MODELS: &[(&str, Model)] = &[
     ("dgx2", Model::Dgx2),
     ("mi250", Model::Mi250),
     ("nvl72", Model::Nvl72),
+    ("dgx_b200", Model::DgxB200),
+    ("l40s", Model::L40s),
 ];
 
 /// Pairs of GPUs of a DGX-1 that NVLinks join, and the rate of each pair. The first list has the
@@ -150,6 +158,7 @@ pub struct GpuServers {
     latencies: Latencies,
     /// Work of the switches within servers.
     in_network: InNetwork,
+    library: Option<Library>,
     graph: Custom,
 }
 
@@ -157,7 +166,7 @@ pub struct GpuServers {
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "gpu_servers",
     summary: "GPU servers, one or several joined by a network: DGX A100, H100, DGX-1, NDv2, \
-        DGX-2, MI250, NVL72",
+        DGX-2, MI250, NVL72, DGX B200, L40S",
     citation: "ForestColl, arXiv 2402.06787; TE-CCL, SIGCOMM 2024; SCCL, PPoPP 2021; NVIDIA's \
         data sheets",
     example: "gpu_servers:model=dgx_h100,boxes=2",
@@ -235,6 +244,24 @@ pub const PRESETS: &[PresetRecord] = &[
         unconfirmed: "2.7 us between racks is a constant of NCCL's model (hwLat of tuning.cc), \
             not measured on this machine",
     },
+    PresetRecord {
+        name: "dgx_b200",
+        summary: "DGX B200: 8 GPUs around an NVSwitch, 900 GB/s each; between servers 50 GB/s \
+            each; 1.2 us within, 2.7 us between",
+        citation: "NVIDIA DGX B200 data sheet; latency in a server: NCCL's all_gather of 512 B, \
+            ai-dynamo/aiconfigurator, commit 095f58a5",
+        spec: "gpu_servers:model=dgx_b200",
+        unconfirmed: "2.7 us between servers is a constant of NCCL's model (hwLat of tuning.cc), \
+            not measured on this machine",
+    },
+    PresetRecord {
+        name: "l40s",
+        summary: "8 L40S of 32 GB/s each on PCIe around a host bridge; 1 us",
+        citation: "NVIDIA L40S data sheet: PCIe of generation 4 with 16 lanes",
+        spec: "gpu_servers:model=l40s",
+        unconfirmed: "1 us is a constant of NCCL's model (hwLat of tuning.cc, PCIe); hosts differ \
+            in how GPUs share the bridge",
+    },
 ];
 
 const LATENCY: OptionRecord = OptionRecord::new("latency", "delay of a cable within a server")
@@ -254,7 +281,7 @@ const LATENCY_SOURCE: &str = "DGX A100, DGX H100 and NVL72 within a server: meas
     all_gather of 512 B, ai-dynamo/aiconfigurator; V100: profiles of TACCL; others: NCCL, hwLat \
     of tuning.cc";
 
-type Declared = (Model, u32, Latencies, InNetwork);
+type Declared = (Model, u32, Latencies, InNetwork, Option<Library>);
 
 fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricError> {
     let model = OptionRecord::new("model", "model of the servers");
@@ -286,7 +313,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
     };
     let records = [LATENCY, NETWORK_LATENCY];
     let latencies = options.several(records, read, print, |servers| servers.latencies)?;
-    let record = IN_NETWORK.default("reduce+multicast for dgx_h100 and nvl72, otherwise none");
+    let record = IN_NETWORK.default("reduce+multicast from dgx_h100 on, otherwise none");
     let default = Silent(model.in_network());
     let in_network = options.word(record, &InNetwork::WORDS, default, |servers| {
         servers.in_network
@@ -295,22 +322,30 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
         let problem = "the servers of this model have no switch";
         return Err(options.refuse(IN_NETWORK.name, problem));
     }
-    Ok((model, boxes, latencies, in_network))
+    let library = options.several(
+        Library::options(),
+        |spec| Ok(Library::read(spec, model.library())?),
+        |spec, library| Library::print(library, spec),
+        |servers| servers.library,
+    )?;
+    Ok((model, boxes, latencies, in_network, library))
 }
 
 impl Model {
     /// Returns the maximum number of servers in the source of the model.
     fn max_servers(self) -> u32 {
         match self {
-            Model::DgxA100 | Model::DgxH100 | Model::Mi250 | Model::Nvl72 => MAX_SERVERS,
+            Model::DgxA100 | Model::DgxH100 | Model::DgxB200 => MAX_SERVERS,
+            Model::Mi250 | Model::Nvl72 => MAX_SERVERS,
             Model::Ndv2 | Model::Dgx2 => 2,
-            Model::Dgx1 => 1,
+            Model::Dgx1 | Model::L40s => 1,
         }
     }
 
     fn ranks(self) -> u32 {
         match self {
-            Model::DgxA100 | Model::DgxH100 | Model::Dgx1 | Model::Ndv2 => 8,
+            Model::DgxA100 | Model::DgxH100 | Model::DgxB200 => 8,
+            Model::Dgx1 | Model::Ndv2 | Model::L40s => 8,
             Model::Dgx2 | Model::Mi250 => 16,
             Model::Nvl72 => 72,
         }
@@ -322,18 +357,31 @@ impl Model {
             Model::DgxA100 => Some("300GB/s"),
             Model::DgxH100 => Some("450GB/s"),
             Model::Dgx2 => Some("125GB/s"),
-            Model::Nvl72 => Some("900GB/s"),
+            Model::Nvl72 | Model::DgxB200 => Some("900GB/s"),
+            Model::L40s => Some("32GB/s"),
             Model::Dgx1 | Model::Ndv2 | Model::Mi250 => None,
         }
     }
 
-    /// Returns the work that the switches within servers do by default: third-generation NVSwitches
-    /// have NVLink SHARP (NVIDIA H100 Tensor Core GPU Architecture, section "NVLink Switch
-    /// System").
+    /// Returns the work that the switches within servers do by default: NVSwitches have NVLink SHARP
+    /// from the third generation on (NVIDIA H100 Tensor Core GPU Architecture, section "NVLink
+    /// Switch System").
     fn in_network(self) -> InNetwork {
         match self {
-            Model::DgxH100 | Model::Nvl72 => InNetwork::Both,
+            Model::DgxH100 | Model::DgxB200 | Model::Nvl72 => InNetwork::Both,
             _ => InNetwork::None,
+        }
+    }
+
+    /// Returns the name of the record of a library that was fitted to times of this model.
+    fn library(self) -> Option<&'static str> {
+        match self {
+            Model::DgxA100 => Some("a100_sxm"),
+            Model::DgxH100 => Some("h100_sxm"),
+            Model::DgxB200 => Some("b200_sxm"),
+            Model::Nvl72 => Some("gb200"),
+            Model::L40s => Some("l40s"),
+            Model::Dgx1 | Model::Ndv2 | Model::Dgx2 | Model::Mi250 => None,
         }
     }
 
@@ -344,6 +392,8 @@ impl Model {
             Model::DgxA100 => (1100 / 2, 2700 / 4),
             Model::DgxH100 => (800 / 2, 2700 / 4),
             Model::Nvl72 => (1150 / 2, 2700 / 4),
+            Model::DgxB200 => (1200 / 2, 2700 / 4),
+            Model::L40s => (1000 / 2, 1000 / 2),
             Model::Dgx1 | Model::Ndv2 => (300, 2600),
             Model::Dgx2 => (300 / 2, 2600),
             Model::Mi250 => (600, 2700 / 2),
@@ -361,9 +411,9 @@ impl Model {
     fn network(self) -> Option<(&'static str, u32, bool)> {
         match self {
             Model::DgxA100 => Some(("25GB/s", 2, true)),
-            Model::DgxH100 | Model::Nvl72 => Some(("50GB/s", 1, true)),
+            Model::DgxH100 | Model::Nvl72 | Model::DgxB200 => Some(("50GB/s", 1, true)),
             Model::Mi250 => Some(("16GB/s", 1, false)),
-            Model::Dgx1 | Model::Ndv2 | Model::Dgx2 => None,
+            Model::Dgx1 | Model::Ndv2 | Model::Dgx2 | Model::L40s => None,
         }
     }
 }
@@ -371,7 +421,8 @@ impl Model {
 impl GpuServers {
     /// Builds the machine of a specification such as `gpu_servers:model=dgx_a100,boxes=2`.
     pub fn parse(spec: &Spec) -> Result<GpuServers, FabricError> {
-        let (model, boxes, latencies, in_network) = options::read(spec, &RECORD, declared)?;
+        let (model, boxes, latencies, in_network, library) =
+            options::read(spec, &RECORD, declared)?;
         let ranks = model.ranks() * boxes;
         let mut cables = String::new();
         let mut add = |from: u32, letter: char, to: u32, rate: &str| {
@@ -447,6 +498,7 @@ impl GpuServers {
             boxes,
             latencies,
             in_network,
+            library,
             graph: Custom::parse(&graph)?,
         })
     }
@@ -465,6 +517,10 @@ impl Network for GpuServers {
 
     fn group_size(&self) -> Option<u32> {
         Some(self.model.ranks())
+    }
+
+    fn library(&self) -> Option<&Library> {
+        self.library.as_ref()
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {

@@ -6,7 +6,10 @@ use crate::timing_model::Simulator;
 
 pub(super) const RECORD: Simulator = Simulator {
     in_network: true,
-    run: Some(|case| bulk_synchronous::simulate(case.plan, case.size, case.method.step_overhead)),
+    run: Some(|case| {
+        let method = case.method;
+        bulk_synchronous::simulate(case.plan, case.size, method.step_overhead, method.protocol)
+    }),
     rule: |_, _| "step by step".into(),
     ..Simulator::new(
         "bulk_synchronous",
