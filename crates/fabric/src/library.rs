@@ -120,7 +120,8 @@ macro_rules! number {
     (@make Time, $value:expr) => { Time::from_ps($value) };
     (@make Millionths, $value:expr) => { Millionths($value) };
     (@make Whole, $value:expr) => { $value };
-    ($field:ident, $unit:ident, $least:literal to $most:literal, $range:literal, $meaning:literal) => {
+    ($field:ident, $unit:ident, $least:literal to $most:literal, $range:literal,
+     $meaning:literal) => {
         Number {
             option: OptionRecord::new(stringify!($field), $meaning)
                 .range($range)
@@ -135,8 +136,7 @@ macro_rules! number {
     };
 }
 
-const FITTED: &str = "fitted to NCCL's times of ai-dynamo/aiconfigurator, commit 095f58a5; see the \
-    page Machines as they are";
+const FITTED: &str = "fitted to NCCL's times; `opticoll list libraries`";
 
 /// Numbers of [`Costs`].
 pub const NUMBERS: &[Number] = &[
@@ -297,16 +297,16 @@ const A100_SXM: Library = Library {
         nvls: None,
     },
     costs: Costs {
-        launch: Time::from_ps(7_500_000),
+        launch: Time::from_ps(7_640_000),
         ll_step: Time::from_ps(1_100_000),
-        ll_rate: Millionths(327_000),
-        ll_fan: Time::from_ps(2_930_000),
-        simple_setup: Time::from_ps(15_900_000),
-        simple_step: Time::from_ps(6_290_000),
+        ll_rate: Millionths(312_000),
+        ll_fan: Time::from_ps(3_290_000),
+        simple_setup: Time::from_ps(16_000_000),
+        simple_step: Time::from_ps(6_210_000),
         simple_rate: Millionths(772_000),
         overlap: 1,
         nvls_chunk: Time::ZERO,
-        post: Time::from_ps(1_950_000),
+        post: Time::from_ps(1_770_000),
         crowd: Millionths(0),
     },
 };
@@ -331,16 +331,16 @@ const H100_SXM: Library = Library {
         }),
     },
     costs: Costs {
-        launch: Time::from_ps(4_480_000),
-        ll_step: Time::from_ps(826_000),
-        ll_rate: Millionths(383_000),
-        ll_fan: Time::from_ps(790_000),
-        simple_setup: Time::from_ps(6_540_000),
-        simple_step: Time::from_ps(4_530_000),
-        simple_rate: Millionths(825_000),
+        launch: Time::from_ps(4_580_000),
+        ll_step: Time::from_ps(806_000),
+        ll_rate: Millionths(336_000),
+        ll_fan: Time::from_ps(984_000),
+        simple_setup: Time::from_ps(6_560_000),
+        simple_step: Time::from_ps(4_470_000),
+        simple_rate: Millionths(824_000),
         overlap: 1,
-        nvls_chunk: Time::from_ps(6_340_000),
-        post: Time::from_ps(820_000),
+        nvls_chunk: Time::from_ps(6_320_000),
+        post: Time::from_ps(755_000),
         crowd: Millionths(0),
     },
 };
@@ -371,16 +371,16 @@ const B200_SXM: Library = Library {
         ..BLACKWELL
     },
     costs: Costs {
-        launch: Time::from_ps(7_210_000),
-        ll_step: Time::from_ps(1_340_000),
-        ll_rate: Millionths(277_000),
-        ll_fan: Time::from_ps(1_070_000),
-        simple_setup: Time::from_ps(6_680_000),
+        launch: Time::from_ps(7_330_000),
+        ll_step: Time::from_ps(1_320_000),
+        ll_rate: Millionths(256_000),
+        ll_fan: Time::from_ps(1_320_000),
+        simple_setup: Time::from_ps(6_670_000),
         simple_step: Time::from_ps(11_000_000),
-        simple_rate: Millionths(731_000),
+        simple_rate: Millionths(732_000),
         overlap: 2,
-        nvls_chunk: Time::from_ps(9_120_000),
-        post: Time::from_ps(852_000),
+        nvls_chunk: Time::from_ps(9_110_000),
+        post: Time::from_ps(797_000),
         crowd: Millionths(0),
     },
 };
@@ -388,20 +388,20 @@ const B200_SXM: Library = Library {
 const GB200: Library = Library {
     constants: &Constants {
         name: "gb200",
-        summary: "NCCL 2.29 on 2 and 4 GPUs of a GB200 NVL72",
+        summary: "NCCL 2.29 on 2 and 4 GPUs of a GB200 NVL72; no time determines nvls_chunk",
         ..BLACKWELL
     },
     costs: Costs {
-        launch: Time::from_ps(7_960_000),
-        ll_step: Time::from_ps(1_340_000),
-        ll_rate: Millionths(312_000),
-        ll_fan: Time::from_ps(726_000),
-        simple_setup: Time::from_ps(5_920_000),
+        launch: Time::from_ps(8_070_000),
+        ll_step: Time::from_ps(1_310_000),
+        ll_rate: Millionths(256_000),
+        ll_fan: Time::from_ps(813_000),
+        simple_setup: Time::from_ps(5_940_000),
         simple_step: Time::from_ps(11_300_000),
         simple_rate: Millionths(730_000),
         overlap: 2,
         nvls_chunk: Time::from_ps(8_300_000),
-        post: Time::from_ps(687_000),
+        post: Time::from_ps(601_000),
         crowd: Millionths(0),
     },
 };
@@ -421,17 +421,17 @@ const L40S: Library = Library {
         nvls: None,
     },
     costs: Costs {
-        launch: Time::from_ps(4_680_000),
-        ll_step: Time::from_ps(1_270_000),
-        ll_rate: Millionths(501_000),
+        launch: Time::from_ps(5_080_000),
+        ll_step: Time::from_ps(1_210_000),
+        ll_rate: Millionths(451_000),
         ll_fan: Time::ZERO,
-        simple_setup: Time::from_ps(6_690_000),
-        simple_step: Time::from_ps(14_000_000),
-        simple_rate: Millionths(812_000),
+        simple_setup: Time::from_ps(6_520_000),
+        simple_step: Time::from_ps(13_700_000),
+        simple_rate: Millionths(805_000),
         overlap: 2,
         nvls_chunk: Time::ZERO,
-        post: Time::from_ps(1_710_000),
-        crowd: Millionths(2_120_000),
+        post: Time::from_ps(1_530_000),
+        crowd: Millionths(2_100_000),
     },
 };
 
@@ -441,7 +441,7 @@ const LIBRARY: OptionRecord = OptionRecord::new(
 )
 .range("none, yes (that of the model), a100_sxm, h100_sxm, b200_sxm, gb200, l40s")
 .default("none")
-.source("NCCL; `opticoll list libraries`");
+.source(FITTED);
 
 impl Library {
     /// Returns the record that is called `name`.

@@ -281,7 +281,7 @@ impl GroupedTraining {
 #[pyo3(signature = (fabric, **settings: "Unpack[Settings]"))]
 pub(crate) fn carries_messages(fabric: &Fabric, settings: Option<Settings>) -> PyResult<bool> {
     let method = method(settings)?;
-    let simulator = Simulator::of_messages(&fabric.fabric, &method).or_raise()?;
+    let simulator = Simulator::for_messages(&fabric.fabric, &method).or_raise()?;
     let live = simulator.live;
     Ok(live.is_some_and(|live| live(&fabric.fabric, &method).is_ok()))
 }

@@ -118,7 +118,7 @@ fn with_library(
     let timed = |protocol| Ok(run(plan, size, overhead, Some(call(protocol)?))?.0);
     if library_cost::is_nvls(library, plan) {
         let at_peak = timed(Protocol::Nvls)?;
-        let parts = LibraryTime::of_nvls(library, collective.ranks(), size)?;
+        let parts = LibraryTime::nvls(library, collective.ranks(), size)?;
         return Ok(Outcome {
             time: at_peak.time.max(parts.total()?),
             details: at_peak.details.with(parts),
@@ -145,7 +145,7 @@ fn with_library(
             match library_cost::tuned(library, collective, &totals, nvls) {
                 Protocol::Simple => Ok(outcome),
                 Protocol::Nvls => Ok(Outcome {
-                    details: Details::default().with(LibraryTime::of_nvls(
+                    details: Details::default().with(LibraryTime::nvls(
                         library,
                         collective.ranks(),
                         size,

@@ -17,14 +17,17 @@
 //!
 //! | protocol | kernel | point to point |
 //! |---|---|---|
-//! | LL | root(a^2 + x^2), x = max(D / ll_rate, max(min(b, 4 KiB), b / u) / (ll_rate R / k)), u = k / p | a + x, u = `direct_ll_channels` / (p + 1) |
-//! | LL128 | a + x, x = 128 / 120 D / simple_rate; a is 19 / 6 ll_step | |
-//! | Simple | (a^q + x^q)^(1 / q), x = D / simple_rate, q = overlap | a + x, x = max(D / 0.65, (bytes of the source and its own block) / (simple_rate R 32 / k)); a is ll_step |
+//! | LL | root(a^2 + x^2), x = max(D / r, max(min(b, 4 KiB), b / u) / (ll_rate R / k)), u = k / p | a + x, u = `direct_ll_channels` / (p + 1) |
+//! | LL128 | a + x, x = 128 / 120 D / r; a is 19 / 6 ll_step | |
+//! | Simple | (a^q + x^q)^(1 / q), x = D / r, q = overlap | a + x, x = max(D / r, (bytes of the source and its own block) / (simple_rate R 32 / k)); a is ll_step |
 //!
-//! and in addition post times the binary logarithm of p, point to point of p + 1. On a shared bus,
-//! all rates fall as (2 / N)^crowd. A call of LL that uses up to v channels, v = b / 4 KiB up to u,
-//! takes ll_fan log v / log k in addition; a call of Simple takes simple_setup. The copy of the own
-//! block takes as long as the block's x by LL, and half of its x by Simple or LL128.
+//! Within a server, r is ll_rate for LL and simple_rate for the others, but 0.65 point to point by
+//! Simple. Between servers, where nothing is measured, links reach their peak rate: r is 1/2 for
+//! LL, half of whose bytes are data, and 1 for the others. The time to post messages is added:
+//! post times the binary logarithm of p, point to point of p + 1. On a shared bus, all rates fall
+//! as (2 / N)^crowd. A call of LL that uses up to v channels, v = b / 4 KiB up to u, takes ll_fan
+//! log v / log k in addition; a call of Simple takes simple_setup. The copy of the own block by a
+//! kernel takes half of the time that a step would send the block in.
 //!
 //! **No time is below the time at peak rates**: a message takes at least its latency plus D.
 
@@ -73,6 +76,8 @@ crate::totals! {
 /// Bytes of data that a channel of LL moves in a step before NCCL uses another channel: 512 threads
 /// times 8 bytes.
 const LL_CHUNK: f64 = 4096.0;
+/// Share of data in the bytes of LL.
+const LL_DATA: f64 = 0.5;
 /// Latency of a step of LL128 in steps of LL: 1.9 us / 0.6 us (`hwLat` of NCCL's `tuning.cc`).
 const LL128_STEPS: f64 = 19.0 / 6.0;
 /// Bytes on a link for each byte of data by LL128.
@@ -83,7 +88,7 @@ const DIRECT_RATE: f64 = 0.65;
 /// Number of channels of messages point to point (NCCL's maximum).
 const DIRECT_CHANNELS: f64 = 32.0;
 /// Share of the time of a step's transfer that the copy of a block of the same size takes. Chosen
-/// on the measured times: 0 and 1 fit worse on every machine.
+/// on the measured times: 0 and 1 fit worse on every machine with NVLink.
 const COPY: f64 = 0.5;
 /// Sizes of a chunk of NVLS, and the least number of bytes for each channel and rank for which NCCL
 /// uses each size.
@@ -94,7 +99,7 @@ impl LibraryTime {
     ///
     /// # Errors
     /// The time exceeds 64 bits.
-    pub(super) fn of_nvls(
+    pub(super) fn nvls(
         library: &Library,
         ranks: u32,
         size: Bytes,
@@ -325,25 +330,37 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Returns the share of their peak rate that links carry: of data by LL, of all bytes by the
+    /// other protocols.
+    fn link_rate(&self, within: bool) -> f64 {
+        match (self.protocol, within) {
+            (Protocol::LL, true) => self.library.costs.ll_rate.value(),
+            (Protocol::LL, false) => LL_DATA,
+            (Protocol::Simple, true) if self.direct => DIRECT_RATE,
+            (Protocol::LL128 | Protocol::Simple, true) => self.library.costs.simple_rate.value(),
+            (Protocol::LL128 | Protocol::Simple, false) | (Protocol::Nvls, _) => 1.0,
+        }
+    }
+
     /// Returns the time of a message.
     pub(super) fn message(&self, load: &MessageLoad) -> Result<MessageTime, UnitError> {
         let costs = &self.library.costs;
         let latency = ps(load.latency).max(self.step(load.within));
         let peak_time = ps(load.transmission);
-        let link = peak_time / self.crowd;
+        let link = peak_time / self.crowd / self.link_rate(load.within);
         let simple_rate = costs.simple_rate.value();
         let transfer = match self.protocol {
             Protocol::LL => {
                 let chunks = self.ll_chunks(load.bytes as f64, self.ll_channels(load.peers));
-                chunks.max(link / costs.ll_rate.value())
+                chunks.max(link)
             }
-            Protocol::LL128 => LL128_BYTES * link / simple_rate,
+            Protocol::LL128 => LL128_BYTES * link,
             Protocol::Simple if self.direct => {
                 let rate = simple_rate * self.peak() * DIRECT_CHANNELS
                     / self.library.constants.channels as f64;
-                (link / DIRECT_RATE).max((load.sent as f64 + self.own) / rate)
+                link.max((load.sent as f64 + self.own) / rate)
             }
-            Protocol::Simple => link / simple_rate,
+            Protocol::Simple => link,
             Protocol::Nvls => peak_time,
         };
         let overlapped = match self.protocol {
@@ -369,12 +386,14 @@ impl<'a> Call<'a> {
         if self.direct {
             return Ok(Time::ZERO);
         }
-        let rate = self.library.costs.simple_rate.value() * self.peak();
-        match self.protocol {
-            Protocol::LL => time(self.ll_chunks(self.own, self.library.constants.channels as f64)),
-            Protocol::LL128 | Protocol::Simple => time(COPY * self.own / rate),
-            Protocol::Nvls => Ok(Time::ZERO),
-        }
+        let block = match self.protocol {
+            Protocol::LL => self.ll_chunks(self.own, self.library.constants.channels as f64),
+            Protocol::LL128 | Protocol::Simple => {
+                self.own / (self.library.costs.simple_rate.value() * self.peak())
+            }
+            Protocol::Nvls => 0.0,
+        };
+        time(COPY * block)
     }
 }
 

@@ -59,7 +59,7 @@ impl Simulator {
     ///
     /// # Errors
     /// Fails as [`Simulator::of`] does.
-    pub fn of_messages(
+    pub fn for_messages(
         fabric: &Fabric,
         method: &TimingModel,
     ) -> Result<&'static Simulator, SimulationError> {

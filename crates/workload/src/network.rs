@@ -397,7 +397,7 @@ pub fn on_fabric<'a>(
     method: &'a TimingModel,
 ) -> Result<(Box<dyn Live + 'a>, &'static str), SimulationError> {
     let applies_to = "plans; a replay has an overhead and an eager limit of its own";
-    let simulator = Simulator::of_messages(fabric, method)?;
+    let simulator = Simulator::for_messages(fabric, method)?;
     let live = simulator.live.ok_or_else(|| {
         let hint = "replays run message by message: fluid and packet on electrical fabrics, \
             circuit on a wdm_ring or a graph of fibres";

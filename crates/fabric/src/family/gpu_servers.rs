@@ -32,12 +32,13 @@
 //! | `l40s` | 1 us | |
 //!
 //! The latencies within the first four servers are measured with NCCL's all_gather of 512 B. Each
-//! latency is the time that one more rank adds, from 2 ranks to 8 ranks (GB200: 4 ranks). The times
-//! are published by ai-dynamo/aiconfigurator (A100 8.98 and 15.56 us, H100 5.31 and 10.14 us, GB200
-//! 9.36 and 11.65 us, B200 8.84 and 16.06 us). The latencies of V100 servers are from TACCL's profiles (microsoft/taccl,
-//! `topo-ndv2-1MB.json`, `topo-dgx2-1MB.json`). 2.7 and 0.6 us are the constants of NCCL's model
-//! for a hop over a network and over NVLink (`hwLat` in `tuning.cc`, ring, LL), and 1 us that for a
-//! hop over PCIe. The MI250 uses these constants as well.
+//! latency is the time that one more rank adds, from 2 ranks to 8 ranks (GB200: 4 ranks). The
+//! times are published by ai-dynamo/aiconfigurator (A100 8.98 and 15.56 us, H100 5.31 and 10.14
+//! us, GB200 9.36 and 11.65 us, B200 8.84 and 16.06 us). The latencies of V100 servers are from
+//! TACCL's profiles (microsoft/taccl, `topo-ndv2-1MB.json`, `topo-dgx2-1MB.json`). 2.7 and 0.6 us
+//! are the constants of NCCL's model for a hop over a network and over NVLink (`hwLat` in
+//! `tuning.cc`, ring, LL), and 1 us that for a hop over PCIe. The MI250 uses these constants as
+//! well.
 
 use std::fmt::Write;
 
