@@ -14,7 +14,7 @@ from pathlib import Path
 from opticoll.errors import OpticollError
 from opticoll.formats import otf2_archive, parquet_table
 from opticoll.formats.content import read_content
-from opticoll.inputs import imported, layer_profile, task_list
+from opticoll.inputs import imported, layer_profile, measured_times, task_list
 from opticoll.inputs.fabric_files import read_fabric, read_graph
 from opticoll.inputs.scenarios import read_scenario
 from opticoll.outputs.terminal_text import escaped
@@ -74,6 +74,16 @@ def check_layers(content: bytes) -> list[str]:
     return _refusals_of_file(content, ".csv", layer_profile.read)
 
 
+def check_measured_times(content: bytes) -> list[str]:
+    """Checks the reader of measured times: CSV, nccl-tests and OSU's benchmarks."""
+    return _refusals_of_file(
+        content,
+        ".txt",
+        measured_times.read,
+        lambda path: measured_times.read(path, 4, "all_reduce"),
+    )
+
+
 def check_parquet(content: bytes) -> list[str]:
     """Checks the reader of Parquet files."""
     return _refusals(lambda: parquet_table.trace(content))
@@ -110,6 +120,7 @@ CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "edge_list": check_edge_list,
     "sndlib": check_sndlib,
     "layers": check_layers,
+    "measured_times": check_measured_times,
     "parquet": check_parquet,
     "tar": check_tar,
     "sends": check_sends,

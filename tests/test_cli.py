@@ -457,7 +457,7 @@ def test_same_command_prints_the_same_bytes(run: Run) -> None:
         assert first.out == run(*command).out
 
 
-HELP_LINES, HELP_COLUMNS = 40, 80
+HELP_LINES, HELP_COLUMNS = 41, 80
 
 NOT_NOUNS = {
     "A", "An", "The", "As", "At", "By", "From", "How", "In", "Of", "So", "Such", "Until", "What",

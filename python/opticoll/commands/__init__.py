@@ -34,6 +34,7 @@ GROUPS = {
         "report": "Make a page of studies, rows and plans to pass on.",
     },
     "Reference": {
+        "calibrate": "Fit what a library of collectives costs to measured times.",
         "list": "List algorithms, fabrics, settings and all other names.",
         "reproduce": "Recompute a paper's numbers, with a verdict on each.",
     },

@@ -1,0 +1,325 @@
+"""Command `calibrate`: fits the costs of a library of collectives to measured times."""
+
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from opticoll._core import Fabric, FabricError
+from opticoll.cli.option_types import argument, count, option
+from opticoll.cli.runner import Command, File, on_command_line, rows_file
+from opticoll.commands.calibrate.fitting import (
+    Costs,
+    Fitted,
+    Model,
+    Number,
+    fit,
+    rounded,
+    starts_of,
+)
+from opticoll.errors import UsageError, needed
+from opticoll.formats.atomic import check_writable, write_file
+from opticoll.inputs.fabric_files import need_fabric
+from opticoll.inputs.measured_times import MAX_RANKS, Measured, read
+from opticoll.outputs.layout import align, human_seconds, plural
+from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, Unit, means
+from opticoll.outputs.watch import Watch
+
+Error = Annotated[float, Unit("1", "{:.1%}".format, least=None)]
+"""Relative error: predicted over measured time, minus 1."""
+
+MIN_ROWS = 8
+"""Least number of rows of a fit: the costs of a library are about as many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Parameters of `opticoll calibrate`."""
+
+    sources: list[str] = argument(
+        "Files of measured times: CSV with collective, ranks, bytes, time_us; or the text of "
+        "nccl-tests or OSU's benchmarks",
+        name="SOURCES",
+    )
+    family: str | None = option(
+        "Machine that was measured, such as gpu_servers:model=dgx_h100 (required)", name="--family"
+    )
+    system: str | None = option("System whose rows of a CSV file are read (default: the only one)")
+    ranks: int | None = count(
+        "Number of ranks of a text that does not state it, as of OSU (default: that of the text)",
+        MAX_RANKS,
+    )
+    collective: Literal["all_gather", "reduce_scatter", "all_reduce", "all_to_all"] | None = option(
+        "Collective of a text that does not state it (default: that of the text)"
+    )
+    predict: bool = option(
+        "Also print each time as predicted by a fit without its size", default=False
+    )
+
+
+class CostRow(Row):
+    """A cost of the library."""
+
+    name: str = means("Name of the cost, which is also an option of the fabric", "cost")
+    value: str = means("Fitted value", "value")
+    least: str = means("Least value of the fits without one size", "least")
+    most: str = means("Greatest value of the fits without one size", "most")
+    record: str = means("Value in the record of the library", "record")
+    determined: bool = means(
+        "Whether the times determine the cost; otherwise it stays near the value of the record"
+    )
+    meaning: str = means("Meaning of the cost", "meaning")
+
+
+class ResidualRow(Row):
+    """Errors of some of the times."""
+
+    name: str = means("Collective, size or `all`", "of")
+    rows: Count = means("Number of measured times", "times")
+    mean: Error = means("Mean of the errors without their signs", "mean")
+    worst: Error = means("Greatest error without its sign", "worst")
+    mean_left_out: Error = means("The mean, of times that a fit without their size predicts")
+    worst_left_out: Error = means("The greatest error, of the same predictions")
+
+
+class TimeRow(Row):
+    """A measured time, and the times that fits predict for it."""
+
+    collective: str = means("Collective", "collective")
+    ranks: Positive = means("Number of ranks", "ranks")
+    bytes: Bytes = means("Bytes of the whole buffer, as nccl-tests counts them", "bytes")
+    measured_s: Seconds = means("Measured time", "measured")
+    fitted_s: Seconds = means("Time that the fit of all times predicts", "fitted")
+    predicted_s: Seconds = means("Time that a fit without this size predicts", "predicted")
+    error: Error = means("Predicted over measured time, minus 1", "error")
+    protocol: str = means("Protocol that NCCL selects", "protocol")
+
+
+class CalibrateRow(Row):
+    """A fit of the costs of a library."""
+
+    fabric: str = means("Complete specification of the fabric with the fitted costs")
+    library: str = means("Record whose constants and choice of protocols the fit uses")
+    costs: list[CostRow] = means("Costs, with their ranges over the fits without one size")
+    collectives: list[ResidualRow] = means("Errors by collective, and of all times")
+    sizes: list[ResidualRow] = means("Errors by size")
+    times: list[TimeRow] = means("All times")
+
+
+def compute(parameters: Parameters, watch: Watch) -> Iterator[CalibrateRow]:
+    """Fits the costs to all times, and once more without each size.
+
+    Raises
+    ------
+    OpticollError
+        A file has no measured times, the fabric has no record of a library, there are too few
+        times, or SciPy is not installed.
+    """
+    if not parameters.sources:
+        raise UsageError("no file of measured times is given; give one such as all_reduce.txt")
+    fabric = _machine(parameters.family)
+    least_squares = needed("scipy.optimize", "costs are fitted by", "calibrate").least_squares
+    rows = [
+        row
+        for source in parameters.sources
+        for row in read(source, parameters.ranks, parameters.collective, parameters.system)
+    ]
+    sizes = sorted({row.buffer_bytes for row in rows})
+    if len(rows) < MIN_ROWS or len(sizes) < 3:
+        raise UsageError(
+            f"{plural(len(rows), 'time')} of {plural(len(sizes), 'size')} are too few for a fit; "
+            f"give at least {MIN_ROWS} times and 3 sizes, from less than 1 KiB to 100 MiB or more"
+        )
+    model = Model(fabric, rows)
+    watch.update("fitting all times", 0, len(sizes) + 1)
+    whole = fit(model, rows, starts_of(model.numbers), least_squares)
+    costs = rounded(model.numbers, whole.costs)
+    left_out: dict[int, Fitted] = {}
+    for done, size in enumerate(sizes, start=1):
+        watch.update(f"fitting without {size} B", done, len(sizes) + 1)
+        others = [row for row in rows if row.buffer_bytes != size]
+        left_out[size] = fit(model, others, starts_of(model.numbers, 1), least_squares)
+    times = _times(model, rows, costs, left_out)
+    yield CalibrateRow(
+        fabric=fabric.with_options(**model.options(costs)).spec,
+        library=model.library,
+        costs=[_cost(number, costs, whole, list(left_out.values())) for number in model.numbers],
+        collectives=[
+            *(
+                _residual(kind, [time for time in times if time.collective == kind])
+                for kind in dict.fromkeys(time.collective for time in times)
+            ),
+            _residual("all", times),
+        ],
+        sizes=[
+            _residual(str(size), [time for time in times if time.bytes == size]) for size in sizes
+        ],
+        times=times,
+    )
+
+
+def _machine(family: str | None) -> Fabric:
+    """Returns the fabric with a library: the one that it names, or that of its model."""
+    if family is None:
+        raise UsageError(
+            "--family is missing; give the machine that was measured, such as "
+            "gpu_servers:model=dgx_h100"
+        )
+    fabric = need_fabric(family)
+    if fabric.family != "gpu_servers":
+        raise FabricError(
+            f"--family: {fabric.family} has no library of collectives; give gpu_servers, such as "
+            "gpu_servers:model=dgx_h100"
+        )
+    return fabric if fabric.option("library") else fabric.with_options(library="yes")
+
+
+def _cost(number: Number, costs: Costs, whole: Fitted, fits: Sequence[Fitted]) -> CostRow:
+    values = [rounded([number], found.costs)[number.name] for found in fits]
+    return CostRow(
+        name=number.name,
+        value=number.text(costs[number.name]),
+        least=number.text(min(values)),
+        most=number.text(max(values)),
+        record=number.text(number.value),
+        determined=whole.determined.get(number.name, True),
+        meaning=number.meaning,
+    )
+
+
+def _times(
+    model: Model, rows: Sequence[Measured], costs: Costs, left_out: dict[int, Fitted]
+) -> list[TimeRow]:
+    fitted = model.predict(costs, rows)
+    predicted = {
+        size: dict(zip(rows, model.predict(found.costs, rows), strict=True))
+        for size, found in left_out.items()
+    }
+    return [
+        TimeRow(
+            collective=row.collective,
+            ranks=row.ranks,
+            bytes=row.buffer_bytes,
+            measured_s=row.time_us / 1e6,
+            fitted_s=time.time_us / 1e6,
+            predicted_s=predicted[row.buffer_bytes][row].time_us / 1e6,
+            error=predicted[row.buffer_bytes][row].time_us / row.time_us - 1,
+            protocol=time.protocol,
+        )
+        for row, time in zip(rows, fitted, strict=True)
+    ]
+
+
+def _residual(name: str, times: Sequence[TimeRow]) -> ResidualRow:
+    fitted = [abs(time.fitted_s / time.measured_s - 1) for time in times]
+    predicted = [abs(time.error) for time in times]
+    return ResidualRow(
+        name=name,
+        rows=len(times),
+        mean=statistics.fmean(fitted),
+        worst=max(fitted),
+        mean_left_out=statistics.fmean(predicted),
+        worst_left_out=max(predicted),
+    )
+
+
+def _text(parameters: Parameters, rows: list[CalibrateRow]) -> str:
+    (row,) = rows
+    total = row.collectives[-1]
+    lines = [
+        f"{plural(total.rows, 'time')}; library {row.library}; mean error {total.mean:.1%}, worst "
+        f"{total.worst:.1%}; with each size left out {total.mean_left_out:.1%}, worst "
+        f"{total.worst_left_out:.1%}",
+        "",
+    ]
+    cells = [
+        [
+            cost.name,
+            cost.value,
+            f"{cost.least} to {cost.most}",
+            cost.record,
+            cost.meaning if cost.determined else f"{cost.meaning} (not determined by the times)",
+        ]
+        for cost in row.costs
+    ]
+    headings = ["cost", "value", "without a size", "record", "meaning"]
+    lines += [align(cells, headings, {1, 2, 3}), ""]
+    for heading, residuals in (("collective", row.collectives), ("bytes", row.sizes)):
+        cells = [
+            [
+                part.name,
+                str(part.rows),
+                f"{part.mean:.1%}",
+                f"{part.worst:.1%}",
+                f"{part.mean_left_out:.1%}",
+                f"{part.worst_left_out:.1%}",
+            ]
+            for part in residuals
+        ]
+        headings = [heading, "times", "mean error", "worst", "left out: mean", "worst"]
+        lines += [align(cells, headings, set(range(1, 6))), ""]
+    if parameters.predict:
+        cells = [
+            [
+                time.collective,
+                str(time.ranks),
+                str(time.bytes),
+                human_seconds(time.measured_s),
+                human_seconds(time.predicted_s),
+                f"{time.error:+.1%}",
+                time.protocol,
+            ]
+            for time in row.times
+        ]
+        headings = ["collective", "ranks", "bytes", "measured", "predicted", "error", "protocol"]
+        lines += [align(cells, headings, {1, 2, 3, 4, 5}), ""]
+    lines.append(f"fabric: {row.fabric}")
+    return "\n".join(lines)
+
+
+def _check_preset(path: Path) -> None:
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        raise UsageError(f"--output: `{path}` must end in .yaml or .yml")
+    check_writable(path)
+
+
+def _write_preset(parameters: Parameters, rows: list[CalibrateRow], path: Path) -> None:
+    (row,) = rows
+    total = row.collectives[-1]
+    family, _, options = row.fabric.partition(":")
+    values = [option.partition("=") for option in options.split(",")]
+    lines = [
+        f"# Fitted by `opticoll calibrate` to {plural(total.rows, 'time')} of "
+        f"{', '.join(Path(source).name for source in parameters.sources)}: mean error "
+        f"{total.mean:.1%},",
+        f"# worst {total.worst:.1%}; with each size left out {total.mean_left_out:.1%}, worst "
+        f"{total.worst_left_out:.1%}.",
+        f"family: {family}",
+        *(f'{name}: "{value}"' for name, _, value in values),
+    ]
+    write_file(path, "\n".join(lines) + "\n")
+
+
+COMMAND = Command(
+    name="calibrate",
+    example="opticoll calibrate nccl.csv --system h100_sxm --family gpu_servers:model=dgx_h100",
+    parameters=Parameters,
+    rows=CalibrateRow,
+    compute=compute,
+    text=_text,
+    progress_label="fitting",
+    shape="row",
+    files=(
+        File(
+            "output",
+            "File for the fabric with the fitted costs: .yaml",
+            _write_preset,
+            _check_preset,
+        ),
+        rows_file(lambda _, rows: rows[0].times),
+    ),
+)
+command_line = on_command_line(COMMAND)
