@@ -77,10 +77,7 @@ def check_layers(content: bytes) -> list[str]:
 def check_measured_times(content: bytes) -> list[str]:
     """Checks the reader of measured times: CSV, nccl-tests and OSU's benchmarks."""
     return _refusals_of_file(
-        content,
-        ".txt",
-        measured_times.read,
-        lambda path: measured_times.read(path, 4, "all_reduce"),
+        content, ".txt", lambda path: measured_times.read(path, ranks=4, collective="all_reduce")
     )
 
 
