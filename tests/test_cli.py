@@ -147,6 +147,7 @@ def test_a_plan_begins_with_a_line_that_says_all(
 
 
 OF_LINKS = ("tree_packing", "matching", "concurrent_flow")
+OF_ADDING_SWITCHES = ("nvls", "nvls_rails")
 """Planners for fabrics with links only."""
 
 OF_SWITCHES = ("switch_configurations", "decomposition", "static")
@@ -173,6 +174,8 @@ OF_GRIDS = ("shifts",)
             if record["name"] in OF_GRIDS
             else "torus:dims=4x4"
             if "torus" in (record["family"] or "").split(", ") or record["name"] in OF_LINKS
+            else f"dgx_h100:boxes={1 + (record['name'] == 'nvls_rails')}"
+            if record["name"] in OF_ADDING_SWITCHES
             else DRAGONFLY
             if record["family"]
             else RING,

@@ -44,7 +44,8 @@ def transfers(plan: Plan) -> list[dict[str, int | str]]:
     if not len(plan):
         raise UsageError("the plan has no transfers, hence no table of them")
     columns = {name: column.tolist() for name, column in plan.columns().items()}
-    fields = {"action": list(ACTIONS), **plan.fabric.light_fields}
+    actions: list[str] = list(ACTIONS)
+    fields = {"action": actions, **plan.fabric.light_fields}
     for name, words in fields.items():
         columns[name] = [words[code] if code < len(words) else code for code in columns[name]]
     names = [*COLUMNS, *plan.fabric.light_fields]

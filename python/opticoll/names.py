@@ -12,12 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from opticoll import _core
 from opticoll.errors import AlgorithmError, UsageError
 
-ACTIONS = ("copy", "reduce", "multicast", "aggregate")
+Action = Literal["copy", "reduce", "multicast", "aggregate"]
+"""Action of a transfer."""
+
+ACTIONS: tuple[Action, ...] = ("copy", "reduce", "multicast", "aggregate")
 """Actions of transfers, in the order of their numbers in the columns of a plan."""
 
 ADDS = (False, True, False, True)

@@ -175,7 +175,7 @@ pub trait Network: Sync {
     }
 
     /// Returns the work that `vertex` does on data that pass it. Ranks only forward.
-    fn in_network(&self, _vertex: u32) -> InNetwork {
+    fn switch_work(&self, _vertex: u32) -> InNetwork {
         InNetwork::None
     }
 

@@ -55,12 +55,13 @@ opticoll_base::named_enum! {
         Copy = "copy",
         /// Combines the chunk with the chunk of the destination.
         Reduce = "reduce",
-        /// As `Copy`. The transfers of a step with this action, the same source and the same chunks
-        /// are one multicast: the source sends once, and switches send copies to all destinations.
+        /// Effect of `Copy`. The transfers of a step with this action, the same source and the same
+        /// chunks are one multicast: the source sends once, and switches send copies to all
+        /// destinations.
         Multicast = "multicast",
-        /// As `Reduce`. The transfers of a step with this action, the same destination and the same
-        /// chunks are one aggregation: switches add the chunks of all sources, and the destination
-        /// receives one sum.
+        /// Effect of `Reduce`. The transfers of a step with this action, the same destination and
+        /// the same chunks are one aggregation: switches add the chunks of all sources, and the
+        /// destination receives one sum.
         Aggregate = "aggregate",
     }
 }

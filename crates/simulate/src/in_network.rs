@@ -158,8 +158,12 @@ impl Network for NetworkWithGroups<'_> {
         self.network.wiring()
     }
 
-    fn in_network(&self, vertex: u32) -> InNetwork {
-        self.network.in_network(vertex)
+    fn switch_work(&self, vertex: u32) -> InNetwork {
+        self.network.switch_work(vertex)
+    }
+
+    fn same_group(&self, first: u32, second: u32) -> bool {
+        self.network.same_group(first, second)
     }
 
     fn longest_part(&self, source: u32, destination: u32) -> Option<usize> {

@@ -7,13 +7,14 @@
 //! - all routes leave the source over the same link, and a link leads back to the source,
 //! - every other link of the routes has one predecessor, so that it carries the chunks once,
 //! - every vertex at which routes branch, and the end of the first link, is a switch that
-//!   multicasts.
+//!   multicasts,
+//! - no route passes a rank at which another route ends.
 //!
 //! The transfers of a step with the action `aggregate`, the same destination and the same chunks
 //! are one aggregation. It is valid if the same holds for the reversed links and for switches that
 //! add.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::form::Admitted;
 use super::report::{Report, transfer_violation};
@@ -81,6 +82,8 @@ struct Group<'a> {
     /// Link before each link of the routes, and a link after each link.
     before: FxHashMap<u32, u32>,
     after: FxHashMap<u32, u32>,
+    /// Last links of the routes.
+    last: FxHashSet<u32>,
 }
 
 impl Group<'_> {
@@ -90,6 +93,7 @@ impl Group<'_> {
             adds,
             before: FxHashMap::default(),
             after: FxHashMap::default(),
+            last: FxHashSet::default(),
         }
     }
 
@@ -152,7 +156,16 @@ impl Group<'_> {
             }
             previous = link;
         }
-        None
+        self.last.insert(previous);
+        let mut passed = self
+            .last
+            .iter()
+            .filter(|link| self.after.contains_key(link));
+        let (_, rank) = self.ends(*passed.next()?)?;
+        Some(format!(
+            "passes {} on its way to others, and a rank neither adds nor multicasts",
+            self.network.vertex_name(rank)
+        ))
     }
 
     /// Returns the vertices at which the group enters and leaves `link`.
@@ -162,7 +175,7 @@ impl Group<'_> {
     }
 
     fn is_able(&self, vertex: u32) -> bool {
-        let ability = self.network.in_network(vertex);
+        let ability = self.network.switch_work(vertex);
         match self.adds {
             true => ability.adds(),
             false => ability.multicasts(),

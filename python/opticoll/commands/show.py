@@ -17,7 +17,7 @@ from opticoll.errors import UsageError
 from opticoll.formats.network_graph import rank_names
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.plan_cache import verify_once
-from opticoll.names import ACTIONS, has_root
+from opticoll.names import ACTIONS, Action, has_root
 from opticoll.outputs.circuit_configurations import configurations
 from opticoll.outputs.circuit_switches import SwitchRow, switch_lines, switches
 from opticoll.outputs.layout import (
@@ -118,7 +118,7 @@ class LightpathRow(Row):
     """A lightpath; on an electrical fabric, a message."""
 
     transfer: Count = means("Index into the plan")
-    action: Literal["copy", "reduce", "multicast", "aggregate"] = means(
+    action: Action = means(
         "Action of the destination on the data: copy or reduce; multicast or aggregate if switches "
         "send the copies or add the data of several ranks"
     )

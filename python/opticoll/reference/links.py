@@ -397,9 +397,12 @@ class Links(Fabric):
 
         A multicast starts at its hub. Its routes must form a tree. The first switch, and each
         vertex at which the tree branches, multicasts. The first switch sends a copy to the hub.
+        No route passes a rank at which another route ends.
         """
         reversed_links = action == "aggregate"
         parent: dict[int, int | None] = {}
+        last: set[int | None] = set()
+        far = 0 if reversed_links else 1
         for index in group:
             transfer = plan.transfers[index]
             ends = (transfer.source, transfer.destination)
@@ -411,18 +414,21 @@ class Links(Fabric):
                 if parent.setdefault(link, before) != before:
                     return f"carries its data twice to link {link}"
                 before = link
+            last.add(before)
+        passed = [link for link in parent.values() if link in last and link is not None]
+        if passed:
+            return f"passes vertex {self.wiring[min(passed)][far]}, at which a route ends"
         first = [link for link, before in parent.items() if before is None]
         if len(first) != 1:
             return f"uses {len(first)} links at rank {hub}, which only sends and receives"
-        far = 0 if reversed_links else 1
         switch = self.wiring[first[0]][far]
         if not self.able(switch, action):
             return f"needs vertex {switch}, which does not {action}"
         if not any(link[far] == hub and link[1 - far] == switch for link in self.wiring):
             return f"has no link for the data of rank {hub} itself"
         branches = Counter(parent.values())
-        for before, count in branches.items():
-            if before is not None and count > 1 and not self.able(self.wiring[before][far], action):
+        for before, ways in branches.items():
+            if before is not None and ways > 1 and not self.able(self.wiring[before][far], action):
                 return f"needs vertex {self.wiring[before][far]}, which does not {action}"
         return None
 

@@ -119,4 +119,4 @@ def plan_of(collective: Collective, sent: list[Transfer]) -> Plan:
         highest = max(transfer.source, transfer.destination)
         expect(highest < collective.ranks, "an end is not a rank")
     transfers = [replace(transfer, slot=slots[transfer.slot]) for transfer in sent]
-    return Plan(collective, Links({}), [1] * len(slots), {}, transfers)
+    return Plan(collective, Links("custom", {}, collective.ranks), [1] * len(slots), {}, transfers)

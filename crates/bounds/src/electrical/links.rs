@@ -95,7 +95,7 @@ impl Links {
             ranks,
             edges,
             work: (0..vertices as u32)
-                .map(|vertex| network.in_network(vertex))
+                .map(|vertex| network.switch_work(vertex))
                 .collect(),
             away,
             towards,

@@ -35,10 +35,11 @@ pub(super) fn bound(
     let Some(crossings) = crossings(links, collective) else {
         return Ok(None);
     };
+    // A group does not wait for the link of its hub's own data, so no window is certain.
     let mut together = super::links::Windows::default();
     for rank in cables {
-        together.extend(&rank.inwards);
-        together.extend(&rank.outwards);
+        together.add(0, rank.inwards.rate());
+        together.add(0, rank.outwards.rate());
     }
     let bits = bits_ps(crossings * u128::from(size.get()))?;
     Ok(Some(WitnessedBound {

@@ -498,9 +498,9 @@ impl Network for Part {
         }
     }
 
-    fn in_network(&self, vertex: u32) -> InNetwork {
+    fn switch_work(&self, vertex: u32) -> InNetwork {
         self.whole_network()
-            .in_network(self.vertices[vertex as usize])
+            .switch_work(self.vertices[vertex as usize])
     }
 
     fn vertex_name(&self, vertex: u32) -> String {

@@ -154,7 +154,7 @@ pub(crate) fn sharing<M>(
 ///
 /// # Errors
 /// Switches add or multicast on half-duplex cables.
-pub(crate) fn in_network<M>(
+pub(crate) fn switch_work<M>(
     options: &mut Options<'_, M>,
     has_half_duplex: bool,
     of: impl FnOnce(&M) -> InNetwork,

@@ -51,7 +51,7 @@ fn declared(options: &mut Options<'_, Crossbar>) -> Result<(u32, Wire, InNetwork
     let (ranks, wire) =
         wiring::ranks_and_wire(options, |machine: &Crossbar| (machine.ranks, machine.wire))?;
     let is_half = wire.duplex == Duplex::Half;
-    let in_network = wiring::in_network(options, is_half, |machine| machine.in_network)?;
+    let in_network = wiring::switch_work(options, is_half, |machine| machine.in_network)?;
     Ok((ranks, wire, in_network))
 }
 
@@ -88,7 +88,7 @@ impl Network for Crossbar {
         links.push(self.wiring.back(destination));
     }
 
-    fn in_network(&self, vertex: u32) -> InNetwork {
+    fn switch_work(&self, vertex: u32) -> InNetwork {
         match vertex < self.ranks {
             true => InNetwork::None,
             false => self.in_network,

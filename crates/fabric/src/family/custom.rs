@@ -181,7 +181,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     wiring::check_size(&RECORD, ranks.into(), cables.len() as u128)?;
     let has_half_duplex = texts.contains('~');
     let in_network =
-        wiring::in_network(options, has_half_duplex, |custom| custom.graph.in_network)?;
+        wiring::switch_work(options, has_half_duplex, |custom| custom.graph.in_network)?;
     Ok(Graph {
         ranks,
         switches,
@@ -255,7 +255,7 @@ impl Custom {
                 format!("{vertices} ranks and switches are too many: at most {MAX_VERTICES}");
             return Err(wrong(problem));
         }
-        let mut works = (network.ranks()..vertices).map(|vertex| network.in_network(vertex));
+        let mut works = (network.ranks()..vertices).map(|vertex| network.switch_work(vertex));
         let first = works.next().unwrap_or(InNetwork::None);
         let in_network = match works.all(|other| other == first) {
             true => first,
@@ -491,7 +491,7 @@ impl Network for Custom {
         self.routes.route(source, destination, &self.wiring, links);
     }
 
-    fn in_network(&self, vertex: u32) -> InNetwork {
+    fn switch_work(&self, vertex: u32) -> InNetwork {
         match vertex < self.graph.ranks {
             true => InNetwork::None,
             false => self.graph.in_network,

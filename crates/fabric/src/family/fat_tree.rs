@@ -142,7 +142,7 @@ fn declared(options: &mut Options<'_, FatTree>) -> Result<Declared, FabricError>
         ..wire
     });
     let is_half = wire.duplex == Duplex::Half;
-    let in_network = wiring::in_network(options, is_half, |tree| tree.in_network)?;
+    let in_network = wiring::switch_work(options, is_half, |tree| tree.in_network)?;
     Ok((numbers, wires.collect(), in_network))
 }
 
@@ -345,7 +345,7 @@ impl Network for FatTree {
         }
     }
 
-    fn in_network(&self, vertex: u32) -> InNetwork {
+    fn switch_work(&self, vertex: u32) -> InNetwork {
         match vertex < self.ranks {
             true => InNetwork::None,
             false => self.in_network,

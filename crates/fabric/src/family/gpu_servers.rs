@@ -315,7 +315,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
     let records = [LATENCY, NETWORK_LATENCY];
     let latencies = options.several(records, read, print, |servers| servers.latencies)?;
     let record = IN_NETWORK.default("reduce+multicast from dgx_h100 on, otherwise none");
-    let default = Silent(model.in_network());
+    let default = Silent(model.switch_work());
     let in_network = options.word(record, &InNetwork::WORDS, default, |servers| {
         servers.in_network
     })?;
@@ -367,7 +367,7 @@ impl Model {
     /// Returns the work that the switches within servers do by default: NVSwitches have NVLink SHARP
     /// from the third generation on (NVIDIA H100 Tensor Core GPU Architecture, section "NVLink
     /// Switch System").
-    fn in_network(self) -> InNetwork {
+    fn switch_work(self) -> InNetwork {
         match self {
             Model::DgxH100 | Model::DgxB200 | Model::Nvl72 => InNetwork::Both,
             _ => InNetwork::None,
@@ -528,7 +528,7 @@ impl Network for GpuServers {
         self.graph.route(source, destination, links);
     }
 
-    fn in_network(&self, vertex: u32) -> InNetwork {
+    fn switch_work(&self, vertex: u32) -> InNetwork {
         let switch = vertex.checked_sub(self.ranks());
         match switch.is_some_and(|switch| switch < self.boxes) {
             true => self.in_network,

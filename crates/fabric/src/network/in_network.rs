@@ -112,7 +112,7 @@ impl<'a> GroupFinder<'a> {
     }
 
     fn is_able(&self, vertex: u32, adds: bool) -> bool {
-        let ability = self.network.in_network(vertex);
+        let ability = self.network.switch_work(vertex);
         if adds {
             ability.adds()
         } else {
@@ -125,7 +125,7 @@ impl<'a> GroupFinder<'a> {
 pub fn work_of_switches(network: &dyn Network) -> InNetwork {
     let switches = network.ranks()..vertices(network);
     let (mut multicasts, mut adds) = (false, false);
-    for work in switches.map(|vertex| network.in_network(vertex)) {
+    for work in switches.map(|vertex| network.switch_work(vertex)) {
         multicasts |= work.multicasts();
         adds |= work.adds();
     }
