@@ -5,9 +5,9 @@
 //! first: rank r receives the blocks with offset o from rank r - 2^i, where 2^i is the lowest digit
 //! of o that is set. Long distances therefore have small messages. A message has at most A blocks
 //! (option `aggregation`), a power of two: NCCL's buffers limit A. Let N be a power of two. The
-//! offsets with log2 A digits follow one another in log2 A steps, with 1, 2, ..., A / 2 blocks each.
-//! Each other step x brings the offsets whose remaining digits are x, for x = 1, 2, ..., N / A - 1:
-//! A blocks in one message, from the ranks that received them in an earlier step.
+//! offsets with log2 A digits follow one another in log2 A steps, with 1, 2, ..., A / 2 blocks
+//! each. Each other step x brings the offsets whose remaining digits are x, for x = 1, 2, ...,
+//! N / A - 1: A blocks in one message, from the ranks that received them in an earlier step.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, all_pairs, make_room};
 use opticoll_base::interrupt;

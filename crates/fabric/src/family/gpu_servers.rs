@@ -364,9 +364,9 @@ impl Model {
         }
     }
 
-    /// Returns the work that the switches within servers do by default: NVSwitches have NVLink SHARP
-    /// from the third generation on (NVIDIA H100 Tensor Core GPU Architecture, section "NVLink
-    /// Switch System").
+    /// Returns the work that the switches within servers do by default: NVSwitches have NVLink
+    /// SHARP from the third generation on (NVIDIA H100 Tensor Core GPU Architecture, section
+    /// "NVLink Switch System").
     fn switch_work(self) -> InNetwork {
         match self {
             Model::DgxH100 | Model::DgxB200 | Model::Nvl72 => InNetwork::Both,

@@ -12,6 +12,7 @@
 //! too.
 
 use crate::selection::evaluation::CandidateResult;
+use crate::selection::ring_and_graph::faster;
 use crate::{Planned, PlannerError, PlanningProblem, find};
 use opticoll_base::interrupt;
 use opticoll_base::names::plural;
@@ -34,7 +35,9 @@ pub(crate) fn plan(
     let mut built: Vec<(CandidateResult, Plan)> = Vec::new();
     let mut refused = None;
     for fabric in &planning_alternatives {
-        let planned = match (PlanningProblem { fabric, ..*problem }).solve_undegraded(spec) {
+        let intact = PlanningProblem { fabric, ..*problem };
+        let planned = intact.solve_undegraded(spec);
+        let planned = match planned.and_then(|planned| faster(spec, &intact, planned)) {
             Ok(planned) => planned,
             Err(error) => {
                 refused.get_or_insert(error);

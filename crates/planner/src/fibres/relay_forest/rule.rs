@@ -5,10 +5,11 @@
 //! slots. Where few ranks have chunks at the start of a slot, so that each of their lightpaths
 //! could have L links, lengths below L count as L.
 //!
-//! Most rules also divide the score by the number of lightpaths that the rank can receive in a slot.
-//! Some of them divide by (r + 1)^2 if the rank has received r chunks in this slot. The chunks of a
-//! slot then spread over many ranks, which all send in the next slot. Others multiply by the number
-//! of chunks that the rank lacks, so that no rank lacks many chunks in the last slots.
+//! Most rules also divide the score by the number of lightpaths that the rank can receive in a
+//! slot. Some of them divide by (r + 1)^2 if the rank has received r chunks in this slot. The
+//! chunks of a slot then spread over many ranks, which all send in the next slot. Others
+//! multiply by the number of chunks that the rank lacks, so that no rank lacks many chunks in
+//! the last slots.
 
 /// How the chunks that a rank receives change the score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -148,7 +148,7 @@ struct State<'a> {
     near: Vec<u16>,
     free: Vec<Channels>,
     /// Number of links of a lightpath below which shorter lightpaths save nothing: if the ranks
-    /// that have items send as many lightpaths as they can, each of them can have so many links.
+    /// that have items send as many lightpaths as they can, each can have this number of links.
     ample: u32,
     sent: Vec<u32>,
     received: Vec<u32>,
