@@ -11,7 +11,7 @@
 //! multiply by the number of chunks that the rank lacks, so that no rank lacks many chunks in
 //! the last slots.
 
-/// How the chunks that a rank receives change the score.
+/// Effect on the score of the chunks that a rank receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Balance {
     None,
