@@ -121,12 +121,12 @@ fn engines_do_not_import_each_other() {
     }
 }
 
-/// Methods of machines that return written fields, capabilities or names of links and vertices, or
-/// that have the name of a method of plans.
+/// Methods of machines that return written fields, capabilities, the routes that are part of the
+/// machine, or names of links and vertices, or that have the name of a method of plans.
 const WRITTEN_DOWN: &str = "ranks family name light has_light downcast value millionths \
                             is_same_machine \
                             leads_both_ways network links length ends columns count \
-                            circuits fibre_links link_name vertex_name";
+                            circuits fibre_links link_name vertex_name route switch_work";
 
 #[test]
 fn the_verifier_calls_no_method_of_a_machine_that_computes() {
