@@ -197,7 +197,7 @@ impl Group<'_> {
         } else {
             (switch, hub)
         };
-        let mut ends = self.network.wiring().ends();
-        ends.any(|(from, to, _)| (from, to) == back)
+        let mut links = 0..self.network.links().len() as u32;
+        links.any(|link| self.network.ends(link) == Some(back))
     }
 }
