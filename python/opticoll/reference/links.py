@@ -19,12 +19,14 @@ from opticoll.reference.words import (
     RANKS,
     Check,
     count,
+    decimal,
     expect,
     length,
     like,
     one_of,
     rate,
     time,
+    time_until,
     whole,
 )
 
@@ -79,6 +81,25 @@ KIND: dict[str, Check] = {
     "sharing": one_of("shared", "per_flow"),
     **PARTS,
 }
+LIBRARIES = ("a100_sxm", "h100_sxm", "b200_sxm", "gb200", "l40s")
+COSTS: dict[str, Check] = {
+    **dict.fromkeys(
+        ("launch", "ll_step", "ll_fan", "simple_setup", "simple_step", "nvls_chunk", "post"),
+        time_until("1ms"),
+    ),
+    **dict.fromkeys(("ll_rate", "simple_rate"), decimal("0.001", "1")),
+    "crowd": decimal("0", "4"),
+    "overlap": one_of("1", "2"),
+}
+"""Costs of a library of collectives."""
+
+COSTS_OF_SOME = {
+    "nvls_chunk": ("h100_sxm", "b200_sxm", "gb200"),
+    "ll_fan": LIBRARIES[:-1],
+    "crowd": LIBRARIES[-1:],
+}
+"""Libraries with a cost that others lack."""
+
 IN_NETWORK = one_of("none", "multicast", "reduce", "reduce+multicast")
 CABLES: dict[str, Check] = {"rate": rate, "latency": time, **KIND}
 BY_DIMENSION: dict[str, Check] = {"rate": each(rate), "latency": each(time), **KIND}
@@ -140,13 +161,8 @@ OPTIONS: dict[str, dict[str, Check]] = {
         "latency": time,
         "network_latency": time,
         "in_network": IN_NETWORK,
-        "library": one_of("none", "a100_sxm", "h100_sxm", "b200_sxm", "gb200", "l40s"),
-        **dict.fromkeys(
-            ("launch", "ll_step", "ll_fan", "simple_setup", "simple_step", "nvls_chunk", "post"),
-            time,
-        ),
-        **dict.fromkeys(("ll_rate", "simple_rate", "crowd"), like(r"[0-9]+(\.[0-9]{1,6})?")),
-        "overlap": one_of("1", "2"),
+        "library": one_of("none", *LIBRARIES),
+        **COSTS,
         **PARTS,
     },
     "custom": {
@@ -257,6 +273,9 @@ def ranks_of_servers(options: dict[str, str]) -> int:
     model = required(options, "model")
     boxes = whole(options.get("boxes", "1"))
     expect(boxes <= MAX_BOXES.get(model, MAX_RANKS), f"{model} has fewer boxes")
+    library = options.get("library", "none")
+    for name in options.keys() & COSTS.keys():
+        expect(library in COSTS_OF_SOME.get(name, LIBRARIES), f"library {library} has no {name}")
     return boxes * GPUS.get(model, 8)
 
 

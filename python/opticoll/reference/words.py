@@ -76,6 +76,26 @@ def time(word: str) -> None:
     expect(quantity(word, TIMES) % 1 == 0, f"`{word}` is not a whole number of ps")
 
 
+def time_until(most: str) -> Check:
+    """Returns a check that a word is a time of at most `most`."""
+
+    def check(word: str) -> None:
+        time(word)
+        expect(quantity(word, TIMES) <= quantity(most, TIMES), f"`{word}` is more than {most}")
+
+    return check
+
+
+def decimal(least: str, most: str) -> Check:
+    """Returns a check that a word is a number in a range, with at most six decimals."""
+
+    def check(word: str) -> None:
+        like(r"[0-9]+(\.[0-9]{0,6})?")(word)
+        expect(Fraction(least) <= Fraction(word) <= Fraction(most), f"`{word}` is out of range")
+
+    return check
+
+
 def length(word: str) -> None:
     expect(quantity(word, LENGTHS) % 1 == 0, f"`{word}` is not a whole number of metres")
 
