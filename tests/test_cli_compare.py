@@ -9,10 +9,19 @@ from pathlib import Path
 import pytest
 
 import opticoll
+from opticoll._core import Fabric, plans_for
 from opticoll.commands.compare import table
 from opticoll.names import algorithm_names
 from support import RING, Run
 from test_cli import STEP_PS, TREE, run_json
+
+
+def test_an_alias_of_an_algorithm_hides_no_planner() -> None:
+    # `hierarchical` is a planner of rings, and an alias of `rails`, which needs servers.
+    ring, servers = Fabric("wdm_ring:ranks=8,wavelengths=2"), Fabric("dgx_a100:boxes=2")
+    assert plans_for("all_reduce", "hierarchical", ring)
+    assert plans_for("all_reduce", "rails", servers)
+    assert not plans_for("all_reduce", "nvls", servers)
 
 
 def test_a_range_ends_at_its_end_and_sizes_share_their_units(run: Run) -> None:

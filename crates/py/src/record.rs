@@ -146,7 +146,7 @@ pub(crate) fn plans_for(collective: &str, algorithm: &str, fabric: &Fabric) -> b
         record.name == algorithm && kinds.map(|kind| kind.name()).any(|name| name == collective)
     });
     let is_named = |record: &&algorithms::Algorithm| {
-        record.is_named(algorithm) && record.collective.name() == collective
+        record.name == algorithm && record.collective.name() == collective
     };
     let is_algorithm = algorithms::records().iter().any(|record| is_named(&record));
     let mut suitable = algorithms::records_for(&fabric.fabric);
