@@ -19,7 +19,7 @@
 //!   reaches, including itself. m is the sum of bytes times hops over the blocks of a rank, where
 //!   the largest blocks make the fewest hops.
 //! - **A network beside the switch** (theorem C3), of rate b and latency L. T >= min(alpha + delta,
-//!   L) + m / (d B + b), plus R if each slot is charged.
+//!   L) + m / (d B + b).
 
 pub mod demanded;
 
@@ -92,7 +92,7 @@ pub fn best(
     };
     if switch.packet_rate.is_some() {
         return Ok(TimeBound {
-            time: problem.with_network(charge)?,
+            time: problem.with_network()?,
             name: "bandwidth",
             assumption: "no port is faster than its rate, on the switch or on the network beside \
                          it",
@@ -194,15 +194,11 @@ impl Problem<'_> {
     }
 
     /// Returns the bound of theorem C3, for a switch with a network beside it.
-    fn with_network(&self, charge: ReconfigurationCharge) -> Result<Time, UnitError> {
-        let change = match charge {
-            ReconfigurationCharge::EverySlot => self.switch.reconfiguration.time()?,
-            _ => Time::ZERO,
-        };
+    fn with_network(&self) -> Result<Time, UnitError> {
         let circuit = self.switch.startup.plus(self.switch.latency)?;
         let first = circuit.min(self.switch.packet_latency);
         let sent = self.sending(|_| u128::from(self.ranks))?;
-        change.plus(first)?.plus(sent)
+        first.plus(sent)
     }
 
     /// Returns a lower bound on the number of slots of plans with `fewest` to `most`

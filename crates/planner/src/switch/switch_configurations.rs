@@ -285,7 +285,7 @@ fn cheapest(
     // network beside the switch.
     let times = |step: &Step| -> Vec<Option<(u64, bool)>> {
         let side_network_time = match choice {
-            Choice::Best => routes::side_network_time(step, switch, per_slot),
+            Choice::Best => routes::side_network_time(step, switch),
             _ => None,
         };
         let time = |configuration: &Configuration| {

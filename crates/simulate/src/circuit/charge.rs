@@ -4,18 +4,18 @@ use super::PlanRun;
 use super::block::MessageBlock;
 use super::configuration::Configuration;
 use super::groups::CircuitGroups;
-use super::slots::SlotHops;
+use super::slots::{SlotHops, hop};
 use crate::SimulationError;
 use opticoll_base::ports::Ports;
 use opticoll_base::units::{Time, UnitError};
 use opticoll_fabric::fabric::circuits::{Change, Circuits, ReconfigurationCharge, Tuning};
-use opticoll_plan::plan::{NamedRoutes, Plan};
+use opticoll_plan::plan::Plan;
 
 /// Charging rule of a policy. The state advances slot by slot.
 pub(super) struct Charging<'a> {
+    plan: &'a Plan,
     slots: &'a SlotHops,
     circuits: &'a dyn Circuits,
-    routes: &'a NamedRoutes,
     change: Change,
     state: ChargeState<'a>,
     /// True if the next setup is the first, and the first setup is free.
@@ -64,9 +64,9 @@ impl<'a> Charging<'a> {
         };
         let change = circuits.change()?;
         Ok(Charging {
+            plan,
             slots,
             circuits,
-            routes: &plan.routes,
             change,
             state,
             is_free: change.first_free,
@@ -77,7 +77,7 @@ impl<'a> Charging<'a> {
     /// Returns the reconfiguration time before a slot, for which all messages of the slot wait.
     pub(super) fn charge_before(&mut self, slot: u32) -> Result<Time, UnitError> {
         let charged = match &mut self.state {
-            ChargeState::EverySlot => true,
+            ChargeState::EverySlot => !self.has_packets_only(slot),
             ChargeState::NewConfiguration(configuration) => {
                 configuration.enter(self.slots.hops(slot))
             }
@@ -101,11 +101,20 @@ impl<'a> Charging<'a> {
         Ok(self.change.setup)
     }
 
+    /// Returns whether all messages of a slot use the side network, which has no circuits.
+    fn has_packets_only(&self, slot: u32) -> bool {
+        let Some((packet, _)) = self.circuits.side_network() else {
+            return false;
+        };
+        let mut hops = self.slots.hops(slot).iter().peekable();
+        hops.peek().is_some() && hops.all(|&index| hop(self.plan, index).0.light == packet)
+    }
+
     /// Stores the ports of a block's messages for [`Charging::message_charge`].
     pub(super) fn load_block(&mut self, block: &MessageBlock) {
         if let ChargeState::ChangedCircuit { tunings, .. } = &mut self.state {
             tunings.clear();
-            self.circuits.tune(&block.hops, self.routes, tunings);
+            self.circuits.tune(&block.hops, &self.plan.routes, tunings);
         }
     }
 

@@ -30,17 +30,12 @@ fn messages_of_a_rank_share_the_network() {
         let others = u64::from(ranks) - 1;
         let size = u64::from(ranks) * 1000;
         let fabric = fabric(ranks, "10us");
-        for policy in [Policy::AllStop, Policy::Free] {
+        // A slot without circuits is never charged.
+        for policy in [Policy::AllStop, Policy::Free, Policy::EveryStep] {
             // One slot, in which each rank sends n - 1 blocks.
             let found = time(AllToAll, all, &fabric, size, policy);
             assert_eq!(found, LATENCY + others * 1000 * SLOW, "{ranks}");
         }
-        let found = time(AllToAll, all, &fabric, size, Policy::EveryStep);
-        assert_eq!(
-            found,
-            10_000_000 + LATENCY + others * 1000 * SLOW,
-            "{ranks}"
-        );
         for policy in [Policy::PerPort, Policy::Planes] {
             // One message of a rank after the other; which ranks wait for one another depends on
             // their order.

@@ -86,7 +86,7 @@ pub(super) fn time(
 
 /// Returns the time in picoseconds of a step whose messages all use the network beside the switch,
 /// or `None` without such a network.
-pub(super) fn side_network_time(step: &Step, switch: &CircuitSwitch, per_slot: u64) -> Option<u64> {
+pub(super) fn side_network_time(step: &Step, switch: &CircuitSwitch) -> Option<u64> {
     let (_, transmission) = switch.side_network()?;
     let mut shared = [0, 1].map(|_| vec![0u64; step.ranks as usize]);
     for message in &step.messages {
@@ -97,8 +97,7 @@ pub(super) fn side_network_time(step: &Step, switch: &CircuitSwitch, per_slot: u
     }
     let max_bytes = shared.iter().flatten().copied().max().unwrap_or(0);
     let sending = u64::try_from(transmission.ps(Bytes::new(max_bytes))).ok()?;
-    let slot = sending.checked_add(switch.packet_latency.ps())?;
-    slot.checked_add(per_slot)
+    sending.checked_add(switch.packet_latency.ps())
 }
 
 /// Returns a route of one hop for each message.
