@@ -122,8 +122,7 @@ struct Rails {
 impl Rails {
     fn of(request: &Request<'_>) -> Result<Rails, AlgorithmError> {
         let ranks = request.ranks();
-        let network = request.fabric.network();
-        let size = network.and_then(|network| network.group_size());
+        let size = request.fabric.group_size();
         let size = size.filter(|&size| size > 1 && size < ranks);
         let size = size.ok_or(WrongFamily {
             what: request.name,

@@ -315,6 +315,47 @@ impl Spec {
     }
 }
 
+/// Converts a specification to the value of an option: `ring:order=natural,seed=1` becomes
+/// `ring/order=natural/seed=1`. Slashes of the specification are doubled, except those of rates.
+pub fn flat(spec: &str) -> String {
+    let doubled = spec.replace('/', "//").replace([':', ','], "/");
+    with_rates(&doubled, "//s", "/s")
+}
+
+/// Parses a specification that was the value of an option, as [`flat`] writes it.
+///
+/// ```
+/// use opticoll_base::spec::{flat, nested};
+/// let ring = nested("wdm_ring/rate=50GB/s/wavelengths=4")?;
+/// assert_eq!(ring.to_string(), "wdm_ring:rate=50GB/s,wavelengths=4");
+/// assert_eq!(flat(&ring.to_string()), "wdm_ring/rate=50GB/s/wavelengths=4");
+/// # Ok::<(), opticoll_base::spec::SpecError>(())
+/// ```
+///
+/// # Errors
+/// The text is not a specification.
+pub fn nested(text: &str) -> Result<Spec, SpecError> {
+    let doubled = with_rates(text, "/s", "//s");
+    let levels = doubled.split("//").map(|level| level.replace('/', ","));
+    let spec: Vec<String> = levels.collect();
+    spec.join("/").replacen(',', ":", 1).parse()
+}
+
+/// Replaces `unit`, the last letters of a rate such as `50GB/s`, by `other` wherever an option or
+/// the text ends behind it.
+fn with_rates(text: &str, unit: &str, other: &str) -> String {
+    let mut replaced = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(unit) {
+        let ends = after.is_empty() || after.starts_with(['/', '+', '@']);
+        let is_rate = ends && before.ends_with(['b', 'B']);
+        replaced += before;
+        replaced += if is_rate { other } else { unit };
+        rest = after;
+    }
+    replaced + rest
+}
+
 /// Parses a whole number that consists of digits only. Unlike `str::parse`, refuses a sign.
 pub fn whole_number(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());

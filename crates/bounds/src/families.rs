@@ -4,15 +4,16 @@ use opticoll_base::units::{Bytes, UnitError};
 use opticoll_fabric::fabric::circuits::Paths;
 use opticoll_fabric::fabric::{Fabric, circuits};
 use opticoll_fabric::families::CircuitMachine::{
-    CircuitSwitch, LightpathGrid, PassiveStar, WdmGraph, WdmRing, WssGrid,
+    CircuitSwitch, LightpathGrid, PassiveStar, ServersOnLight, WdmGraph, WdmRing, WssGrid,
 };
+use opticoll_fabric::family::gpu_servers::ServersOnLight as Servers;
 use opticoll_fabric::family::wdm_graph::{RingAndGraph, WdmGraph as Graph};
 use opticoll_fabric::family::wdm_ring::WdmRing as Ring;
 use opticoll_plan::collective::Collective;
 
 use crate::electrical::{self, WitnessedBound};
 use crate::{Bound, TimeBound};
-use crate::{circuit_switch, lightpath_grid, passive_star, wdm_graph, wdm_ring, wss_grid};
+use crate::{circuit_switch, lightpath_grid, passive_star, servers, wdm_graph, wdm_ring, wss_grid};
 
 /// Collective whose time is bounded, with its size and the cost of its circuits.
 pub struct CircuitProblem<'a> {
@@ -30,6 +31,10 @@ pub struct CircuitProblem<'a> {
 /// the fabric has no slots. If `single` is true, the bound assumes that each circuit carries at
 /// most one chunk per slot; otherwise the bound holds for every plan.
 pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
+    if let Some(ServersOnLight(machine)) = fabric.circuit_machine() {
+        let merged = servers::merged(machine, collective)?;
+        return slots_bound(&merged.fabric, &merged.collective, false);
+    }
     let views = views(fabric, collective);
     let bounds = views
         .iter()
@@ -46,7 +51,7 @@ fn slots(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound
         WdmRing(ring) => Some(wdm_ring::slots_for_any_load(ring, collective)),
         WdmGraph(graph) => Some(wdm_graph::best_slots(graph, collective, single)),
         WssGrid(grid) => Some(wss_grid::slots(grid, collective)),
-        LightpathGrid(_) => None,
+        LightpathGrid(_) | ServersOnLight(_) => None,
         PassiveStar(star) if single => Some(passive_star::slots(star, collective)),
         PassiveStar(star) => Some(passive_star::slots_for_any_load(star, collective)),
     }
@@ -104,6 +109,9 @@ pub fn time_bounds(
     fabric: &Fabric,
     problem: &CircuitProblem<'_>,
 ) -> Result<Vec<WitnessedBound>, UnitError> {
+    if let Some(ServersOnLight(machine)) = fabric.circuit_machine() {
+        return on_merged(machine, problem, time_bounds);
+    }
     let (collective, charge) = (problem.collective, problem.charge.into());
     let mut bounds = Vec::new();
     for fabric in views(fabric, collective) {
@@ -133,6 +141,9 @@ pub fn time_bound(
     fabric: &Fabric,
     problem: &CircuitProblem<'_>,
 ) -> Result<Option<TimeBound>, UnitError> {
+    if let Some(ServersOnLight(machine)) = fabric.circuit_machine() {
+        return on_merged(machine, problem, time_bound);
+    }
     let mut bounds = Vec::new();
     for fabric in views(fabric, problem.collective) {
         bounds.extend(best_time(&fabric, problem)?.map(bare));
@@ -163,6 +174,7 @@ fn best_time(
         WssGrid(_) | LightpathGrid(_) | PassiveStar(_) if has_demand => {
             return Ok(None);
         }
+        ServersOnLight(_) => return Ok(None),
         WdmGraph(graph) => wdm_graph::time::best(graph, collective, size, least),
         WssGrid(grid) => wss_grid::best(grid, collective, size, least),
         LightpathGrid(grid) => lightpath_grid::best(grid, collective, size, (charge, paths).into()),
@@ -176,4 +188,21 @@ fn bare(bound: TimeBound) -> WitnessedBound {
         bound,
         witness: None,
     }
+}
+
+/// Computes bounds of the merged machine. Returns no bounds if it is not known.
+fn on_merged<B: Default>(
+    machine: &Servers,
+    problem: &CircuitProblem<'_>,
+    bounds: impl Fn(&Fabric, &CircuitProblem<'_>) -> Result<B, UnitError>,
+) -> Result<B, UnitError> {
+    let Some(merged) = servers::merged(machine, problem.collective) else {
+        return Ok(B::default());
+    };
+    let merged_problem = CircuitProblem {
+        collective: &merged.collective,
+        size: servers::merged_size(machine, problem.collective, problem.size)?,
+        ..*problem
+    };
+    bounds(&merged.fabric, &merged_problem)
 }

@@ -13,6 +13,7 @@ pub mod lightpath_grid;
 pub mod passive_star;
 pub(crate) mod phases;
 pub(crate) mod pieces;
+mod servers;
 pub mod throughput;
 pub mod wdm_graph;
 pub mod wdm_ring;

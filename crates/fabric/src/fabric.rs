@@ -310,6 +310,12 @@ pub trait Machine: Object {
         None
     }
 
+    /// Returns the number of ranks of a server, if consecutive ranks form servers
+    /// ([`Network::group_size`]).
+    fn group_size(&self) -> Option<u32> {
+        self.network().and_then(Network::group_size)
+    }
+
     /// Returns the groups of routers, or `None` if the fabric has no groups.
     fn groups(&self) -> Option<&dyn Groups> {
         None

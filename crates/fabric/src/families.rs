@@ -10,6 +10,7 @@ use crate::fabric::part::{DEGRADED, WITHOUT};
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::family;
 use crate::family::circuit_switch::CircuitSwitch;
+use crate::family::gpu_servers::ServersOnLight;
 use crate::family::lightpath_grid::LightpathGrid;
 use crate::family::passive_star::PassiveStar;
 use crate::family::wdm_graph::WdmGraph;
@@ -71,6 +72,8 @@ pub enum CircuitMachine<'a> {
     PassiveStar(&'a PassiveStar),
     /// Circuit switch.
     CircuitSwitch(&'a CircuitSwitch),
+    /// Servers joined by light.
+    ServersOnLight(&'a ServersOnLight),
 }
 
 impl Fabric {
@@ -82,6 +85,7 @@ impl Fabric {
             .or_else(|| self.downcast().map(CircuitMachine::LightpathGrid))
             .or_else(|| self.downcast().map(CircuitMachine::PassiveStar))
             .or_else(|| self.downcast().map(CircuitMachine::CircuitSwitch))
+            .or_else(|| self.downcast().map(CircuitMachine::ServersOnLight))
     }
 
     /// Parses a specification such as `wdm_ring:ranks=16,wavelengths=2` or

@@ -5,6 +5,7 @@ pub mod circuit_switch;
 mod error;
 pub mod lightpath_grid;
 pub mod passive_star;
+pub mod servers;
 mod slots;
 pub mod wdm_graph;
 pub mod wdm_ring;
@@ -14,7 +15,7 @@ use lightpath_grid::placement::assign_ports;
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::families::CircuitMachine::{
-    CircuitSwitch, LightpathGrid, PassiveStar, WdmGraph, WdmRing, WssGrid,
+    CircuitSwitch, LightpathGrid, PassiveStar, ServersOnLight, WdmGraph, WdmRing, WssGrid,
 };
 use opticoll_fabric::family::wdm_graph::RingAndGraph;
 use opticoll_plan::plan::Plan;
@@ -68,6 +69,9 @@ pub fn place(
         Some(CircuitSwitch(switch)) => {
             only_auto("joins ports and has no wavelengths to assign")?;
             circuit_switch::placement::place(schedule, fabric, switch, algorithm)
+        }
+        Some(ServersOnLight(servers)) => {
+            servers::place(schedule, fabric, servers, assignment, algorithm)
         }
         None => {
             only_auto("is an electrical fabric without wavelengths")?;

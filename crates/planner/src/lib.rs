@@ -234,6 +234,7 @@ pub const PLANNERS: &[Planner] = &[
     graph::tree_packing::PLANNER,
     graph::matching::PLANNER,
     combined::two_phases::PLANNER,
+    combined::per_rail::PLANNER,
     graph::concurrent_flow::PLANNER,
     switch::switch_configurations::PLANNER,
     combined::shifts::PLANNER,

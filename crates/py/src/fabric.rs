@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
 use opticoll::fabric;
 use opticoll::fabric::Plane;
-use opticoll::families::CircuitMachine;
 use opticoll::family::custom::Custom;
 use opticoll::network::Network;
 use opticoll::simulate;
@@ -106,11 +105,7 @@ fn parse_value(text: &str) -> (OptionContent, &'static str) {
 impl Fabric {
     /// Returns the links of an electrical fabric, or the fibres of a graph of fibres.
     fn wired(&self) -> Option<&dyn Network> {
-        let fibres = match self.fabric.circuit_machine() {
-            Some(CircuitMachine::WdmGraph(graph)) => Some(graph.fibre_links()),
-            _ => None,
-        };
-        self.fabric.network().or(fibres)
+        self.fabric.routed_links()
     }
 }
 

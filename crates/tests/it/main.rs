@@ -38,6 +38,7 @@ mod rings_as_graphs;
 mod rotation_symmetric;
 mod routes;
 mod schedule;
+mod servers;
 mod settings_bound;
 mod simulate;
 mod special_rings;

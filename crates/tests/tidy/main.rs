@@ -126,7 +126,8 @@ fn engines_do_not_import_each_other() {
 const WRITTEN_DOWN: &str = "ranks family name light has_light downcast value millionths \
                             is_same_machine \
                             leads_both_ways network links length ends columns count \
-                            circuits fibre_links link_name vertex_name route switch_work";
+                            circuits fibre_links link_name vertex_name route switch_work \
+                            outside packet";
 
 #[test]
 fn the_verifier_calls_no_method_of_a_machine_that_computes() {

@@ -18,6 +18,8 @@
 //!   every laser has one wavelength per slot, and every receiver receives one burst per slot
 //!   (`wss_grid`),
 //! - on a grid of lightpaths, every port is used by one lightpath at a time (`lightpath_grid`),
+//! - on servers joined by light, packets stay within a server and light stays on its rail
+//!   (`servers`),
 //! - no rank sends data that it does not have or receives data that it already has, every
 //!   contribution is combined exactly once, and every rank ends with the data that the collective
 //!   demands (`data`),
@@ -97,6 +99,7 @@ mod report;
 mod rotation_symmetric;
 mod routes;
 mod rules;
+mod servers;
 mod signals;
 mod wdm_graph;
 mod wdm_ring;
@@ -293,6 +296,7 @@ const RULES: &[Rules] = &[
     lightpath_grid::RULES,
     passive_star::RULES,
     circuit_switch::RULES,
+    servers::RULES,
 ];
 
 /// Memory of the verifier, in bytes, for each transfer without light.
@@ -301,7 +305,8 @@ const BYTES_PER_TRANSFER: u64 = 24;
 /// Verifies a plan without repetition.
 fn full(plan: &Plan) -> Vec<Violation> {
     let family = plan.fabric.family();
-    let rules = RULES.iter().find(|rules| rules.family == family);
+    let mut rules = RULES.iter().filter(|_| plan.fabric.has_light());
+    let rules = rules.find(|rules| rules.family == family);
     let each = rules.map_or(BYTES_PER_TRANSFER, |rules| rules.bytes_per_transfer);
     memory::check_forecast("verifying this plan", plan.schedule.stored() as u64 * each);
     let mut report = Report::default();

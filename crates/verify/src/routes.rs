@@ -31,6 +31,7 @@ pub(super) fn check(plan: &Plan, admitted: &mut Admitted, report: &mut Report) {
         return;
     };
     let is_light = plan.fabric.has_light();
+    let packet = plan.fabric.light().and_then(|kind| kind.packet());
     // Last transfer whose light visited each vertex.
     let mut visited: FxHashMap<u32, usize> = FxHashMap::default();
     let mut wrong = Vec::new();
@@ -39,7 +40,13 @@ pub(super) fn check(plan: &Plan, admitted: &mut Admitted, report: &mut Report) {
         let ends = plan.schedule.ends(transfer);
         let is_new = |vertex: u32| !is_light || visited.insert(vertex, transfer) != Some(transfer);
         let unnamed = || (ViolationKind::Route, "names no links for its light".into());
+        let is_packet = is_light && Some(plan.light[transfer]) == packet;
         let fault = match plan.routes.of(transfer) {
+            Some(_) if is_packet => {
+                let problem = "names links of light, but uses a packet network";
+                Some((ViolationKind::Route, problem.into()))
+            }
+            None if is_packet => None,
             Some(links) => route_fault(network, ends, links, is_new),
             None => fibres.map(|_| unnamed()),
         };

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from opticoll.reference import circuit_switch, graph, grid, lightpath_grid, links, ring, star
+from opticoll.reference import (
+    circuit_switch,
+    graph,
+    grid,
+    lightpath_grid,
+    links,
+    ring,
+    servers,
+    star,
+)
 from opticoll.reference.plan import Fabric
 from opticoll.reference.words import Check, expect, plain
 
@@ -22,6 +31,10 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
     **{
         family: (options, partial(graph.Graph, family)) for family, options in graph.OPTIONS.items()
     },
+    "gpu_servers": (
+        servers.OPTIONS,
+        lambda options: servers.servers(read_fabric, options),
+    ),
 }
 """For each family, the checks of its options, and the function that creates a fabric."""
 

@@ -40,6 +40,14 @@ impl LineRanges {
         self.pair.iter().chain(&self.others)
     }
 
+    /// Returns the ranges with all line numbers increased by `by`.
+    pub(crate) fn moved(mut self, by: u32) -> LineRanges {
+        for range in self.pair.iter_mut().chain(&mut self.others) {
+            *range = range.start + by..range.end + by;
+        }
+        self
+    }
+
     /// Returns the first line of the first range that is not empty.
     pub fn first_line(&self) -> Option<u32> {
         let range = self.line_ranges().find(|range| !range.is_empty());
@@ -123,7 +131,7 @@ pub struct Change {
 pub enum ReconfigurationCharge {
     /// No change costs time.
     Never,
-    /// Every slot costs one reconfiguration.
+    /// Every slot costs one reconfiguration, unless all its messages use the side network.
     EverySlot,
     /// Every run of consecutive slots whose circuits can all be up at the same time costs one
     /// reconfiguration.

@@ -74,6 +74,9 @@ pub struct LightKind {
     pub words: &'static [(&'static str, Light)],
 }
 
+/// Word for messages over a packet network in plan files.
+pub const PACKET: &str = "packet";
+
 /// Maximum number of fields of a [`LightKind`].
 pub const MAX_FIELDS: usize = 4;
 
@@ -133,6 +136,13 @@ impl LightKind {
     /// Returns the value of the field with index `field` in `light`.
     pub const fn value(&self, light: Light, field: usize) -> u32 {
         light.0 >> self.shift(field) & self.fields[field].max_value()
+    }
+
+    /// Returns the light of messages over a packet network, which use no circuit. Returns `None` if
+    /// plans cannot name such messages.
+    pub fn packet(&self) -> Option<Light> {
+        let packet = self.words.iter().find(|(word, _)| *word == PACKET);
+        packet.map(|(_, light)| *light)
     }
 
     /// Returns `light` with the field of index `field` set to `value`, which must fit in the field.

@@ -325,7 +325,7 @@ impl Part {
 
 /// Implements the default of [`Machine::part`]: returns the part of a machine that the nodes in
 /// `members` use for a separate job.
-pub(super) fn part_of_machine(
+pub(crate) fn part_of_machine(
     record: &FamilyRecord,
     spec: &Spec,
     has_links: bool,

@@ -112,7 +112,15 @@ impl Medium {
         let whole_spec = PART_OPTIONS
             .iter()
             .fold(spec.clone(), |spec, option| spec.without(option.name));
-        Part::build((record.build)(&whole_spec)?, &spec).map(Medium::Fabric)
+        let whole = (record.build)(&whole_spec)?;
+        let part = spec
+            .options()
+            .find(|(key, _)| whole_spec.option(key).is_none());
+        if let (Some((key, _)), true) = (part, whole.has_light()) {
+            let problem = "with light between servers, state it for the outside, or leave it out";
+            return Err(spec.refuse(key, problem).into());
+        }
+        Part::build(whole, &spec).map(Medium::Fabric)
     }
 
     /// Returns the fabric for which plans are made.

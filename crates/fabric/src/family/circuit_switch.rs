@@ -17,7 +17,7 @@ use std::str::FromStr;
 
 use crate::drawing;
 use crate::drawing::Drawing;
-use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::light::{Light, LightField, LightKind, PACKET};
 use crate::fabric::loss::{FIXED, LossBudget, LossOptions, PassedLoss, Place, SWITCH};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
@@ -135,7 +135,7 @@ pub const LIGHT: LightKind = LightKind {
     form: "{source_port}.{destination_port}",
     example: "0.1",
     relays: true,
-    words: &[("packet", SwitchedLight::PACKET)],
+    words: &[(PACKET, SwitchedLight::PACKET)],
     fields: &[
         LightField {
             name: "source_port",

@@ -40,20 +40,28 @@
 //! `tuning.cc`, ring, LL), and 1 us that for a hop over PCIe. The MI250 uses these constants as
 //! well.
 
+mod light;
+mod machine;
+mod outside;
+
 use std::fmt::Write;
 
 use crate::drawing;
 use crate::drawing::{Drawing, Point};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
-use crate::fabric::options::{Options, machine_over_links};
-use crate::fabric::wiring::IN_NETWORK;
+use crate::fabric::options::Options;
+use crate::fabric::wiring::{CHOSEN, IN_NETWORK};
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::family::custom::Custom;
 use crate::library::Library;
+use crate::network;
 use crate::network::{InNetwork, Network, Wiring};
+pub use light::ServersOnLight;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Quantity, Time};
+use outside::Copies;
+pub use outside::{Layout, Outside};
 
 const MAX_SERVERS: u32 = 512;
 
@@ -160,7 +168,11 @@ pub struct GpuServers {
     /// Work of the switches within servers.
     in_network: InNetwork,
     library: Option<Library>,
+    outside: Option<Outside>,
+    /// Links within servers, and between them unless there is an outside.
     graph: Custom,
+    /// Links within and between servers, if the outside has links.
+    copies: Option<Copies>,
 }
 
 /// Record of the family.
@@ -172,7 +184,13 @@ pub const RECORD: FamilyRecord = FamilyRecord {
         data sheets",
     example: "gpu_servers:model=dgx_h100,boxes=2",
     options: || options::list(&RECORD, declared),
-    build: |spec| GpuServers::parse(spec).map(Fabric::new),
+    build: |spec| {
+        let servers = GpuServers::parse(spec)?;
+        Ok(match ServersOnLight::new(&servers) {
+            Some(on_light) => Fabric::new(on_light),
+            None => Fabric::new(servers),
+        })
+    },
     presets: PRESETS,
 };
 
@@ -282,7 +300,22 @@ const LATENCY_SOURCE: &str = "DGX A100, DGX H100 and NVL72 within a server: meas
     all_gather of 512 B, ai-dynamo/aiconfigurator; V100: profiles of TACCL; others: NCCL, hwLat \
     of tuning.cc";
 
-type Declared = (Model, u32, Latencies, InNetwork, Option<Library>);
+const OUTSIDE: OptionRecord = OptionRecord::new(
+    "outside",
+    "fabric that joins the servers, with / in place of : and commas",
+)
+.range("wdm_ring/wavelengths=8/rate=50GB/s, ocs_torus/dims=4x4x4, circuit_switch/rate=50GB/s")
+.default("the model's network")
+.source(CHOSEN);
+
+struct Declared {
+    model: Model,
+    boxes: u32,
+    latencies: Latencies,
+    in_network: InNetwork,
+    library: Option<Library>,
+    outside: Option<Outside>,
+}
 
 fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricError> {
     let model = OptionRecord::new("model", "model of the servers");
@@ -291,14 +324,38 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
         .range("1 to the maximum of the model's source");
     let max_servers = model.max_servers();
     let boxes = options.count(boxes, max_servers, Printed(1), |servers| servers.boxes)?;
+    let per_box = model.ranks();
+    let layout = OptionRecord::new(
+        "layout",
+        "rails: the outside has a copy for each GPU of a server, which joins the GPUs with the same \
+         number; flat: the outside joins all GPUs",
+    );
+    let layout_of = |servers: &GpuServers| {
+        servers
+            .outside
+            .as_ref()
+            .map_or(Layout::Rails, |own| own.layout)
+    };
+    let layout = options.word(layout, &Layout::WORDS, Silent(Layout::Rails), layout_of)?;
+    let outside = options.option(
+        OUTSIDE,
+        |spec| Outside::read(spec, layout, [boxes, per_box]),
+        |outside| outside.as_ref().map(Outside::text),
+        |servers| servers.outside.clone(),
+    )?;
     let read = |spec: &Spec| {
         let (defaults, given) = (model.latencies(), spec.value("latency")?);
-        let between = spec.value("network_latency")?.or(given);
+        let stated = spec.value("network_latency")?;
+        if stated.is_some() && outside.is_some() {
+            let problem = "the outside has latencies of its own: state them there";
+            return Err(spec.refuse("network_latency", problem).into());
+        }
+        let between = stated.or(given);
         let within = given.unwrap_or(defaults.within);
         Ok(Latencies {
             within,
-            // A single server has no cable between servers.
-            between: if boxes > 1 {
+            // Without a network of the model, no cable has this delay.
+            between: if boxes > 1 && outside.is_none() {
                 between.unwrap_or(defaults.between)
             } else {
                 within
@@ -314,8 +371,14 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
     };
     let records = [LATENCY, NETWORK_LATENCY];
     let latencies = options.several(records, read, print, |servers| servers.latencies)?;
+    let is_lit = outside
+        .as_ref()
+        .is_some_and(|outside| outside.fabric.has_light());
     let record = IN_NETWORK.default("reduce+multicast from dgx_h100 on, otherwise none");
-    let default = Silent(model.switch_work());
+    let default = Silent(match is_lit {
+        true => InNetwork::None,
+        false => model.switch_work(),
+    });
     let in_network = options.word(record, &InNetwork::WORDS, default, |servers| {
         servers.in_network
     })?;
@@ -329,7 +392,26 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
         |spec, library| Library::print(library, spec),
         |servers| servers.library,
     )?;
-    Ok((model, boxes, latencies, in_network, library))
+    if is_lit && (in_network != InNetwork::None || library.is_some()) {
+        let option = if library.is_some() {
+            "library"
+        } else {
+            IN_NETWORK.name
+        };
+        let problem = "with light between servers, switches only forward and a call costs nothing";
+        return Err(options.refuse(option, problem));
+    }
+    if outside.is_some() && model.switch_rate().is_none() {
+        return Err(options.refuse("outside", "the servers of this model have no switch"));
+    }
+    Ok(Declared {
+        model,
+        boxes,
+        latencies,
+        in_network,
+        library,
+        outside,
+    })
 }
 
 impl Model {
@@ -422,8 +504,14 @@ impl Model {
 impl GpuServers {
     /// Builds the machine of a specification such as `gpu_servers:model=dgx_a100,boxes=2`.
     pub fn parse(spec: &Spec) -> Result<GpuServers, FabricError> {
-        let (model, boxes, latencies, in_network, library) =
-            options::read(spec, &RECORD, declared)?;
+        let Declared {
+            model,
+            boxes,
+            latencies,
+            in_network,
+            library,
+            outside,
+        } = options::read(spec, &RECORD, declared)?;
         let ranks = model.ranks() * boxes;
         let mut cables = String::new();
         let mut add = |from: u32, letter: char, to: u32, rate: &str| {
@@ -457,7 +545,7 @@ impl GpuServers {
                 _ => {}
             }
         }
-        if boxes > 1 {
+        if boxes > 1 && outside.is_none() {
             let rate_and_delay = |rate: &str| format!("{rate}@{}", latencies.between);
             if let Some((rate, switches, nics)) = model.network() {
                 let rate = &rate_and_delay(rate);
@@ -494,18 +582,32 @@ impl GpuServers {
             .with("switches", vertices - ranks)
             .with("links", cables)
             .with("latency", latencies.within);
+        let graph = Custom::parse(&graph)?;
+        let network = outside
+            .as_ref()
+            .and_then(|outside| outside.fabric.network());
+        let copies = network.zip(outside.as_ref());
+        let copies = copies
+            .map(|(network, outside)| Copies::new(outside, network, graph.wiring(), vertices));
         Ok(GpuServers {
             model,
             boxes,
             latencies,
             in_network,
             library,
-            graph: Custom::parse(&graph)?,
+            outside,
+            graph,
+            copies,
         })
     }
 }
 
-machine_over_links!(GpuServers, RECORD, declared);
+impl GpuServers {
+    fn copies_outside(&self) -> Option<(&Outside, &dyn Network, &Copies)> {
+        let outside = self.outside.as_ref()?;
+        Some((outside, outside.fabric.network()?, self.copies.as_ref()?))
+    }
+}
 
 impl Network for GpuServers {
     fn ranks(&self) -> u32 {
@@ -513,7 +615,8 @@ impl Network for GpuServers {
     }
 
     fn wiring(&self) -> &Wiring {
-        self.graph.wiring()
+        let copies = self.copies.as_ref();
+        copies.map_or(self.graph.wiring(), Copies::wiring)
     }
 
     fn group_size(&self) -> Option<u32> {
@@ -524,8 +627,24 @@ impl Network for GpuServers {
         self.library.as_ref()
     }
 
+    /// Appends the route with the fewest links. With `outside`, data for another server first go
+    /// to the GPU of the source's server that is on the destination's rail.
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
-        self.graph.route(source, destination, links);
+        let Some((outside, network, copies)) = self.copies_outside() else {
+            return self.graph.route(source, destination, links);
+        };
+        if outside.same_box(source, destination) {
+            return self.graph.route(source, destination, links);
+        }
+        let (copy, _) = outside.place(destination);
+        let on_rail = match outside.layout {
+            Layout::Rails => source / outside.per_box * outside.per_box + copy,
+            Layout::Flat => source,
+        };
+        if on_rail != source {
+            self.graph.route(source, on_rail, links);
+        }
+        copies.route(outside, network, [on_rail, destination], links);
     }
 
     fn switch_work(&self, vertex: u32) -> InNetwork {
@@ -537,6 +656,11 @@ impl Network for GpuServers {
     }
 
     fn vertex_name(&self, vertex: u32) -> String {
+        if let Some((outside, network, copies)) = self.copies_outside() {
+            if let Some(name) = copies.vertex_name(outside, network, vertex) {
+                return name;
+            }
+        }
         let ranks = self.ranks();
         let Some(mut switch) = vertex.checked_sub(ranks) else {
             return format!("rank {vertex}");
@@ -559,6 +683,9 @@ impl Network for GpuServers {
     /// Places servers side by side, the ranks of a server on a circle or, with NICs, in a row below
     /// the NICs; the network is above.
     fn drawing(&self) -> Drawing {
+        if self.copies.is_some() {
+            return network::drawing(self);
+        }
         let each = self.model.ranks();
         let network = self.model.network().filter(|_| self.boxes > 1);
         let in_row = network.is_some_and(|(_, _, nics)| nics);

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use crate::drawing::Drawing;
 use crate::fabric::channels;
 use crate::fabric::channels::Channel;
+use crate::fabric::light;
 use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::loss::LossBudget;
 use crate::fabric::options;
@@ -95,7 +96,9 @@ pub const CONVERTED: u16 = u16::MAX;
 
 /// Format of the light of a transfer: fibre and wavelength on every link of its route.
 pub const LIGHT: LightKind = LightKind {
-    words: &[],
+    // Only servers joined by light have a packet network. On a plain fabric, the light has a fibre
+    // that does not exist.
+    words: &[(light::PACKET, Light(0xff_ffff))],
     form: "{fibre}.{wavelength}",
     example: "0.5",
     relays: false,

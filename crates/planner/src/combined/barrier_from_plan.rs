@@ -9,11 +9,10 @@
 
 use crate::building::claim_steps;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
-use crate::selection::named::{flat, nested};
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
-use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::spec::{OptionRecord, Spec, flat, nested};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan, Relay};

@@ -10,12 +10,11 @@ use crate::building::claim_steps;
 use crate::building::time_reversal;
 use crate::selection::auto::LATE_ESTIMATE;
 use crate::selection::evaluation::{Built, Candidate, concerns_one_candidate};
-use crate::selection::named::{flat, nested};
 use crate::{
     Planned, Planner, PlannerError, PlanningProblem, Scope, ring::tree as rooted, ring_of,
 };
 use opticoll_algorithms::scatter_all_gather;
-use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::spec::{OptionRecord, Spec, flat, nested};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_placement::{PlacementError, PlacementProblem};

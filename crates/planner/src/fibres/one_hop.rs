@@ -11,11 +11,10 @@
 
 use crate::building::claim_steps;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, concerns_one_candidate};
-use crate::selection::named::{flat, nested};
 use crate::{FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
-use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::spec::{OptionRecord, Spec, flat, nested};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::circuits::{Circuits, ReconfigurationCharge};
 use opticoll_fabric::family::wdm_graph::{GraphLight, WdmGraph};

@@ -32,14 +32,13 @@ use crate::ring::relay_tree::lightpath_requests::{
     self, LightpathRequest, Occupancy, PlacedRequest,
 };
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
-use crate::selection::named::{flat, nested};
 use crate::{
     FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope,
     ring::relay_tree::irregular_ring,
 };
 
 use opticoll_base::interrupt;
-use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::spec::{OptionRecord, Spec, flat, nested};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};

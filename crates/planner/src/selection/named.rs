@@ -70,16 +70,3 @@ pub(crate) fn plan(
     };
     striping::plan(plan, stripes)
 }
-
-/// Converts a specification to the value of an option: `ring:order=natural,seed=1` becomes
-/// `ring/order=natural/seed=1`. Any slash in the specification is doubled.
-pub(crate) fn flat(spec: &str) -> String {
-    spec.replace('/', "//").replace([':', ','], "/")
-}
-
-/// Parses a specification that [`flat`] converted to the value of an option.
-pub(crate) fn nested(text: &str) -> Result<Spec, PlannerError> {
-    let levels = text.split("//").map(|level| level.replace('/', ","));
-    let spec: Vec<String> = levels.collect();
-    Ok(spec.join("/").replacen(',', ":", 1).parse()?)
-}

@@ -120,7 +120,8 @@ impl<'a> SlotMessages<'a> {
             *known = delay.max(*known);
         }
         if let LightSharing::Tree { light, branches } = self.sharing {
-            trees::join(self.plan, light, branches, &mut self.block);
+            let packet = self.side_network.map(|(packet, _)| packet);
+            trees::join(self.plan, (light, branches), packet, &mut self.block);
         }
         Ok(&self.block)
     }

@@ -9,18 +9,28 @@
 
 use super::block::MessageBlock;
 use opticoll_base::units::Time;
+use opticoll_fabric::fabric::Light;
 use opticoll_fabric::fabric::circuits::{Circuit, LineRanges};
 use opticoll_plan::plan::Plan;
 
 /// Forms the light trees of a slot: sets the leader and the riders of each tree, and gives all
 /// messages the circuit of the tree. The messages of a tree have lights that agree in the bits of
 /// the mask `light`. If `branches`, the circuits of a tree have the same first line, and the
-/// circuit of the tree has the lines of all of them.
-pub(super) fn join(plan: &Plan, light: u32, branches: bool, block: &mut MessageBlock) {
+/// circuit of the tree has the lines of all of them. Messages with the light `packet` use the side
+/// network and are in no tree.
+pub(super) fn join(
+    plan: &Plan,
+    (light, branches): (u32, bool),
+    packet: Option<Light>,
+    block: &mut MessageBlock,
+) {
     block.riders.clear();
     let mut drops = Vec::new();
     // `transfer` checks for interrupts.
     for (index, hop, message, circuit) in block.iter() {
+        if Some(hop.light) == packet {
+            continue;
+        }
         let moved = plan.schedule.transfer(message.transfer as usize);
         let length: usize = circuit.lines.line_ranges().map(|lines| lines.len()).sum();
         let first_line = branches.then(|| circuit.lines.first_line()).flatten();

@@ -3,14 +3,16 @@
 //! Channels are numbered fibre by fibre: `fibre * wavelengths + wavelength`.
 
 use super::{Direction, WdmRing};
-use crate::fabric::light::{Hop, Light, LightField, LightKind, NumberedChannels, Rotation};
+use crate::fabric::light::{Hop, Light, LightField, LightKind, NumberedChannels, PACKET, Rotation};
 
 /// Wavelength value of a lightpath that converters may move to any wavelength at every rank.
 pub const CONVERTED: u16 = u16::MAX;
 
 /// Format of the light of a lightpath: direction, fibre and wavelength.
 pub const LIGHT: LightKind = LightKind {
-    words: &[],
+    // Only servers joined by light have a packet network. On a plain fabric, the light has a fibre
+    // that does not exist.
+    words: &[(PACKET, Light(0x1ff_ffff))],
     form: "{direction} {fibre}.{wavelength}",
     example: "cw 0.12",
     relays: false,

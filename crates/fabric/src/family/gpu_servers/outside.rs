@@ -1,0 +1,238 @@
+//! Network between servers that the option `outside` names.
+//!
+//! There are two layouts. With `rails`, GPU r of every server is on rail r, and each rail is a
+//! separate copy of the outside fabric that joins the servers. With `flat`, one copy of the outside
+//! fabric joins all GPUs.
+
+use crate::fabric::{Fabric, FabricError};
+use crate::network::{Link, Network, Sharing, Wiring, vertices};
+use opticoll_base::spec::{Spec, SpecError, flat, nested};
+use opticoll_base::units::{Rate, Time};
+
+opticoll_base::named_enum! {
+    /// Copies of the outside fabric.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Layout {
+        /// One copy for each GPU of a server. It joins the GPUs with the same number.
+        Rails = "rails",
+        /// One copy, which joins all GPUs.
+        Flat = "flat",
+    }
+}
+
+/// Fabric that joins servers, and its copies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outside {
+    /// One copy of the fabric.
+    pub fabric: Fabric,
+    /// Copies of the fabric.
+    pub layout: Layout,
+    /// Number of GPUs of a server.
+    pub per_box: u32,
+}
+
+impl Outside {
+    /// Reads the value of the option `outside` for `boxes` servers of `per_box` GPUs.
+    pub(super) fn read(
+        spec: &Spec,
+        layout: Layout,
+        [boxes, per_box]: [u32; 2],
+    ) -> Result<Option<Outside>, FabricError> {
+        let Some(text) = spec.option("outside") else {
+            return match spec.option("layout") {
+                Some(_) => Err(spec.refuse("layout", "needs outside=...").into()),
+                None => Ok(None),
+            };
+        };
+        let ends = match layout {
+            Layout::Rails => boxes,
+            Layout::Flat => boxes * per_box,
+        };
+        let refuse = |problem: String| FabricError::from(spec.refuse("outside", problem));
+        let named = nested(text)?;
+        let fabric = match named.option("ranks") {
+            Some(_) => Fabric::parse(&named.to_string()),
+            None => match Fabric::parse(&named.clone().with("ranks", ends).to_string()) {
+                Err(FabricError::Spec(SpecError::UnknownOption { key, .. })) if key == "ranks" => {
+                    Fabric::parse(&named.to_string())
+                }
+                parsed => parsed,
+            },
+        };
+        let fabric = fabric.map_err(|problem| refuse(problem.to_string()))?;
+        if boxes < 2 {
+            return Err(refuse("needs two servers or more, such as boxes=2".into()));
+        }
+        if fabric.ranks() != ends {
+            let joined = match layout {
+                Layout::Rails => "servers",
+                Layout::Flat => "GPUs",
+            };
+            let problem = format!("joins {} ranks, not {ends} {joined}", fabric.ranks());
+            return Err(refuse(problem));
+        }
+        if fabric.has_light()
+            && fabric
+                .circuits()
+                .and_then(|own| own.light().packet())
+                .is_none()
+        {
+            let problem = "use a wdm_ring, a graph of fibres such as wdm_torus, a circuit_switch, or \
+                           a fabric with links";
+            return Err(refuse(problem.into()));
+        }
+        if fabric
+            .circuits()
+            .is_some_and(|own| own.side_network().is_some())
+        {
+            return Err(refuse("already has a packet network".into()));
+        }
+        Ok(Some(Outside {
+            fabric,
+            layout,
+            per_box,
+        }))
+    }
+
+    /// Returns the value of the option `outside`.
+    pub(super) fn text(&self) -> String {
+        flat(&self.fabric.to_string())
+    }
+
+    /// Returns the number of copies.
+    pub fn copies(&self) -> u32 {
+        match self.layout {
+            Layout::Rails => self.per_box,
+            Layout::Flat => 1,
+        }
+    }
+
+    /// Returns the copy that a GPU is on, and its rank on this copy.
+    pub fn place(&self, rank: u32) -> (u32, u32) {
+        match self.layout {
+            Layout::Rails => (rank % self.per_box, rank / self.per_box),
+            Layout::Flat => (0, rank),
+        }
+    }
+
+    /// Returns the GPU with rank `rank` on copy `copy`.
+    pub fn rank(&self, copy: u32, rank: u32) -> u32 {
+        match self.layout {
+            Layout::Rails => rank * self.per_box + copy,
+            Layout::Flat => rank,
+        }
+    }
+
+    /// Returns whether two GPUs are in the same server.
+    pub fn same_box(&self, one: u32, other: u32) -> bool {
+        one / self.per_box == other / self.per_box
+    }
+}
+
+/// Links of the servers and of all copies of an outside fabric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Copies {
+    wiring: Wiring,
+    /// Index of the link from rank 0 to its NIC; the link back follows, then those of other ranks.
+    first_cable: u32,
+    /// Index of the first link of copy 0.
+    first_link: u32,
+    /// Number of the first vertex of copy 0. The NICs of the ranks are the first vertices of a copy.
+    first_vertex: u32,
+}
+
+impl Copies {
+    /// Adds the links of all copies to the links of the servers, whose vertices are below
+    /// `first_vertex`. A rank's NIC is its vertex of the copy, and the cable between the two never
+    /// limits the NIC.
+    pub(super) fn new(
+        outside: &Outside,
+        network: &dyn Network,
+        servers: &Wiring,
+        first_vertex: u32,
+    ) -> Copies {
+        let mut wiring = servers.clone();
+        let per_copy = vertices(network);
+        let first_cable = wiring.ends().count() as u32;
+        let cable = Link {
+            rate: total_rate(network),
+            latency: Time::ZERO,
+            sharing: Sharing::Shared,
+        };
+        for rank in 0..outside.copies() * network.ranks() {
+            let (copy, own) = outside.place(rank);
+            let nic = first_vertex + copy * per_copy + own;
+            wiring.add_link(rank, nic, cable, false);
+            wiring.add_link(nic, rank, cable, false);
+        }
+        let first_link = wiring.ends().count() as u32;
+        for copy in 0..outside.copies() {
+            let first = first_vertex + copy * per_copy;
+            for ((from, to, both), link) in network.wiring().ends().zip(network.links()) {
+                wiring.add_link(first + from, first + to, *link, both);
+            }
+        }
+        Copies {
+            wiring,
+            first_cable,
+            first_link,
+            first_vertex,
+        }
+    }
+
+    pub(super) fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    /// Appends the route between two ranks of one copy: cable, links of the copy, cable.
+    pub(super) fn route(
+        &self,
+        outside: &Outside,
+        network: &dyn Network,
+        [source, destination]: [u32; 2],
+        links: &mut Vec<u32>,
+    ) {
+        let (copy, from) = outside.place(source);
+        let (_, to) = outside.place(destination);
+        links.push(self.first_cable + 2 * source);
+        let before = links.len();
+        network.route(from, to, links);
+        let first = self.first_link + copy * network.links().len() as u32;
+        links[before..].iter_mut().for_each(|link| *link += first);
+        links.push(self.first_cable + 2 * destination + 1);
+    }
+
+    /// Returns the name of a vertex of a copy, or `None` for a vertex of the servers.
+    pub(super) fn vertex_name(
+        &self,
+        outside: &Outside,
+        network: &dyn Network,
+        vertex: u32,
+    ) -> Option<String> {
+        let own = vertex.checked_sub(self.first_vertex)?;
+        let per_copy = vertices(network);
+        let (copy, own) = (own / per_copy, own % per_copy);
+        if own < network.ranks() {
+            return Some(format!("NIC of rank {}", outside.rank(copy, own)));
+        }
+        let name = network.vertex_name(own);
+        Some(match outside.layout {
+            Layout::Rails => format!("{name} of rail {copy}"),
+            Layout::Flat => name,
+        })
+    }
+}
+
+/// Returns the greatest total rate of the links that leave a rank.
+fn total_rate(network: &dyn Network) -> Rate {
+    let mut leaving = vec![0u64; network.ranks() as usize];
+    for ((from, to, both), link) in network.wiring().ends().zip(network.links()) {
+        for rank in [Some(from), both.then_some(to)].into_iter().flatten() {
+            if let Some(rate) = leaving.get_mut(rank as usize) {
+                *rate = rate.saturating_add(link.rate.bits_per_second());
+            }
+        }
+    }
+    let most = leaving.into_iter().max().unwrap_or(0).max(1);
+    Rate::from_bits_per_second(most).expect("at least 1 b/s")
+}
