@@ -68,6 +68,21 @@ fn every_collective_is_planned_on_rails_of_light() {
     }
 }
 
+/// A rank that sends a sum only after it is complete: the root of a tree.
+#[test]
+fn sums_at_the_root_of_a_tree_contain_its_server() {
+    let fabric = light("circuit_switch/ports=4/rate=100Gb/s");
+    for rail in [
+        "switch_configurations/algorithm=double_binary_tree",
+        "static/topology=ring/on_links=tree_packing",
+        "ring",
+    ] {
+        let algorithm = format!("per_rail:outside={rail}");
+        let all_reduce = plan(CollectiveKind::AllReduce, &algorithm, &fabric, 1 << 20);
+        assert_eq!(verify(&all_reduce), [], "{rail}");
+    }
+}
+
 /// All_gather of b bytes on s servers over a switch with one port: s - 1 slots of b at the port's
 /// rate. The last block of each rail is then sent to 7 GPUs, in one more slot.
 #[test]

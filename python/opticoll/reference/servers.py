@@ -98,7 +98,9 @@ class Servers(Fabric):
                 continue
             over = [relay.rank for relay in getattr(transfer.light, "relays", ())]
             if len({self.place(rank)[0] for rank in (*ends, *over)}) > 1:
-                yield Problem("path", f"{says} goes from one rail to another")
+                # On a graph of fibres, no route leads there.
+                kind = "route" if isinstance(transfer.light, graph.Light) else "path"
+                yield Problem(kind, f"{says} goes from one rail to another")
                 continue
             copy, _ = self.place(transfer.source)
             copies.setdefault(copy, {})[index] = self.on_copy(transfer, copy)

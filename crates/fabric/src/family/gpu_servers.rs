@@ -51,7 +51,7 @@ use crate::drawing::{Drawing, Point};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::Options;
-use crate::fabric::wiring::{CHOSEN, IN_NETWORK};
+use crate::fabric::wiring::IN_NETWORK;
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::family::custom::Custom;
 use crate::library::Library;
@@ -305,8 +305,15 @@ const OUTSIDE: OptionRecord = OptionRecord::new(
     "fabric that joins the servers, with / in place of : and commas",
 )
 .range("wdm_ring/wavelengths=8/rate=50GB/s, ocs_torus/dims=4x4x4, circuit_switch/rate=50GB/s")
-.default("the model's network")
-.source(CHOSEN);
+.default("the model's network");
+
+const LAYOUT: OptionRecord = OptionRecord::new(
+    "layout",
+    "copies of the outside: rails (one for each GPU of a server, which joins the GPUs of the same \
+     number) or flat (one, which joins all GPUs)",
+)
+.range("rails, flat")
+.default("rails");
 
 struct Declared {
     model: Model,
@@ -325,22 +332,13 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
     let max_servers = model.max_servers();
     let boxes = options.count(boxes, max_servers, Printed(1), |servers| servers.boxes)?;
     let per_box = model.ranks();
-    let layout = OptionRecord::new(
-        "layout",
-        "rails: the outside has a copy for each GPU of a server, which joins the GPUs with the same \
-         number; flat: the outside joins all GPUs",
-    );
-    let layout_of = |servers: &GpuServers| {
-        servers
-            .outside
-            .as_ref()
-            .map_or(Layout::Rails, |own| own.layout)
-    };
-    let layout = options.word(layout, &Layout::WORDS, Silent(Layout::Rails), layout_of)?;
-    let outside = options.option(
-        OUTSIDE,
-        |spec| Outside::read(spec, layout, [boxes, per_box]),
-        |outside| outside.as_ref().map(Outside::text),
+    let outside = options.several(
+        [OUTSIDE, LAYOUT],
+        |spec| Outside::read(spec, [boxes, per_box]),
+        |spec, outside: &Option<Outside>| match outside {
+            Some(outside) => outside.print(spec),
+            None => spec,
+        },
         |servers| servers.outside.clone(),
     )?;
     let read = |spec: &Spec| {

@@ -342,8 +342,10 @@ impl<'a> Rails<'a> {
             interrupt::check();
             let sent = self.first_sent.get(&(chunk, server)).copied();
             let received = self.last_received.get(&(chunk, server)).copied();
-            // Step before the first transfer, or the last one in which the data may arrive.
-            let before = sent.or(received.map(|step| step + 1)).unwrap_or(steps);
+            // Packets come one step before the server first sends the chunk. They come no later
+            // than the last part of a sum, so that the sum is complete.
+            let complete = received.map(|step| step + 1);
+            let before = sent.into_iter().chain(complete).min().unwrap_or(steps);
             let after = received.map_or(1, |step| step + 2);
             let mut whole = self.chunks(rail, chunk);
             let part = whole

@@ -6,18 +6,17 @@
 
 use crate::fabric::{Fabric, FabricError};
 use crate::network::{Link, Network, Sharing, Wiring, vertices};
+use opticoll_base::names::same_name;
 use opticoll_base::spec::{Spec, SpecError, flat, nested};
 use opticoll_base::units::{Rate, Time};
 
-opticoll_base::named_enum! {
-    /// Copies of the outside fabric.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Layout {
-        /// One copy for each GPU of a server. It joins the GPUs with the same number.
-        Rails = "rails",
-        /// One copy, which joins all GPUs.
-        Flat = "flat",
-    }
+/// Copies of the outside fabric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// One copy for each GPU of a server. It joins the GPUs with the same number.
+    Rails,
+    /// One copy, which joins all GPUs.
+    Flat,
 }
 
 /// Fabric that joins servers, and its copies.
@@ -32,12 +31,16 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Reads the value of the option `outside` for `boxes` servers of `per_box` GPUs.
+    /// Reads the options `outside` and `layout` for `boxes` servers of `per_box` GPUs.
     pub(super) fn read(
         spec: &Spec,
-        layout: Layout,
         [boxes, per_box]: [u32; 2],
     ) -> Result<Option<Outside>, FabricError> {
+        let layout = match spec.option("layout").unwrap_or("rails") {
+            word if same_name(word, "rails") => Layout::Rails,
+            word if same_name(word, "flat") => Layout::Flat,
+            _ => return Err(spec.refuse("layout", "must be rails or flat").into()),
+        };
         let Some(text) = spec.option("outside") else {
             return match spec.option("layout") {
                 Some(_) => Err(spec.refuse("layout", "needs outside=...").into()),
@@ -94,9 +97,13 @@ impl Outside {
         }))
     }
 
-    /// Returns the value of the option `outside`.
-    pub(super) fn text(&self) -> String {
-        flat(&self.fabric.to_string())
+    /// Adds the options `outside` and `layout` to a specification.
+    pub(super) fn print(&self, spec: Spec) -> Spec {
+        let spec = spec.with("outside", flat(&self.fabric.to_string()));
+        match self.layout {
+            Layout::Rails => spec,
+            Layout::Flat => spec.with("layout", "flat"),
+        }
     }
 
     /// Returns the number of copies.
