@@ -156,6 +156,9 @@ OF_SWITCHES = ("switch_configurations", "decomposition", "static")
 OF_FIBRES = ("relay_forest", "one_hop")
 """Planners for graphs of fibres only."""
 
+OF_SERVERS = ("per_rail",)
+"""Planners for servers that light joins."""
+
 OF_GRIDS = ("shifts",)
 """Planners whose collectives all run on grids."""
 
@@ -170,6 +173,8 @@ OF_GRIDS = ("shifts",)
             if record["family"] == "circuit_switch" or record["name"] in OF_SWITCHES
             else "wdm_torus:dims=4x4,wavelengths=2"
             if record["name"] in OF_FIBRES
+            else "dgx_h100:boxes=2,outside=circuit_switch"
+            if record["name"] in OF_SERVERS
             else "wss_grid:rows=3,columns=4"
             if record["name"] in OF_GRIDS
             else "torus:dims=4x4"

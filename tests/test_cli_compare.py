@@ -46,7 +46,7 @@ def test_compare_takes_every_algorithm_and_names_who_refuses(run: Run) -> None:
     # Made for fabrics of links or fibres, for circuit switches or for grids: no row, and no word.
     others = odd | {
         "tree_packing", "matching", "switch_configurations", "static", "shifts", "faulty_ring",
-        "one_hop", "relay_forest",
+        "one_hop", "relay_forest", "per_rail",
     }  # fmt: skip
     assert names >= set(algorithm_names("all_gather", "wdm_ring")) - others
     assert not names & others

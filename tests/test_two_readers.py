@@ -249,11 +249,15 @@ FABRICS = [
     *("fat_tree:down=2x2,up=1x2", "fat_tree:arity=4,levels=2", "gpu_servers:model=dgx_a100"),
     "dragonfly:terminals_per_router=2,routers_per_group=2,global_per_router=1",
     "custom:ranks=3,switches=1,links=0-3+1-3@400Gb/s+2~3,names=a+b+c+d",
+    "gpu_servers:model=dgx_h100,boxes=4,outside=wdm_ring/wavelengths=4",
+    "gpu_servers:model=dgx_h100,boxes=4,outside=torus/dims=2x2/rate=50GB/s",
 ]
 
 VALUES = """
 0 1 2 3 7 16 1000 4294967296 -1 1.5 yes no none all full 0s 25us 0.1ps 0b/s 40Gb/s
 4x4 0x2 2x 2x2x2 1-2 7-0 0-1cw 3+3 0+1 half shared per_flow cyclic simgrid valiant first
+rails flat reduce circuit_switch wdm_ring/ranks=4 wdm_ring/wavelengths=2/rate=50GB/s torus/dims=4
+circuit_switch/packet_rate=1Gb/s circuit_switch/ranks=3 crossbar/rate=1Gb//s passive_star/wavelengths=8
 0.1 1usx2us 1Gb/sx2Gb/s 0-1 0>1+1-2 1-0+2-0+3-0@x a+b a+b+c+d 3dB any
 """
 
@@ -264,7 +268,7 @@ def mutated(seed: int) -> str:
     family, _, given = draw.choice(FABRICS).partition(":")
     (record,) = (one for one in _core.records("fabrics") if one["name"] == family)
     known = [option["name"] for option in record["options"]]
-    options = dict(one.split("=") for one in given.split(","))
+    options = dict(one.split("=", 1) for one in given.split(","))
     for _ in range(draw.randint(1, 3)):
         # Only the core knows which vertices can be broken.
         name = draw.choice([one for one in [*known, *options, "depth"] if one != "without"])

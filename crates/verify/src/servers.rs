@@ -49,7 +49,7 @@ fn wrong_light(fabric: &Fabric) -> WrongLight<'_> {
     }
 }
 
-/// Copy of the outside fabric on which a rank is, and the rank's number there.
+/// Returns the copy of the outside fabric on which a rank is, and the rank's number there.
 fn place(outside: &Outside, rank: u32) -> (u32, u32) {
     match outside.layout {
         Layout::Rails => (rank % outside.per_box, rank / outside.per_box),

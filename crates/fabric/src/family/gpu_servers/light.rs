@@ -127,7 +127,7 @@ impl ServersOnLight {
     }
 
     /// Returns a value that the outside computes for a hop; `None` for a message within a server.
-    fn of_copy<T>(
+    fn on_outside<T>(
         &self,
         hop: &Hop,
         routes: &NamedRoutes,
@@ -293,7 +293,7 @@ impl Circuits for ServersOnLight {
     }
 
     fn transmission_of(&self, hop: &Hop, routes: &NamedRoutes) -> Transmission {
-        let own = self.of_copy(hop, routes, |circuits, hop, routes| {
+        let own = self.on_outside(hop, routes, |circuits, hop, routes| {
             circuits.transmission_of(hop, routes)
         });
         own.unwrap_or(Transmission::at(self.rate))
@@ -328,14 +328,14 @@ impl Circuits for ServersOnLight {
     }
 
     fn losses(&self, hop: &Hop, routes: &NamedRoutes, splits: u32) -> Vec<PassedLoss> {
-        let own = self.of_copy(hop, routes, |circuits, hop, routes| {
+        let own = self.on_outside(hop, routes, |circuits, hop, routes| {
             circuits.losses(hop, routes, splits)
         });
         own.unwrap_or_default()
     }
 
     fn noise(&self, hop: &Hop, routes: &NamedRoutes, splits: u32) -> Option<Noise> {
-        let own = self.of_copy(hop, routes, |circuits, hop, routes| {
+        let own = self.on_outside(hop, routes, |circuits, hop, routes| {
             circuits.noise(hop, routes, splits)
         });
         own.flatten()

@@ -80,8 +80,8 @@ impl Outside {
                 .and_then(|own| own.light().packet())
                 .is_none()
         {
-            let problem = "use a wdm_ring, a graph of fibres such as wdm_torus, a circuit_switch, or \
-                           a fabric with links";
+            let problem = "use a wdm_ring, a graph of fibres such as wdm_torus, a circuit_switch, \
+                           or a fabric with links";
             return Err(refuse(problem.into()));
         }
         if fabric
@@ -144,7 +144,7 @@ pub(super) struct Copies {
     first_cable: u32,
     /// Index of the first link of copy 0.
     first_link: u32,
-    /// Number of the first vertex of copy 0. The NICs of the ranks are the first vertices of a copy.
+    /// Number of the first vertex of copy 0. The first vertices of a copy are NICs of ranks.
     first_vertex: u32,
 }
 
