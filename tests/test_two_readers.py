@@ -257,7 +257,7 @@ VALUES = """
 0 1 2 3 7 16 1000 4294967296 -1 1.5 yes no none all full 0s 25us 0.1ps 0b/s 40Gb/s
 4x4 0x2 2x 2x2x2 1-2 7-0 0-1cw 3+3 0+1 half shared per_flow cyclic simgrid valiant first
 rails flat reduce circuit_switch wdm_ring/ranks=4 wdm_ring/wavelengths=2/rate=50GB/s torus/dims=4
-circuit_switch/packet_rate=1Gb/s circuit_switch/ranks=3 crossbar/rate=1Gb//s passive_star/wavelengths=8
+circuit_switch/packet_rate=1Gb/s circuit_switch/ranks=3 crossbar/rate=1Gb//s
 0.1 1usx2us 1Gb/sx2Gb/s 0-1 0>1+1-2 1-0+2-0+3-0@x a+b a+b+c+d 3dB any
 """
 
