@@ -147,7 +147,7 @@ def test_a_plan_begins_with_a_line_that_says_all(
 
 
 OF_LINKS = ("tree_packing", "matching", "concurrent_flow")
-OF_ADDING_SWITCHES = ("nvls", "nvls_rails")
+OF_ADDING_SWITCHES = ("nvls", "nvls_rails", "nvls_tree")
 """Planners for fabrics with links only."""
 
 OF_SWITCHES = ("switch_configurations", "decomposition", "static")
@@ -179,7 +179,7 @@ OF_GRIDS = ("shifts",)
             if record["name"] in OF_GRIDS
             else "torus:dims=4x4"
             if "torus" in (record["family"] or "").split(", ") or record["name"] in OF_LINKS
-            else f"dgx_h100:boxes={1 + (record['name'] == 'nvls_rails')}"
+            else f"dgx_h100:boxes={1 + (record['name'] != 'nvls')}"
             if record["name"] in OF_ADDING_SWITCHES
             else DRAGONFLY
             if record["family"]

@@ -132,7 +132,9 @@ def test_nvls_is_proved_by_both(kind: str) -> None:
 
 
 def test_servers_are_proved_by_both() -> None:
-    proved(opticoll.plan("all_reduce", "dgx_h100:boxes=2", "nvls_rails:segments=2", size="1MB"))
+    for algorithm in ("nvls_rails", "nvls_tree"):
+        spec = f"{algorithm}:segments=2"
+        proved(opticoll.plan("all_reduce", "dgx_h100:boxes=3", spec, size="1MB"))
 
 
 def test_groups_need_routes() -> None:

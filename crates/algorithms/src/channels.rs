@@ -2,7 +2,7 @@
 
 use super::Request;
 use opticoll_base::spec::{OptionRecord, Role, SpecError};
-use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::fabric::{Fabric, WrongFamily};
 
 /// Option `channels` of the parallel rings and trees of NCCL. [`channels`] reads the option.
 pub(crate) const CHANNELS: OptionRecord = OptionRecord {
@@ -42,10 +42,24 @@ pub(crate) fn channels(request: &Request<'_>) -> Result<u32, SpecError> {
 
 /// Returns the number of ranks per group, or 1 if the ranks form no groups.
 pub(crate) fn group_size(fabric: &Fabric) -> u32 {
-    let network = fabric.network();
-    network
-        .and_then(|network| network.group_size())
-        .unwrap_or(1)
+    fabric.group_size().unwrap_or(1)
+}
+
+/// Returns the number of ranks per group of a fabric that has several groups of several ranks.
+///
+/// # Errors
+/// The fabric has no such groups.
+pub(crate) fn size_of_several_groups(request: &Request<'_>) -> Result<u32, WrongFamily> {
+    let size = group_size(request.fabric);
+    if size > 1 && size < request.ranks() {
+        return Ok(size);
+    }
+    Err(WrongFamily {
+        what: request.name,
+        needed: "gpu_servers with several boxes",
+        family: request.fabric.family(),
+        nature: request.fabric.nature(),
+    })
 }
 
 /// Returns whether each rank has its own links out of its group, besides its links within the

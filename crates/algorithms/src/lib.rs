@@ -60,7 +60,7 @@ pub mod wrht;
 
 use std::sync::LazyLock;
 
-pub(crate) use channels::{CHANNELS, channels, group_size};
+pub(crate) use channels::{CHANNELS, channels, group_size, size_of_several_groups};
 pub use error::AlgorithmError;
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};

@@ -19,6 +19,7 @@ use opticoll_fabric::network::InNetwork;
 use opticoll_fabric::network::in_network::GroupFinder;
 use opticoll_plan::collective::{CollectiveKind, Holders};
 use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
+use rustc_hash::FxHashSet;
 
 const CITATION: &str = "NVIDIA, NCCL 2.17 (NVLS); Graham et al., Scalable Hierarchical \
     Aggregation Protocol (SHArP), COM-HPC 2016";
@@ -141,7 +142,7 @@ fn multicasts(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 }
 
 /// Checks that the switches of the fabric carry out every multicast and aggregation of a schedule
-/// in which the first step of each action has all groups of this action.
+/// in which all groups with the same action and the same hub have the same members.
 pub(super) fn check_switches(
     name: &'static str,
     schedule: &Schedule,
@@ -157,7 +158,7 @@ pub(super) fn check_switches(
         return Err(refused("it needs switches that add or multicast"));
     };
     let mut finder = GroupFinder::new(network);
-    let mut checked = [false; Action::ALL.len()];
+    let mut checked: FxHashSet<(Action, u32)> = FxHashSet::default();
     for step in 0..schedule.steps() {
         let mut groups: Vec<(Action, u32, u32, u32)> = Vec::new();
         for transfer in schedule.columns(step).transfers() {
@@ -168,15 +169,16 @@ pub(super) fn check_switches(
                 chunk,
                 ..
             } = transfer;
-            match action {
-                Action::Multicast => groups.push((action, source, chunk, destination)),
-                Action::Aggregate => groups.push((action, destination, chunk, source)),
-                Action::Copy | Action::Reduce => {}
+            let (hub, member) = match action {
+                Action::Multicast => (source, destination),
+                Action::Aggregate => (destination, source),
+                Action::Copy | Action::Reduce => continue,
+            };
+            if !checked.contains(&(action, hub)) {
+                groups.push((action, hub, chunk, member));
             }
         }
         groups.sort_unstable();
-        let is_new = |action: Action| !checked[action as usize];
-        groups.retain(|group| is_new(group.0));
         for group in groups.chunk_by(|one, next| (one.0, one.1, one.2) == (next.0, next.1, next.2))
         {
             interrupt::check();
@@ -203,9 +205,7 @@ pub(super) fn check_switches(
                 }));
             }
         }
-        for (action, ..) in groups {
-            checked[action as usize] = true;
-        }
+        checked.extend(groups.iter().map(|(action, hub, ..)| (*action, *hub)));
     }
     Ok(())
 }

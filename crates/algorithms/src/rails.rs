@@ -11,8 +11,8 @@
 //!   up on a rail. Either each rank sums up one b-th and sends the result to the others (two
 //!   steps), or each rank sends its whole sum to all others (one step, but b / 2 times the bytes).
 //!
-//! `nvls_rails` is the all_reduce in which the switches of the groups add and multicast (as NCCL's
-//! NVLS Tree within servers): the sum of a group is one aggregation per rank, and the distribution
+//! `nvls_rails` is the all_reduce in which the switches of the groups add and multicast (as within
+//! servers by `nvls_tree`): the sum of a group is one aggregation per rank, and the distribution
 //! of the results one multicast per rank.
 //!
 //! With K segments, the steps of consecutive segments overlap, so the collective needs K - 1
@@ -20,11 +20,10 @@
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, all_pairs, choice,
-    make_room_for,
+    make_room_for, size_of_several_groups,
 };
 use opticoll_base::interrupt;
 use opticoll_base::spec::Role;
-use opticoll_fabric::fabric::WrongFamily;
 use opticoll_fabric::network::InNetwork;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
@@ -121,18 +120,10 @@ struct Rails {
 
 impl Rails {
     fn of(request: &Request<'_>) -> Result<Rails, AlgorithmError> {
-        let ranks = request.ranks();
-        let size = request.fabric.group_size();
-        let size = size.filter(|&size| size > 1 && size < ranks);
-        let size = size.ok_or(WrongFamily {
-            what: request.name,
-            needed: "gpu_servers",
-            family: request.fabric.family(),
-            nature: request.fabric.nature(),
-        })?;
+        let size = size_of_several_groups(request)?;
         let segments = request.spec.count("segments", 1, 4096)?.unwrap_or(1);
         Ok(Rails {
-            groups: ranks / size,
+            groups: request.ranks() / size,
             size,
             segments,
         })

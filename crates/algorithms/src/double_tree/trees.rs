@@ -18,7 +18,8 @@
 //! **Groups.** The trees of a channel connect one rank of each group. From this rank a chain visits
 //! the other ranks of the group. Each edge of a chain is used one step after the previous edge. The
 //! pieces of the two trees reach a group in steps of different parity, so each rank of a chain
-//! still sends once and receives once per step.
+//! still sends once and receives once per step. If the switch of the group does the work, it joins
+//! this rank and all others in one step, and it moves one piece per step.
 
 use std::array;
 
@@ -32,6 +33,16 @@ pub(super) struct DoubleTreeEdge {
     /// Step in which the tree's first piece travels down this edge. The next piece follows two
     /// steps later.
     pub(super) step: u32,
+    /// Whether the switch of a group carries out the edge, together with the parent's other edges
+    /// in this group.
+    pub(super) is_of_switch: bool,
+}
+
+/// Parts of a group between its rank in the trees and its other ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Within {
+    Chain,
+    Switch,
 }
 
 /// Returns the edges of both trees on `ranks` ranks, parents before children. An edge is first used
@@ -52,20 +63,32 @@ pub(super) fn edges(ranks: u32) -> Vec<DoubleTreeEdge> {
 
 /// Returns the edges of the channel with index `channel`, on `ranks` ranks in groups of `size`
 /// ranks. Two trees connect the rank with index `channel` of every group. From this rank, a chain
-/// visits the other ranks of the group.
-pub(super) fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<DoubleTreeEdge> {
+/// or the switch of the group leads to the other ranks of the group.
+pub(super) fn through_groups(
+    ranks: u32,
+    size: u32,
+    channel: u32,
+    within: Within,
+) -> Vec<DoubleTreeEdge> {
     let rank = |group: u32, place: u32| group * size + (channel + place) % size;
     let between = edges(ranks / size);
     // (group, tree, first step in which the tree's first piece is available in the group).
     let at_root = (0..2).map(|tree| (0, tree, tree as u32));
     let at_child = |edge: &DoubleTreeEdge| (edge.child, edge.tree, edge.step + 1);
     let reached = at_root.chain(between.iter().map(at_child));
-    let chains = reached.flat_map(|(group, tree, ready)| {
-        (1..size).map(move |place| DoubleTreeEdge {
-            tree,
-            parent: rank(group, place - 1),
-            child: rank(group, place),
-            step: ready + place - 1,
+    let inside = reached.flat_map(|(group, tree, ready)| {
+        (1..size).map(move |place| {
+            let links_before = match within {
+                Within::Chain => place - 1,
+                Within::Switch => 0,
+            };
+            DoubleTreeEdge {
+                tree,
+                parent: rank(group, links_before),
+                child: rank(group, place),
+                step: ready + links_before,
+                is_of_switch: within == Within::Switch,
+            }
         })
     });
     let between = between.iter().map(|edge| DoubleTreeEdge {
@@ -73,7 +96,7 @@ pub(super) fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<DoubleT
         child: rank(edge.child, 0),
         ..*edge
     });
-    between.chain(chains).collect()
+    between.chain(inside).collect()
 }
 
 /// Returns the edges of one tree, parents before children.
@@ -92,6 +115,7 @@ fn tree_edges(ranks: u32, tree: usize) -> Vec<DoubleTreeEdge> {
         parent,
         child,
         step: 0,
+        is_of_switch: false,
     };
     let top = 1 << places.ilog2();
     let mut edges = vec![edge(0, rank_at(top))];

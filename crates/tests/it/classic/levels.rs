@@ -201,6 +201,35 @@ fn channels_of_trees_leave_servers_at_all_ranks() {
     }
 }
 
+/// Each rank of a server is the rank of one channel in the trees. The switch adds one step before
+/// the trees among servers, and one step after them. A binary tree of n servers below the root has
+/// floor(log2 n) + 1 levels, so a piece that goes up and down the second tree waits no more than
+/// twice two steps per level.
+#[test]
+fn trees_of_servers_whose_switches_add_take_two_steps_more_than_the_trees_of_servers() {
+    for boxes in 2..18usize {
+        let fabric = Fabric::parse(&format!("dgx_h100:boxes={boxes}")).unwrap();
+        for pieces in [2usize, 7, 8] {
+            let spec = format!("nvls_tree:segments={pieces}");
+            let schedule = proved(AllReduce, &spec, &fabric, 0);
+            let levels = (boxes - 1).ilog2() as usize;
+            let most = pieces + pieces % 2 + 4 * levels + 4;
+            assert!(schedule.steps() <= most, "{spec} {boxes}");
+            // Up and down one level, one step between the trees, and the switches.
+            assert!(schedule.steps() >= pieces + 3, "{spec} {boxes}");
+            let (sent, stay) = crossing(&schedule);
+            assert!(stay, "{spec} {boxes}");
+            for server in sent.chunks(8) {
+                assert!(server.iter().all(|own| *own == server[0]), "{sent:?}");
+                assert!(server[0] <= 2 * pieces + 1, "{spec} {boxes}: {sent:?}");
+            }
+            // Every link of a tree is used once in each direction per piece.
+            let all: usize = sent.iter().sum();
+            assert_eq!(all, 8 * 2 * pieces * (boxes - 1), "{spec} {boxes}");
+        }
+    }
+}
+
 /// In each step a chunk crosses by each interface: 4 links, the slowest of 25 GB/s.
 #[test]
 fn a_ring_of_eight_channels_takes_an_eighth_of_the_bytes_over_an_interface() {
@@ -250,9 +279,15 @@ fn fabrics_without_dimensions_or_groups_are_refused() {
         ("multi_ring", "crossbar:ranks=8"),
         ("rails", "crossbar:ranks=8"),
         ("rails", "dgx_a100"),
+        ("nvls_rails", "dgx_h100"),
+        ("nvls_tree", "dgx_h100"),
     ] {
         let fabric = Fabric::parse(fabric).unwrap();
-        let collective = Collective::new(AllGather, fabric.ranks()).unwrap();
+        let kind = match spec.starts_with("nvls") {
+            true => AllReduce,
+            false => AllGather,
+        };
+        let collective = Collective::new(kind, fabric.ranks()).unwrap();
         let refused = algorithms::build(&spec.parse().unwrap(), collective, &fabric);
         let is_right = matches!(refused, Err(AlgorithmError::WrongFamily(_)));
         assert!(is_right, "{spec} on {fabric}");

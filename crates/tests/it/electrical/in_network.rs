@@ -514,6 +514,25 @@ fn servers_add_and_multicast_within_and_send_along_rails_between() {
 }
 
 #[test]
+fn switches_of_servers_add_and_multicast_around_trees() {
+    // 2 servers of 8 GPUs, one piece for each tree, of S = M / 16 bytes per channel. A cable to the
+    // switch has 450 GB/s, a NIC 50 GB/s. To sum up or to distribute a piece of all channels, a
+    // cable carries 8 S in one direction, which takes less time than S on a NIC. The child sums up
+    // its pieces in steps 0 and 1, NICs send the sums to the root in steps 1 and 2 and the result
+    // back in steps 3 and 4, and the child distributes the result in steps 4 and 5. So all steps
+    // take S / NIC, except the first and the last step.
+    let fabric = parse("dgx_h100:boxes=2,latency=0s");
+    let spec = "nvls_tree:segments=2";
+    let plan = proved(CollectiveKind::AllReduce, spec, &fabric);
+    let size = 16 * 450 * 1000u64;
+    let (switch, network) = (8 * size / 16 / 450, size / 16 / 50);
+    let expected = Time::from_ps((2 * switch + 4 * network) * 1000);
+    assert_eq!(plan.schedule.steps(), 6);
+    assert_eq!(time(&plan, size, &[("start", "step")]), expected);
+    assert!(bound(&fabric, CollectiveKind::AllReduce, size).0 <= expected);
+}
+
+#[test]
 fn no_plan_is_faster_than_the_bounds() {
     let fabrics = [
         "crossbar:ranks=2,latency=0s",
