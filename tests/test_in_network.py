@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 import opticoll
 from opticoll import _core
 from opticoll.reference import read, verify
-from support import core_kinds, proved, routes_of, wiring_of
+from support import Run, core_kinds, proved, routes_of, wiring_of
 
 BOTH = "in_network=reduce+multicast"
 FABRICS = [
@@ -142,6 +143,38 @@ def test_groups_need_routes() -> None:
     text = read(plan.to_text())
     text.fabric.wiring = wiring_of(plan.fabric)
     assert [problem.kind for problem in verify(text)] == ["multicast"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fabric", "algorithm"),
+    [
+        *((kind, "dgx_h100", "nvls") for kind in KINDS),
+        ("all_reduce", "dgx_h100:boxes=3", "nvls_rails"),
+        ("all_reduce", "dgx_h100:boxes=3", "nvls_tree"),
+    ],
+)
+def test_programs_compute_sums_and_copies_of_switches(
+    run: Run, kind: str, fabric: str, algorithm: str
+) -> None:
+    words = ("--fabric", fabric, "--algorithm", algorithm, "--size", "96KiB")
+    rows = json.loads(run("run", kind, *words, "--json").out)
+    found = {(row["in_network"], row["wrong"], row["verified"]) for row in rows}
+    assert found == {(True, 0, True)}
+    assert "Switches add and multicast in this plan" in run("run", kind, *words).out
+    plain = run("run", kind, "--ranks", 8, "--size", "1KiB")
+    assert "Switches" not in plain.out
+
+
+def test_replay_and_groups_of_training_say_that_switches_only_forward(run: Run) -> None:
+    said = "switches neither add nor multicast"
+    trace = Path(__file__).parent.parent / "examples" / "hello.csv"
+    for work, expected in ((BOTH, True), ("in_network=none", False)):
+        replayed = run("replay", trace, "--fabric", f"crossbar:ranks=4,{work}").out
+        assert (said in " ".join(replayed.split())) == expected
+        model = "gpt:layers=2,width=256,heads=4"
+        words = ("--model", model, "--batch", 2, "--tensor-parallel", 2)
+        trained = run("train", "--fabric", f"dgx_h100:{work}", *words).out
+        assert (said in " ".join(trained.split())) == expected
 
 
 @pytest.mark.parametrize("form", ["msccl", "chakra", "goal"])

@@ -619,6 +619,11 @@ class Fabric:
     def switch_ports(self) -> int:
         """The number of ports of each circuit switch; 0 if the fabric has no circuit switches."""
     @property
+    def switch_work(self) -> list[str]:
+        """Work of each switch of an electrical fabric on data that pass: `none`, `multicast`, `reduce`
+        or `reduce+multicast`. Vertices that are neither ranks nor switches do `none`.
+        """
+    @property
     def switches(self) -> list[tuple[str, list[tuple[str, str]]]]:
         """The circuit switches of a fabric, as a list of (name, pairs of connected ports).
 
@@ -1607,7 +1612,8 @@ class Program:
     def from_plan(plan: Plan) -> Program:
         """Returns a program that executes the schedule of a plan.
 
-        Links and light are not part of a program.
+        Links and light are not part of a program. A multicast becomes one message to each receiver,
+        and an aggregation one message from each sender. No file format expresses such a plan.
 
         Parameters
         ----------
@@ -1626,6 +1632,9 @@ class Program:
         >>> opticoll.Program.from_plan(plan)
         <Program ring of all_reduce: 8 ranks, 8 thread blocks, 120 instructions>
         """
+    @property
+    def in_network(self) -> bool:
+        """True if switches add or multicast in the plan that the program executes."""
     @property
     def in_place(self) -> bool:
         """True if the program supports calls whose input and output share memory."""

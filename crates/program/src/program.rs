@@ -208,6 +208,9 @@ pub struct CollectiveProgram {
     pub in_place: bool,
     /// True if the program supports calls with separate buffers.
     pub out_of_place: bool,
+    /// True if switches add or multicast in the schedule that the program executes. Such a program
+    /// moves the same data, but over more links than the plan, so no file format expresses the plan.
+    pub in_network: bool,
     /// Program of each rank, indexed by rank.
     pub ranks: Vec<RankProgram>,
 }
@@ -230,9 +233,21 @@ impl CollectiveProgram {
     }
 
     /// Returns the program as the text of an MSCCL XML file. Fails if the program exceeds a limit
-    /// of the MSCCL runtimes.
+    /// of the MSCCL runtimes, or if switches add or multicast in its schedule.
     pub fn to_msccl(&self) -> Result<String, ProgramError> {
+        self.check_senders()?;
         msccl::write(self)
+    }
+
+    /// Fails if switches add or multicast in the schedule of the program.
+    fn check_senders(&self) -> Result<(), ProgramError> {
+        if !self.in_network {
+            return Ok(());
+        }
+        let problem = "switches add and multicast the chunks of this plan, but the instructions \
+                       of a program send from one rank to one rank; plan on a fabric with \
+                       in_network=none";
+        Err(ProgramError::Refused(problem.into()))
     }
 
     /// Reads a program from the Chakra traces of all ranks, indexed by rank. Fails if a trace is
@@ -243,8 +258,10 @@ impl CollectiveProgram {
     }
 
     /// Returns the program as the Chakra traces of all ranks, indexed by rank, for a collective of
-    /// size `size`. Fails if the size cannot be divided into equal chunks of whole bytes.
+    /// size `size`. Fails if the size cannot be divided into equal chunks of whole bytes, or if
+    /// switches add or multicast in the schedule of the program.
     pub fn to_chakra(&self, size: Bytes) -> Result<Vec<Vec<u8>>, ProgramError> {
+        self.check_senders()?;
         chakra::write(self, size)
     }
 

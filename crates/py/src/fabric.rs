@@ -559,6 +559,12 @@ getters! { Fabric |self|
     /// The number of directed links of an electrical fabric or of a graph of fibres; 0 for other
     /// fabrics.
     link_count: usize = self.wired().map_or(0, |network| network.links().len());
+    /// Work of each switch of an electrical fabric on data that pass: `none`, `multicast`, `reduce`
+    /// or `reduce+multicast`. Vertices that are neither ranks nor switches do `none`.
+    switch_work: Vec<&'static str> = self.fabric.network().map_or_else(Vec::new, |network| {
+        let switches = network.ranks()..opticoll::network::vertices(network);
+        switches.map(|vertex| network.switch_work(vertex).name()).collect()
+    });
     /// The number of ports of each circuit switch; 0 if the fabric has no circuit switches.
     switch_ports: u32 = self.fabric.switches().map_or(0, |switches| switches.ports());
 }

@@ -115,7 +115,8 @@ impl Program {
 
     /// Returns a program that executes the schedule of a plan.
     ///
-    /// Links and light are not part of a program.
+    /// Links and light are not part of a program. A multicast becomes one message to each receiver,
+    /// and an aggregation one message from each sender. No file format expresses such a plan.
     ///
     /// Parameters
     /// ----------
@@ -445,6 +446,8 @@ getters! { Program |self|
     in_place: bool = self.program.in_place;
     /// True if the program supports calls with separate buffers.
     out_of_place: bool = self.program.out_of_place;
+    /// True if switches add or multicast in the plan that the program executes.
+    in_network: bool = self.program.in_network;
     /// The number of thread blocks of all ranks.
     thread_blocks: usize = self.program.thread_blocks();
 }

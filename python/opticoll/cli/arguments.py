@@ -292,7 +292,8 @@ def describe_transport(
 ) -> str:
     """Returns a sentence on the transport of a program's collectives and messages.
 
-    `whole` is True if some collective includes all ranks.
+    `whole` is True if some collective includes all ranks. Collectives of a program are messages
+    between two ranks, so switches only forward.
 
     >>> describe_transport(Fabric("crossbar:ranks=2"))
     'messages over the routes of the fabric; collectives when both ends are ready'
@@ -302,7 +303,9 @@ def describe_transport(
     if fabric.electrical:
         ends = "; collectives when both ends are ready" if collectives else ""
         named = ", among all ranks by the routes of their plans" if whole else ""
-        return f"messages over the routes of the fabric{ends}{named}"
+        work = any(work != "none" for work in fabric.switch_work)
+        forwarded = "; switches neither add nor multicast" if work and collectives else ""
+        return f"messages over the routes of the fabric{ends}{named}{forwarded}"
     planned = "collectives by the lightpaths, slots and settings of their plans"
     alone = "by a lightpath of one wavelength"
     if not collectives:

@@ -104,6 +104,10 @@ class RunRow(Row):
         "differing",
         absent="no MPI library ran",
     )
+    in_network: bool = means(
+        "Whether switches add or multicast in the plan; here, each of these transfers runs as "
+        "messages between pairs of ranks"
+    )
     verified: bool = means("Whether all elements are correct")
 
 
@@ -185,6 +189,7 @@ def _row(parameters: Run, job: mpi.Job, name: str, ended: in_process.Ended) -> R
         algorithm_bandwidth=algorithm,
         bus_bandwidth=bus,
         library_time_s=ended.library_seconds,
+        in_network=job.program.in_network,
         verified=ended.wrong == 0 and not ended.differing,
     )
 
@@ -194,6 +199,12 @@ TABLE_COLUMNS = (
     *("algorithm_bandwidth", "bus_bandwidth", "wrong"),
 )
 LIBRARY_COLUMNS = ("library_time_s", "differing")
+
+
+_WITHOUT_SWITCHES = (
+    "Switches add and multicast in this plan. Here, each of these transfers ran as messages "
+    "between pairs of ranks."
+)
 
 
 def _text(parameters: Run, rows: list[RunRow]) -> str:
@@ -209,6 +220,7 @@ def _text(parameters: Run, rows: list[RunRow]) -> str:
             f"{', '.join(names)}: {first.collective} by {plural(first.ranks, 'rank')}, by {who}",
             table(rows, TABLE_COLUMNS + LIBRARY_COLUMNS if with_library else TABLE_COLUMNS),
             verdict,
+            *([_WITHOUT_SWITCHES] if first.in_network else []),
             "Times are of processes on this machine; they say nothing of a fabric.",
         ]
     )

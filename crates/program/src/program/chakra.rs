@@ -89,6 +89,7 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
             .map_or_else(|| "Simple".to_owned(), |template| template.protocol.clone()),
         in_place: in_place.map_err(|error| at(0, error))?,
         out_of_place: out_of_place.map_err(|error| at(0, error))?,
+        in_network: false,
         ranks,
     };
     if !program.in_place && !program.out_of_place {

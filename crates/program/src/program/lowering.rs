@@ -5,6 +5,10 @@
 //! receives. Where possible, a thread block both receives and sends, so that a receive and a send
 //! can be fused. Pairs of ranks between which the rank forwards most chunks are chosen first.
 //!
+//! A multicast becomes one message to each receiver, and an aggregation one message from each
+//! sender, whose chunks the receiver adds: the same data by other loads of links. Files of programs
+//! refuse such a program ([`CollectiveProgram::in_network`]).
+//!
 //! A chunk is in the input until a message with it arrives. Then it is in the output or, if it is
 //! not part of the rank's result, in scratch. Such programs are also correct in place, except for
 //! an all_to_all, whose input and output share memory among different chunks.
@@ -25,7 +29,7 @@ use super::{
 };
 use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, CollectiveKind};
-use opticoll_plan::schedule::{Action, Schedule};
+use opticoll_plan::schedule::Schedule;
 
 /// Maximum number of thread blocks of a rank on one channel, as in the MSCCL runtimes.
 const MAX_BLOCKS_PER_CHANNEL: u32 = 32;
@@ -92,12 +96,6 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
                        program have the same size";
         return Err(ProgramError::Refused(problem.into()));
     }
-    if schedule.is_in_network() {
-        let problem = "this plan has no program: switches add and multicast its chunks, but the \
-                       instructions of a program send from one rank to one rank; plan on a fabric \
-                       with in_network=none";
-        return Err(ProgramError::Refused(problem.into()));
-    }
     let mut ranks: Vec<Lowered> = connect(schedule);
     for step in 0..schedule.steps() {
         interrupt::check();
@@ -113,6 +111,7 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
         protocol: "Simple".into(),
         in_place: collective.kind() != CollectiveKind::AllToAll,
         out_of_place: true,
+        in_network: schedule.is_in_network(),
         ranks: ranks.collect(),
     })
 }
@@ -264,8 +263,8 @@ fn lower_step(schedule: &Schedule, step: usize, ranks: &mut [Lowered]) {
         for chunk in transfer.chunk..transfer.chunk + transfer.count {
             let read = ranks[source as usize].location(collective, source, chunk);
             let receiver = &mut ranks[destination as usize];
-            let added = (transfer.action == Action::Reduce)
-                .then(|| receiver.location(collective, destination, chunk));
+            let added =
+                (transfer.action.adds()).then(|| receiver.location(collective, destination, chunk));
             let written = *arrived
                 .entry((destination, chunk))
                 .or_insert_with(|| receiver.target(collective, destination, chunk));

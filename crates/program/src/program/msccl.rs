@@ -148,6 +148,7 @@ impl Reader {
             protocol: self.attribute_or(algo, "proto", "Simple")?.to_owned(),
             in_place,
             out_of_place,
+            in_network: false,
             ranks: gpus,
         })
     }
