@@ -10,6 +10,7 @@ import pytest
 
 import opticoll
 from opticoll import _core
+from opticoll.formats import graphml, infragraph_file, node_link
 from opticoll.reference import read, verify
 from support import Run, core_kinds, proved, routes_of, wiring_of
 
@@ -26,10 +27,13 @@ FABRICS = [
     "gpu_servers:model=dgx_h100,boxes=2,without=16",
     "gpu_servers:model=dgx_a100,boxes=2,members=0-2+8,in_network=reduce+multicast",
     f"custom:ranks=4,switches=2,links=0-4+1-4+2-5+3-5+4-5+0-5+2>3,{BOTH}",
+    f"custom:ranks=4,switches=2,links=0-4+1-4+2-5+3-5+4-5,{BOTH}@4",
+    f"custom:ranks=4,switches=3,links=0-4+1-4+2-6+3-6+4-5+5-6+6-4,without=5,{BOTH}@4+6",
     f"custom:ranks=3,switches=1,links=0>3+3-1+3-2+1>0,{BOTH}",
     f"custom:ranks=3,switches=1,links=0-3+1-3+1-2,{BOTH}",
     "torus:dims=2x2",
 ]
+FABRIC_FORMATS = {"graphml": graphml.write, "node_link": node_link.write}
 KINDS = ["broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter"]
 
 
@@ -136,6 +140,74 @@ def test_servers_are_proved_by_both() -> None:
     for algorithm in ("nvls_rails", "nvls_tree"):
         spec = f"{algorithm}:segments=2"
         proved(opticoll.plan("all_reduce", "dgx_h100:boxes=3", spec, size="1MB"))
+
+
+@pytest.mark.parametrize("form", ["graphml", "node_link"])
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        "dgx_h100",
+        "dgx_h100:boxes=2,members=0-7+9-15",
+        "dgx_h100:boxes=2,in_network=multicast",
+        f"fat_tree:down=2x2,up=1x2,{BOTH}",
+        "custom:ranks=2,switches=3,links=0-2+2-3+3-4+4-1,in_network=reduce@2+4",
+        "dgx_a100",
+    ],
+)
+def test_graphs_keep_the_work_of_each_switch(form: str, fabric: str, tmp_path: Path) -> None:
+    source = opticoll.read_fabric(fabric)
+    file = tmp_path / {"graphml": "fabric.graphml", "node_link": "fabric.json"}[form]
+    FABRIC_FORMATS[form](source, file)
+    back = opticoll.read_fabric(file)
+    assert back.switch_work == source.as_custom().switch_work == source.switch_work
+    assert _core.Fabric(back.spec).switch_work == back.switch_work
+    assert ("multicast" in file.read_text()) == any("multicast" in one for one in back.switch_work)
+
+
+def test_infragraph_cannot_say_that_switches_work(tmp_path: Path) -> None:
+    with pytest.raises(opticoll.OpticollError, match="in_network=none"):
+        infragraph_file.write(opticoll.read_fabric("dgx_h100"), tmp_path / "fabric.yaml")
+    infragraph_file.write(
+        opticoll.read_fabric("dgx_h100:in_network=none"), tmp_path / "fabric.yaml"
+    )
+
+
+NODES = [
+    {"id": "a"},
+    {"id": "b"},
+    {"id": "s", "kind": "switch", "in_network": "reduce"},
+    {"id": "t", "kind": "switch", "in_network": "none"},
+]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "graph", "problem"),
+    [
+        ({0: "reduce"}, {}, "the rank `a` only sends and receives"),
+        ({3: "multicast"}, {}, "`multicast` differs from `reduce` of another switch"),
+        ({2: "sum"}, {}, "must be none or multicast or reduce"),
+        ({}, {"in_network": "reduce"}, "write it for the graph, or for switches"),
+    ],
+)
+def test_contradicting_works_of_switches_are_refused(
+    nodes: dict[int, str], graph: dict[str, str], problem: str
+) -> None:
+    changed = [
+        {**node, "in_network": nodes[number]} if number in nodes else node
+        for number, node in enumerate(NODES)
+    ]
+    links = [{"source": a, "target": b} for a, b in ("as", "st", "tb")]
+    with pytest.raises(opticoll.OpticollError, match=problem):
+        node_link.fabric_of({"graph": graph, "nodes": changed, "links": links})
+
+
+def test_switches_of_a_file_work_as_the_file_says() -> None:
+    links = [{"source": a, "target": b} for a, b in ("as", "st", "tb")]
+    of_nodes = node_link.fabric_of({"nodes": NODES, "links": links})
+    assert of_nodes.switch_work == ["reduce", "none"]
+    plain = [{key: node[key] for key in node if key != "in_network"} for node in NODES]
+    whole = {"graph": {"in_network": BOTH.partition("=")[2]}, "nodes": plain, "links": links}
+    assert node_link.fabric_of(whole).switch_work == ["reduce+multicast"] * 2
 
 
 def test_groups_need_routes() -> None:

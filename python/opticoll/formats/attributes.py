@@ -7,12 +7,14 @@ and the attributes that were ignored.
 |---|---|---|
 | node | `kind`, else `type` | a rank: rank (default), host, gpu, server; a switch: switch, router |
 | node | `label` | the name of the rank or switch |
+| node | `in_network` | work of a switch: none, multicast, reduce or reduce+multicast |
 | edge | `rate`, `latency`, `sharing`, `duplex` | texts, such as `40Gb/s` for the rate |
 | edge | `LinkSpeedRaw` | rate in b/s (Topology Zoo) |
 | edge | `LinkSpeed` | rate in b/s times `LinkSpeedUnits`, one of K, M, G and T (Topology Zoo) |
 | edge | `capacity`, `bandwidth` | rate in b/s, or in Gb/s if all values are below a million |
 | edge | `delay` | latency: a number of seconds, or a text with a unit |
 | graph | `rate`, `latency`, `sharing`, `ties`, `members`, `without` | options of the fabric |
+| graph | `in_network` | work of all switches |
 | graph | `wavelengths`, `hosts` | options of a graph of fibres, see below |
 
 If edges have several attributes for the rate, only the first of them in the table is read. The
@@ -48,6 +50,7 @@ from opticoll.formats.network_graph import (
     GRAPH_FAMILIES,
     LIGHT,
     LINK_OPTIONS,
+    WORK,
     Graph,
     MisplacedError,
     check_rate,
@@ -114,7 +117,7 @@ def fabric_of(
     unstated = [key for key in option_names if key not in stated]
     options = texts(place, whole, unstated) | texts((), stated, (*option_names, *fibre_options()))
     graph = Graph(options=options, file=file)
-    read = {"node": {*STRUCTURE, "kind"}, "edge": {*STRUCTURE, *_OWN}}
+    read = {"node": {*STRUCTURE, "kind", WORK}, "edge": {*STRUCTURE, *_OWN}}
     names = _add_nodes(graph, nodes, read["node"])
     ends = [[_end(end, names, edge.place) for end in edge.ends] for edge in edges]
     loops = [edge for edge, (start, end) in zip(edges, ends, strict=True) if start == end]
@@ -179,6 +182,9 @@ def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
         *({"id": name, "kind": "rank"} for name in ranks),
         *({"id": name, "kind": "switch"} for name in switches),
     ]
+    for node, work in zip(nodes[len(ranks) :], fabric.switch_work, strict=False):
+        if work != "none":
+            node[WORK] = work
     positions = [place.split("/") for place in option_texts.get("positions", "").split("+")]
     if len(positions) == len(nodes):
         for node, position in zip(nodes, positions, strict=True):
@@ -210,7 +216,7 @@ def _add_nodes(graph: Graph, nodes: Sequence[Item], read: set[str]) -> dict[str,
         kind = node.attributes.get("kind")
         if kind is None and is_kind(node.attributes.get("type")):
             kind = node.attributes["type"]
-        graph.vertex(node.place, names[identity], kind)
+        graph.vertex(node.place, names[identity], kind, node.attributes.get(WORK))
     place = nodes[0].place[:1] if nodes else ()
     graph.number(place, place)
     return names

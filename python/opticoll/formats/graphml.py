@@ -18,7 +18,7 @@ from opticoll.formats.xml_tree import Element, parse
 
 _WRITTEN = {
     "graph": ("fabric", "ties"),
-    "node": ("kind", "Latitude", "Longitude"),
+    "node": ("kind", "in_network", "Latitude", "Longitude"),
     "edge": ("rate", "latency", "sharing", "duplex", "length"),
 }
 _STRUCTURE = ("id", "source", "target", "directed")

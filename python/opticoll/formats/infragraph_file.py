@@ -397,6 +397,11 @@ def write(fabric: Fabric, path: Path) -> None:
     """
     if not fabric.electrical:
         raise FabricError("infragraph cannot express wavelengths; write GraphML or node_link")
+    if any(work != "none" for work in fabric.switch_work):
+        raise FabricError(
+            "infragraph cannot express switches that add or multicast; write GraphML or "
+            "node_link, or give the fabric in_network=none"
+        )
     ranks, switches, edges = edges_of(fabric)
     names = {name: f"rank[{number}]" for number, name in enumerate(ranks)}
     names |= {name: f"switch[{number}]" for number, name in enumerate(switches)}

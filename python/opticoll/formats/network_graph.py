@@ -32,7 +32,10 @@ from opticoll.outputs.records import record_rows
 LINK_OPTIONS = ("rate", "latency", "sharing")
 """Options that a single link may have."""
 
-FABRIC_OPTIONS = (*LINK_OPTIONS, "ties", "members", "without", "degraded", "positions")
+WORK = "in_network"
+"""Option, and attribute of a switch, that says whether switches add and multicast."""
+
+FABRIC_OPTIONS = (*LINK_OPTIONS, "ties", "members", "without", "degraded", "positions", WORK)
 """Options for all links of a fabric, and options that select parts of the fabric."""
 
 GRAPH_FAMILIES = ("custom", "wdm_graph")
@@ -79,6 +82,8 @@ class Graph:
 
     ranks: list[str] = field(default_factory=list)
     switches: list[str] = field(default_factory=list)
+    works: dict[str, str] = field(default_factory=dict)
+    """Work of the switches that add or multicast, by name of the switch."""
     named: bool = True
     links: list[str] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
@@ -91,14 +96,24 @@ class Graph:
         """Returns whether the links of the graph are fibres with wavelengths."""
         return "wavelengths" in self.options
 
-    def vertex(self, place: Place, name: str, kind: object) -> None:
-        """Adds a vertex: a switch if `kind` says so, otherwise a rank."""
+    def vertex(self, place: Place, name: str, kind: object, work: object = None) -> None:
+        """Adds a vertex: a switch if `kind` says so, otherwise a rank; `work` is what it does."""
         if kind is not None and not is_kind(kind):
             raise MisplacedError((*place, "kind"), f"`{kind}` is not a kind; write rank or switch")
         if not name:
             raise MisplacedError(place, "a name is not empty")
         is_switch = kind is not None and _KINDS[str(kind).lower()]
         (self.switches if is_switch else self.ranks).append(name)
+        if work not in (None, "", "none"):
+            if not is_switch:
+                raise MisplacedError((*place, WORK), f"the rank `{name}` only sends and receives")
+            if WORK in self.options:
+                problem = f"the graph has `{WORK}`, too; write it for the graph, or for switches"
+                raise MisplacedError((*place, WORK), problem)
+            if (other := next(iter(self.works.values()), work)) != work:
+                problem = f"`{work}` differs from `{other}` of another switch"
+                raise MisplacedError((*place, WORK), problem)
+            self.works[name] = str(work)
 
     def number(self, ranks: Place, switches: Place) -> None:
         """Numbers the vertices, ranks first.
@@ -168,6 +183,10 @@ class Graph:
             names = [*self.ranks, *self.switches]
             spelled["names"] = "+".join(quote(name, safe="/") for name in names)
         options = {key: value for key, value in self.options.items() if key != "hosts"}
+        if self.works:
+            (work,) = set(self.works.values())
+            switches = "+".join(str(self._numbers[name]) for name in self.works)
+            options[WORK] = f"{work}@{switches}"
         alone = [key for key in self.options if key in fibre_options() and not self.has_fibres]
         if alone:
             problem = "goes with the wavelengths of fibres: give `wavelengths`, too, such as 16"

@@ -175,7 +175,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
         "rate": rate,
         "latency": time,
         "sharing": KIND["sharing"],
-        "in_network": IN_NETWORK,
+        "in_network": lambda text: IN_NETWORK(text.partition("@")[0]),
         **PARTS,
     },
 }
@@ -363,7 +363,7 @@ Other families have the option `ranks`.
 def work_of_switches(family: str, options: dict[str, str]) -> str:
     """Returns what switches do on data that pass them, after checking that it is possible."""
     default = "reduce+multicast" if options.get("model") in ADDING else "none"
-    work = options.get("in_network", default)
+    work = options.get("in_network", default).partition("@")[0]
     if work != "none":
         half = options.get("duplex") == "half" or "~" in options.get("links", "")
         expect(not half, "switches add and multicast over full-duplex cables")
@@ -382,9 +382,19 @@ class Links(Fabric):
         # Switches come after the ranks, those that take part and the others. Broken ones are gone.
         self.first_switch = ranks - sum(vertex < ranks for vertex in broken)
         self.broken_switches = sorted(vertex - ranks for vertex in broken if vertex >= ranks)
-        # The switches within boxes come before all other switches of GPU servers.
-        is_servers = family == "gpu_servers"
-        self.works_before = whole(options.get("boxes", "1")) if is_servers else None
+        # Switches that do the work, counted from 0; None for all of them. The switches within boxes
+        # come before all other switches of GPU servers.
+        self.workers: set[int] | None = None
+        if family == "gpu_servers":
+            self.workers = set(range(whole(options.get("boxes", "1"))))
+        elif listed := options.get("in_network", "").partition("@")[2]:
+            switches = whole(options.get("switches", "0"))
+            self.workers = set()
+            for run in listed.split("+"):
+                first, _, last = run.partition("-")
+                numbers = range(whole(first) - ranks, whole(last or first) - ranks + 1)
+                expect(0 <= numbers.start < numbers.stop <= switches, f"no switches {run}")
+                self.workers |= set(numbers)
 
     def able(self, vertex: int, action: str) -> bool:
         """Returns whether a vertex does what the action needs: multicast, or add."""
@@ -394,7 +404,7 @@ class Links(Fabric):
         switch = vertex - self.first_switch
         for broken in self.broken_switches:
             switch += broken <= switch
-        return self.works_before is None or switch < self.works_before
+        return self.workers is None or switch in self.workers
 
     def wrong_groups(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
         groups: dict[tuple[Any, ...], list[int]] = {}

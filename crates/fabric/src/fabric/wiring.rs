@@ -161,11 +161,24 @@ pub(crate) fn switch_work<M>(
 ) -> Result<InNetwork, FabricError> {
     let default = Silent(InNetwork::None);
     let in_network = options.word(IN_NETWORK, &InNetwork::WORDS, default, of)?;
-    if has_half_duplex && in_network != InNetwork::None {
-        let problem = "switches add and multicast over full-duplex cables only";
-        return Err(options.refuse(IN_NETWORK.name, problem));
-    }
+    check_duplex(options, has_half_duplex, in_network)?;
     Ok(in_network)
+}
+
+/// Checks that switches do not add or multicast on half-duplex cables.
+///
+/// # Errors
+/// They do.
+pub(crate) fn check_duplex<M>(
+    options: &Options<'_, M>,
+    has_half_duplex: bool,
+    in_network: InNetwork,
+) -> Result<(), FabricError> {
+    if !has_half_duplex || in_network == InNetwork::None {
+        return Ok(());
+    }
+    let problem = "switches add and multicast over full-duplex cables only";
+    Err(options.refuse(IN_NETWORK.name, problem))
 }
 
 /// Declares the rate and latency of a class of cables. The defaults are the rate and latency of

@@ -10,8 +10,10 @@
 //! Several cables are joined by `+`.
 
 mod positions;
+mod working;
 
 use positions::Position;
+use working::Working;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -70,7 +72,7 @@ struct Graph {
     positions: Vec<Option<Position>>,
     ties: Ties,
     default: Link,
-    in_network: InNetwork,
+    working: Working,
     cables: Vec<Cable>,
 }
 
@@ -179,9 +181,13 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
         })
         .collect::<Result<Vec<Cable>, FabricError>>()?;
     wiring::check_size(&RECORD, ranks.into(), cables.len() as u128)?;
-    let has_half_duplex = texts.contains('~');
-    let in_network =
-        wiring::switch_work(options, has_half_duplex, |custom| custom.graph.in_network)?;
+    let working = options.option(
+        working::OPTION,
+        |spec| Working::read(spec, ranks..vertices),
+        |working: &Working| working.text(ranks..vertices),
+        |custom| custom.graph.working.clone(),
+    )?;
+    wiring::check_duplex(options, texts.contains('~'), working.work)?;
     Ok(Graph {
         ranks,
         switches,
@@ -189,7 +195,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
         positions,
         ties,
         default,
-        in_network,
+        working,
         cables,
     })
 }
@@ -211,12 +217,11 @@ impl Custom {
     }
 
     /// Builds a custom network with the ranks, switches, links and vertex names of `network`, but
-    /// with the routes of this family. Two equal links in opposite directions become one cable. If
-    /// the switches do different work on data that pass them, they only forward.
+    /// with the routes of this family. Two equal links in opposite directions become one cable.
     ///
     /// # Errors
-    /// The ends of the links are unknown, or the network has more vertices than this family
-    /// supports.
+    /// The ends of the links are unknown, the network has more vertices than this family supports,
+    /// or some switches add and others multicast.
     pub fn from_network(network: &dyn Network) -> Result<Custom, FabricError> {
         let mut cables: Vec<Cable> = Vec::new();
         let mut unpaired: FxHashMap<(u32, u32, Link, _), Vec<usize>> = FxHashMap::default();
@@ -255,12 +260,9 @@ impl Custom {
                 format!("{vertices} ranks and switches are too many: at most {MAX_VERTICES}");
             return Err(wrong(problem));
         }
-        let mut works = (network.ranks()..vertices).map(|vertex| network.switch_work(vertex));
-        let first = works.next().unwrap_or(InNetwork::None);
-        let in_network = match works.all(|other| other == first) {
-            true => first,
-            false => InNetwork::None,
-        };
+        let works = (network.ranks()..vertices).map(|vertex| network.switch_work(vertex));
+        let working = Working::of(network.ranks(), works);
+        let working = working.ok_or_else(|| wrong("its switches do different work".into()))?;
         Ok(Custom::from_graph(Graph {
             ranks: network.ranks(),
             switches: vertices - network.ranks(),
@@ -270,7 +272,7 @@ impl Custom {
             positions: Vec::new(),
             ties: Ties::Spread,
             default: wiring::default_link(),
-            in_network,
+            working,
             cables,
         }))
     }
@@ -492,10 +494,7 @@ impl Network for Custom {
     }
 
     fn switch_work(&self, vertex: u32) -> InNetwork {
-        match vertex < self.graph.ranks {
-            true => InNetwork::None,
-            false => self.graph.in_network,
-        }
+        self.graph.working.at(vertex)
     }
 
     fn vertex_name(&self, vertex: u32) -> String {
