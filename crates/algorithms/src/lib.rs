@@ -237,7 +237,8 @@ pub struct Algorithm {
     pub label: &'static str,
     /// Collective that the algorithm carries out.
     pub collective: CollectiveKind,
-    /// Summary in one sentence.
+    /// Summary in one sentence. If a time reversal of the record exists, it has the same summary;
+    /// see [`Algorithm::description`].
     pub summary: &'static str,
     /// Publication that describes the algorithm.
     pub citation: &'static str,
@@ -304,6 +305,20 @@ impl Algorithm {
     pub fn is_named(&self, name: &str) -> bool {
         let mut names = self.aliases.iter().chain([&self.name]);
         names.any(|known| same_name(known, name))
+    }
+
+    /// Returns the summary, for the collective of this record. The summary of a time reversal names
+    /// the collective that it describes.
+    pub fn description(&self) -> String {
+        let is_described = |forward: &CollectiveKind| {
+            let mut others = records().iter();
+            others.any(|other| (other.collective, other.name) == (*forward, self.name))
+        };
+        let Some(forward) = self.reversed_from.filter(is_described) else {
+            return self.summary.into();
+        };
+        let (first, rest) = self.summary.split_at(1);
+        format!("{forward} in reversed time: {}{rest}", first.to_lowercase())
     }
 
     /// Returns the specifications that `auto` tries on a fabric: first the name without options,

@@ -22,7 +22,7 @@ use crate::fabric::Fabric;
 pub(crate) struct Record {
     name: &'static str,
     label: &'static str,
-    summary: &'static str,
+    summary: String,
     citation: &'static str,
     options: Vec<OptionEntry>,
     collective: Option<&'static str>,
@@ -31,11 +31,11 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    fn new(name: &'static str, summary: &'static str, citation: &'static str) -> Record {
+    fn new(name: &'static str, summary: impl Into<String>, citation: &'static str) -> Record {
         Record {
             name,
             label: name,
-            summary,
+            summary: summary.into(),
             citation,
             options: Vec::new(),
             collective: None,
@@ -161,7 +161,7 @@ fn algorithms() -> Vec<Record> {
         options: planner::options(algorithm).iter().map(option).collect(),
         collective: Some(algorithm.collective.name()),
         family: (!algorithm.families.is_empty()).then(|| algorithm.families.join(", ")),
-        ..Record::new(algorithm.name, algorithm.summary, algorithm.citation)
+        ..Record::new(algorithm.name, algorithm.description(), algorithm.citation)
     };
     let mut records: Vec<Record> = algorithms::records().iter().map(record).collect();
     for planner in planner::PLANNERS {

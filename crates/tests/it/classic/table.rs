@@ -92,13 +92,10 @@ fn row(record: &Algorithm) -> String {
             )
         })
         .collect();
-    let backwards = record.reversed_from.map_or(String::new(), |forward| {
-        format!(" Runs the messages of {forward} in reversed time.")
-    });
     format!(
-        "| `{}` | {}{place}{backwards}{options} | {} | {} | {} | {} |\n",
+        "| `{}` | {}{place}{options} | {} | {} | {} | {} |\n",
         record.name,
-        sentence(record.summary),
+        sentence(&record.description()),
         formula(record.costs.steps),
         formula(record.costs.sent),
         formula(record.costs.received),
