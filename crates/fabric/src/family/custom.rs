@@ -494,7 +494,7 @@ impl Network for Custom {
     }
 
     fn switch_work(&self, vertex: u32) -> InNetwork {
-        self.graph.working.at(vertex)
+        self.graph.working.work_of(vertex)
     }
 
     fn vertex_name(&self, vertex: u32) -> String {

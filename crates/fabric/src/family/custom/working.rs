@@ -98,7 +98,7 @@ impl Working {
     }
 
     /// Returns the work of a vertex.
-    pub(super) fn at(&self, vertex: u32) -> InNetwork {
+    pub(super) fn work_of(&self, vertex: u32) -> InNetwork {
         let before = self.switches.partition_point(|(_, last)| *last < vertex);
         match self.switches.get(before) {
             Some((first, _)) if *first <= vertex => self.work,
