@@ -92,7 +92,7 @@ GOALS: tuple[tuple[float, tuple[str, ...]], ...] = (
     # Any graph: the optimum, and plans that reach it; 0.2 s after the start for 128 GPUs.
     (0.7, ("bound", "all_gather", "--fabric", "dgx_h100:boxes=16")),
     (10.0, ("bound", "all_gather", "--fabric", "fat_tree:down=25x20x20,up=1x25x10")),
-    (30.0, trees("dgx_h100:boxes=16")),
+    (30.0, trees("dgx_h100:boxes=16,library=none")),
     (1.0, trees("torus:dims=8x8")),
     (30.0, trees("torus:dims=16x16")),
     (5.0, trees("torus:dims=32x32")),

@@ -105,7 +105,12 @@ def test_a_trace_that_was_changed_is_replayed_message_by_message(tmp_path: Path)
 
 @pytest.mark.parametrize("collective", CALLS)
 @pytest.mark.parametrize(
-    "fabric", ["torus:dims=4x2,latency=500ns", "dgx_a100:boxes=2", "fat_tree:down=4x2,up=1x2"]
+    "fabric",
+    [
+        "torus:dims=4x2,latency=500ns",
+        "dgx_a100:boxes=2,library=none",
+        "fat_tree:down=4x2,up=1x2",
+    ],
 )
 def test_plans_that_name_routes_are_carried_out_by_them(fabric: str, collective: str) -> None:
     size = 1 << 20
@@ -113,6 +118,32 @@ def test_plans_that_name_routes_are_carried_out_by_them(fabric: str, collective:
     plan = opticoll.plan(collective, fabric, size=row.collectives[0].size_bytes)
     assert plan.algorithm == row.collectives[0].chosen
     assert row.time_ps == plan.simulate(row.collectives[0].size_bytes).time_ps
+
+
+def test_times_without_the_costs_of_a_library_say_so(tmp_path: Path) -> None:
+    fabric = "dgx_a100:boxes=2"
+    size = 1 << 20
+    plan = opticoll.plan("all_reduce", fabric, size=size)
+    whole = plan.simulate(size).time_ps
+    # The plan of an exported trace is one call, which has the costs.
+    exported = opticoll.replay(plan.export(tmp_path / "one.goal")[0], fabric)
+    assert (exported.time_ps, exported.warnings) == (whole, [])
+    # Messages of a program and flows of a plan do not have them.
+    replayed = opticoll.replay(program("all_reduce", 16, size), fabric)
+    assert replayed.collectives[0].chosen == plan.algorithm
+    flows = opticoll.measure(plan, size, simulator="fluid")
+    grouped = opticoll.train("bert_large", fabric, batch=4, device="a100", tensor_parallel=2)
+    for row in (replayed, flows, grouped):
+        (warning,) = row.warnings
+        assert "times by fluid are without the costs of the library a100_sxm" in warning
+    assert max(replayed.time_ps, flows.time_ps) < whole
+    without = opticoll.replay(program("all_reduce", 16, size), f"{fabric},library=none")
+    assert without.warnings == []
+    # If groups are timed alone, their calls have the costs.
+    alone = opticoll.train(
+        "bert_large", fabric, batch=4, device="a100", tensor_parallel=2, contention="none"
+    )
+    assert (alone.simulator, alone.warnings) == ("bulk_synchronous", [])
 
 
 def test_a_plan_file_is_no_trace(run: Run, tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_what_cannot_be_fitted_is_refused_with_a_hint(tmp_path: Path, run: Run) 
     for words, said in (
         (["calibrate", str(path)], "--family is missing; give the machine that was measured"),
         (["calibrate", str(path), "--family", "crossbar:ranks=4"], "has no library of collectives"),
-        (["calibrate", str(path), "--family", "mi250"], "the model has no record"),
+        (["calibrate", str(path), "--family", "mi250"], "the fabric has no library"),
         (
             ["calibrate", str(path), "--family", "dgx_h100", "--output", "a.txt"],
             "must end in .yaml",

@@ -137,7 +137,7 @@ def test_without_highs_an_inexact_optimum_says_what_would_help(
 
 LARGE_FABRICS = {
     "torus:dims=4x4x4,latency=500ns": 64,
-    "gpu_servers:model=dgx_a100,boxes=2,latency=500ns": 16,
+    "gpu_servers:model=dgx_a100,boxes=2,latency=500ns,library=none": 16,
     "gpu_servers:model=ndv2,boxes=2,latency=500ns": 16,
     "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,latency=500ns": 72,
     "fat_tree:down=16x16,up=1x8,latency=500ns": 256,

@@ -278,8 +278,9 @@ def replay_of_an_export(
             return None
         settings: dict[str, Any] = {**one.settings}
         row = plain(opticoll.replay(path, one.fabric, **settings))
-        # Of a plan these are the settings of its circuit switch.
-        return {name: own for name, own in row.items() if name != "settings"}
+        # The settings of a plan are those of its circuit switch, and its warnings concern its
+        # steps.
+        return {name: own for name, own in row.items() if name not in ("settings", "warnings")}
 
     return [ask(one) for one in questions]
 

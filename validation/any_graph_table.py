@@ -22,7 +22,7 @@ import opticoll
 FABRICS = {
     "torus 4x4x4": "torus:dims=4x4x4,latency=500ns",
     "2 x DGX-1": "ndv2:boxes=2,latency=500ns",
-    "2 x DGX A100": "dgx_a100:boxes=2,latency=500ns",
+    "2 x DGX A100": "dgx_a100:boxes=2,latency=500ns,library=none",
     "fat tree 256, 2:1": "fat_tree:down=16x16,up=1x8,latency=500ns",
     "dragonfly 72": "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,"
     "latency=500ns",

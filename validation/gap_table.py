@@ -42,8 +42,8 @@ FABRICS = (
     f"torus:dims=32x32,{LINKS}",
     f"torus:dims=8x8x16,{LINKS}",
     f"dragonfly:terminals_per_router=4,routers_per_group=8,global_per_router=4,{LINKS}",
-    "dgx_h100:boxes=128,in_network=none",
-    "dgx_a100:boxes=5",
+    "dgx_h100:boxes=128,in_network=none,library=none",
+    "dgx_a100:boxes=5,library=none",
     "mi250:boxes=2",
 )
 COLLECTIVES = (

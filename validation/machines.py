@@ -59,7 +59,7 @@ def eight_from_fewer(system: str) -> list[float]:
     """Returns the errors of times on 8 ranks by a fit of the times on 2 and 4 ranks."""
     rows = read(TIMES, system=system)
     eight = [row for row in rows if row.ranks == 8]
-    model = Model(to_fabric(family(system)).with_options(library="yes"), rows)
+    model = Model(to_fabric(family(system)), rows)
     fewer = [row for row in rows if row.ranks < 8]
     costs = fit(model, fewer, starts_of(model.numbers), least_squares).costs
     predicted = model.predict(costs, eight)

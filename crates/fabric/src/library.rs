@@ -435,12 +435,15 @@ const L40S: Library = Library {
     },
 };
 
+/// Value of the option `library` of a machine without costs.
+const NO_LIBRARY: &str = "none";
+
 const LIBRARY: OptionRecord = OptionRecord::new(
     "library",
     "record of a library of collectives, whose costs `bulk_synchronous` adds to transfers",
 )
-.range("none, yes (that of the model), a100_sxm, h100_sxm, b200_sxm, gb200, l40s")
-.default("none")
+.range("none, a100_sxm, h100_sxm, b200_sxm, gb200, l40s")
+.default("that of the model, none if the model has no record")
 .source(FITTED);
 
 impl Library {
@@ -452,22 +455,14 @@ impl Library {
     }
 
     /// Reads the options `library` and [`NUMBERS`] of a specification. `of_model` is the name of
-    /// the record of the machine's model.
+    /// the record of the machine's model, which applies if the specification names no record.
     ///
     /// # Errors
     /// An unknown record, a value that is not accepted, or a number without a record.
     pub fn read(spec: &Spec, of_model: Option<&str>) -> Result<Option<Library>, SpecError> {
-        let named = spec.option(LIBRARY.name).unwrap_or("none");
-        let name = match (named, of_model) {
-            ("yes", Some(name)) => name,
-            ("yes", None) => {
-                let problem = "the model has no record; name one, such as library=h100_sxm";
-                return Err(spec.refuse(LIBRARY.name, problem));
-            }
-            _ => named,
-        };
-        let mut library = Library::named(name);
-        if library.is_none() && name != "none" {
+        let named = spec.option(LIBRARY.name).or(of_model);
+        let mut library = named.and_then(Library::named);
+        if library.is_none() && !matches!(named, None | Some(NO_LIBRARY)) {
             return Err(spec.refuse(LIBRARY.name, format!("must be {}", LIBRARY.range)));
         }
         for number in NUMBERS {
@@ -488,9 +483,15 @@ impl Library {
         Ok(library)
     }
 
-    /// Adds the record and the numbers that differ from it to a specification.
-    pub fn print(library: &Option<Library>, spec: Spec) -> Spec {
-        let Some(library) = library else { return spec };
+    /// Adds the record and the numbers that differ from it to a specification. Without a record,
+    /// adds `none` if the machine's model has a record (`of_model`).
+    pub fn print(library: &Option<Library>, of_model: Option<&str>, spec: Spec) -> Spec {
+        let Some(library) = library else {
+            return match of_model {
+                Some(_) => spec.with(LIBRARY.name, NO_LIBRARY),
+                None => spec,
+            };
+        };
         let name = library.constants.name;
         let spec = spec.with(LIBRARY.name, name);
         let Some(record) = Library::named(name) else {

@@ -194,12 +194,13 @@ fn fabrics() -> Vec<Record> {
 }
 
 /// Returns the records of all presets. The options of a record are the specification that the
-/// preset stands for, and the values that no source confirms.
+/// preset stands for, the measurements of its costs, and the values that no source confirms.
 fn presets() -> Vec<Record> {
     let record = |preset: &fabric::PresetRecord| Record {
         options: [
-            ("stands for", preset.spec),
-            ("unconfirmed", preset.unconfirmed),
+            ("stands for", preset.spec.to_owned()),
+            ("measured", measured(preset)),
+            ("unconfirmed", preset.unconfirmed.to_owned()),
         ]
         .into_iter()
         .filter(|(_, text)| !text.is_empty())
@@ -208,6 +209,40 @@ fn presets() -> Vec<Record> {
         ..Record::new(preset.name, preset.summary, preset.citation)
     };
     families::presets().map(record).collect()
+}
+
+/// Returns the source of an option's default in the family of a preset.
+fn family_source(preset: &fabric::PresetRecord, option: &str) -> &'static str {
+    let family = preset.spec.split(':').next().unwrap_or_default();
+    let family = FAMILIES.iter().find(|record| record.name == family);
+    let options = family.map(|family| family.all_options());
+    let mut options = options.into_iter().flatten();
+    let found = options.find(|known| known.record.name == option);
+    let source = found.map(|known| known.record.source);
+    source.filter(|text| !text.is_empty()).unwrap_or("none")
+}
+
+/// Returns which measured costs a preset with links has; empty for a preset without links.
+fn measured(preset: &fabric::PresetRecord) -> String {
+    let fabric = fabric::Fabric::parse(preset.spec).ok();
+    let Some(network) = fabric.as_ref().and_then(|fabric| fabric.network()) else {
+        return String::new();
+    };
+    match network.library() {
+        Some(library) => format!(
+            "launch, protocols and rates: library={}, fitted to times of {}; library=none turns \
+             them off",
+            library.constants.name, library.constants.summary
+        ),
+        None => {
+            let latency = family_source(preset, "latency");
+            format!(
+                "no times of collectives: links reach their peak rate, a call has no launch; \
+                 latency {} to the farthest rank, source: {latency}",
+                opticoll::network::latency(network)
+            )
+        }
+    }
 }
 
 /// Returns the record of a setting: its default, its values and the simulators that know it. If

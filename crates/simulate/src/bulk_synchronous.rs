@@ -36,6 +36,7 @@
 
 use super::in_network::Groups;
 use super::library_cost::{Call, LibraryTime, MessageLoad, PlanTotals, ProtocolRule};
+use super::timing_model::TimingModel;
 use super::{SimulationError, check_routes, groups, library_cost, link_shares, require_network};
 use crate::outcome::{
     ChangedSetting, Critical, Flowing, LinkColumns, LinkShares, Outcome, PathColumns, RankColumns,
@@ -50,28 +51,34 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_plan::schedule::Action;
 
-/// Computes the time of a plan, step after step; `overhead` is a time that passes in each step
-/// before its messages start. `rule` selects the protocol of the fabric's library.
+/// Computes the time of a plan, step after step. Each step begins with the method's
+/// `step_overhead`; the method's rule selects the protocol of the fabric's library.
 ///
 /// # Errors
 /// Returns an error for a fabric with circuits instead of links, transfers that leave the fabric, a
-/// protocol that the fabric does not have, or a time that exceeds 64 bits.
+/// protocol that the fabric does not have, a time that exceeds 64 bits, or
+/// [`SimulationError::Stopped`] if the time exceeds the limit of the method.
 pub fn simulate(
     plan: &Plan,
     size: Bytes,
-    overhead: Time,
-    rule: ProtocolRule,
+    method: &TimingModel,
 ) -> Result<Outcome, SimulationError> {
     let network = require_network(&plan.fabric, "bulk_synchronous")?;
+    let (overhead, rule) = (method.step_overhead, method.protocol);
+    let settings = StepSettings {
+        overhead,
+        limit: method.limit,
+    };
     let mut outcome = match network.library() {
-        Some(library) => with_library(plan, size, overhead, library, rule, false)?,
-        None if rule == ProtocolRule::Auto => run(plan, size, overhead, None)?.0,
+        Some(library) => with_library(plan, size, &settings, library, rule, false)?,
+        None if rule == ProtocolRule::Auto => fastest(run(plan, size, &settings, vec![None])?.0)?,
         None => {
             let problem = "the fabric names no library of collectives; give one, as in \
                 gpu_servers:model=dgx_h100,library=h100_sxm";
             return Err(SimulationError::invalid_value("protocol", problem));
         }
     };
+    settings.check(outcome.time)?;
     if overhead > Time::ZERO {
         outcome.settings.push(ChangedSetting {
             name: "step_overhead",
@@ -99,76 +106,262 @@ pub fn library_time(
     size: Bytes,
     library: &Library,
 ) -> Result<LibraryTime, SimulationError> {
-    let outcome = with_library(plan, size, Time::ZERO, library, ProtocolRule::Nccl, true)?;
+    let settings = StepSettings::default();
+    let outcome = with_library(plan, size, &settings, library, ProtocolRule::Nccl, true)?;
     let parts = outcome.details.get::<LibraryTime>();
     Ok(parts.cloned().unwrap_or_default())
+}
+
+/// Returns a lower bound on the time of a plan with `steps` steps in which messages are sent. If
+/// `in_network`, NVLS may run the plan.
+pub fn least_time(network: &dyn Network, steps: u64, in_network: bool) -> Time {
+    let latencies = network.links().iter().map(|link| link.latency.ps());
+    let per_step = latencies.min().unwrap_or(0);
+    let at_peak = Time::from_ps(per_step.saturating_mul(steps));
+    match network.library().filter(|_| !in_network) {
+        Some(library) => library_cost::least_time(library, steps).max(at_peak),
+        None => at_peak,
+    }
+}
+
+/// Time that passes in each step before its messages start, and the time from which on the
+/// simulation stops.
+#[derive(Default)]
+struct StepSettings {
+    overhead: Time,
+    limit: Option<Time>,
 }
 
 /// Computes the time of a plan that `library` runs. If `nvls`, NCCL may replace the plan by NVLS.
 fn with_library(
     plan: &Plan,
     size: Bytes,
-    overhead: Time,
+    settings: &StepSettings,
     library: &Library,
     rule: ProtocolRule,
     nvls: bool,
 ) -> Result<Outcome, SimulationError> {
     let collective = &plan.schedule.collective;
-    let call = |protocol| Call::new(library, protocol, collective, size);
-    let timed = |protocol| Ok(run(plan, size, overhead, Some(call(protocol)?))?.0);
+    let timed = |protocols: &[Protocol], settings: &StepSettings| {
+        let calls = protocols.iter().map(|&protocol| {
+            let call = Call::new(library, protocol, collective, size)?;
+            Ok(Some(call))
+        });
+        let calls = calls.collect::<Result<_, SimulationError>>()?;
+        run(plan, size, settings, calls)
+    };
     if library_cost::is_nvls(library, plan) {
-        let at_peak = timed(Protocol::Nvls)?;
         let parts = LibraryTime::nvls(library, collective.ranks(), size)?;
+        let time = parts.total()?;
+        settings.check(time)?;
+        let at_peak = fastest(timed(&[Protocol::Nvls], settings)?.0)?;
         return Ok(Outcome {
-            time: at_peak.time.max(parts.total()?),
+            time: at_peak.time.max(time),
             details: at_peak.details.with(parts),
             ..at_peak
         });
     }
+    let all = library_cost::protocols(library, collective.kind());
     match rule {
-        ProtocolRule::LL => timed(Protocol::LL),
-        ProtocolRule::LL128 => timed(Protocol::LL128),
-        ProtocolRule::Simple => timed(Protocol::Simple),
-        ProtocolRule::Auto => {
-            let mut fastest = timed(Protocol::Simple)?;
-            for protocol in library_cost::protocols(library, collective.kind()) {
-                let outcome = timed(protocol)?;
-                if outcome.time < fastest.time {
-                    fastest = outcome;
-                }
-            }
-            Ok(fastest)
-        }
+        ProtocolRule::LL => fastest(timed(&[Protocol::LL], settings)?.0),
+        ProtocolRule::LL128 => fastest(timed(&[Protocol::LL128], settings)?.0),
+        ProtocolRule::Simple => fastest(timed(&[Protocol::Simple], settings)?.0),
+        ProtocolRule::Auto => fastest(timed(&all, settings)?.0),
         ProtocolRule::Nccl => {
-            let (outcome, totals) = run(plan, size, overhead, Some(call(Protocol::Simple)?))?;
+            // The choice needs the totals of all steps.
+            let (outcomes, totals) = timed(&all, &settings.unlimited())?;
             let nvls = nvls && collective.kind() == CollectiveKind::AllReduce;
-            match library_cost::tuned(library, collective, &totals, nvls) {
-                Protocol::Simple => Ok(outcome),
-                Protocol::Nvls => Ok(Outcome {
-                    details: Details::default().with(LibraryTime::nvls(
-                        library,
-                        collective.ranks(),
-                        size,
-                    )?),
-                    ..outcome
-                }),
-                protocol => timed(protocol),
+            let tuned = library_cost::tuned(library, collective, &totals, nvls);
+            if tuned != Protocol::Nvls {
+                let is_tuned = |one: &Protocol| *one == tuned;
+                let place = all.iter().position(is_tuned).unwrap_or_default();
+                return fastest(outcomes.into_iter().skip(place).take(1));
             }
+            let parts = LibraryTime::nvls(library, collective.ranks(), size)?;
+            Ok(Outcome {
+                details: Details::default().with(parts),
+                ..fastest(outcomes)?
+            })
         }
     }
 }
 
-/// Computes the time of a plan step by step. A call of a library adds its costs.
+/// Returns the outcome with the least time, the first of equal ones.
+fn fastest(outcomes: impl IntoIterator<Item = Outcome>) -> Result<Outcome, SimulationError> {
+    let fastest = outcomes.into_iter().min_by_key(|outcome| outcome.time);
+    fastest.ok_or_else(|| SimulationError::Stopped("no protocol ends in time".into()))
+}
+
+impl StepSettings {
+    fn unlimited(&self) -> StepSettings {
+        StepSettings {
+            overhead: self.overhead,
+            limit: None,
+        }
+    }
+
+    /// Returns an error if `time` exceeds the limit.
+    fn check(&self, time: Time) -> Result<(), SimulationError> {
+        match self.limit {
+            Some(limit) if time > limit => {
+                let problem = format!("the steps take longer than {limit}");
+                Err(SimulationError::Stopped(problem))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Times of the steps of a plan, with the costs of a call of a library or without.
+struct Timing<'a> {
+    call: Option<Call<'a>>,
+    parts: LibraryTime,
+    time: Time,
+    /// Start and end of each step.
+    start: Vec<Time>,
+    end: Vec<Time>,
+    /// Time at which the last message of each rank ended.
+    finish: Vec<Time>,
+    critical_path: Vec<Critical>,
+    /// Most loaded link of each message of the critical path.
+    bounded: Vec<Option<u32>>,
+}
+
+impl<'a> Timing<'a> {
+    fn new(call: Option<Call<'a>>, ranks: usize) -> Result<Timing<'a>, UnitError> {
+        let mut parts = LibraryTime::default();
+        if let Some(call) = &call {
+            parts.protocol = Some(call.protocol().name());
+            parts.launch_time = call.launch()?;
+        }
+        Ok(Timing {
+            time: parts.launch_time,
+            call,
+            parts,
+            start: Vec::new(),
+            end: Vec::new(),
+            finish: vec![Time::ZERO; ranks],
+            critical_path: Vec::new(),
+            bounded: Vec::new(),
+        })
+    }
+
+    /// Adds a step, in which `overhead` passes before its messages start.
+    fn add(
+        &mut self,
+        measured: &[Measured<'_>],
+        groups: &Groups,
+        overhead: Time,
+    ) -> Result<(), UnitError> {
+        let start = self.time;
+        let mut begin = start.plus(overhead)?;
+        if let Some(call) = &mut self.call {
+            let opened = call.open_channels(measured.iter().map(|one| &one.load))?;
+            self.parts.launch_time = self.parts.launch_time.plus(opened)?;
+            begin = begin.plus(opened)?;
+        }
+        let mut last: Option<(Critical, Option<u32>, Time)> = None;
+        for Measured {
+            message,
+            load,
+            link,
+        } in measured
+        {
+            let (duration, transfer) = match &self.call {
+                Some(call) => {
+                    let time = call.message(load)?;
+                    (time.total, time.transfer)
+                }
+                None => (load.latency.plus(load.transmission)?, load.transmission),
+            };
+            let end = begin.plus(duration)?;
+            let members = groups.members(message.transfer).unwrap_or_default();
+            for &rank in [message.source, message.destination].iter().chain(members) {
+                let finish = &mut self.finish[rank as usize];
+                *finish = end.max(*finish);
+            }
+            if last.is_none_or(|(last, _, _)| last.end < end) {
+                let critical = Critical {
+                    transfer: message.transfer,
+                    start,
+                    end,
+                };
+                last = Some((critical, *link, transfer));
+            }
+        }
+        if let Some((critical, link, transfer)) = last {
+            let duration = Time::from_ps(critical.end.ps() - begin.ps());
+            let waited = Time::from_ps(duration.ps().saturating_sub(transfer.ps()));
+            let parts = &mut self.parts;
+            parts.bytes_time = parts.bytes_time.plus(transfer)?;
+            parts.latency_time = parts.latency_time.plus(waited)?.plus(overhead)?;
+            self.time = critical.end;
+            self.critical_path.push(critical);
+            self.bounded.push(link);
+        }
+        self.start.push(start);
+        self.end.push(self.time);
+        Ok(())
+    }
+
+    /// Returns the outcome; `counted` has the bytes of all steps.
+    fn outcome(mut self, counted: &Outcome, network: &dyn Network) -> Result<Outcome, UnitError> {
+        if let Some(call) = &self.call {
+            let copy = call.copy()?;
+            self.parts.bytes_time = self.parts.bytes_time.plus(copy)?;
+            self.time = self.time.plus(copy)?;
+        }
+        let shares = link_shares::shares(network, &counted.links.bytes, self.time);
+        let mut details = Details::default().with(Flowing {
+            bottleneck: link_shares::bottleneck(&self.critical_path, &self.bounded),
+            most_loaded_link: link_shares::highest(&shares),
+            links: LinkShares {
+                utilisation: shares.clone(),
+            },
+            critical_path: PathColumns {
+                bottleneck: self.bounded,
+            },
+            ..Flowing::default()
+        });
+        if self
+            .call
+            .is_some_and(|call| call.protocol() != Protocol::Nvls)
+        {
+            details = details.with(self.parts);
+        }
+        let mut outcome = Outcome {
+            time: self.time,
+            critical_path: self.critical_path,
+            utilisation: link_shares::mean(network, &shares),
+            details,
+            ..counted.clone()
+        };
+        outcome.slots.reconfiguration = vec![Time::ZERO; self.start.len()];
+        (outcome.slots.start, outcome.slots.end) = (self.start, self.end);
+        outcome.ranks.finish = self.finish;
+        Ok(outcome)
+    }
+}
+
+/// Message of a step, its load, and the most loaded link of its route.
+struct Measured<'a> {
+    message: &'a StepMessage,
+    load: MessageLoad,
+    link: Option<u32>,
+}
+
+/// Computes the time of a plan step by step, for each of several calls. A call of a library adds
+/// its costs. Leaves out the calls whose time exceeds the limit.
 fn run(
     plan: &Plan,
     size: Bytes,
-    overhead: Time,
-    mut call: Option<Call<'_>>,
-) -> Result<(Outcome, PlanTotals), SimulationError> {
+    settings: &StepSettings,
+    calls: Vec<Option<Call<'_>>>,
+) -> Result<(Vec<Outcome>, PlanTotals), SimulationError> {
     let network = require_network(&plan.fabric, "bulk_synchronous")?;
     check_routes(plan, network)?;
     let ranks = network.ranks() as usize;
-    let mut outcome = Outcome {
+    let mut counted = Outcome {
         start: Some("step"),
         links: LinkColumns {
             busy: vec![Time::ZERO; network.links().len()],
@@ -178,33 +371,27 @@ fn run(
         ranks: RankColumns {
             sent: vec![0; ranks],
             received: vec![0; ranks],
-            finish: vec![Time::ZERO; ranks],
+            finish: Vec::new(),
         },
         ..Outcome::default()
     };
-    let mut parts = LibraryTime::default();
-    if let Some(call) = &call {
-        parts.protocol = Some(call.protocol().name());
-        parts.launch_time = call.launch()?;
-        outcome.time = parts.launch_time;
-    }
+    let timings = calls.into_iter().map(|call| Timing::new(call, ranks));
+    let mut timings: Vec<Timing<'_>> = timings.collect::<Result<_, UnitError>>()?;
     let groups = groups(plan, network)?;
     let network = groups.on(network);
     let mut totals = PlanTotals::default();
     let mut loads = StepLoads::new(&network);
-    let mut bounded = Vec::new();
     let mut sent = vec![(0, 0); ranks];
     for step in 0..plan.schedule.steps() {
         interrupt::check();
         let messages = messages(plan, &groups, step, size)?;
-        loads.add(&messages, &mut outcome.links)?;
+        loads.add(&messages, &mut counted.links)?;
         for message in &messages {
             let (count, bytes): &mut (u32, u64) = &mut sent[message.source as usize];
             *count += 1;
             *bytes = sum("a rank", *bytes, message.bytes)?;
+            count_message(&mut counted.ranks, message, &groups)?;
         }
-        let start = outcome.time;
-        let mut begin = start.plus(overhead)?;
         let mut measured = Vec::with_capacity(messages.len());
         for message in &messages {
             let (latency, transmission, link) = loads.duration(message)?;
@@ -217,81 +404,32 @@ fn run(
                 transmission,
                 within: network.same_group(message.source, message.destination),
             };
-            measured.push((load, link));
+            measured.push(Measured {
+                message,
+                load,
+                link,
+            });
         }
-        let load_list = || measured.iter().map(|(load, _)| load);
-        if let Some(call) = &mut call {
-            let opened = call.open_channels(load_list())?;
-            parts.launch_time = parts.launch_time.plus(opened)?;
-            begin = begin.plus(opened)?;
-            if !messages.is_empty() {
-                totals.add(load_list())?;
-            }
+        if !messages.is_empty() {
+            totals.add(measured.iter().map(|one| &one.load))?;
         }
-        let mut last: Option<(Critical, Option<u32>, Time)> = None;
-        for (message, (load, link)) in messages.iter().zip(&measured) {
-            let (duration, transfer) = match &call {
-                Some(call) => {
-                    let time = call.message(load)?;
-                    (time.total, time.transfer)
-                }
-                None => (load.latency.plus(load.transmission)?, load.transmission),
-            };
-            let end = begin.plus(duration)?;
-            count_message(&mut outcome.ranks, message, &groups, end)?;
-            if last.is_none_or(|(last, _, _)| last.end < end) {
-                let transfer_index = message.transfer;
-                last = Some((
-                    Critical {
-                        transfer: transfer_index,
-                        start,
-                        end,
-                    },
-                    *link,
-                    transfer,
-                ));
-            }
+        for timing in &mut timings {
+            timing.add(&measured, &groups, settings.overhead)?;
+        }
+        let in_time = |timing: &Timing<'_>| settings.check(timing.time).is_ok();
+        timings.retain(in_time);
+        if timings.is_empty() {
+            break;
         }
         loads.clear();
         for message in &messages {
             sent[message.source as usize] = (0, 0);
         }
-        if let Some((critical, link, transfer)) = last {
-            let duration = Time::from_ps(critical.end.ps() - begin.ps());
-            parts.bytes_time = parts.bytes_time.plus(transfer)?;
-            let waited = Time::from_ps(duration.ps().saturating_sub(transfer.ps()));
-            parts.latency_time = parts.latency_time.plus(waited)?.plus(overhead)?;
-            outcome.time = critical.end;
-            outcome.critical_path.push(critical);
-            bounded.push(link);
-        }
-        outcome.slots.start.push(start);
-        outcome.slots.end.push(outcome.time);
-        outcome.slots.reconfiguration.push(Time::ZERO);
-        outcome.slots.lightpaths.push(messages.len() as u64);
+        counted.slots.lightpaths.push(messages.len() as u64);
     }
-    if let Some(call) = &call {
-        let copy = call.copy()?;
-        parts.bytes_time = parts.bytes_time.plus(copy)?;
-        outcome.time = outcome.time.plus(copy)?;
-    }
-    let shares = link_shares::shares(&network, &outcome.links.bytes, outcome.time);
-    outcome.utilisation = link_shares::mean(&network, &shares);
-    outcome.details = Details::default().with(Flowing {
-        bottleneck: link_shares::bottleneck(&outcome.critical_path, &bounded),
-        most_loaded_link: link_shares::highest(&shares),
-        links: LinkShares {
-            utilisation: shares,
-        },
-        critical_path: PathColumns {
-            bottleneck: bounded,
-        },
-        ..Flowing::default()
-    });
-    if call.is_some_and(|call| call.protocol() != Protocol::Nvls) {
-        outcome.details = outcome.details.with(parts);
-    }
-    Ok((outcome, totals))
+    let outcomes = timings.into_iter();
+    let outcomes = outcomes.map(|timing| timing.outcome(&counted, &network));
+    Ok((outcomes.collect::<Result<_, UnitError>>()?, totals))
 }
 
 /// Transfers of a step with the same source, destination, action and route.
@@ -449,7 +587,6 @@ fn count_message(
     ranks: &mut RankColumns,
     message: &StepMessage,
     groups: &Groups,
-    end: Time,
 ) -> Result<(), UnitError> {
     let mut count = |rank: u32, sends: bool| {
         let column = if sends {
@@ -459,7 +596,6 @@ fn count_message(
         };
         let rank = rank as usize;
         column[rank] = sum("a rank", column[rank], message.bytes)?;
-        ranks.finish[rank] = ranks.finish[rank].max(end);
         Ok(())
     };
     count(message.source, true)?;

@@ -397,11 +397,22 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns the protocols that the library may use for a collective on links.
+/// Returns a lower bound on the time of `steps` steps with messages, except by NVLS. Between
+/// servers, LL has the least latency; within servers, LL128 has a multiple of that of LL.
+pub(super) fn least_time(library: &Library, steps: u64) -> Time {
+    let costs = &library.costs;
+    let within = costs.ll_step.min(costs.simple_step);
+    let step = within.ps().min(NETWORK_STEPS[0]);
+    let launch = costs.launch.ps();
+    Time::from_ps(launch.saturating_add(step.saturating_mul(steps)))
+}
+
+/// Returns the protocols that the library may use for a collective on links. Of protocols with the
+/// same time, the first one is used.
 pub(super) fn protocols(library: &Library, kind: CollectiveKind) -> Vec<Protocol> {
     let has_ll128 = library.constants.ll128_cap.is_some() && !is_direct(kind);
     let ll128 = has_ll128.then_some(Protocol::LL128);
-    [Some(Protocol::LL), ll128, Some(Protocol::Simple)]
+    [Some(Protocol::Simple), Some(Protocol::LL), ll128]
         .into_iter()
         .flatten()
         .collect()

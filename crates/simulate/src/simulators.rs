@@ -77,7 +77,19 @@ impl Simulator {
         if let Err(Unfit::Fabric(hint)) = applies {
             return Err(simulator.not_on(fabric, hint));
         }
-        method.check_known_to(simulator.name)?;
+        if let Err(error) = method.check_known_to(simulator.name) {
+            let other = SIMULATORS.iter().find(|other| {
+                let known = method.check_known_to(other.name).is_ok();
+                known && (other.applies)(fabric, method).is_ok()
+            });
+            return Err(match (error, other) {
+                (SimulationError::Setting { setting, problem }, Some(other)) => {
+                    let problem = format!("{problem}, or use the simulator {}", other.name);
+                    SimulationError::Setting { setting, problem }
+                }
+                (error, _) => error,
+            });
+        }
         if let Err(Unfit::Policy(policy, reason)) = applies {
             return Err(SimulationError::unsupported_policy(
                 simulator.name,

@@ -279,6 +279,8 @@ pub struct Simulator {
     /// True if a lower bound on a plan's time follows from the bytes that the schedule sends in
     /// each step, before routes and wavelengths are known.
     pub bounded_by_loads: bool,
+    /// True if each step of a plan on links starts after the end of the previous step.
+    pub runs_steps: bool,
     /// Function that describes the policy or start rule in words that can follow a time, such as
     /// `under free`.
     pub rule: fn(&Fabric, &TimingModel) -> String,
@@ -334,6 +336,7 @@ impl Simulator {
             live: None,
             in_network: false,
             bounded_by_loads: false,
+            runs_steps: false,
             rule: |fabric, method| {
                 let policy = method.policy.unwrap_or(default_policy(fabric));
                 format!("under {}", policy.name())

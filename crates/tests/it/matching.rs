@@ -148,7 +148,7 @@ fn all_collectives_on_all_graphs() {
         "fat_tree:down=4x4,up=1x2",
         "dragonfly:terminals_per_router=2,routers_per_group=2,global_per_router=1",
         "dgx1",
-        "dgx_a100:boxes=2",
+        "dgx_a100:boxes=2,library=none",
         "custom:ranks=4,links=0>1@2Gb/s+1>2+2>3@3Gb/s+3>0+2>0,rate=1Gb/s",
         "custom:ranks=3,switches=1,links=0-3@2Gb/s+1-3+2-3+0~1,rate=1Gb/s",
     ] {

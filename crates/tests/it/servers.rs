@@ -193,7 +193,7 @@ fn groups_of_ranks_have_a_server_a_rail_or_whole_servers() {
         own.starts_with("gpu_servers:model=dgx_h100,boxes=1"),
         "{own}"
     );
-    assert!(own.contains("in_network=none"), "{own}");
+    assert!(own.contains("in_network=none,library=none"), "{own}");
     assert!(part(&[8, 9]).unwrap().contains("members=0+1"));
     let rail = Fabric::parse("wdm_ring:ranks=4,wavelengths=4").unwrap();
     assert_eq!(part(&[3, 11, 19, 27]).unwrap(), rail.to_string());

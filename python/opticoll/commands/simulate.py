@@ -247,14 +247,16 @@ def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
     """
     names = known_names("simulators")
     named = settings.get("simulator")
-    simulator = None if named is None else canonical(named, names)
-    if simulator == "packet" or (named is not None and simulator is None):
+    simulator = fabric.simulator if named is None else canonical(named, names)
+    if simulator in (None, "packet"):
         return settings
-    if simulator not in (None, "fluid") or (simulator is None and not fabric.electrical):
-        shown = f"light on a {fabric.family}" if simulator is None else f"the simulator {simulator}"
+    if simulator != "fluid":
+        shown, other = f"the simulator {simulator}", "give --simulator fluid, or "
+        if not fabric.electrical:
+            shown, other = f"light on a {fabric.family}" if named is None else shown, ""
         raise UsageError(
             f"--figure: the figure shows flows or packets over time, not {shown}; "
-            "see `opticoll show --view space_time`"
+            f"{other}see `opticoll show --view space_time`"
         )
     if canonical(settings.get("link_bin") or "none", ["none"]) is None:
         return settings

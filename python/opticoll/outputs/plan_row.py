@@ -236,6 +236,27 @@ def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
     ]
 
 
+WITH_LIBRARY = "bulk_synchronous"
+"""Simulator whose times contain the costs of a library."""
+
+
+def library_of(fabric: Fabric) -> str | None:
+    """Returns the record of a library whose costs a fabric has; None if there is no record."""
+    library = fabric.option("library")
+    return None if library in (None, "none") else str(library)
+
+
+def library_warnings(fabric: Fabric, simulator: str | None) -> list[str]:
+    """Returns a warning if the fabric has costs of a library that the simulator does not charge."""
+    library = library_of(fabric)
+    if library is None or simulator in (None, "", WITH_LIBRARY):
+        return []
+    return [
+        f"times by {simulator} are without the costs of the library {library} (launch, protocols), "
+        f"which only {WITH_LIBRARY} charges; library=none leaves the costs out everywhere"
+    ]
+
+
 def plan_row(
     plan: Plan, violations: Sequence[Violation], outcome: Outcome, size_bytes: int
 ) -> PlanRow:
@@ -297,7 +318,10 @@ def plan_row(
             )
             for name, slots, time_ps, left_out in plan.candidates
         ],
-        warnings=latency_warnings(fabric, plan.slots - (counted or 0)),
+        warnings=[
+            *latency_warnings(fabric, plan.slots - (counted or 0)),
+            *library_warnings(fabric, outcome.simulator),
+        ],
     )
 
 

@@ -82,6 +82,11 @@ KIND: dict[str, Check] = {
     **PARTS,
 }
 LIBRARIES = ("a100_sxm", "h100_sxm", "b200_sxm", "gb200", "l40s")
+LIBRARY_OF_MODEL = dict(
+    zip(("dgx_a100", "dgx_h100", "dgx_b200", "nvl72", "l40s"), LIBRARIES, strict=True)
+)
+"""Library of a model of boxes, unless the specification says otherwise."""
+
 COSTS: dict[str, Check] = {
     **dict.fromkeys(
         ("launch", "ll_step", "ll_fan", "simple_setup", "simple_step", "nvls_chunk", "post"),
@@ -273,7 +278,7 @@ def ranks_of_servers(options: dict[str, str]) -> int:
     model = required(options, "model")
     boxes = whole(options.get("boxes", "1"))
     expect(boxes <= MAX_BOXES.get(model, MAX_RANKS), f"{model} has fewer boxes")
-    library = options.get("library", "none")
+    library = options.get("library", LIBRARY_OF_MODEL.get(model, "none"))
     for name in options.keys() & COSTS.keys():
         expect(library in COSTS_OF_SOME.get(name, LIBRARIES), f"library {library} has no {name}")
     return boxes * GPUS.get(model, 8)

@@ -49,6 +49,7 @@ def servers(read_fabric: Callable[[str], Fabric], options: dict[str, str]) -> Fa
     expect(not getattr(outside, "has_network", False), "there is a packet network already")
     for name in ("in_network", "library"):
         expect(options.get(name, "none") == "none", f"with light, {name} is none")
+    expect(not links.COSTS.keys() & options.keys(), "with light, a call costs nothing")
     expect(not links.PARTS.keys() & options.keys(), "parts are those of the outside")
     return Servers(outside, ranks // boxes, ranks, is_flat=is_flat)
 

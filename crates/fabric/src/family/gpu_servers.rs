@@ -384,10 +384,11 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
         let problem = "the servers of this model have no switch";
         return Err(options.refuse(IN_NETWORK.name, problem));
     }
+    let measured = model.library().filter(|_| !is_lit);
     let library = options.several(
         Library::options(),
-        |spec| Ok(Library::read(spec, model.library())?),
-        |spec, library| Library::print(library, spec),
+        |spec| Ok(Library::read(spec, measured)?),
+        |spec, library| Library::print(library, measured, spec),
         |servers| servers.library,
     )?;
     if is_lit && (in_network != InNetwork::None || library.is_some()) {

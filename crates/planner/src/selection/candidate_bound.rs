@@ -31,7 +31,8 @@
 //! total, and let all links have C channels. Then T >= sum over steps of ceil(H / C) R + H b / (C
 //! B), with R as above, unless slots overlap or light trees share channels.
 //!
-//! **On electrical fabrics.** See [`fluid::schedule_lower_bound`].
+//! **On electrical fabrics.** See [`fluid::schedule_lower_bound`]. In `bulk_synchronous`, every
+//! step takes at least the least latency ([`bulk_synchronous::least_time`]).
 //!
 //! **From the formulas of a record.** A schedule of S steps needs at least S slots. The V bytes
 //! that a rank receives arrive over its 2 c channels or over its cables. On a circuit switch with d
@@ -59,12 +60,13 @@ use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_fabric::family::wdm_graph::WdmGraph;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_fabric::family::wss_grid::WssGrid;
+use opticoll_fabric::library::Protocol;
 use opticoll_fabric::network::Network;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::schedule::Schedule;
 use opticoll_simulate::packet::RankPlacement;
-use opticoll_simulate::{Policy, SimulationError, Simulator, TimingModel, fluid};
+use opticoll_simulate::{Policy, SimulationError, Simulator, TimingModel, bulk_synchronous, fluid};
 
 /// Returns a lower bound on the time of a ring's plan that has `slots` non-empty slots and sends
 /// `bytes` bytes over `channels` channels.
@@ -150,7 +152,11 @@ pub(crate) fn formula_bound(
             Some(_) => None,
         };
         let least = slot.map(|slot| slot.time(slots, bytes)).transpose()?;
-        return Ok((least.unwrap_or(Time::ZERO), slots));
+        let least = least.unwrap_or_else(|| {
+            let in_network = record.name == Protocol::Nvls.name();
+            steps_bound(problem, slots, in_network)
+        });
+        return Ok((least, slots));
     };
     let channels = 2 * u64::from(ring.channels());
     let least = slots_time(ring, problem.policy(), slots, bytes as u64, channels)?;
@@ -389,7 +395,9 @@ fn routed_bound(
         return Ok(grids::tuning_bound(schedule, grid, problem.size)?.least);
     }
     if !Simulator::selected(problem.fabric, problem.method).bounded_by_loads {
-        return Ok(Time::ZERO);
+        let steps = (0..schedule.steps()).filter(|&step| !schedule.step(step).is_empty());
+        let steps = steps.count() as u64;
+        return Ok(steps_bound(problem, steps, schedule.is_in_network()));
     }
     match problem.fabric.circuit_machine() {
         Some(CircuitMachine::WdmRing(ring)) => return load_bound(schedule, ring, problem),
@@ -409,6 +417,16 @@ fn routed_bound(
     let options = &problem.method.fluid;
     fluid::schedule_lower_bound(network, schedule, routes, problem.size, rule, options)
         .map_err(|error| SimulationError::from(error).into())
+}
+
+/// Returns a lower bound on the time of a plan with `steps` steps in which messages are sent; zero
+/// unless the simulator runs the steps one after another. If `in_network`, NVLS may run the plan.
+fn steps_bound(problem: &PlanningProblem<'_>, steps: u64, in_network: bool) -> Time {
+    let simulator = Simulator::selected(problem.fabric, problem.method);
+    match (problem.fabric.network(), simulator.runs_steps) {
+        (Some(network), true) => bulk_synchronous::least_time(network, steps, in_network),
+        _ => Time::ZERO,
+    }
 }
 
 /// Returns a lower bound on the time of a schedule's plan on a switch with d ports. A step in which

@@ -6,10 +6,8 @@ use crate::timing_model::Simulator;
 
 pub(super) const RECORD: Simulator = Simulator {
     in_network: true,
-    run: Some(|case| {
-        let method = case.method;
-        bulk_synchronous::simulate(case.plan, case.size, method.step_overhead, method.protocol)
-    }),
+    runs_steps: true,
+    run: Some(|case| bulk_synchronous::simulate(case.plan, case.size, case.method)),
     rule: |_, _| "step by step".into(),
     ..Simulator::new(
         "bulk_synchronous",

@@ -115,7 +115,7 @@ fn rails_take_a_step_for_each_level_and_direction() {
 /// Two servers of 8 GPUs: 2 links of 450 GB/s within, 4 links, the slowest of 50 GB/s, across.
 #[test]
 fn rails_of_two_servers_take_their_formula() {
-    let fabric = "dgx_h100:boxes=2,latency=500ns";
+    let fabric = "dgx_h100:boxes=2,latency=500ns,library=none";
     let size = 16u32 << 20;
     let bytes = f64::from(size);
     let all_gather = 2e-6 + bytes / 50e9 + 1e-6 + 7.0 * bytes / 450e9;
@@ -234,7 +234,7 @@ fn trees_of_servers_whose_switches_add_take_two_steps_more_than_the_trees_of_ser
 #[test]
 fn a_ring_of_eight_channels_takes_an_eighth_of_the_bytes_over_an_interface() {
     for boxes in [2u32, 3] {
-        let fabric = format!("dgx_a100:boxes={boxes},latency=2us");
+        let fabric = format!("dgx_a100:boxes={boxes},latency=2us,library=none");
         let ranks = 8 * boxes;
         let chunk = 1u64 << 20;
         let step = 4.0 * 2e-6 + chunk as f64 / 25e9;

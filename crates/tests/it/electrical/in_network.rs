@@ -503,7 +503,7 @@ fn servers_add_and_multicast_within_and_send_along_rails_between() {
     // 2 servers of 8 GPUs: a cable to the switch has 450 GB/s, a NIC 50 GB/s. In a step of one
     // segment of S bytes, a rank sends S for the sums and S/8 as owner, and S/16 along its rail in
     // each of two phases.
-    let fabric = parse("dgx_h100:boxes=2,latency=0s");
+    let fabric = parse("dgx_h100:boxes=2,latency=0s,library=none");
     let plan = proved(CollectiveKind::AllReduce, "nvls_rails", &fabric);
     let size = 16 * 450 * 1000u64;
     let steps = [size * 10 / 4500, size * 10 / 16 / 500];
@@ -541,8 +541,8 @@ fn no_plan_is_faster_than_the_bounds() {
         "crossbar:ranks=6,latency=20ns",
         "fat_tree:down=3x2,up=1x3,latency=100ns",
         "fat_tree:down=2x2x2,up=1x1x1,latency=0s",
-        "gpu_servers:model=dgx_h100,boxes=2,latency=100ns",
-        "gpu_servers:model=dgx_h100,boxes=2,members=0-2+8-10",
+        "gpu_servers:model=dgx_h100,boxes=2,latency=100ns,library=none",
+        "gpu_servers:model=dgx_h100,boxes=2,members=0-2+8-10,library=none",
         "custom:ranks=4,switches=2,links=0-4+1-4+2-5+3-5+4-5@200Gb/s,latency=50ns",
     ];
     let mut times = 0;

@@ -5,10 +5,11 @@ use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
 use opticoll::library::{LIBRARIES, Library, NUMBERS};
 use opticoll::simulate;
+use opticoll::simulate::bulk_synchronous::least_time;
 use opticoll::simulate::library_cost::LibraryTime;
 use opticoll::simulate::outcome::Outcome;
 use opticoll::simulate::{SimulationError, Simulator, TimingModel};
-use opticoll::units::Bytes;
+use opticoll::units::{Bytes, Time};
 
 use super::proved;
 
@@ -180,8 +181,10 @@ fn no_time_is_below_the_time_at_peak_rates() {
             } else {
                 "dgx_a100,boxes=2"
             };
-            let plain = Fabric::parse(&format!("gpu_servers:model={model}")).unwrap();
-            let known = Fabric::parse(&format!("{plain},library={name}{options}")).unwrap();
+            let parse =
+                |library| Fabric::parse(&format!("gpu_servers:model={model},library={library}"));
+            let plain = parse("none".to_owned()).unwrap();
+            let known = parse(format!("{name}{options}")).unwrap();
             for (collective, algorithm) in algorithms {
                 for bytes in [0, 1, 4096, 1 << 18, 1 << 30] {
                     let method = TimingModel::from_settings([("simulator", "bulk_synchronous")]);
@@ -192,6 +195,9 @@ fn no_time_is_below_the_time_at_peak_rates() {
                         found.time >= peak.unwrap().time,
                         "{known} {algorithm} {bytes}"
                     );
+                    let steps = plan.schedule.steps() as u64;
+                    let least = least_time(known.network().unwrap(), steps, false);
+                    assert!(found.time >= least, "{known} {algorithm} {bytes}");
                 }
             }
         }
@@ -208,15 +214,64 @@ fn a_library_is_printed_with_the_numbers_that_differ() {
     let launch = NUMBERS[0].text(NUMBERS[0].of(&recorded.costs));
     let same = machine(&format!("library=h100_sxm,launch={launch}"));
     assert_eq!(same, machine("library=h100_sxm"));
-    assert_eq!(machine("library"), machine("library=h100_sxm"));
-    assert!(!machine("boxes=2").to_string().contains("library"));
+}
+
+/// Every model with a record has its costs, unless the specification says otherwise. A printed
+/// specification states both.
+#[test]
+fn models_have_their_own_library() {
+    for (model, library) in [
+        ("dgx_a100", Some("a100_sxm")),
+        ("dgx_h100", Some("h100_sxm")),
+        ("dgx_b200", Some("b200_sxm")),
+        ("nvl72", Some("gb200")),
+        ("l40s", Some("l40s")),
+        ("dgx1", None),
+        ("mi250", None),
+    ] {
+        let parse = |options: &str| Fabric::parse(&format!("{model}{options}")).unwrap();
+        let (usual, without) = (parse(""), parse(":library=none"));
+        let found = |fabric: &Fabric| {
+            let library = fabric.network().unwrap().library();
+            library.map(|library| library.constants.name)
+        };
+        assert_eq!((found(&usual), found(&without)), (library, None));
+        assert_eq!(usual == without, library.is_none());
+        for fabric in [usual, without] {
+            assert_eq!(Fabric::parse(&fabric.to_string()).unwrap(), fabric);
+        }
+    }
+}
+
+/// A simulation stops if no protocol ends by the limit.
+#[test]
+fn the_time_limit_is_exact() {
+    let fabric = machine("boxes=2");
+    for (algorithm, protocol) in [("ring", "auto"), ("ring", "nccl"), ("nvls_rails", "auto")] {
+        let plan = proved(CollectiveKind::AllReduce, algorithm, &fabric);
+        let method = TimingModel::from_settings([("protocol", protocol)]).unwrap();
+        let run = |limit| {
+            let method = TimingModel {
+                limit,
+                ..method.clone()
+            };
+            simulate::run(&plan, Bytes::new(1 << 20), &method)
+        };
+        let outcome = run(None).unwrap();
+        assert_eq!(run(Some(outcome.time)).unwrap(), outcome);
+        let less = Time::from_ps(outcome.time.ps() - 1);
+        assert!(matches!(run(Some(less)), Err(SimulationError::Stopped(_))));
+    }
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
     for (options, said) in [
-        ("library=h100", "must be none, yes"),
-        ("launch=2us", "needs a record: give library=h100_sxm"),
+        ("library=h100", "must be none, a100_sxm"),
+        (
+            "library=none,launch=2us",
+            "needs a record: give library=h100_sxm",
+        ),
         (
             "library=a100_sxm,nvls_chunk=1us",
             "a100_sxm has no such cost",
@@ -227,9 +282,9 @@ fn what_does_not_fit_is_refused() {
         let failed = Fabric::parse(&format!("gpu_servers:model=dgx_h100,{options}")).unwrap_err();
         assert!(failed.to_string().contains(said), "{failed}");
     }
-    let failed = Fabric::parse("gpu_servers:model=mi250,library=yes").unwrap_err();
-    assert!(failed.to_string().contains("has no record"), "{failed}");
-    let plain = machine("boxes=1");
+    let failed = Fabric::parse("gpu_servers:model=mi250,launch=2us").unwrap_err();
+    assert!(failed.to_string().contains("needs a record"), "{failed}");
+    let plain = machine("library=none");
     let plan = proved(CollectiveKind::AllGather, "ring", &plain);
     let settings = [("simulator", "bulk_synchronous"), ("protocol", "ll")];
     let method = TimingModel::from_settings(settings).unwrap();

@@ -25,6 +25,7 @@ from opticoll.formats.atomic import check_writable, write_file
 from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.measured_times import MAX_RANKS, Measured, read
 from opticoll.outputs.layout import align, human_seconds, plural
+from opticoll.outputs.plan_row import library_of
 from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, Unit, means
 from opticoll.outputs.watch import Watch
 
@@ -174,7 +175,12 @@ def _machine(family: str | None) -> Fabric:
             f"--family: {fabric.family} has no library of collectives; give gpu_servers, such as "
             "gpu_servers:model=dgx_h100"
         )
-    return fabric if fabric.option("library") else fabric.with_options(library="yes")
+    if library_of(fabric) is None:
+        raise FabricError(
+            "--family: the fabric has no library of collectives, whose constants the fit uses; "
+            "name one, such as library=h100_sxm (opticoll list libraries)"
+        )
+    return fabric
 
 
 def _cost(number: Number, costs: Costs, whole: Fitted, fits: Sequence[Fitted]) -> CostRow:

@@ -41,7 +41,13 @@ from opticoll.outputs.layout import (
     labelled,
     plural,
 )
-from opticoll.outputs.plan_row import FABRIC_LATENCY, INJECTION, latency_fact, latency_s
+from opticoll.outputs.plan_row import (
+    FABRIC_LATENCY,
+    INJECTION,
+    latency_fact,
+    latency_s,
+    library_warnings,
+)
 from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
@@ -207,6 +213,7 @@ class ReplayRow(Row, core="replay"):
         "Simulator of the fabric; if the network is not a fabric, the name of the network"
     )
     settings: dict[str, str] = means("Settings of the simulator, as given")
+    warnings: list[str] = means("Warnings, such as times without the costs of a library")
     collectives: list[CollectiveRow] = means(
         "Algorithms of collectives, by number of ranks and size"
     )
@@ -311,6 +318,8 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     measured = done.simulator not in (*MODELS, "burst")
     light = done.network.startswith("lightpath_grid")
     shown = {name: str(value) for name, value in settings.items() if name != "simulator"}
+    warnings = library_warnings(Fabric(done.network), done.simulator) if measured else []
+    watch.notes += [f"warning: {warning}" for warning in warnings]
     ranks = [ReplayRankRow.of(rank_row, rank=rank) for rank, rank_row in enumerate(done.ranks)]
     yield ReplayRow.of(
         done,
@@ -324,6 +333,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
         per_rank=ranks,
         trace=None if isinstance(parameters.trace, Trace) else os.fspath(parameters.trace),
         settings=shown | (bursts or {}),
+        warnings=warnings,
         injection_bandwidth=Fabric(done.network).injection_bandwidth if measured else None,
         transport=_transport(trace, done, measured=measured),
         fabric_latency_s=latency_s(Fabric(done.network)) if measured else None,

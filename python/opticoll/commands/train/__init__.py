@@ -51,7 +51,13 @@ from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.settings import Settings, set_settings
 from opticoll.names import DEFAULT_ALGORITHM, known_names
 from opticoll.outputs.layout import PICOSECONDS
-from opticoll.outputs.plan_row import FABRIC_LATENCY, INJECTION, latency_s, latency_warnings
+from opticoll.outputs.plan_row import (
+    FABRIC_LATENCY,
+    INJECTION,
+    latency_s,
+    latency_warnings,
+    library_warnings,
+)
 from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
@@ -367,6 +373,7 @@ def _grouped(
         _common(parameters, fabric, batch, named, bucket_rule, model, grouped.iteration.time_ps),
         {"simulator": grouped.simulator, "policy": grouped.policy, "start": None},
         *(named, fabric, parameters),
+        warnings=_network_warnings(fabric, grouped.simulator),
         algorithm=_algorithm_name(parameters),
         gradient_bytes=named.parameters * wide,
         compute_s=mean.compute_s,
@@ -422,18 +429,19 @@ def _row(
     layers = model.layers
     buckets = iteration.buckets.rows()
     sizes: list[int] = [bucket["bytes"] for bucket in buckets]
-    any_cost = next(iter(prices.costs.values()), None)
+    no_cost = {"simulator": "", "policy": None, "start": None}
+    any_cost = next(iter(prices.costs.values()), no_cost)
     violations = dict.fromkeys(
         problem for problems in prices.violations.values() for problem in problems
     )
     return TrainingRow.of(
         _common(parameters, fabric, batch, named, bucket_rule, model, iteration.time_ps),
         iteration,
-        any_cost or {"simulator": "", "policy": None, "start": None},
+        any_cost,
         *(named, fabric, parameters),
         warnings=[
             *_warnings(parameters, named, batch, fabric.ranks),
-            *_latency_warnings(fabric),
+            *_network_warnings(fabric, any_cost["simulator"]),
         ],
         gradient_bytes=sum(sizes),
         algorithm=prices.algorithm,
@@ -448,9 +456,13 @@ def _row(
     )
 
 
-def _latency_warnings(fabric: Fabric) -> list[str]:
-    """Returns a warning if links have no latency; circuits have a setup time instead."""
-    return latency_warnings(fabric, fabric.ranks) if fabric.electrical else []
+def _network_warnings(fabric: Fabric, simulator: str | None) -> list[str]:
+    """Returns warnings if links have no latency, or if the simulator omits costs of a library.
+
+    Circuits have a setup time instead of a latency.
+    """
+    latency = latency_warnings(fabric, fabric.ranks) if fabric.electrical else []
+    return [*latency, *library_warnings(fabric, simulator)]
 
 
 def _common(
@@ -475,7 +487,6 @@ def _common(
         training_s = (setup_ps + iterations * time_ps) / PICOSECONDS
     return {
         "model": named.name,
-        "warnings": _latency_warnings(fabric),
         "tensors": sum(len(tensors) for _, tensors, _, _ in model.layers),
         "fabric": fabric.spec,
         "fabric_latency_s": latency_s(fabric),

@@ -20,6 +20,7 @@ impl GpuServers {
             }
             if outside.fabric.has_light() {
                 spec = spec.with("in_network", InNetwork::None);
+                spec = spec.with("library", "none");
             }
             let numbers: Vec<u32> = members.iter().map(|rank| rank % outside.per_box).collect();
             let server = Fabric::parse(&spec.to_string());
