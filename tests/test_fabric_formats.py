@@ -461,6 +461,29 @@ def test_a_comparison_becomes_a_table_of_what_nccl_takes(run: Run, tmp_path: Pat
     assert all(len(line) < 256 for line in lines)
 
 
+def test_a_table_names_the_protocol_of_each_time(run: Run, tmp_path: Path) -> None:
+    rows = [
+        compared(size_bytes=size, chosen=chosen, time_ps=time_ps, protocol=protocol)
+        for size, chosen, protocol, time_ps in (
+            (1024, TREES, "ll", 5),
+            (4096, TREES, "ll128", 6),
+            (4096, RINGS, "ll128", 9),
+            (16384, RINGS, "ll128", 7),
+            (65536, RINGS, "simple", 8),
+        )
+    ]
+    one_server = {"fabric": "gpu_servers:model=dgx_h100", "ranks": 8, "protocol": "nvls"}
+    rows.append(compared(chosen="nvls:segments=4", **one_server))
+    lines, _ = table(run, tmp_path, rows)
+    assert [line for line in lines if not line.startswith("#")] == [
+        "allreduce,1024,2048,tree,ll,-1,2,16",
+        "allreduce,2049,8192,tree,ll128,-1,2,16",
+        "allreduce,8193,32768,ring,ll128,-1,2,16",
+        "allreduce,32769,65536,ring,simple,-1,2,16",
+        "allreduce,1024,1024,nvls,simple,-1,1,8",
+    ]
+
+
 def test_the_ring_of_a_table_for_two_servers_uses_all_interfaces(run: Run, tmp_path: Path) -> None:
     rows, path = tmp_path / "rows.csv", tmp_path / "table.conf"
     fabric = "dgx_a100:boxes=2,latency=2us,library=none"

@@ -43,6 +43,7 @@ use crate::outcome::{
 };
 use crate::table::Details;
 use opticoll_base::interrupt;
+use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::library::{Library, Protocol};
 use opticoll_fabric::network::{Network, Sharing};
@@ -343,6 +344,18 @@ impl<'a> Timing<'a> {
     }
 }
 
+/// Returns the number of channels of the plan's algorithm (option `channels`).
+fn channels(plan: &Plan, network: &dyn Network) -> u32 {
+    let spec = plan.algorithm.parse::<Spec>();
+    let spec = spec.as_ref().ok();
+    let channels = match spec.and_then(|spec| spec.option("channels")) {
+        Some("all") => network.group_size(),
+        Some(number) => number.parse().ok(),
+        None => None,
+    };
+    channels.unwrap_or(1).max(1)
+}
+
 /// Message of a step, its load, and the most loaded link of its route.
 struct Measured<'a> {
     message: &'a StepMessage,
@@ -377,6 +390,7 @@ fn run(
     };
     let timings = calls.into_iter().map(|call| Timing::new(call, ranks));
     let mut timings: Vec<Timing<'_>> = timings.collect::<Result<_, UnitError>>()?;
+    let channels = channels(plan, network);
     let groups = groups(plan, network)?;
     let network = groups.on(network);
     let mut totals = PlanTotals::default();
@@ -398,7 +412,7 @@ fn run(
             let (peers, sent) = sent[message.source as usize];
             let load = MessageLoad {
                 bytes: message.bytes,
-                peers,
+                peers: peers.div_ceil(channels),
                 sent,
                 latency,
                 transmission,

@@ -4,8 +4,9 @@
 //! A call takes its launch, then its steps one after another, then the copy of a rank's own block.
 //! A step ends when its last message ends. For a message, let
 //!
-//! * b be its bytes, p the number of messages that its source sends in the step, N the number of
-//!   ranks;
+//! * b be its bytes, N the number of ranks, p the number of messages that its source sends in the
+//!   step. If the algorithm has channels (option `channels`), p is divided by their number and
+//!   rounded up: a channel is a block of threads of its own, which posts its own messages;
 //! * D be the time that the most loaded link of its route needs at the peak rate for all bytes of
 //!   the step, and R the peak rate of a GPU in the record;
 //! * k be the number of channels of the record, and a the latency: the greater of the latency of
@@ -132,7 +133,8 @@ impl LibraryTime {
 /// Properties of a message and of its step on which its time depends.
 pub(super) struct MessageLoad {
     pub bytes: u64,
-    /// Number of messages that the source sends in the step.
+    /// Number of messages that the source sends in the step, divided by the number of channels of
+    /// the algorithm and rounded up.
     pub peers: u32,
     /// Bytes that the source sends in the step.
     pub sent: u64,

@@ -27,14 +27,15 @@ ALGORITHMS = {
     ("reduce_scatter", "ring"): ("reducescatter", "ring"),
     ("all_reduce", "ring"): ("allreduce", "ring"),
     ("all_reduce", "double_binary_tree"): ("allreduce", "tree"),
+    ("all_reduce", "nvls"): ("allreduce", "nvls"),
     # NCCL's rings pipeline pieces, from the root or to the root.
     ("broadcast", "chain"): ("broadcast", "ring"),
     ("reduce", "chain"): ("reduce", "ring"),
 }
 """NCCL's names of collective and algorithm, by opticoll's names."""
 
-PROTOCOL = "simple"
-"""Protocol that sends no flags between the data, because simulated times count only data bytes."""
+PROTOCOLS = ("ll", "ll128", "simple")
+"""Protocols of NCCL. NVLS runs by the last one."""
 
 MAX_LINE_LENGTH = 200
 """Maximum length of a comment; the plug-in reads characters after the 255th as another line."""
@@ -53,14 +54,15 @@ class Choice:
     least: int
     most: int
     algorithm: str
+    protocol: str
 
 
 def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]:
     """Returns the choices that rows of `compare` support, and sentences on the remaining sizes.
 
     Each compared size has a range, which ends at the geometric means of this size and the
-    neighbouring sizes. Consecutive ranges with the same algorithm become one choice. Sizes below
-    the smallest and above the largest compared size are left to NCCL.
+    neighbouring sizes. Consecutive ranges with the same algorithm and protocol become one choice.
+    Sizes below the smallest and above the largest compared size are left to NCCL.
 
     Raises
     ------
@@ -140,11 +142,22 @@ def _ranges(
         if place + 1 < len(sizes):
             most = max(isqrt(sizes[place] * sizes[place + 1]), most)
         name, algorithm = named
+        protocol = _protocol(row or {})
         before = ranges[-1] if ranges else None
-        if before and (before.algorithm, before.most + 1) == (algorithm, least):
+        same = before and (before.algorithm, before.protocol) == (algorithm, protocol)
+        if before and same and before.most + 1 == least:
             least = ranges.pop().least
-        ranges.append(Choice(name, ranks, nodes, least, most, algorithm))
+        ranges.append(Choice(name, ranks, nodes, least, most, algorithm, protocol))
     return ranges
+
+
+def _protocol(row: Mapping[str, Any]) -> str:
+    """Returns the protocol of a row's time.
+
+    Times at peak rates count only bytes of data, as by the protocol that sends no flags.
+    """
+    protocol = row.get("protocol")
+    return str(protocol) if protocol in PROTOCOLS else PROTOCOLS[-1]
 
 
 def _remarks(
@@ -209,6 +222,6 @@ def write(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
         *(f"# {line}" for sentence in remarks for line in wrap(sentence, MAX_LINE_LENGTH)),
     ]
     for choice in table_rows:
-        fields = (choice.collective, choice.least, choice.most, choice.algorithm, PROTOCOL)
+        fields = (choice.collective, choice.least, choice.most, choice.algorithm, choice.protocol)
         lines.append(",".join(map(str, (*fields, -1, choice.nodes, choice.ranks))))
     write_file(path, "\n".join([*lines, ""]))
