@@ -15,6 +15,7 @@ import re
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib import rc_context
@@ -22,6 +23,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import least_squares
 
 import opticoll
+from opticoll._core import library_times
 from opticoll.cli.runner import run
 from opticoll.commands.calibrate import COMMAND, CalibrateRow, TimeRow
 from opticoll.commands.calibrate.fitting import Model, fit, starts_of
@@ -40,6 +42,12 @@ SYSTEMS = {
     "l40s": "l40s",
 }
 """Models of the systems."""
+
+OF_NCCL = ("ring", "double_binary_tree", "nvls")
+"""Algorithms of NCCL for an all_reduce in one server."""
+
+KINK = 0.1
+"""Relative amount by which a time is below the straight line through the two times before it."""
 
 ODD = 1.1
 """A time is odd if it exceeds the time of four times the bytes by this factor."""
@@ -153,6 +161,134 @@ def choice_table(rows: dict[str, CalibrateRow]) -> str:
     return table(["system", "times", "nearest"], lines)
 
 
+def is_kink(sizes: Sequence[int], times: Sequence[float]) -> bool:
+    """Returns whether a time is far below the line through the two times before it.
+
+    Latency and bytes of one protocol add up, or at most overlap, on a fixed number of channels. The
+    time is then a convex function of the size, and never below such a line. A kink therefore shows
+    that between the first and the last size the protocol, the algorithm or the number of channels
+    changes to a faster one.
+    """
+    slope = (times[1] - times[0]) / (sizes[1] - sizes[0])
+    return times[2] < (1 - KINK) * (times[1] + slope * (sizes[2] - sizes[1]))
+
+
+@dataclass(frozen=True)
+class Kinks:
+    """Kinks of an all_reduce, for the middle size of each three neighbouring sizes."""
+
+    measured: list[bool]
+    winners: list[bool]
+    """Kinks of the fastest predicted time."""
+
+    tuned: list[bool]
+    """Kinks of the time by the protocol and algorithm that NCCL's tuner selects."""
+
+    clear: list[bool]
+    """Whether the fastest alternative is more than 10 % faster than each other alternative."""
+
+
+def kinks(system: str, ranks: int) -> Kinks:
+    """Returns the kinks of an all_reduce, with the costs of the record."""
+    rows = [row for row in read(TIMES, system=system) if row.collective == "all_reduce"]
+    rows = sorted((row for row in rows if row.ranks == ranks), key=lambda row: row.buffer_bytes)
+    sizes = [row.buffer_bytes for row in rows]
+    fabric = to_fabric(family(system))
+    if ranks < fabric.ranks:
+        fabric = fabric.with_options(members=f"0-{ranks - 1}")
+    has_nvls = system in ("h100_sxm", "b200_sxm", "gb200") and ranks > 2
+    plans = {
+        name: opticoll.plan("all_reduce", fabric, name)
+        for name in OF_NCCL
+        if name != "nvls" or has_nvls
+    }
+    alternatives = [
+        sorted(
+            plan.simulate(size, protocol=protocol).time_ps
+            for name, plan in plans.items()
+            for protocol in (["auto"] if name == "nvls" else protocols("all_reduce", system))
+        )
+        for size in sizes
+    ]
+    tuned = library_times(plans["ring"], sizes, f"costs:library={fabric.option('library')}")
+    curves = [
+        [row.time_us for row in rows],
+        [times[0] for times in alternatives],
+        [time_ps for time_ps, _ in tuned],
+    ]
+    middles = range(1, len(sizes) - 1)
+    found = [
+        [is_kink(sizes[at - 1 : at + 2], curve[at - 1 : at + 2]) for at in middles]
+        for curve in curves
+    ]
+    clear = [alternatives[at][1] > 1.1 * alternatives[at][0] for at in middles]
+    return Kinks(*found, clear)
+
+
+def agreement(found: Sequence[Kinks], name: str, *, clear: bool = True) -> tuple[int, int]:
+    """Returns the number of sizes with the measured answer, and the number of all sizes.
+
+    If `clear`, only sizes count at which one alternative is clearly the fastest.
+    """
+    pairs = [
+        (measured, predicted)
+        for one in found
+        for measured, predicted, is_clear in zip(
+            one.measured, getattr(one, name), one.clear, strict=True
+        )
+        if is_clear or not clear
+    ]
+    return sum(measured == predicted for measured, predicted in pairs), len(pairs)
+
+
+RANKS = {system: (2, 4) if system == "gb200" else (2, 4, 8) for system in SYSTEMS}
+"""Numbers of ranks that were measured."""
+
+
+def kink_table() -> str:
+    """Returns how many sizes have a kink, or have none, as predicted."""
+    lines = []
+    boxes = [system for system in SYSTEMS if 8 in RANKS[system]]
+    groups = {f"`{system}`, 8 ranks": [(system, 8)] for system in boxes}
+    groups["all boxes, 8 ranks"] = [(system, 8) for system in boxes]
+    groups["all systems, 2 to 8 ranks"] = [(one, ranks) for one in SYSTEMS for ranks in RANKS[one]]
+    for label, members in groups.items():
+        found = [kinks(*member) for member in members]
+        cells = [label, str(sum(sum(one.measured) for one in found))]
+        for name, clear in (("winners", True), ("tuned", True), ("winners", False)):
+            same, count = agreement(found, name, clear=clear)
+            cells.append(f"{same} of {count}, {100 * same / count:.0f} %")
+        lines.append(cells)
+    heading = ["all_reduce", "kinks", "fastest alternative", "NCCL's tuner", "at all sizes"]
+    return table(heading, lines)
+
+
+def one_step_table() -> str:
+    """Returns predicted times of an all_gather in one step, over measured times of all_to_all.
+
+    Both send a message of the same size from each of 8 ranks to each other rank.
+    """
+    lines = []
+    for system in (system for system in SYSTEMS if 8 in RANKS[system] and system != "l40s"):
+        plan = opticoll.plan("all_gather", to_fabric(family(system)), "direct:order=at_once")
+        rows = [row for row in read(TIMES, system=system) if row.ranks == 8]
+        times = {row.buffer_bytes: row.time_us for row in rows if row.collective == "all_to_all"}
+        ratios = {
+            size: plan.simulate(size // 8).time_ps / 1e6 / time_us
+            for size, time_us in times.items()
+        }
+        # Several measured times of smaller sizes are odd.
+        large = [ratio for size, ratio in ratios.items() if size >= FROM_BYTES]
+        least, most = min(large), max(large)
+        mean = statistics.geometric_mean(large)
+        lines.append([f"`{system}`", str(len(large)), f"{mean:.2f}", f"{least:.2f} to {most:.2f}"])
+    return table(["system", "sizes from 512 KiB", "mean", "range"], lines)
+
+
+FROM_BYTES = 512 << 10
+"""Least size of the all_to_alls with which an all_gather in one step is compared."""
+
+
 def protocols(kind: str, system: str) -> list[str]:
     """Returns the protocols that NCCL has for a collective on a system, except NVLS."""
     return (
@@ -249,6 +385,8 @@ def main(write: bool) -> None:
         "collectives": collective_table(rows),
         "costs": cost_table(rows),
         "choices": choice_table(rows),
+        "kinks": kink_table(),
+        "one step": one_step_table(),
         "worst": worst_table(rows),
     }
     if not write:
