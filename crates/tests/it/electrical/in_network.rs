@@ -521,7 +521,7 @@ fn switches_of_servers_add_and_multicast_around_trees() {
     // its pieces in steps 0 and 1, NICs send the sums to the root in steps 1 and 2 and the result
     // back in steps 3 and 4, and the child distributes the result in steps 4 and 5. So all steps
     // take S / NIC, except the first and the last step.
-    let fabric = parse("dgx_h100:boxes=2,latency=0s");
+    let fabric = parse("dgx_h100:boxes=2,latency=0s,library=none");
     let spec = "nvls_tree:segments=2";
     let plan = proved(CollectiveKind::AllReduce, spec, &fabric);
     let size = 16 * 450 * 1000u64;
