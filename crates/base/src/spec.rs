@@ -347,7 +347,7 @@ fn with_rates(text: &str, unit: &str, other: &str) -> String {
     let mut replaced = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(unit) {
-        let ends = after.is_empty() || after.starts_with(['/', '+', '@']);
+        let ends = after.is_empty() || after.starts_with(['/', '+', '@', 'x']);
         let is_rate = ends && before.ends_with(['b', 'B']);
         replaced += before;
         replaced += if is_rate { other } else { unit };

@@ -3,7 +3,7 @@
 //! **Merged servers.** Replace each server by one rank that has the ports of all its GPUs, on a
 //! machine with the fibres or ports of all rails. Each plan of the servers is a plan of this
 //! machine: transfers within a server disappear, and all others keep their slots and circuits. So
-//! every bound of the merged machine holds for the servers. The merged collective is what the
+//! every bound of the merged machine holds for the servers (theorem J1). The merged collective is what the
 //! servers must exchange: blocks of all GPUs of a server form one block, and of sums only the
 //! contributions of one GPU of each server count. No more than one circuit's load of chunks is
 //! known for merged blocks, so bounds on slots are those for any load.
@@ -31,7 +31,7 @@ pub(super) fn merged(servers: &ServersOnLight, collective: &Collective) -> Optio
     let spec = match spec.option("fibres") {
         Some(_) => multiplied(
             &spec,
-            &["fibres", "ports", "transmitters", "receivers"],
+            &["fibres", "ports", "transmitters", "receivers", "converters"],
             outside.per_box,
         )?,
         None => multiplied(&spec, &["ports"], outside.per_box)?.without("switch_ports"),
@@ -74,11 +74,15 @@ pub(super) fn merged_size(
     size: Bytes,
 ) -> Result<Bytes, UnitError> {
     use CollectiveKind::{AllGather, AllToAll, Gather, Scatter};
-    match collective.kind() {
-        AllGather | AllToAll | Gather | Scatter => {
-            let mut blocks = 0..servers.outside().per_box;
-            blocks.try_fold(Bytes::default(), |sum, _| sum.plus(size))
+    let block = match collective.kind() {
+        AllGather | Gather | Scatter => size,
+        // Each block counts as the smallest one.
+        AllToAll => {
+            let ranks = u64::from(collective.ranks());
+            Bytes::new(size.get() / ranks * ranks)
         }
-        _ => Ok(size),
-    }
+        _ => return Ok(size),
+    };
+    let mut blocks = 0..servers.outside().per_box;
+    blocks.try_fold(Bytes::default(), |sum, _| sum.plus(block))
 }

@@ -281,3 +281,30 @@ fn wrong_outsides_are_refused() {
         );
     }
 }
+
+/// Blocks of an all_to_all differ by a byte. A slow fibre may carry the smaller ones only.
+#[test]
+fn a_bound_of_merged_servers_counts_the_smallest_blocks() {
+    let outside = "wdm_line/wavelengths=1/rate=100Gb/s/degraded=1>0@1Mb/s/reconfiguration=0s";
+    let spec = format!("gpu_servers:model=dgx_h100,boxes=3,outside={outside}");
+    let fabric = Fabric::parse(&spec).unwrap();
+    let collective = Collective::new(CollectiveKind::AllToAll, 24).unwrap();
+    let method = TimingModel {
+        policy: Some(Policy::Free),
+        ..TimingModel::default()
+    };
+    for size in [1, 2, 25, 49, 24_000].map(Bytes::new) {
+        let planned = planner::plan(
+            &"per_rail".parse().unwrap(),
+            &fabric,
+            collective,
+            size,
+            &method,
+        );
+        let time = simulate::run(&planned.unwrap().plan, size, &method)
+            .unwrap()
+            .time;
+        let bound = planner::time_bound(&fabric, &collective, size, &method).unwrap();
+        assert!(bound.is_none_or(|bound| bound.time <= time), "{size}");
+    }
+}

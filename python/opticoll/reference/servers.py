@@ -37,10 +37,10 @@ def servers(read_fabric: Callable[[str], Fabric], options: dict[str, str]) -> Fa
         return links.checked("gpu_servers", options)
     expect("network_latency" not in options, "the outside has latencies of its own")
     expect(options["model"] in links.SWITCHED, "boxes of this model have no switch")
-    outside = read_fabric(nested(options["outside"]))
     ranks = links.ranks_of_servers(options)
     boxes = whole(options.get("boxes", "1"))
     is_flat = options.get("layout") == "flat"
+    outside = read_outside(read_fabric, options["outside"], ranks if is_flat else boxes)
     expect(boxes >= 2, "an outside joins two servers or more")
     expect(outside.ranks in (None, ranks if is_flat else boxes), "the outside has other ranks")
     if isinstance(outside, links.Links):
@@ -54,12 +54,25 @@ def servers(read_fabric: Callable[[str], Fabric], options: dict[str, str]) -> Fa
     return Servers(outside, ranks // boxes, ranks, is_flat=is_flat)
 
 
+def read_outside(read_fabric: Callable[[str], Fabric], text: str, ranks: int) -> Fabric:
+    """Returns the outside; its number of ranks need not be stated."""
+    name = nested(text)
+    with_ranks = f"{name}{',' if ':' in name else ':'}ranks={ranks}"
+    if "ranks=" not in name:
+        try:
+            return read_fabric(with_ranks)
+        except ValueError as error:
+            if "has no option `ranks`" not in str(error):
+                raise
+    return read_fabric(name)
+
+
 def nested(text: str) -> str:
     """Returns a specification with `:` and commas from a text with slashes in their places.
 
     A doubled slash, and the one of a rate such as `50GB/s`, are slashes of the specification.
     """
-    kept = re.sub("//|(?<=[bB])/(?=s($|[/+@]))", "\n", text)
+    kept = re.sub("//|(?<=[bB])/(?=s($|[/+@x]))", "\n", text)
     return kept.replace("/", ":", 1).replace("/", ",").replace("\n", "/")
 
 

@@ -13,13 +13,15 @@
 //! | all_to_all | the blocks for GPUs r, from all GPUs of the source's server |
 //!
 //! Before GPU r sends a chunk on its rail, the other GPUs of its server send it their
-//! contributions or blocks, one step earlier. After GPU r has received the last part of a chunk,
-//! it sends the chunk to those GPUs of its server that need it, one step later. So packets within
-//! servers overlap with light, and a plan has two steps more than the plan of the outside at most.
+//! contributions or blocks: one step earlier, but not after the step in which GPU r receives the
+//! last part of the chunk. After this step, GPU r sends the chunk to those GPUs of its server that
+//! need it, one step later. So packets within servers overlap with light, and a plan has two steps
+//! more than the plan of the outside at most.
 //!
-//! **Correctness.** The plan of the outside is correct if GPU r stands for its server: it has the
-//! sum or the blocks of its server before it first sends a chunk, and a chunk is complete after
-//! the last transfer that the outside delivers.
+//! **Correctness.** GPU r stands for its server in the plan of the outside. It has the sum or the
+//! blocks of its server before it first sends a chunk. If it never sends the chunk, or only after
+//! its last reception (the root of a tree), the contributions of its server arrive with this
+//! reception at the latest. So a chunk is complete one step before GPU r sends it to its server.
 
 use rustc_hash::FxHashMap;
 

@@ -64,8 +64,13 @@ const MAX_ELECTRICAL_WORK: u64 = 1 << 21;
 /// Maximum number of lightpaths of a candidate of `auto`: about a second to build and simulate.
 const MAX_LIGHTPATHS: u64 = 1 << 20;
 
-/// Returns whether a rank has transmitters and receivers for all channels of its links.
+/// Returns whether a rank has transmitters and receivers for all channels of its links, and each
+/// link has one direction. (The electrical plan may use both directions of a link at once.)
 fn applies(graph: &WdmGraph) -> bool {
+    let links = graph.fibre_links().wiring();
+    if links.ends().any(|(_, _, leads_both_ways)| leads_both_ways) {
+        return false;
+    }
     let has_all = |limit: Option<u32>, channels: fn(&WdmGraph, u32) -> u32| {
         let ranks = 0..graph.fibre_links().ranks();
         let mut most = ranks.map(|rank| channels(graph, rank));
