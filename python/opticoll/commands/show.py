@@ -29,7 +29,7 @@ from opticoll.outputs.layout import (
     plural,
     wrapped,
 )
-from opticoll.outputs.lights import Lights, counted, lights_of
+from opticoll.outputs.lights import Lights, counted, is_packet, lights_of
 from opticoll.outputs.plan_row import describe_fabric
 from opticoll.outputs.rows import (
     OMITTED,
@@ -129,7 +129,7 @@ class LightpathRow(Row):
         "Field of light as the fabric names it: on a ring `direction`, `fibre` and `wavelength` "
         f"({CONVERTED} where converters choose), on a grid of tunable circuits `plane` and "
         "`wavelength`, on a lightpath grid and a circuit switch `source_port` and "
-        f"`destination_port` ({BESIDE} beside the switch)",
+        f"`destination_port` ({BESIDE} for packets)",
         spread=True,
     )
     margin_db: Decibels | None = means(
@@ -520,8 +520,11 @@ def _slot_lines(row: SlotRow) -> str:
             for index in range(min(count, MAX_LIGHTPATHS))
         ]
     noun = "transfer" if plan.fabric.electrical else "lightpath"
+    packets = sum(is_packet(light.first.light) for light in listed)
+    count -= packets
+    beside = f" and {plural(packets, 'packet')}" if packets else ""
     carried = "" if len(lights) == len(row.lightpaths) else f" of {len(row.lightpaths)} transfers"
-    lines = [f"slot {row.slot}: {counted(count, len(lights.trees), noun)}{carried}"]
+    lines = [f"slot {row.slot}: {counted(count, len(lights.trees), noun)}{beside}{carried}"]
     if cells:
         lines.append(align(cells))
     return "\n".join([*lines, *and_more(rows, MAX_LIGHTPATHS)])
@@ -565,14 +568,15 @@ def _words(shown: _Light, names: list[str]) -> list[str]:
         + (f" and {len(heard) - MAX_RECEIVERS} more" if len(heard) > MAX_RECEIVERS else ""),
     ]
     light = dict(lightpath.light)
+    if is_packet(light):
+        light = {}
+        cells.append("packet")
     if light.get("wavelength") == CONVERTED:
         # As in plan files, `*` means that converters choose the wavelength on each link.
         light["wavelength"] = "*"
     if "direction" in light:
         words = [str(light.pop("direction"))]
         cells += [*words, *(f"{name} {value}" for name, value in light.items())]
-    elif light.get("source_port") == BESIDE:
-        cells.append("beside the switch")
     elif "source_port" in light:
         cells.append(f"port {light['source_port']} > port {light['destination_port']}")
     else:

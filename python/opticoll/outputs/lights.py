@@ -8,11 +8,14 @@ Lights(of=[0, 0, 0], trees=set())
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from opticoll._core import CONVERTED, Plan
+from opticoll._core import BESIDE, CONVERTED, Fabric, Plan
 from opticoll.outputs.layout import plural
+
+NO_FIBRE = 255
+"""Fibre of a packet, which is no fibre of any fabric."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,17 @@ class Lights:
 
     def __len__(self) -> int:
         return len(set(self.of))
+
+
+def joins_servers(fabric: Fabric) -> bool:
+    """Returns whether light joins servers of GPUs, within which messages are packets."""
+    return not fabric.electrical and fabric.family == "gpu_servers"
+
+
+def is_packet(light: Mapping[str, int | str]) -> bool:
+    """Returns whether the fields of a light mean a packet, which uses no circuit."""
+    converted = light.get("fibre") == NO_FIBRE and light.get("wavelength") == CONVERTED
+    return converted or light.get("source_port") == BESIDE
 
 
 def counted(lights: int, trees: int, noun: str = "lightpath") -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from opticoll._core import Plan
 from opticoll.formats.network_graph import rank_names
+from opticoll.outputs.lights import joins_servers
 from opticoll.plot import style
 from opticoll.plot.lightpaths import (
     WAY_NAMES,
@@ -172,13 +173,15 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
     Time runs to the right and ranks run downwards; `size` is in bytes (default: the plan's size).
     On electrical fabrics, messages start by the rule `rendezvous`, and a colour stands for a step.
     On circuits, a message lasts as long as its slot under the default policy. Its colour then
-    stands for the last field of its light, such as the wavelength.
+    stands for the last field of its light, such as the wavelength; on servers joined by light, for
+    its slot.
 
     Raises PlotError for lightpaths on rings, if there are no messages, and for too many messages.
     """
     from matplotlib.collections import LineCollection
 
-    if "direction" in plan.fabric.light_fields:
+    of_servers = joins_servers(plan.fabric)
+    if "direction" in plan.fabric.light_fields and not of_servers:
         raise PlotError("light around a ring is drawn by `space_time`, with its lightpaths")
     if len(plan) == 0:
         raise PlotError("the plan has no messages: there is nothing to draw")
@@ -192,6 +195,8 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
     chosen = [transfer for transfer, _, _ in times]
     fields = list(plan.fabric.light_fields)
     hue, field_name = (fields[-1], fields[-1].replace("_", " ")) if fields else ("slot", "step")
+    if of_servers:
+        hue, field_name = "slot", "slot"
     source, destination, shade = (
         columns[name][chosen].astype(np.int64) for name in ("source", "destination", hue)
     )

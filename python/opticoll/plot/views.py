@@ -3,6 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
+from opticoll.outputs.lights import joins_servers
 from opticoll.plot.fabric import fabric as draw_fabric
 from opticoll.plot.fabric import trees
 from opticoll.plot.fibres import is_usual
@@ -41,6 +42,8 @@ def views_of(plan: "Plan", slot: int | None = None) -> tuple[tuple[str, ...], st
     slots, are easy to tell apart.
     """
     fabric = plan.fabric
+    if joins_servers(fabric):
+        return ("space_time",), "joins servers by light"
     lit = (view for field, view in VIEWS.items() if field in fabric.light_fields)
     usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
     views = (usual,) if usual in OVER_TIME else (usual, "space_time")
@@ -75,6 +78,8 @@ def plan(
         raise PlotError(f"there is no view `{view}`: {of}; its views are {', '.join(views)}")
     size = plan.size_bytes if size is None else size
     match view or views[0]:
+        case _ if joins_servers(plan.fabric):
+            messages(plan, path, size=size)
         case "ports" if size is not None:
             lightpath_timeline(plan, path, size=size)
         case "ports":

@@ -274,7 +274,7 @@ def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
             else:
                 number = "chosen by converters" if value == CONVERTED else value
                 if name.endswith("_port") and value == BESIDE:
-                    number = "beside the switch"
+                    number = "of packets"
                 texts_of_row.append(f"{name.replace('_', ' ')} {number}")
         words.append(", ".join(texts_of_row))
     texts = list(dict.fromkeys(words))
