@@ -398,6 +398,8 @@ class Fabric:
     >>> star = opticoll.Fabric("crossbar:ranks=2")
     >>> star.link_count, star.link_names[:2]
     (4, ['rank 0 -> switch', 'switch -> rank 0'])
+    >>> opticoll.Fabric("crossbar:ranks=2,in_network=reduce").switch_work
+    ['reduce']
     >>> star.link_rates[0], star.link_ends
     (100000000000, [(0, 2), (2, 0), (1, 2), (2, 1)])
     >>> opticoll.Fabric("crossbar:ranks=2,latency=1us").latency_ps
@@ -621,7 +623,7 @@ class Fabric:
     @property
     def switch_work(self) -> list[str]:
         """Work of each switch of an electrical fabric on data that pass: `none`, `multicast`, `reduce`
-        or `reduce+multicast`. Vertices that are neither ranks nor switches do `none`.
+        or `reduce+multicast`.
         """
     @property
     def switches(self) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -1544,8 +1546,8 @@ class Program:
     <Program pair of all_gather: 2 ranks, 2 thread blocks, 4 instructions>
     >>> program.name, program.collective.ranks, program.thread_blocks
     ('pair', 2, 2)
-    >>> program.in_place, program.out_of_place
-    (True, False)
+    >>> program.in_place, program.out_of_place, program.in_network
+    (True, False, False)
     >>> for violation in program.verify(in_place=True).violations:
     ...     place = (violation.rank, violation.thread_block, violation.step, violation.line)
     ...     print(violation.kind, *place)

@@ -3,10 +3,10 @@
 //! **Merged servers.** Replace each server by one rank that has the ports of all its GPUs, on a
 //! machine with the fibres or ports of all rails. Each plan of the servers is a plan of this
 //! machine: transfers within a server disappear, and all others keep their slots and circuits. So
-//! every bound of the merged machine holds for the servers (theorem J1). The merged collective is what the
-//! servers must exchange: blocks of all GPUs of a server form one block, and of sums only the
-//! contributions of one GPU of each server count. No more than one circuit's load of chunks is
-//! known for merged blocks, so bounds on slots are those for any load.
+//! every bound of the merged machine holds for the servers (theorem J1). The merged collective is
+//! what the servers must exchange: blocks of all GPUs of a server form one block, and of sums only
+//! the contributions of one GPU of each server count. A circuit may carry merged blocks in parts,
+//! so bounds on slots are those for any load.
 
 use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, UnitError};

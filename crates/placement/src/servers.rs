@@ -55,7 +55,7 @@ pub fn place(
             let Some((copy, hop)) = servers.hop_on_copy(&hop) else {
                 return Err(refused(format!(
                     "transfer {index}: ranks {source} and {destination} are on different rails of \
-                     different servers"
+                     different servers (per_rail:outside=... runs an algorithm on each rail)"
                 )));
             };
             let (own, indices) = &mut copies[copy as usize];

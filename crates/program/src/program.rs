@@ -209,7 +209,8 @@ pub struct CollectiveProgram {
     /// True if the program supports calls with separate buffers.
     pub out_of_place: bool,
     /// True if switches add or multicast in the schedule that the program executes. Such a program
-    /// moves the same data, but over more links than the plan, so no file format expresses the plan.
+    /// moves the same data, but over more links than the plan, so no file format can express the
+    /// plan.
     pub in_network: bool,
     /// Program of each rank, indexed by rank.
     pub ranks: Vec<RankProgram>,

@@ -55,6 +55,8 @@ use crate::interrupt;
 /// >>> star = opticoll.Fabric("crossbar:ranks=2")
 /// >>> star.link_count, star.link_names[:2]
 /// (4, ['rank 0 -> switch', 'switch -> rank 0'])
+/// >>> opticoll.Fabric("crossbar:ranks=2,in_network=reduce").switch_work
+/// ['reduce']
 /// >>> star.link_rates[0], star.link_ends
 /// (100000000000, [(0, 2), (2, 0), (1, 2), (2, 1)])
 /// >>> opticoll.Fabric("crossbar:ranks=2,latency=1us").latency_ps
@@ -560,7 +562,7 @@ getters! { Fabric |self|
     /// fabrics.
     link_count: usize = self.wired().map_or(0, |network| network.links().len());
     /// Work of each switch of an electrical fabric on data that pass: `none`, `multicast`, `reduce`
-    /// or `reduce+multicast`. Vertices that are neither ranks nor switches do `none`.
+    /// or `reduce+multicast`.
     switch_work: Vec<&'static str> = self.fabric.network().map_or_else(Vec::new, |network| {
         let switches = network.ranks()..opticoll::network::vertices(network);
         switches.map(|vertex| network.switch_work(vertex).name()).collect()

@@ -38,8 +38,8 @@ use crate::schedule::Schedule;
 /// <Program pair of all_gather: 2 ranks, 2 thread blocks, 4 instructions>
 /// >>> program.name, program.collective.ranks, program.thread_blocks
 /// ('pair', 2, 2)
-/// >>> program.in_place, program.out_of_place
-/// (True, False)
+/// >>> program.in_place, program.out_of_place, program.in_network
+/// (True, False, False)
 /// >>> for violation in program.verify(in_place=True).violations:
 /// ...     place = (violation.rank, violation.thread_block, violation.step, violation.line)
 /// ...     print(violation.kind, *place)

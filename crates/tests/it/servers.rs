@@ -236,9 +236,17 @@ fn links_join_servers_as_on_the_outside() {
     }
     let rail: Vec<u32> = (0..8).map(|server| 8 * server + 5).collect();
     assert_eq!(fabric.part(&rail).unwrap(), outside);
-    let algorithm = "rails";
-    let all_reduce = plan(CollectiveKind::AllReduce, algorithm, &fabric, 1 << 20);
-    assert_eq!(verify(&all_reduce), []);
+    for algorithm in ["rails", "per_rail", "per_rail:outside=tree_packing"] {
+        let all_reduce = plan(CollectiveKind::AllReduce, algorithm, &fabric, 1 << 20);
+        assert_eq!(verify(&all_reduce), [], "{algorithm}");
+    }
+    for kind in KINDS {
+        assert_eq!(
+            verify(&plan(kind, "per_rail", &fabric, 1 << 20)),
+            [],
+            "{kind}"
+        );
+    }
 }
 
 #[test]
@@ -266,6 +274,8 @@ fn wrong_outsides_are_refused() {
             "state it for the outside",
         ),
         ("layout=flat", "needs outside"),
+        ("outside", "write / in place of"),
+        ("outside=wdm_ring:wavelengths=4", "write / in place of"),
     ];
     for (options, expected) in cases {
         let spec = format!("gpu_servers:model=dgx_h100,boxes=4,{options}");

@@ -33,7 +33,7 @@ pub(super) struct DoubleTreeEdge {
     /// Step in which the tree's first piece travels down this edge. The next piece follows two
     /// steps later.
     pub(super) step: u32,
-    /// Whether the switch of a group carries out the edge, together with the parent's other edges
+    /// True if the switch of a group carries out the edge, together with the parent's other edges
     /// in this group.
     pub(super) is_of_switch: bool,
 }

@@ -514,6 +514,28 @@ impl GpuServers {
 }
 
 impl GpuServers {
+    /// Returns the fabric between the servers, and its copies; `None` for the model's network.
+    pub fn outside(&self) -> Option<&Outside> {
+        self.outside.as_ref()
+    }
+
+    /// Returns the delay of a message within a server that has a switch.
+    pub fn inside_latency(&self) -> Time {
+        Time::from_ps(2 * self.latencies.within.ps())
+    }
+
+    /// Returns the route over `links` of a copy of the outside, from GPU `source` to GPU
+    /// `destination` of this copy: with the cables between GPUs and NICs. Returns `None` if the
+    /// outside has no links.
+    pub fn route_outside(
+        &self,
+        [source, destination]: [u32; 2],
+        links: &[u32],
+    ) -> Option<Vec<u32>> {
+        let (outside, network, copies) = self.copies_outside()?;
+        Some(copies.route_over(outside, network, [source, destination], links))
+    }
+
     fn copies_outside(&self) -> Option<(&Outside, &dyn Network, &Copies)> {
         let outside = self.outside.as_ref()?;
         Some((outside, outside.fabric.network()?, self.copies.as_ref()?))

@@ -1,5 +1,5 @@
-//! Collectives of servers joined by light on rails: the fastest plan of the outside fabric on each
-//! rail, and packets within servers at the same time.
+//! Collectives of servers joined on rails: the fastest plan of the outside fabric on each rail, and
+//! packets within servers at the same time. (Here, a packet is any message within a server.)
 //!
 //! Let a server have G GPUs. GPU r of every server is on rail r. All rails carry out the same plan
 //! of the outside fabric, whose ranks are the servers. The plan is for the same collective, with
@@ -33,7 +33,7 @@ use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec, flat, nested};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::{Fabric, Light};
-use opticoll_fabric::family::gpu_servers::{Layout, ServersOnLight};
+use opticoll_fabric::family::gpu_servers::{GpuServers, Layout, Outside, ServersOnLight};
 use opticoll_placement::servers::{OnCopy, on_servers};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
@@ -67,10 +67,28 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-/// Returns the servers if rails of light join them.
-fn rails(fabric: &Fabric) -> Option<&ServersOnLight> {
-    let servers = fabric.downcast::<ServersOnLight>()?;
-    (servers.outside().layout == Layout::Rails).then_some(servers)
+/// Servers that rails join.
+#[derive(Clone, Copy)]
+enum OnRails<'a> {
+    Light(&'a ServersOnLight),
+    Links(&'a GpuServers),
+}
+
+impl<'a> OnRails<'a> {
+    fn outside(self) -> Option<&'a Outside> {
+        match self {
+            OnRails::Light(servers) => Some(servers.outside()),
+            OnRails::Links(servers) => servers.outside(),
+        }
+    }
+}
+
+/// Returns the servers and their outside if rails join them.
+fn rails(fabric: &Fabric) -> Option<(OnRails<'_>, &Outside)> {
+    let light = fabric.downcast().map(OnRails::Light);
+    let servers = light.or_else(|| fabric.downcast().map(OnRails::Links))?;
+    let outside = servers.outside()?;
+    (outside.layout == Layout::Rails).then_some((servers, outside))
 }
 
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
@@ -92,9 +110,8 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         ranks: problem.collective.ranks(),
         reason: reason.into(),
     };
-    let reason = "it needs gpu_servers whose outside has light, on rails";
-    let servers = rails(problem.fabric).ok_or_else(|| refused(reason))?;
-    let outside = servers.outside();
+    let reason = "it needs gpu_servers with an outside on rails";
+    let (servers, outside) = rails(problem.fabric).ok_or_else(|| refused(reason))?;
     let whole = problem.collective;
     let kind = whole.kind();
     let among = Collective::new(kind, outside.fabric.ranks())?;
@@ -118,8 +135,12 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     };
     let on_servers = |rail: Plan| {
         let rail = rail.into_expanded();
+        if rail.schedule.is_in_network() {
+            let reason = "switches between servers would have to add or multicast";
+            return Err(refused(reason).into());
+        }
         let circuits = outside.fabric.circuits();
-        let has_channel = |light: &Light| circuits.is_some_and(|own| own.has_channel(*light));
+        let has_channel = |light: &Light| circuits.is_none_or(|own| own.has_channel(*light));
         if kind == CollectiveKind::AllToAll && !rail.light.iter().all(has_channel) {
             let reason =
                 "a lightpath that converters move carries one block, not those of a server";
@@ -138,7 +159,10 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     // A step on servers takes the latency of a packet, too, so a rail's fastest plan may have too
     // many steps.
     let fastest = of_rail.solve(&Spec::new("auto"))?;
-    let latency = servers.inside_latency().ps();
+    let latency = match servers {
+        OnRails::Light(servers) => servers.inside_latency().ps(),
+        OnRails::Links(servers) => servers.inside_latency().ps(),
+    };
     let expected = |one: &CandidateResult| {
         let packets = latency.saturating_mul(one.slots);
         one.time.ps().saturating_add(packets)
@@ -254,7 +278,7 @@ impl<'a> Rails<'a> {
         (0..count).map(move |source| first + source * boxes * size * pieces)
     }
 
-    fn plan(&self, fabric: &Fabric, servers: &ServersOnLight) -> Plan {
+    fn plan(&self, fabric: &Fabric, servers: OnRails<'_>) -> Plan {
         let steps = self.rail.schedule.steps();
         // Packets of each step. Step t of the rail's plan is step t + 1 of the whole plan.
         let mut packets: Vec<Vec<Transfer>> = vec![Vec::new(); steps + 2];
@@ -288,7 +312,12 @@ impl<'a> Rails<'a> {
                 moves,
             })
             .collect();
-        on_servers(schedule, fabric, servers, &copies, String::new())
+        match servers {
+            OnRails::Light(servers) => {
+                on_servers(schedule, fabric, servers, &copies, String::new())
+            }
+            OnRails::Links(servers) => on_links(schedule, fabric, servers, &copies),
+        }
     }
 
     /// Adds the transfers of a step of the rail's plan to the last step of `schedule`, and their
@@ -388,6 +417,27 @@ impl<'a> Rails<'a> {
             }
         }
     }
+}
+
+/// Returns the plan of `schedule` on servers joined by links, with the routes of the rails' plans.
+fn on_links(
+    schedule: Schedule,
+    fabric: &Fabric,
+    servers: &GpuServers,
+    copies: &[OnCopy<'_>],
+) -> Plan {
+    let mut plan = Plan::without_light(fabric, schedule, String::new());
+    for own in copies {
+        for &(place, index) in &own.moves {
+            let (source, destination) = plan.schedule.ends(index);
+            let route = own.plan.routes.of(place);
+            let route = route.and_then(|own| servers.route_outside([source, destination], own));
+            if let Some(route) = route {
+                plan.routes.assign(index, &route);
+            }
+        }
+    }
+    plan
 }
 
 /// Returns whether the chunks of a rail are a share of one vector, not blocks.

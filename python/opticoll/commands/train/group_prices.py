@@ -67,7 +67,7 @@ class GroupPrices:
             assert plan.collective.demand is not None
             size = plan.collective.demand.largest
         wrong = [violation.sentence for violation in plan.verify()]
-        cost = _core.collective_cost(plan, size, **self._settings)
+        cost = _core.collective_cost(plan, size, **self._settings_on(part))
         self.simulator, self.policy = cost["simulator"], cost["policy"]
         algorithm = plan.algorithm if record["collective"] else None
         self._add(record, algorithm, (cost["time_ps"], cost["reconfiguration_ps"]), wrong)
@@ -96,7 +96,9 @@ class GroupPrices:
         kind = record["collective"] or "broadcast"
         static = kind == "all_to_all" and self._reconfigure == "never"
         algorithm = STATIC_ALGORITHM if static else self._algorithms[kind]
-        return opticoll.plan(kind, part, algorithm, size=record["size_bytes"], **self._settings)
+        return opticoll.plan(
+            kind, part, algorithm, size=record["size_bytes"], **self._settings_on(part)
+        )
 
     def _demanded(self, demand: list[list[int]], part: Fabric) -> Plan:
         """Plans an all_to_all; `demand` are the bytes by source and destination."""
@@ -119,8 +121,16 @@ class GroupPrices:
             algorithm_spelling("all_to_all", algorithm),
             size_bytes=core_demand.largest,
             demand=core_demand,
-            **self._settings,
+            **self._settings_on(part),
         )
+
+    def _settings_on(self, part: Fabric) -> Settings:
+        """Returns the settings; a server that light joins to others has no policy itself."""
+        settings = self._settings
+        if part.electrical and not self._fabric.electrical:
+            settings = settings.copy()
+            settings.pop("policy", None)
+        return settings
 
     def _sum(self) -> list[list[int]]:
         """Returns the sum of all demands of exchanges with unequal blocks, in bytes."""

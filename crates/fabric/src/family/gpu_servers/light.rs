@@ -51,7 +51,7 @@ impl ServersOnLight {
             .clone()
             .filter(|outside| outside.fabric.has_light())?;
         let rate = servers.model.switch_rate()?.parse().ok()?;
-        let latency = Time::from_ps(2 * servers.latencies.within.ps());
+        let latency = servers.inside_latency();
         let fibres = outside.fabric.circuits()?.fibre_links();
         let fibres = fibres.map(|network| Fibres::new(network, &outside));
         Some(ServersOnLight {

@@ -52,6 +52,10 @@ impl Outside {
             Layout::Flat => boxes * per_box,
         };
         let refuse = |problem: String| FabricError::from(spec.refuse("outside", problem));
+        if text == "yes" || text.contains(':') {
+            let problem = "write / in place of : and commas, as in outside=wdm_ring/wavelengths=8";
+            return Err(refuse(problem.into()));
+        }
         let named = nested(text)?;
         let fabric = match named.option("ranks") {
             Some(_) => Fabric::parse(&named.to_string()),
@@ -199,14 +203,30 @@ impl Copies {
         [source, destination]: [u32; 2],
         links: &mut Vec<u32>,
     ) {
-        let (copy, from) = outside.place(source);
-        let (_, to) = outside.place(destination);
-        links.push(self.first_cable + 2 * source);
-        let before = links.len();
-        network.route(from, to, links);
+        let [from, to] = [source, destination].map(|rank| outside.place(rank).1);
+        let mut own = Vec::new();
+        network.route(from, to, &mut own);
+        links.extend(self.route_over(outside, network, [source, destination], &own));
+    }
+
+    /// Returns the route between two ranks of one copy over `own`, which are links of a copy.
+    pub(super) fn route_over(
+        &self,
+        outside: &Outside,
+        network: &dyn Network,
+        [source, destination]: [u32; 2],
+        own: &[u32],
+    ) -> Vec<u32> {
+        let (copy, _) = outside.place(source);
         let first = self.first_link + copy * network.links().len() as u32;
-        links[before..].iter_mut().for_each(|link| *link += first);
-        links.push(self.first_cable + 2 * destination + 1);
+        let cables = [2 * source, 2 * destination + 1].map(|cable| self.first_cable + cable);
+        let own = own.iter().map(|link| first + link);
+        cables[..1]
+            .iter()
+            .copied()
+            .chain(own)
+            .chain([cables[1]])
+            .collect()
     }
 
     /// Returns the name of a vertex of a copy, or `None` for a vertex of the servers.
