@@ -14,7 +14,7 @@ from pathlib import Path
 from opticoll.errors import OpticollError
 from opticoll.formats import otf2_archive, parquet_table
 from opticoll.formats.content import read_content
-from opticoll.inputs import imported, layer_profile, measured_times, task_list
+from opticoll.inputs import failure_rates, imported, layer_profile, measured_times, task_list
 from opticoll.inputs.fabric_files import read_fabric, read_graph
 from opticoll.inputs.scenarios import read_scenario
 from opticoll.outputs.terminal_text import escaped
@@ -27,6 +27,7 @@ YAML_READERS: tuple[Callable[[Path], object], ...] = (
     read_scenario,
     layer_profile.read,
     task_list.read,
+    failure_rates.read,
 )
 
 

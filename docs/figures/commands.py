@@ -84,6 +84,7 @@ COMMANDS = {
         "--algorithm recursive_doubling --ranks 20 --size 1MB --offered-load 0,0.2,0.4,0.6,0.8 "
         "--congestion retry,all_or_nothing,degrade --figure"
     ),
+    "goodput": "goodput --devices 256,4096,65536 --interval 2min,5min,young,30min,2h --figure",
 }
 """Commands by the figure whose path follows them: some half a minute in all."""
 

@@ -22,18 +22,17 @@ GROUPS = {
     },
     "Programs and shared networks": {
         "train": "Time an iteration of training.",
+        "goodput": "Simulate failures and checkpoints of a run of training.",
         "replay": "Replay the trace of an MPI program over a network.",
         "traffic": "Simulate packets of an electrical fabric, or optical bursts.",
         "congestion": "Simulate a collective among bursts that can block it.",
         "tasks": "Run several tasks on one wss_grid, with an arbiter.",
         "replan": "Plan around failures of a fabric, and verify the new plan.",
     },
-    "Studies": {
+    "Studies and reference": {
         "sweep": "Compute the points of a study, and keep them in a store.",
         "results": "Show or write the results of studies in a store.",
         "report": "Make a page of studies, rows and plans to pass on.",
-    },
-    "Reference": {
         "calibrate": "Fit what a library of collectives costs to measured times.",
         "list": "List algorithms, fabrics, settings and all other names.",
         "reproduce": "Recompute a paper's numbers, with a verdict on each.",

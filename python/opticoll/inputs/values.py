@@ -71,6 +71,37 @@ def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+LONG_UNITS_S = {"min": 60, "h": 3600, "d": 86400}
+"""Units of long times, in seconds; the core reads the shorter units."""
+
+
+def to_seconds(what: str, text: str, least: float = 0.0) -> float:
+    """Converts a time such as `60s`, `10min`, `3h` or `54d` to seconds; `what` names the option.
+
+    >>> to_seconds("--repair", "1.5h"), to_seconds("--setup", "10ms")
+    (5400.0, 0.01)
+
+    Raises
+    ------
+    UsageError
+        The text is no time, or the time is less than `least`.
+    """
+    long = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(min|h|d)", text.strip(), re.ASCII)
+    try:
+        seconds = float(long[1]) * LONG_UNITS_S[long[2]] if long else parse_time(text) / 1e12
+    except UnitError as error:
+        raise UsageError(
+            f"{what}: `{text}` is not a time; write a number and a unit: ms, s, min, h or d"
+        ) from error
+    if not least <= seconds <= MAX_SECONDS:
+        raise UsageError(f"{what}: `{text}` is out of range: it must be {least:g} s to 36500d")
+    return seconds
+
+
+MAX_SECONDS = 36500 * 86400
+"""Longest time that options accept: 100 years."""
+
+
 def whole_number(what: str, text: str, least: int | None = None, most: int | None = None) -> int:
     """Parses a whole number; `what` names the option or field in the error.
 

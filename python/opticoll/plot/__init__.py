@@ -12,6 +12,7 @@ The same input gives the same bytes.
 from opticoll.plot.bars import BarPanel, stacked_bars
 from opticoll.plot.comparison import comparison
 from opticoll.plot.fabric import fabric
+from opticoll.plot.goodput import GoodputCurve, goodput
 from opticoll.plot.grid import grid, grid_space_time
 from opticoll.plot.lightpath_timeline import lightpath_timeline
 from opticoll.plot.link_use import link_use
@@ -31,12 +32,14 @@ from opticoll.plot.views import outcome, plan
 __all__ = [
     "Bar",
     "BarPanel",
+    "GoodputCurve",
     "Loss",
     "MeanTime",
     "PlotError",
     "comparison",
     "fabric",
     "formats",
+    "goodput",
     "grid",
     "grid_space_time",
     "iteration_timeline",
