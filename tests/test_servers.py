@@ -65,7 +65,7 @@ def test_the_group_of_a_rail_has_the_plan_of_the_outside(run: Run) -> None:
     servers = f"dgx_h100:boxes=4,outside={re.sub('[:,]', '/', outside)}"
     part = opticoll.Fabric(servers).part([1, 9, 17, 25])
     assert part == opticoll.Fabric(outside)
-    model = ("--model", "gpt:layers=2,width=1024", "--batch", 1, "--tensor-parallel", 8)
+    model = ("--model", "gpt:layers=2,width=1024", "--batch", "1", "--tensor-parallel", "8")
     row = answer(run, "train", *model, "--device", "h100", "--fabric", servers)
     priced = {one["group"]: one for one in row["groups"]["collectives"]}
     assert (priced["tensor"]["ranks"], priced["data"]["ranks"]) == (8, 4)
