@@ -70,7 +70,7 @@ def test_each_value_of_a_component_names_its_source(run: Run) -> None:
         for value in component.options:
             assert value.source is not None
             kind, _, source = value.source.partition(": ")
-            assert kind in ("data sheet", "paper", "secondary text")
+            assert kind in ("data sheet", "paper", "secondary text", "definition")
             assert source in flat
             assert f"{value.name} {value.range} {value.unit}" in flat
 

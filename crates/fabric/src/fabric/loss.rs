@@ -298,8 +298,14 @@ fn term_loss(term: &str) -> Result<i128, String> {
         true => {
             let named = component(item).and_then(|part| Some((part, part.greatest_loss()?)));
             let (part, loss) = named.ok_or_else(|| {
-                let names = COMPONENTS.iter().map(|component| component.name);
-                format!("no component is called `{item}`{}", suggest(item, names))
+                let lossy = COMPONENTS
+                    .iter()
+                    .filter(|part| part.greatest_loss().is_some());
+                let names = lossy.map(|component| component.name);
+                format!(
+                    "no component with a loss is called `{item}`{}",
+                    suggest(item, names)
+                )
             })?;
             (loss, part.is_fibre())
         }
