@@ -42,7 +42,8 @@ KINDS = {
     "models": "`opticoll train --model` takes these.",
     "devices": "`opticoll train --device` takes these.",
     "components": "A loss of a fabric may name a component, such as `switch_loss=palomar`; see "
-    "[Loss of light](../loss.md). Each line is the value of one source.",
+    "[Loss of light](../loss.md). [Cost and power](../cost-and-power.md) explains sums of power. "
+    "Each line is the value of one source.",
 }
 
 TITLES = {
@@ -106,6 +107,9 @@ def _options(options: Sequence[OptionRow], head: str) -> Iterator[str]:
 
 def _values(values: Sequence[OptionRow]) -> Iterator[str]:
     """Yields a table with a line for each value of a component."""
+    if not values:
+        yield from ("No source for a value was found.", "")
+        return
     yield from ("| property | value | unit | condition | source |", "|---|---|---|---|---|")
     for one in values:
         yield f"| {one.name} | {one.range} | {one.unit} | {one.meaning} | {one.source} |"

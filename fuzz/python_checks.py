@@ -14,7 +14,14 @@ from pathlib import Path
 from opticoll.errors import OpticollError
 from opticoll.formats import otf2_archive, parquet_table
 from opticoll.formats.content import read_content
-from opticoll.inputs import failure_rates, imported, layer_profile, measured_times, task_list
+from opticoll.inputs import (
+    component_values,
+    failure_rates,
+    imported,
+    layer_profile,
+    measured_times,
+    task_list,
+)
 from opticoll.inputs.fabric_files import read_fabric, read_graph
 from opticoll.inputs.scenarios import read_scenario
 from opticoll.outputs.terminal_text import escaped
@@ -25,6 +32,7 @@ ARCHIVE = FUZZ.parent / "tests/data/ep.A.16.otf2.tar.zst"
 YAML_READERS: tuple[Callable[[Path], object], ...] = (
     read_fabric,
     read_scenario,
+    component_values.read,
     layer_profile.read,
     task_list.read,
     failure_rates.read,

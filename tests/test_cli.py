@@ -443,8 +443,9 @@ def test_list_is_one_screen_and_says_what_to_type_next(run: Run) -> None:
     lines = run("list").out.splitlines()
     assert len(lines) <= HELP_LINES
     assert max(map(len, lines)) <= HELP_COLUMNS
-    for word in (line.split()[2] for line in lines if line.startswith("opticoll list")):
-        assert run("list", word).code == 0
+    for line in (line for line in lines if line.startswith("opticoll list")):
+        command, _ = line.split("  ", 1)
+        assert run(*command.split()[1:]).code == 0
 
 
 def test_wavelength_assignments_are_taken_from_the_list(run: Run) -> None:

@@ -436,6 +436,12 @@ class Fabric:
         ['custom:ranks=2', 'switches=1', 'links=0-2@40Gb/s+1-2@40Gb/s']
         """
     @property
+    def bill(self) -> list[tuple[str, str, int | None, int | None, int]]:
+        """The parts of the fabric, a tuple for each kind: the component, the place (empty if there is
+        only one), the rate of the part or of each of its ports in bits per second or None, the
+        number of ports of a switch or None, and the number of parts.
+        """
+    @property
     def drawing(self) -> Drawing:
         """The positions at which figures draw the parts of the fabric: a dictionary with some of these
         entries.

@@ -37,6 +37,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::bill::Bill;
 use crate::drawing::Drawing;
 use crate::network;
 use crate::network::{InNetwork, Network};
@@ -246,6 +247,12 @@ pub trait Machine: Object {
     /// both directions of partly broken links.
     fn planning_alternatives(&self) -> Vec<Fabric> {
         Vec::new()
+    }
+
+    /// Returns the parts of the machine. By default, these are the parts of its cables
+    /// ([`Bill::of_links`]).
+    fn bill(&self) -> Bill {
+        self.network().map_or_else(Bill::default, Bill::of_links)
     }
 
     /// Returns a description of the machine for output, such as `16 ranks, 1 fibre per direction`.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod bill;
 pub mod components;
 pub mod drawing;
 pub mod fabric;

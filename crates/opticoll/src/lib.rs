@@ -4,7 +4,7 @@
 pub use opticoll_algorithms as algorithms;
 pub use opticoll_base::{event, graph, hash, interrupt, memory, names, ports, spec, units};
 pub use opticoll_bounds as bounds;
-pub use opticoll_fabric::{components, drawing, fabric, families, family, library, network};
+pub use opticoll_fabric::{bill, components, drawing, fabric, families, family, library, network};
 pub use opticoll_placement as placement;
 pub use opticoll_plan::{collective, plan, schedule};
 pub use opticoll_planner as planner;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
+use opticoll::bill::{BillLine, PartKind};
 use opticoll::fabric;
 use opticoll::fabric::Plane;
 use opticoll::family::custom::Custom;
@@ -71,6 +72,9 @@ pub(crate) struct Fabric {
 
 /// The name of a circuit switch, and the pairs of ports that it connects.
 type JoinedPorts = (String, Vec<(String, String)>);
+
+/// Parts of one kind: component, place, rate, ports, number.
+type BillEntry = (&'static str, &'static str, Option<u64>, Option<u32>, u64);
 
 /// An option of a fabric.
 #[derive(IntoPyObject)]
@@ -447,6 +451,25 @@ impl Fabric {
             .iter()
             .map(|link| link.rate.bits_per_second())
             .collect()
+    }
+
+    /// The parts of the fabric, a tuple for each kind: the component, the place (empty if there is
+    /// only one), the rate of the part or of each of its ports in bits per second or None, the
+    /// number of ports of a switch or None, and the number of parts.
+    #[getter]
+    fn bill(&self, py: Python<'_>) -> PyResult<Vec<BillEntry>> {
+        let bill = interrupt::run(py, || self.fabric.bill())?;
+        let entry = |line: BillLine| {
+            let PartKind {
+                component,
+                place,
+                rate,
+                ports,
+            } = line.kind;
+            let rate = rate.map(Rate::bits_per_second);
+            (component, place, rate, ports, line.count)
+        };
+        Ok(bill.lines().map(entry).collect())
     }
 
     /// The source and destination of each link of an electrical fabric or of a graph of fibres, as

@@ -4,6 +4,7 @@
 mod algorithms;
 mod astra;
 mod auto;
+mod bill;
 mod bound;
 mod burst;
 mod capabilities;

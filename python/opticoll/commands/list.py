@@ -6,19 +6,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import groupby
+from pathlib import Path
 from textwrap import shorten
 from typing import Any, Literal
 
 from opticoll._core import Fabric, FabricError
-from opticoll.cli.option_types import argument
+from opticoll.cli.option_types import argument, option
 from opticoll.cli.runner import Command, on_command_line
 from opticoll.commands import COMMANDS
+from opticoll.errors import UsageError
 from opticoll.formats import FORMATS, Holds
 from opticoll.formats.network_parts import CableRow, SiteRow, network_parts, network_text
+from opticoll.inputs import component_values
 from opticoll.inputs.fabric_files import parse_fabric, split_options
 from opticoll.names import canonical
+from opticoll.outputs.bill import (
+    BillRow,
+    BillTotalRow,
+    bill,
+    bill_text,
+    catalogue,
+    component_record,
+)
 from opticoll.outputs.layout import align, wrapped
-from opticoll.outputs.records import KINDS, RecordRow, listing
+from opticoll.outputs.records import KINDS, OptionRow, RecordRow, listing
 from opticoll.outputs.rows import Row, means
 from opticoll.outputs.watch import Watch
 
@@ -30,8 +41,21 @@ class List:
     kind: str | None = argument(
         f"Kind: {', '.join([*KINDS, 'formats', 'schemas'])}; or a name, for its full record; or a "
         "collective, for its algorithms; or a fabric with links, such as net.edges:wavelengths=4, "
-        "for its sites and cables (default: an overview)",
+        "for its sites and cables; or bom and a fabric, for its parts and their power (default: an "
+        "overview)",
         default=None,
+    )
+    fabric: str | None = argument("Fabric of a bill of materials, after bom", default=None)
+    components: Path | None = option(
+        "YAML file with power, prices and failure rates of components, which come before the "
+        "listed values"
+    )
+    rank_power: str | None = option(
+        "Power of a rank for bom, such as 200W (default: ranks are no parts)"
+    )
+    switch: str | None = option(
+        "Component of all packet switches for bom, with the optical modules at their ports, such "
+        "as q3450_cpo (default: packet_switch, and a transceiver at each port)"
     )
 
 
@@ -55,7 +79,7 @@ class FormatRow(Row):
     written: bool = means("Whether commands can write the format")
 
 
-Listed = RecordRow | FormatRow | SchemaRow | SiteRow | CableRow
+Listed = RecordRow | FormatRow | SchemaRow | SiteRow | CableRow | BillRow | BillTotalRow
 
 
 def _network(named: str) -> Fabric | None:
@@ -75,15 +99,22 @@ def compute(parameters: List, watch: Watch) -> Iterator[Listed]:
     """Yields records: of all kinds, of one kind, with one name, or of a collective's algorithms.
 
     `formats` yields file formats instead, and `schemas` the JSON schemas of commands. A fabric
-    yields its sites and its cables.
+    yields its sites and its cables, and `bom` with a fabric the parts of the fabric.
 
     Raises
     ------
     UsageError
-        No record has this name.
+        No record has this name, or an option does not apply to what is listed.
     FabricError
         The file is no valid fabric, or its fabric has no links.
     """
+    values = component_values.read(parameters.components) if parameters.components else {}
+    if parameters.kind and canonical(parameters.kind, ["bom"]):
+        yield from _bill(parameters, values)
+        return
+    for name in ("fabric", "rank_power", "switch"):
+        if getattr(parameters, name) is not None:
+            raise UsageError(f"{name.replace('_', '-')} belongs to `opticoll list bom FABRIC`")
     network = parameters.kind and _network(parameters.kind)
     if network:
         sites, cables = network_parts(network)
@@ -107,13 +138,42 @@ def compute(parameters: List, watch: Watch) -> Iterator[Listed]:
             schema = import_module(f"opticoll.commands.{name}").COMMAND.schema()
             yield SchemaRow(kind="schemas", name=name, summary=summary, json_schema=schema)
         return
-    yield from listing(parameters.kind)
+    records = listing(parameters.kind)
+    yield from (_with_values(record, values) for record in records)
+    if parameters.kind and canonical(parameters.kind, ["components"]):
+        listed = {record.name for record in records}
+        for name, own in values.items():
+            if name not in listed:
+                yield component_record(name, f"Component of {parameters.components}", own)
+
+
+def _bill(parameters: List, values: dict[str, list[OptionRow]]) -> Iterator[BillRow | BillTotalRow]:
+    """Yields the parts of a fabric, and their sums."""
+    if parameters.fabric is None:
+        raise UsageError("bom needs a fabric: opticoll list bom crossbar:ranks=16")
+    power = parameters.rank_power
+    yield from bill(
+        parse_fabric(parameters.fabric),
+        catalogue(values),
+        rank_power=None if power is None else component_values.watts(power),
+        switch=parameters.switch,
+    )
+
+
+def _with_values(record: RecordRow, values: dict[str, list[OptionRow]]) -> RecordRow:
+    """Returns a component with the values of a user before the listed values."""
+    if record.kind != "components" or record.name not in values:
+        return record
+    return replace(record, options=[*values[record.name], *record.options])
 
 
 def _text(parameters: List, rows: list[Listed]) -> str:
     network = [row for row in rows if isinstance(row, (SiteRow, CableRow))]
     if network:
         return network_text(network)
+    parts = [row for row in rows if isinstance(row, (BillRow, BillTotalRow))]
+    if parts:
+        return bill_text(parts)
     formats = [row for row in rows if isinstance(row, FormatRow)]
     if formats:
         cells = [[row.name, row.holds, " ".join(row.suffixes), _use(row)] for row in formats]
@@ -127,8 +187,8 @@ def _text(parameters: List, rows: list[Listed]) -> str:
     kinds = {row.kind for row in records}
     if len({row.name for row in records}) == 1 and not canonical(parameters.kind, kinds):
         return "\n\n".join(_full_text(same) for same in _grouped_by_meaning(records))
-    parts = [(kind, _lines(list(own))) for kind, own in groupby(records, lambda row: row.kind)]
-    shown = [text if len(parts) == 1 else f"{kind.upper()}\n{text}" for kind, text in parts]
+    texts = [(kind, _lines(list(own))) for kind, own in groupby(records, lambda row: row.kind)]
+    shown = [text if len(texts) == 1 else f"{kind.upper()}\n{text}" for kind, text in texts]
     return "\n\n".join([*shown, f"In full: opticoll list {records[-1].name}"])
 
 
@@ -155,6 +215,7 @@ def _overview(records: list[RecordRow]) -> str:
             "opticoll list formats     formats of files",
             "opticoll list schemas     JSON schemas of the output of commands with --json",
             "opticoll list nsfnet:wavelengths=4  sites and cables of a fabric",
+            "opticoll list bom crossbar:ranks=4  parts of a fabric, with their power",
         ]
     )
 
@@ -185,11 +246,7 @@ def _sources(record: RecordRow) -> list[str]:
 
 def _values(record: RecordRow) -> list[str]:
     """Returns the published values of a component, each with its condition and its source."""
-    return [
-        f"{value.name} {value.range} {value.unit}"
-        f"{f', {value.meaning}' if value.meaning else ''}; {value.source}"
-        for value in record.options
-    ]
+    return [value.as_value() for value in record.options] or ["no source for a value was found"]
 
 
 def _grouped_by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
@@ -214,10 +271,10 @@ def _full_text(same: list[RecordRow]) -> str:
         lines += wrapped([f"Only for fabrics of the family {record.family}"], 2)
     if record.kind == "components":
         return "\n".join(lines + wrapped(_values(record), 2))
-    width = max((len(option.name) for option in record.options), default=0)
-    for option in record.options:
-        first, *further = wrapped([option.about(record.citation)], width + 2) or [""]
-        lines += [f"  {option.name.ljust(width)}  {first.strip()}", *further]
+    width = max((len(entry.name) for entry in record.options), default=0)
+    for entry in record.options:
+        first, *further = wrapped([entry.about(record.citation)], width + 2) or [""]
+        lines += [f"  {entry.name.ljust(width)}  {first.strip()}", *further]
     if record.citation:
         lines += wrapped([f"Source: {record.citation}"], 2)
     return "\n".join(lines)
@@ -227,7 +284,7 @@ COMMAND: Command[List, Listed] = Command(
     name="list",
     example="opticoll list relay_tree",
     parameters=List,
-    rows=(RecordRow, FormatRow, SchemaRow, SiteRow, CableRow),
+    rows=(RecordRow, FormatRow, SchemaRow, SiteRow, CableRow, BillRow, BillTotalRow),
     compute=compute,
     text=_text,
     progress_label="listing",

@@ -57,6 +57,11 @@ class OptionRow(Row):
         source = f"; source: {self.source}" if self.source not in (None, citation) else ""
         return f"{self.meaning}{f' ({values})' if values else ''}{source}"
 
+    def as_value(self) -> str:
+        """Returns the value of a component as text, with its condition and its source."""
+        condition = f", {self.meaning}" if self.meaning else ""
+        return f"{self.name} {self.range} {self.unit}{condition}; {self.source}"
+
 
 class RecordRow(Row):
     """A record of something that has a name."""

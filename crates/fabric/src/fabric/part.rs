@@ -30,6 +30,7 @@ pub(crate) use self::places::ends_of;
 
 use self::places::{Names, Place};
 use super::{Drawing, Fabric, FabricError, FamilyRecord, Machine, Switches};
+use crate::bill::Bill;
 use crate::library::Library;
 use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::in_network::described;
@@ -415,6 +416,10 @@ impl Machine for Part {
         };
         let work = described(self);
         format!("{ranks} of {whole_ranks}, {links} of {whole_links}{slower}{work}")
+    }
+
+    fn bill(&self) -> Bill {
+        self.whole.bill()
     }
 
     fn link_of_whole(&self, link: u32) -> u32 {

@@ -15,6 +15,7 @@ mod wiring;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::bill::{AT_RANKS, Bill, PartKind};
 use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric::light::{Light, LightField, LightKind, PACKET};
@@ -308,6 +309,25 @@ impl Machine for CircuitSwitch {
 
     fn nature(&self) -> &'static str {
         "a circuit switch, which has no permanent links"
+    }
+
+    /// Returns the parts: a transceiver at each port of a rank, a cable from each to a switch, the
+    /// switches, and the NIC of each rank in the packet network, whose switches are not modelled.
+    fn bill(&self) -> Bill {
+        let ranks = u64::from(self.ranks);
+        let ports = ranks * u64::from(self.ports);
+        let at_ranks = |name| PartKind::new(name).at(AT_RANKS);
+        let bill = Bill::default()
+            .with(ports, at_ranks("transceiver").rate(self.rate))
+            .with(ports, PartKind::new("fibre_cable"))
+            .with(
+                self.switch_count(),
+                PartKind::new("ocs").ports(self.switch_ports),
+            );
+        self.packet_rate.into_iter().fold(bill, |bill, rate| {
+            bill.with(ranks, at_ranks("transceiver").rate(rate))
+                .with(ranks, at_ranks("nic").rate(rate))
+        })
     }
 
     fn ranks(&self) -> u32 {

@@ -9,6 +9,7 @@
 
 mod circuits;
 
+use crate::bill::{AT_RANKS, Bill, PartKind};
 use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::loss::{FIXED, LossBudget, LossOptions, PassedLoss};
 use crate::fabric::options;
@@ -157,6 +158,14 @@ impl Machine for LightpathGrid {
 
     fn nature(&self) -> &'static str {
         "a lightpath grid, which models ports only, not routes or wavelengths"
+    }
+
+    /// Returns the transceivers of the ranks. The network between the ranks is not modelled, so its
+    /// parts are not known.
+    fn bill(&self) -> Bill {
+        let ports = u64::from(self.ranks) * u64::from(self.ports);
+        let transceiver = PartKind::new("transceiver").at(AT_RANKS).rate(self.rate);
+        Bill::default().with(ports, transceiver)
     }
 
     fn ranks(&self) -> u32 {

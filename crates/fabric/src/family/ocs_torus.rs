@@ -32,6 +32,7 @@
 
 use std::sync::Arc;
 
+use crate::bill::{AT_RANKS, Bill, PartKind};
 use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric;
@@ -373,6 +374,14 @@ impl OcsTorus {
     }
 }
 
+impl OcsTorus {
+    /// Returns the number of cables: each leads upwards from one rank.
+    fn leaving_upwards(&self) -> u64 {
+        let upwards = self.leaving.iter().flatten().step_by(2);
+        upwards.filter(|link| **link != NONE).count() as u64
+    }
+}
+
 impl fabric::Machine for OcsTorus {
     fn record(&self) -> &'static FamilyRecord {
         &RECORD
@@ -385,6 +394,25 @@ impl fabric::Machine for OcsTorus {
         }
         let failed = self.failed.iter().map(|cube| format!("cube{cube}"));
         spec.with(WITHOUT.name, failed.collect::<Vec<String>>().join("+"))
+    }
+
+    /// Returns the parts: copper cables within cubes; at each of the 6 c^2 fibres of a cube, a
+    /// transceiver and a cable to a switch; and the switches. Spare cubes and failed cubes count. A
+    /// slice within a cube has no switches.
+    fn bill(&self) -> Bill {
+        let copper = PartKind::new("copper_cable");
+        if self.slice.is_within_cube() {
+            return Bill::default().with(self.leaving_upwards(), copper);
+        }
+        let (cubes, side) = (self.slice.all_cubes(), u64::from(self.slice.cube));
+        let face = side * side;
+        let transceiver = PartKind::new("transceiver").at(AT_RANKS);
+        let ports = self.slice.ports.unwrap_or(2 * cubes as u32);
+        Bill::default()
+            .with(3 * face * (side - 1) * cubes, copper)
+            .with(6 * face * cubes, transceiver.rate(self.wire.link.rate))
+            .with(6 * face * cubes, PartKind::new("fibre_cable"))
+            .with(3 * face, PartKind::new("ocs").ports(ports))
     }
 
     fn with_replacement(&self, part: &str) -> Option<Result<Fabric, String>> {

@@ -7,6 +7,7 @@
 
 mod circuits;
 
+use crate::bill::{Bill, PartKind, TUNABLE};
 use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric::light::{Light, LightField, LightKind};
@@ -163,6 +164,17 @@ impl Machine for PassiveStar {
 
     fn nature(&self) -> &'static str {
         "a passive star, not a ring of lightpaths"
+    }
+
+    /// Returns the parts: tunable transmitters and receivers, the coupler, and a cable between each
+    /// rank and the coupler.
+    fn bill(&self) -> Bill {
+        let ranks = u64::from(self.ranks);
+        let lights = [self.transmitters, self.receivers].map(|each| ranks * u64::from(each));
+        Bill::default()
+            .with_lights(TUNABLE, lights, self.rate)
+            .with(1, PartKind::new("star_coupler").ports(self.ranks))
+            .with(ranks, PartKind::new("fibre_cable"))
     }
 
     fn ranks(&self) -> u32 {

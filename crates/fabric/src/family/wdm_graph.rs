@@ -9,6 +9,7 @@
 //! that family, such as `dims`, are also options of the optical family. The rate of a link is the
 //! rate of one wavelength, and the latency of a link is its propagation delay.
 
+mod bill;
 mod circuits;
 mod loss;
 mod presets;
@@ -18,6 +19,7 @@ mod shapes;
 
 use std::collections::BTreeMap;
 
+use crate::bill::Bill;
 use crate::drawing::Drawing;
 use crate::fabric::channels;
 use crate::fabric::channels::Channel;
@@ -588,6 +590,17 @@ impl Machine for WdmGraph {
 
     fn nature(&self) -> &'static str {
         "a graph of fibres, not a ring of lightpaths"
+    }
+
+    fn bill(&self) -> Bill {
+        let given = self.spec();
+        let whole = PART_OPTIONS
+            .iter()
+            .fold(given.clone(), |spec, option| spec.without(option.name));
+        match (self.record().build)(&whole) {
+            Ok(fabric) if whole != given => fabric.bill(),
+            _ => self.bill_of_whole(),
+        }
     }
 
     fn ranks(&self) -> u32 {

@@ -15,6 +15,7 @@ mod light;
 mod loss;
 mod members;
 
+use crate::bill::{Bill, PartKind, WDM};
 use crate::fabric::channels;
 use crate::fabric::channels::Channel;
 use crate::fabric::loss::{LossBudget, Place};
@@ -473,6 +474,22 @@ impl Machine for WdmRing {
 
     fn nature(&self) -> &'static str {
         "a ring of wavelengths"
+    }
+
+    /// Returns the parts: transmitters and receivers of all channels of both directions, or as many
+    /// as the ports allow; the ring resonators of each fibre at each rank; and the fibres.
+    fn bill(&self) -> Bill {
+        let (nodes, fibres) = (u64::from(self.nodes), 2 * u64::from(self.fibres));
+        let channels = fibres * u64::from(self.wavelengths);
+        let lights = nodes
+            * self
+                .ports
+                .map_or(channels, |ports| channels.min(ports.into()));
+        let resonators = nodes * fibres * u64::from(self.resonators);
+        Bill::default()
+            .with_lights(WDM, [lights, lights], self.rate)
+            .with(resonators, PartKind::new("ring_drop"))
+            .with(nodes * fibres, PartKind::new("fibre"))
     }
 
     fn ranks(&self) -> u32 {

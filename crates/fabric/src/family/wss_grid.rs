@@ -19,6 +19,7 @@ mod configuration;
 mod failures;
 mod light;
 
+use crate::bill::{Bill, PartKind, TUNABLE};
 use crate::fabric::loss::{FIXED, LossBudget, LossOptions, PassedLoss, Place, SWITCH};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
@@ -397,6 +398,19 @@ impl Machine for WssGrid {
 
     fn nature(&self) -> &'static str {
         "a grid of tunable circuits, not a ring of lightpaths"
+    }
+
+    /// Returns the parts: two tunable transceivers at each node, a cable from each transceiver to a
+    /// switch, and the switches of rows and columns.
+    fn bill(&self) -> Bill {
+        let ports = 2 * u64::from(self.rows) * u64::from(self.columns);
+        Bill::default()
+            .with_lights(TUNABLE, [ports, ports], self.rate)
+            .with(ports, PartKind::new("fibre_cable"))
+            .with(
+                self.switches().into(),
+                PartKind::new("wss").ports(self.switch_ports),
+            )
     }
 
     fn node(&self, rank: u32) -> u32 {

@@ -155,6 +155,21 @@ impl CircuitSwitch {
             .map(|rank| rank as u32)
     }
 
+    /// Returns the number of switches of all planes.
+    pub fn switch_count(&self) -> u64 {
+        if self.is_one_switch() {
+            return self.planes.into();
+        }
+        // Planes with the same digit have the same switches.
+        let switches = |plane: &u32| {
+            let lowest = |rank: &u32| self.lowest_on_switch(*plane, *rank) == *rank;
+            let with_this_digit = (self.planes - 1 - plane) / self.digits() + 1;
+            (0..self.ranks).filter(lowest).count() as u64 * u64::from(with_this_digit)
+        };
+        let digits = 0..self.planes.min(self.digits());
+        digits.map(|plane| switches(&plane)).sum()
+    }
+
     /// Returns a number that identifies the switch at port `port` of `rank`.
     pub(super) fn switch_number(&self, rank: u32, port: u32) -> u32 {
         let plane = port / self.ports_of_plane();

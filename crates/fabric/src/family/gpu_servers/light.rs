@@ -8,6 +8,7 @@
 
 use super::outside::{Layout, Outside};
 use super::{GpuServers, RECORD, declared};
+use crate::bill::Bill;
 use crate::fabric::circuits::{
     Change, Circuit, Circuits, LightSharing, LineRanges, Lines, NoCircuit, Port,
     ReconfigurationCharge, Tuning,
@@ -206,6 +207,10 @@ impl Machine for ServersOnLight {
 
     fn nature(&self) -> &'static str {
         "servers joined by light"
+    }
+
+    fn bill(&self) -> Bill {
+        Machine::bill(&self.servers)
     }
 
     fn ranks(&self) -> u32 {

@@ -366,8 +366,22 @@ impl NoiseBudget {
     fn link_noise(&self, budget: &LossBudget, metres: u64) -> Noise {
         let loss = |place: Place| budget.losses[place as usize].as_f64();
         let lost = loss(Place::Link) + loss(Place::Fibre) * metres as f64 / 1000.0;
-        let spans = metres.div_ceil(self.span).max(1);
+        let spans = self.spans(metres);
         self.amplifier(budget, lost / spans as f64).times(spans)
+    }
+
+    /// Returns the number of amplifiers of a fibre of `metres`. `is_passed` states whether light
+    /// passes the vertex at the start of the fibre.
+    pub(super) fn amplifiers(&self, budget: &LossBudget, metres: u64, is_passed: bool) -> u64 {
+        if self.noise_figure.is_none() {
+            return 0;
+        }
+        let vertex_has_loss = budget.losses[Place::Through as usize] != Decibels::ZERO;
+        self.spans(metres) + u64::from(is_passed && vertex_has_loss)
+    }
+
+    fn spans(&self, metres: u64) -> u64 {
+        metres.div_ceil(self.span).max(1)
     }
 
     /// Returns the noise of a vertex that light passes.
