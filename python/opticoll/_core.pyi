@@ -402,6 +402,8 @@ class Fabric:
     ['reduce']
     >>> star.link_rates[0], star.link_ends
     (100000000000, [(0, 2), (2, 0), (1, 2), (2, 1)])
+    >>> star.bill[-1]
+    ('packet_switch', '', 100000000000, 2, 1)
     >>> opticoll.Fabric("crossbar:ranks=2,latency=1us").latency_ps
     2000000
     >>> star.drawing["places"].shape
@@ -437,9 +439,11 @@ class Fabric:
         """
     @property
     def bill(self) -> list[tuple[str, str, int | None, int | None, int]]:
-        """The parts of the fabric, a tuple for each kind: the component, the place (empty if there is
-        only one), the rate of the part or of each of its ports in bits per second or None, the
-        number of ports of a switch or None, and the number of parts.
+        """The parts of the fabric, as a list with a tuple for each kind of part.
+
+        A tuple has the component; the place, which is empty if the component has one place only;
+        the rate of the part or of each of its ports in bits per second, or None; the number of
+        ports of a switch, or None; and the number of parts.
         """
     @property
     def drawing(self) -> Drawing:

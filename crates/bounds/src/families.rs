@@ -190,7 +190,7 @@ fn bare(bound: TimeBound) -> WitnessedBound {
     }
 }
 
-/// Computes bounds of the merged machine. Returns no bounds if it is not known.
+/// Computes bounds of the merged machine. Returns no bounds if there is no merged machine.
 fn on_merged<B: Default>(
     machine: &Servers,
     problem: &CircuitProblem<'_>,

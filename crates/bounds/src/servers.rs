@@ -20,7 +20,8 @@ pub(super) struct Merged {
     pub(super) collective: Collective,
 }
 
-/// Returns the merged machine. Returns `None` if it is not known, or if the collective has none.
+/// Returns the merged machine. Returns `None` in the layout `flat`, for a barrier or a demand, and
+/// if opticoll does not accept the merged specification (too many fibres or ports).
 pub(super) fn merged(servers: &ServersOnLight, collective: &Collective) -> Option<Merged> {
     let outside = servers.outside();
     let is_barrier = collective.kind() == CollectiveKind::Barrier;
@@ -38,10 +39,7 @@ pub(super) fn merged(servers: &ServersOnLight, collective: &Collective) -> Optio
     };
     let fabric = Fabric::parse(&spec.to_string()).ok()?;
     let among = Collective::new(collective.kind(), fabric.ranks()).ok()?;
-    let among = match among.combines() || collective.root() > 0 {
-        true => among.with_root(collective.root() / outside.per_box).ok()?,
-        false => among,
-    };
+    let among = among.with_root(collective.root() / outside.per_box).ok()?;
     Some(Merged {
         fabric,
         collective: among,
@@ -76,7 +74,7 @@ pub(super) fn merged_size(
     use CollectiveKind::{AllGather, AllToAll, Gather, Scatter};
     let block = match collective.kind() {
         AllGather | Gather | Scatter => size,
-        // Each block counts as the smallest one.
+        // Blocks may differ by a byte; each block counts as the smallest.
         AllToAll => {
             let ranks = u64::from(collective.ranks());
             Bytes::new(size.get() / ranks * ranks)

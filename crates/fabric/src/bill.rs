@@ -1,8 +1,8 @@
 //! Bills of materials: the parts of a machine, as numbers of components.
 //!
 //! Each family states its parts from its own options ([`Machine::bill`]). A network of links has
-//! the parts of its cables, whatever its family ([`Bill::of_links`]). Failed parts, and the parts
-//! of ranks that take no part, count, because the machine still has them.
+//! the parts of its cables, whatever its family ([`Bill::for_network`]). Failed parts, and the
+//! parts of ranks that take no part, count, because the machine still has them.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -170,11 +170,10 @@ impl Bill {
     /// * A rank has a NIC for each cable to a switch. Between ranks, chips send on their own ports.
     /// * Each vertex that is no rank is a packet switch with a port for each of its cables. The
     ///   rate of its ports is that of its fastest cable.
-    pub fn of_links(network: &(impl Network + ?Sized)) -> Bill {
+    pub fn for_network(network: &(impl Network + ?Sized)) -> Bill {
         let ranks = network.ranks() + network.idle_ranks();
         let mut bill = Bill::default();
-        let mut switches =
-            vec![(0u32, None); (vertices(network) - ranks.min(vertices(network))) as usize];
+        let mut switches = vec![(0u32, None); vertices(network).saturating_sub(ranks) as usize];
         let (mut at_ranks, mut at_switches, mut nics) =
             (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut cable_count = 0;

@@ -250,9 +250,9 @@ pub trait Machine: Object {
     }
 
     /// Returns the parts of the machine. By default, these are the parts of its cables
-    /// ([`Bill::of_links`]).
+    /// ([`Bill::for_network`]).
     fn bill(&self) -> Bill {
-        self.network().map_or_else(Bill::default, Bill::of_links)
+        self.network().map_or_else(Bill::default, Bill::for_network)
     }
 
     /// Returns a description of the machine for output, such as `16 ranks, 1 fibre per direction`.

@@ -1,6 +1,6 @@
 //! Placement of schedules on servers joined by light. Transfers within a server use its packet
 //! network. All others use light: the schedule of each copy of the outside fabric is placed on the
-//! outside by itself. A step has as many slots as the copy that needs the most.
+//! outside by itself. A step has as many slots as it has on the copy with the most slots.
 
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::{Fabric, Hop, Light};
@@ -29,6 +29,7 @@ pub fn place(
     check_ends(&schedule, fabric.ranks())?;
     let refused = |sentence: String| PlacementError::new(PlacementProblem::Unfit, sentence);
     let chunks = schedule.collective.chunks();
+    // Only the number of chunks matters here, so any collective with these chunks serves.
     let collective = Collective::new(CollectiveKind::Broadcast, outside.fabric.ranks());
     let collective = collective.and_then(|collective| collective.with_pieces(chunks));
     let collective = collective.map_err(|error| refused(error.to_string()))?;
@@ -85,10 +86,10 @@ pub fn place(
 pub struct OnCopy<'a> {
     /// Plan of the outside fabric.
     pub plan: &'a Plan,
-    /// Step of the servers' schedule in which the first step of the plan is.
+    /// Step of the servers' schedule that contains the first step of `plan`.
     pub first_step: usize,
-    /// Index of a transfer in the plan, and of a transfer in the servers' schedule that has its
-    /// light and slot.
+    /// Pairs of indices: a transfer of `plan`, and the transfer of the servers' schedule that takes
+    /// over its light and slot.
     pub moves: Vec<(usize, usize)>,
 }
 
@@ -100,9 +101,9 @@ impl OnCopy<'_> {
     }
 }
 
-/// Returns the plan of `schedule` on servers. Transfers between servers have the light of `copies`,
-/// which has an entry for each copy in order. The packets of a rank are spread over the slots of
-/// their step.
+/// Returns the plan of `schedule` on servers. `copies` has one entry for each copy of the outside,
+/// in order, with the light of the transfers between servers. The packets that a rank sends in a
+/// step are spread evenly over the slots of this step.
 pub fn on_servers(
     schedule: Schedule,
     fabric: &Fabric,

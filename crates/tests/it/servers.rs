@@ -259,7 +259,7 @@ fn wrong_outsides_are_refused() {
         ("outside=passive_star/wavelengths=8", "use a wdm_ring"),
         (
             "outside=circuit_switch/packet_rate=1Gb/s",
-            "already has a packet network",
+            "a packet network of its own",
         ),
         (
             "outside=wdm_ring/wavelengths=4,in_network=reduce",

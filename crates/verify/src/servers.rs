@@ -49,7 +49,8 @@ fn wrong_light(fabric: &Fabric) -> WrongLight<'_> {
     }
 }
 
-/// Returns the copy of the outside fabric on which a rank is, and the rank's number there.
+/// Returns the copy that a rank is on, and the rank's number on this copy. Computed here, because
+/// the verifier calls only methods that return stored values.
 fn place(outside: &Outside, rank: u32) -> (u32, u32) {
     match outside.layout {
         Layout::Rails => (rank % outside.per_box, rank / outside.per_box),
@@ -69,6 +70,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
         return report.unchecked(plan.fabric.family());
     };
     let outside = servers.outside();
+    // Only the number of chunks matters here, so any collective with these chunks serves.
     let collective = Collective::new(CollectiveKind::Broadcast, outside.fabric.ranks());
     let chunks = plan.schedule.collective.chunks();
     let collective = collective.and_then(|collective| collective.with_pieces(chunks));
@@ -124,7 +126,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
             if light == packet || relays.iter().any(|relay| relay.light == packet) {
                 let ends = [moved.source, moved.destination].map(|rank| rank / outside.per_box);
                 if light != packet || !relays.is_empty() {
-                    add("mixes light with a packet network, but a route has one of them");
+                    add("uses light and the packet network, but a transfer uses one of them");
                 } else if ends[0] != ends[1] {
                     add("uses the packet network of a server, but leads to another server");
                 }
@@ -138,8 +140,12 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
                 .iter()
                 .all(|relay| place(outside, relay.rank).0 == copy);
             let ranks = plan.fabric.ranks();
-            if copy != other || !stays || relays.iter().any(|relay| relay.rank >= ranks) {
-                add("has light between two rails, but each rail has fibres and ports of its own");
+            if relays.iter().any(|relay| relay.rank >= ranks) {
+                add("is relayed by a rank that does not exist");
+                continue;
+            }
+            if copy != other || !stays {
+                add("leads from one rail to another, but no light joins two rails");
                 continue;
             }
             let own = &mut own_plans[copy as usize];

@@ -26,7 +26,7 @@ OPTIONS: dict[str, Check] = {
 PACKET = "packet"
 """Light of a message within a server."""
 
-RAILS = (ring.Ring, graph.Graph, circuit_switch.CircuitSwitch)
+LIT_FABRICS = (ring.Ring, graph.Graph, circuit_switch.CircuitSwitch)
 """Fabrics whose light may join servers."""
 
 
@@ -45,7 +45,7 @@ def servers(read_fabric: Callable[[str], Fabric], options: dict[str, str]) -> Fa
     expect(outside.ranks in (None, ranks if is_flat else boxes), "the outside has other ranks")
     if isinstance(outside, links.Links):
         return links.checked("gpu_servers", options)
-    expect(isinstance(outside, RAILS), "no light of this family joins servers")
+    expect(isinstance(outside, LIT_FABRICS), "no light of this family joins servers")
     expect(not getattr(outside, "has_network", False), "there is a packet network already")
     for name in ("in_network", "library"):
         expect(options.get(name, "none") == "none", f"with light, {name} is none")
@@ -119,7 +119,7 @@ class Servers(Fabric):
             copy, _ = self.place(transfer.source)
             copies.setdefault(copy, {})[index] = self.on_copy(transfer, copy)
         for on_copy in copies.values():
-            # Transfers of other copies keep their places in the list, but are not looked at.
+            # The list keeps the transfers of other copies, so that indices stay the same.
             moved = [on_copy.get(index, one) for index, one in enumerate(plan.transfers)]
             yield from self.outside.wrong_slots(replace(plan, transfers=moved), on_copy)
 

@@ -264,7 +264,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
         let within = given.unwrap_or(defaults.within);
         Ok(Latencies {
             within,
-            // Without a network of the model, no cable has this delay.
+            // If there is one server, or an outside, the model's network has no cables.
             between: if boxes > 1 && outside.is_none() {
                 between.unwrap_or(defaults.between)
             } else {
@@ -284,7 +284,9 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
     let is_lit = outside
         .as_ref()
         .is_some_and(|outside| outside.fabric.has_light());
-    let record = IN_NETWORK.default("reduce+multicast from dgx_h100 on, otherwise none");
+    let record = IN_NETWORK.default(
+        "none with light between servers; else reduce+multicast from dgx_h100 on, none before",
+    );
     let default = Silent(match is_lit {
         true => InNetwork::None,
         false => model.switch_work(),
@@ -309,7 +311,8 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
         } else {
             IN_NETWORK.name
         };
-        let problem = "with light between servers, switches only forward and a call costs nothing";
+        let problem = "servers joined by light only forward, and calls have no costs: leave it out \
+                       or write none";
         return Err(options.refuse(option, problem));
     }
     if outside.is_some() && model.switch_rate().is_none() {
@@ -560,8 +563,8 @@ impl Network for GpuServers {
         self.library.as_ref()
     }
 
-    /// Appends the route with the fewest links. With `outside`, data for another server first go
-    /// to the GPU of the source's server that is on the destination's rail.
+    /// Appends the route with the fewest links. On rails, data for another server first go to the
+    /// GPU of the source's server that is on the destination's rail.
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
         let Some((outside, network, copies)) = self.copies_outside() else {
             return self.graph.route(source, destination, links);

@@ -12,11 +12,13 @@
 //! | reduce_scatter, scatter | the blocks that GPUs r receive |
 //! | all_to_all | the blocks for GPUs r, from all GPUs of the source's server |
 //!
-//! Before GPU r sends a chunk on its rail, the other GPUs of its server send it their
-//! contributions or blocks: one step earlier, but not after the step in which GPU r receives the
-//! last part of the chunk. After this step, GPU r sends the chunk to those GPUs of its server that
-//! need it, one step later. So packets within servers overlap with light, and a plan has two steps
-//! more than the plan of the outside at most.
+//! Before GPU r sends a chunk on its rail, the other GPUs of its server send GPU r their
+//! contributions or blocks. These packets have the step before the first transfer of the chunk, or,
+//! if this is earlier, the step in which GPU r receives the last part of the chunk. One step after
+//! that reception, GPU r sends the chunk to the GPUs of its server that need it. The root of a
+//! broadcast has nothing to receive: its server distributes the chunk in the step in which GPU r
+//! first sends it. So packets within servers use the same steps as light, and a plan has at most
+//! two steps more than the plan of the outside.
 //!
 //! **Correctness.** GPU r stands for its server in the plan of the outside. It has the sum or the
 //! blocks of its server before it first sends a chunk. If it never sends the chunk, or only after
@@ -167,6 +169,8 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         let packets = latency.saturating_mul(one.slots);
         one.time.ps().saturating_add(packets)
     };
+    // A candidate that was left out has lower bounds in place of its slots and time. It is tried,
+    // too: on servers it may be faster.
     let others = fastest.candidates.iter().skip(1);
     let mut next: Vec<_> = others.filter(|one| one.slots > 0).collect();
     next.sort_by_key(|one| expected(one));
@@ -440,7 +444,7 @@ fn on_links(
     plan
 }
 
-/// Returns whether the chunks of a rail are a share of one vector, not blocks.
+/// Returns whether each rail has a share of one vector, rather than blocks.
 fn is_shared(kind: CollectiveKind) -> bool {
     use CollectiveKind::{AllReduce, Broadcast, Reduce};
     matches!(kind, AllReduce | Broadcast | Reduce)

@@ -101,7 +101,8 @@ impl<'a> Charging<'a> {
         Ok(self.change.setup)
     }
 
-    /// Returns whether all messages of a slot use the side network, which has no circuits.
+    /// Returns whether a slot has messages and all of them use the side network, which has no
+    /// circuits to set.
     fn has_packets_only(&self, slot: u32) -> bool {
         let Some((packet, _)) = self.circuits.side_network() else {
             return false;

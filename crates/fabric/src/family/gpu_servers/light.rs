@@ -217,8 +217,8 @@ impl Machine for ServersOnLight {
         Network::ranks(&self.servers)
     }
 
-    /// Returns the server of `members` if they all belong to one, their copy of the outside if they
-    /// are all on one copy, or whole servers with their copies.
+    /// Returns the part of a server for members of one server, the part of the outside for members
+    /// of one copy, or fewer servers for whole servers on rails. Refuses other members.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         if let Some(part) = self.servers.part_outside(members) {
             return part;
@@ -433,7 +433,8 @@ impl Circuits for ServersOnLight {
     }
 
     fn tune(&self, hops: &[Hop], routes: &NamedRoutes, tunings: &mut Vec<Tuning>) {
-        // Number of the first pool of ports of each copy: pools have numbers below 2^56.
+        // The copy is in bits 56 to 62, which no family with light uses. These bits are 0 for ports
+        // within servers.
         let pool = |copy: u32, port: Port| Port {
             pool: port.pool | u64::from(copy + 1) << 56,
             ..port

@@ -13,8 +13,9 @@ use opticoll_base::spec::Spec;
 use opticoll_base::units::Rate;
 
 impl GpuServers {
-    /// Returns the part for `members` of one server, which is this server, or of one copy of the
-    /// outside, which is this copy. Returns `None` for other members, and without an outside.
+    /// Returns the part of a server for members that are all in this server, or the part of the
+    /// outside for members that are all on one copy. Returns `None` for other members, and without
+    /// an outside.
     pub(super) fn part_outside(&self, members: &[u32]) -> Option<Result<Fabric, FabricError>> {
         let outside = self.outside.as_ref()?;
         let first = *members.first()?;
@@ -139,8 +140,8 @@ impl Machine for GpuServers {
         })
     }
 
-    /// Returns the server or the copy of the outside that `members` share. Other members may use
-    /// all links.
+    /// Returns the part of a server, or of the outside, if all members are in one server or on one
+    /// copy. Otherwise returns a part with all links.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         let members_part = || {
             let members = members.iter().copied();

@@ -1,4 +1,4 @@
-//! Network between servers that the option `outside` names.
+//! Network between servers, as the option `outside` specifies.
 //!
 //! There are two layouts. With `rails`, GPU r of every server is on rail r, and each rail is a
 //! separate copy of the outside fabric that joins the servers. With `flat`, one copy of the outside
@@ -92,7 +92,9 @@ impl Outside {
             .circuits()
             .is_some_and(|own| own.side_network().is_some())
         {
-            return Err(refuse("already has a packet network".into()));
+            return Err(refuse(
+                "has a packet network of its own: leave out packet_rate".into(),
+            ));
         }
         Ok(Some(Outside {
             fabric,
@@ -153,9 +155,10 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    /// Adds the links of all copies to the links of the servers, whose vertices are below
-    /// `first_vertex`. A rank's NIC is its vertex of the copy, and the cable between the two never
-    /// limits the NIC.
+    /// Adds the links of all copies to `servers`, the links within the servers. Vertices of the
+    /// servers have numbers below `first_vertex`. The NIC of a rank is the rank's vertex of the
+    /// copy. The cable between a rank and its NIC has the greatest total rate of any rank's links,
+    /// so it is never slower than the NIC.
     pub(super) fn new(
         outside: &Outside,
         network: &dyn Network,
@@ -250,16 +253,17 @@ impl Copies {
     }
 }
 
-/// Returns the greatest total rate of the links that leave a rank.
+/// Returns the greatest total rate of the links that leave, or enter, a rank.
 fn total_rate(network: &dyn Network) -> Rate {
-    let mut leaving = vec![0u64; network.ranks() as usize];
+    let mut rates = vec![[0u64; 2]; network.ranks() as usize];
     for ((from, to, both), link) in network.wiring().ends().zip(network.links()) {
-        for rank in [Some(from), both.then_some(to)].into_iter().flatten() {
-            if let Some(rate) = leaving.get_mut(rank as usize) {
-                *rate = rate.saturating_add(link.rate.bits_per_second());
+        let ways = [(from, 0), (to, 1), (to, 0), (from, 1)];
+        for (rank, way) in ways.into_iter().take(if both { 4 } else { 2 }) {
+            if let Some(rates) = rates.get_mut(rank as usize) {
+                rates[way] = rates[way].saturating_add(link.rate.bits_per_second());
             }
         }
     }
-    let most = leaving.into_iter().max().unwrap_or(0).max(1);
+    let most = rates.into_iter().flatten().max().unwrap_or(0).max(1);
     Rate::from_bits_per_second(most).expect("at least 1 b/s")
 }
