@@ -160,9 +160,9 @@ struct Latencies {
     between: Time,
 }
 
-/// Servers of one model, and the network between them.
+/// Values of the options.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GpuServers {
+struct Declared {
     model: Model,
     boxes: u32,
     latencies: Latencies,
@@ -170,6 +170,12 @@ pub struct GpuServers {
     in_network: InNetwork,
     library: Option<Library>,
     outside: Option<Outside>,
+}
+
+/// Servers of one model, and the network between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpuServers {
+    declared: Declared,
     /// Links within servers, and between them unless there is an outside.
     graph: Custom,
     /// Links within and between servers, if the outside has links.
@@ -227,22 +233,15 @@ const LAYOUT: OptionRecord = OptionRecord::new(
 .range("rails, flat")
 .default("rails");
 
-struct Declared {
-    model: Model,
-    boxes: u32,
-    latencies: Latencies,
-    in_network: InNetwork,
-    library: Option<Library>,
-    outside: Option<Outside>,
-}
-
 fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricError> {
     let model = OptionRecord::new("model", "model of the servers");
-    let model = options.word(model, MODELS, Required, |servers| servers.model)?;
+    let model = options.word(model, MODELS, Required, |servers| servers.declared.model)?;
     let boxes = OptionRecord::new("boxes", "number of servers")
         .range("1 to the maximum of the model's source");
     let max_servers = model.max_servers();
-    let boxes = options.count(boxes, max_servers, Printed(1), |servers| servers.boxes)?;
+    let boxes = options.count(boxes, max_servers, Printed(1), |servers| {
+        servers.declared.boxes
+    })?;
     let per_box = model.ranks();
     let outside = options.several(
         [OUTSIDE, LAYOUT],
@@ -251,7 +250,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
             Some(outside) => outside.print(spec),
             None => spec,
         },
-        |servers| servers.outside.clone(),
+        |servers| servers.declared.outside.clone(),
     )?;
     let read = |spec: &Spec| {
         let (defaults, given) = (model.latencies(), spec.value("latency")?);
@@ -280,7 +279,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
         }
     };
     let records = [LATENCY, NETWORK_LATENCY];
-    let latencies = options.several(records, read, print, |servers| servers.latencies)?;
+    let latencies = options.several(records, read, print, |servers| servers.declared.latencies)?;
     let is_lit = outside
         .as_ref()
         .is_some_and(|outside| outside.fabric.has_light());
@@ -292,7 +291,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
         false => model.switch_work(),
     });
     let in_network = options.word(record, &InNetwork::WORDS, default, |servers| {
-        servers.in_network
+        servers.declared.in_network
     })?;
     if in_network != InNetwork::None && model.switch_rate().is_none() {
         let problem = "the servers of this model have no switch";
@@ -303,7 +302,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<Declared, FabricErr
         Library::options(),
         |spec| Ok(Library::read(spec, measured)?),
         |spec, library| Library::print(library, measured, spec),
-        |servers| servers.library,
+        |servers| servers.declared.library,
     )?;
     if is_lit && (in_network != InNetwork::None || library.is_some()) {
         let option = if library.is_some() {
@@ -418,14 +417,9 @@ impl Model {
 impl GpuServers {
     /// Builds the machine of a specification such as `gpu_servers:model=dgx_a100,boxes=2`.
     pub fn parse(spec: &Spec) -> Result<GpuServers, FabricError> {
-        let Declared {
-            model,
-            boxes,
-            latencies,
-            in_network,
-            library,
-            outside,
-        } = options::read(spec, &RECORD, declared)?;
+        let declared = options::read(spec, &RECORD, declared)?;
+        let (model, boxes) = (declared.model, declared.boxes);
+        let (latencies, outside) = (declared.latencies, declared.outside.as_ref());
         let ranks = model.ranks() * boxes;
         let mut cables = String::new();
         let mut add = |from: u32, letter: char, to: u32, rate: &str| {
@@ -497,19 +491,12 @@ impl GpuServers {
             .with("links", cables)
             .with("latency", latencies.within);
         let graph = Custom::parse(&graph)?;
-        let network = outside
-            .as_ref()
-            .and_then(|outside| outside.fabric.network());
-        let copies = network.zip(outside.as_ref());
+        let network = outside.and_then(|outside| outside.fabric.network());
+        let copies = network.zip(outside);
         let copies = copies
             .map(|(network, outside)| Copies::new(outside, network, graph.wiring(), vertices));
         Ok(GpuServers {
-            model,
-            boxes,
-            latencies,
-            in_network,
-            library,
-            outside,
+            declared,
             graph,
             copies,
         })
@@ -519,12 +506,12 @@ impl GpuServers {
 impl GpuServers {
     /// Returns the fabric between the servers, and its copies; `None` for the model's network.
     pub fn outside(&self) -> Option<&Outside> {
-        self.outside.as_ref()
+        self.declared.outside.as_ref()
     }
 
     /// Returns the delay of a message within a server that has a switch.
     pub fn inside_latency(&self) -> Time {
-        Time::from_ps(2 * self.latencies.within.ps())
+        Time::from_ps(2 * self.declared.latencies.within.ps())
     }
 
     /// Returns the route over `links` of a copy of the outside, from GPU `source` to GPU
@@ -540,7 +527,7 @@ impl GpuServers {
     }
 
     fn copies_outside(&self) -> Option<(&Outside, &dyn Network, &Copies)> {
-        let outside = self.outside.as_ref()?;
+        let outside = self.declared.outside.as_ref()?;
         Some((outside, outside.fabric.network()?, self.copies.as_ref()?))
     }
 }
@@ -556,11 +543,11 @@ impl Network for GpuServers {
     }
 
     fn group_size(&self) -> Option<u32> {
-        Some(self.model.ranks())
+        Some(self.declared.model.ranks())
     }
 
     fn library(&self) -> Option<&Library> {
-        self.library.as_ref()
+        self.declared.library.as_ref()
     }
 
     /// Appends the route with the fewest links. On rails, data for another server first go to the
@@ -585,8 +572,8 @@ impl Network for GpuServers {
 
     fn switch_work(&self, vertex: u32) -> InNetwork {
         let switch = vertex.checked_sub(self.ranks());
-        match switch.is_some_and(|switch| switch < self.boxes) {
-            true => self.in_network,
+        match switch.is_some_and(|switch| switch < self.declared.boxes) {
+            true => self.declared.in_network,
             false => InNetwork::None,
         }
     }
@@ -601,13 +588,18 @@ impl Network for GpuServers {
         let Some(mut switch) = vertex.checked_sub(ranks) else {
             return format!("rank {vertex}");
         };
-        if self.model.switch_rate().is_some() {
-            if switch < self.boxes {
+        if self.declared.model.switch_rate().is_some() {
+            if switch < self.declared.boxes {
                 return format!("switch of box {switch}");
             }
-            switch -= self.boxes;
+            switch -= self.declared.boxes;
         }
-        if self.model.network().is_some_and(|(_, _, nics)| nics) {
+        if self
+            .declared
+            .model
+            .network()
+            .is_some_and(|(_, _, nics)| nics)
+        {
             if switch < ranks {
                 return format!("NIC of rank {switch}");
             }
@@ -622,8 +614,12 @@ impl Network for GpuServers {
         if self.copies.is_some() {
             return network::drawing(self);
         }
-        let each = self.model.ranks();
-        let network = self.model.network().filter(|_| self.boxes > 1);
+        let each = self.declared.model.ranks();
+        let network = self
+            .declared
+            .model
+            .network()
+            .filter(|_| self.declared.boxes > 1);
         let in_row = network.is_some_and(|(_, _, nics)| nics);
         let server: Vec<Point> = match in_row {
             true => (0..each).map(|rank| [f64::from(rank), 1.8]).collect(),
@@ -641,7 +637,7 @@ impl Network for GpuServers {
                 .iter()
                 .map(move |[x, y]| [x + x_offset(number), y + up])
         };
-        let mut places: Vec<Point> = (0..self.boxes)
+        let mut places: Vec<Point> = (0..self.declared.boxes)
             .flat_map(|number| server_at(number, 0.0))
             .collect();
         let middle = if in_row {
@@ -649,15 +645,15 @@ impl Network for GpuServers {
         } else {
             0.0
         };
-        if self.model.switch_rate().is_some() {
-            places.extend((0..self.boxes).map(|number| [x_offset(number) + middle, 0.0]));
+        if self.declared.model.switch_rate().is_some() {
+            places.extend((0..self.declared.boxes).map(|number| [x_offset(number) + middle, 0.0]));
         }
         if in_row {
-            places.extend((0..self.boxes).flat_map(|number| server_at(number, 1.3)));
+            places.extend((0..self.declared.boxes).flat_map(|number| server_at(number, 1.3)));
         }
         if let Some((_, switches, _)) = network {
             let share = |switch: u32| (f64::from(switch) + 0.5) / f64::from(switches);
-            let width = x_offset(self.boxes - 1) + 2.0 * middle;
+            let width = x_offset(self.declared.boxes - 1) + 2.0 * middle;
             places.extend((0..switches).map(|switch| [share(switch) * width, top + 3.2]));
         }
         Drawing::new(places)

@@ -48,10 +48,11 @@ impl ServersOnLight {
     /// Returns the machine if light joins the servers.
     pub(super) fn new(servers: &GpuServers) -> Option<ServersOnLight> {
         let outside = servers
+            .declared
             .outside
             .clone()
             .filter(|outside| outside.fabric.has_light())?;
-        let rate = servers.model.switch_rate()?.parse().ok()?;
+        let rate = servers.declared.model.switch_rate()?.parse().ok()?;
         let latency = servers.inside_latency();
         let fibres = outside.fabric.circuits()?.fibre_links();
         let fibres = fibres.map(|network| Fibres::new(network, &outside));

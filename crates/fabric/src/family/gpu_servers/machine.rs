@@ -17,7 +17,7 @@ impl GpuServers {
     /// outside for members that are all on one copy. Returns `None` for other members, and without
     /// an outside.
     pub(super) fn part_outside(&self, members: &[u32]) -> Option<Result<Fabric, FabricError>> {
-        let outside = self.outside.as_ref()?;
+        let outside = self.declared.outside.as_ref()?;
         let first = *members.first()?;
         if members.iter().all(|&rank| outside.same_box(first, rank)) {
             let mut spec = self.spec();
@@ -47,15 +47,20 @@ impl GpuServers {
     /// and the cable between a GPU and its NIC is no part. Each other cable joins servers: it has a
     /// transceiver at both ends, and a NIC at each end that is no switch.
     fn bill_of_servers(&self) -> Bill {
-        let (ranks, per_box) = (Network::ranks(&self.graph), self.model.ranks());
-        let gpu = PartKind::new(self.model.gpu());
+        let (ranks, per_box) = (Network::ranks(&self.graph), self.declared.model.ranks());
+        let gpu = PartKind::new(self.declared.model.gpu());
         let mut bill = Bill::default().with(ranks.into(), gpu);
-        let server_switches = match self.model.switch_rate() {
-            Some(_) => self.boxes,
+        let server_switches = match self.declared.model.switch_rate() {
+            Some(_) => self.declared.boxes,
             None => 0,
         };
         let first_nic = ranks + server_switches;
-        let has_nics = self.boxes > 1 && self.model.network().is_some_and(|(_, _, nics)| nics);
+        let has_nics = self.declared.boxes > 1
+            && self
+                .declared
+                .model
+                .network()
+                .is_some_and(|(_, _, nics)| nics);
         let first_switch = first_nic + if has_nics { ranks } else { 0 };
         // The GPU or the server of a vertex, or `None` for switches between servers.
         let server = |vertex: u32| match vertex {
@@ -135,7 +140,7 @@ impl Machine for GpuServers {
     /// Returns the parts of the servers, and those of all copies of the outside.
     fn bill(&self) -> Bill {
         let bill = self.bill_of_servers();
-        self.outside.iter().fold(bill, |bill, outside| {
+        self.declared.outside.iter().fold(bill, |bill, outside| {
             bill.with_copies(outside.copies().into(), &outside.fabric.bill())
         })
     }
