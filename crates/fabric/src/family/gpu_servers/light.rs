@@ -96,10 +96,7 @@ impl ServersOnLight {
     /// Returns the hop on its copy, and the number of the copy. Returns `None` if the two ranks
     /// are not on the same copy.
     pub fn hop_on_copy(&self, hop: &Hop) -> Option<(u32, Hop)> {
-        let ([copy, other], [from, to]) = {
-            let places = [hop.from, hop.to].map(|rank| self.outside.place(rank));
-            (places.map(|place| place.0), places.map(|place| place.1))
-        };
+        let [(copy, from), (other, to)] = [hop.from, hop.to].map(|rank| self.outside.place(rank));
         (copy == other).then_some((copy, Hop { from, to, ..*hop }))
     }
 
@@ -390,17 +387,15 @@ impl Circuits for ServersOnLight {
     ) -> Result<(), NoCircuit> {
         let absent = |hop, problem| Err(NoCircuit::Absent { hop, problem });
         for (place, hop) in hops.iter().enumerate() {
-            let exists = hop.from.max(hop.to) < self.ranks();
-            let is_inside = hop.light == self.packet();
-            match exists && is_inside {
-                _ if !exists => return absent(place, "a rank does not exist"),
-                true if !self.outside.same_box(hop.from, hop.to) => {
-                    return absent(place, "no packet network joins two servers");
-                }
-                false if self.hop_on_copy(hop).is_none() => {
+            if hop.from.max(hop.to) >= self.ranks() {
+                return absent(place, "a rank does not exist");
+            }
+            if hop.light != self.packet() {
+                if self.hop_on_copy(hop).is_none() {
                     return absent(place, "no light leads between two rails");
                 }
-                _ => {}
+            } else if !self.outside.same_box(hop.from, hop.to) {
+                return absent(place, "no packet network joins two servers");
             }
         }
         let (lit, own_routes) = self.on_copies(hops, routes);
