@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from opticoll import Fabric
-from opticoll.outputs.bill import BillRow, BillTotalRow, bill, catalogue
+from opticoll.outputs.bill import BillRow, BillTotalRow, bill, in_use
 from support import Run, answer
 
 
 def total(fabric: str, **options: Any) -> BillTotalRow:
-    last = bill(Fabric(fabric), catalogue(), **options)[-1]
+    last = bill(Fabric(fabric), in_use().catalogue(), **options)[-1]
     assert isinstance(last, BillTotalRow)
     return last
 
 
 def rows_of(fabric: str, **options: Any) -> dict[tuple[str, str | None], BillRow]:
-    rows = bill(Fabric(fabric), catalogue(), **options)
+    rows = bill(Fabric(fabric), in_use().catalogue(), **options)
     return {(row.component, row.place): row for row in rows if isinstance(row, BillRow)}
 
 
@@ -46,7 +46,7 @@ def test_switches_with_co_packaged_optics_save_3050_watts_each(
     fabric: str, switches: int, saved: int
 ) -> None:
     """Quantum-X Q3450-LD: 3.95 kW; a switch of its size with pluggable modules: 7.0 kW."""
-    rows = bill(Fabric(fabric), catalogue(), switch="q3450_cpo")
+    rows = bill(Fabric(fabric), in_use().catalogue(), switch="q3450_cpo")
     parts = [row for row in rows if isinstance(row, BillRow)]
     assert sum(row.count for row in parts if row.component == "q3450_cpo") == switches
     pluggable = total(fabric, switch="q3450_pluggable").power_w

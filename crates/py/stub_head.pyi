@@ -111,7 +111,10 @@ class FieldRecord(TypedDict):
     meaning: str
 
 class CollectiveCost(TypedDict):
-    """Cost of a collective, and settings of the simulation; `time_ps` includes the other times."""
+    """Cost of a collective, and settings of the simulation; `time_ps` includes the other times.
+
+    `passed` is what `Plan.passed_parts` returns.
+    """
 
     time_ps: int
     reconfiguration_ps: int
@@ -119,6 +122,8 @@ class CollectiveCost(TypedDict):
     simulator: str
     policy: str | None
     start: str | None
+    reconfigurations: int
+    passed: tuple[list[tuple[str, str, int | None, int | None, int]], int | None]
 
 class FittingGroups(TypedDict):
     """Ranks per group, and a sharding, with which a model fits a device."""

@@ -111,7 +111,10 @@ class FieldRecord(TypedDict):
     meaning: str
 
 class CollectiveCost(TypedDict):
-    """Cost of a collective, and settings of the simulation; `time_ps` includes the other times."""
+    """Cost of a collective, and settings of the simulation; `time_ps` includes the other times.
+
+    `passed` is what `Plan.passed_parts` returns.
+    """
 
     time_ps: int
     reconfiguration_ps: int
@@ -119,6 +122,8 @@ class CollectiveCost(TypedDict):
     simulator: str
     policy: str | None
     start: str | None
+    reconfigurations: int
+    passed: tuple[list[tuple[str, str, int | None, int | None, int]], int | None]
 
 class FittingGroups(TypedDict):
     """Ranks per group, and a sharding, with which a model fits a device."""
@@ -1249,6 +1254,40 @@ class Plan:
         >>> import opticoll
         >>> opticoll.plan("broadcast", "electrical_ring:ranks=3", "linear").names_routes
         False
+        """
+    def passed_parts(
+        self, outcome: Outcome, size: int | str | None = None
+    ) -> tuple[list[tuple[str, str, int | None, int | None, int]], int | None]:
+        """Returns what a simulation of the plan needed of the parts of the fabric, as a tuple (parts,
+        time).
+
+        Parts has the form of `Fabric.bill`, with the bytes that pass the parts of each kind in
+        halves of bytes instead of the number of parts. Half of a byte passes the parts at each end
+        of a link or circuit. Time is the sum of the times for which the transmitters of circuits
+        are lit, in picoseconds. It is None on a network of links, where all transmitters are always
+        lit.
+
+        Parameters
+        ----------
+        outcome : Outcome
+            Result of a simulation of this plan.
+        size : int or str, optional
+            Size of the collective in the simulation (default: the size of the plan).
+
+        Raises
+        ------
+        TypeError
+            The outcome is not the result of a simulation of a plan.
+        UnitError
+            No size is given and the plan has none, or the size is malformed.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2,rate=1Gb/s", "binomial_tree")
+        >>> parts, lit = plan.passed_parts(plan.simulate("1KiB"), "1KiB")
+        >>> parts[0], lit
+        (('transceiver', 'at ranks', 1000000000, None, 2048), None)
         """
     @property
     def pipeline(self) -> tuple[int, int] | None:

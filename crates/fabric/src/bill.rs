@@ -26,7 +26,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::network::{Network, vertices};
+use crate::network::Network;
 use opticoll_base::interrupt;
 use opticoll_base::units::Rate;
 
@@ -69,6 +69,19 @@ impl PartKind {
             ports: Some(ports),
             ..self
         }
+    }
+
+    /// Returns the place of a part of a network in a bill: cables and their ends before switches.
+    fn place_in_bill(self) -> usize {
+        let order = [
+            "copper_cable",
+            "transceiver",
+            "fibre_cable",
+            "nic",
+            "server_switch",
+        ];
+        let place = order.iter().position(|name| *name == self.component);
+        place.unwrap_or(order.len())
     }
 }
 
@@ -163,66 +176,182 @@ impl Bill {
             .fold(self, |bill, line| bill.with(copies * line.count, line.kind))
     }
 
-    /// Returns the parts of a network of links. A cable is what joins two vertices in both
-    /// directions; a link without a link back is a cable as well.
-    ///
-    /// * Each cable has a transceiver at each of its two ends.
-    /// * A rank has a NIC for each cable to a switch. Between ranks, chips send on their own ports.
-    /// * Each vertex that is no rank is a packet switch with a port for each of its cables. The
-    ///   rate of its ports is that of its fastest cable.
+    /// Returns the bytes that pass the transceivers of this bill, in halves of bytes. Circuits have
+    /// the rate `rate`. Messages that use no circuit pass transceivers and NICs of the rate
+    /// `packet_rate`.
+    pub(crate) fn of_circuit_bytes(
+        &self,
+        rate: Rate,
+        packet_rate: Option<Rate>,
+        moved: &MovedBytes<'_>,
+    ) -> Bill {
+        let of_rate = |rate: Option<Rate>| self.lines().filter(move |line| line.kind.rate == rate);
+        let lit = of_rate(Some(rate)).find(|line| line.kind.component.ends_with("transceiver"));
+        let circuits = lit.map(|line| (moved.sent + moved.received, line.kind));
+        let packets = of_rate(packet_rate.filter(|_| moved.packets > 0));
+        let packets = packets.map(|line| (2 * moved.packets, line.kind));
+        let passed = circuits.into_iter().chain(packets);
+        passed.fold(Bill::default(), |bill, (halves, kind)| {
+            bill.with(halves, kind)
+        })
+    }
+
+    /// Returns the parts of a network of links ([`WholeNetwork`]).
     pub fn for_network(network: &(impl Network + ?Sized)) -> Bill {
-        let ranks = network.ranks() + network.idle_ranks();
-        let mut bill = Bill::default();
-        let mut switches = vec![(0u32, None); vertices(network).saturating_sub(ranks) as usize];
-        let (mut at_ranks, mut at_switches, mut nics) =
-            (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut cable_count = 0;
-        for ((first, second, rate), count) in cables(network) {
-            cable_count += count;
-            for (end, other) in [(first, second), (second, first)] {
-                let Some(switch) = end.checked_sub(ranks) else {
-                    *at_ranks.entry(rate).or_insert(0) += count;
-                    if other >= ranks {
-                        *nics.entry(rate).or_insert(0) += count;
-                    }
-                    continue;
-                };
-                *at_switches.entry(rate).or_insert(0) += count;
-                let (ports, fastest) = &mut switches[switch as usize];
-                *ports += count as u32;
-                *fastest = (*fastest).max(Some(rate));
-            }
-        }
-        let by_rate = |bill: Bill, counts: BTreeMap<Rate, u64>, kind: PartKind| {
-            let counts = counts.into_iter();
-            counts.fold(bill, |bill, (rate, count)| {
-                bill.with(count, kind.rate(rate))
-            })
+        Bill::default().with_cables(network, &WholeNetwork::of(network))
+    }
+
+    /// Returns the bill with the parts of the cables of a network, and with its switches. A cable
+    /// is what joins two vertices in both directions; a link without a link back is a cable as
+    /// well. A switch has a port for each of its cables. The rate of its ports is that of its
+    /// fastest cable.
+    pub(crate) fn with_cables(
+        self,
+        network: &(impl Network + ?Sized),
+        cabling: &impl Cabling,
+    ) -> Bill {
+        let cables = cables(network);
+        let mut counts: BTreeMap<(usize, PartKind), u64> = BTreeMap::new();
+        let mut count = |kind: PartKind, number| {
+            *counts.entry((kind.place_in_bill(), kind)).or_insert(0) += number;
         };
-        let transceiver = PartKind::new("transceiver");
-        bill = by_rate(bill, at_ranks, transceiver.at(AT_RANKS));
-        bill = by_rate(bill, at_switches, transceiver.at(AT_SWITCHES));
-        bill = bill.with(cable_count, PartKind::new("fibre_cable"));
-        bill = by_rate(bill, nics, PartKind::new("nic").at(AT_RANKS));
-        let mut kinds = BTreeMap::new();
-        for (ports, rate) in switches {
-            if let Some(rate) = rate {
-                *kinds.entry((ports, rate)).or_insert(0) += 1;
+        for (&(first, second, rate), &number) in &cables {
+            let ends = [(first, second), (second, first)];
+            for kind in ends
+                .iter()
+                .flat_map(|(end, other)| cabling.end(*end, *other))
+            {
+                count(kind.rate(rate), number);
+            }
+            if let Some(cable) = cabling.cable(first, second) {
+                count(PartKind::new(cable), number);
             }
         }
-        kinds
-            .into_iter()
-            .fold(bill, |bill, ((ports, rate), count)| {
-                bill.with(
-                    count,
-                    PartKind::new("packet_switch").ports(ports).rate(rate),
-                )
-            })
+        for kind in switches(&cables, cabling).into_values() {
+            count(kind, 1);
+        }
+        let counts = counts.into_iter();
+        counts.fold(self, |bill, ((_, kind), number)| bill.with(number, kind))
+    }
+
+    /// Returns the bill with the bytes that pass the parts of a network, in halves of bytes, if
+    /// `bytes` cross each of its links. Half of a byte passes the parts at each end of a link, and
+    /// a whole byte passes its cable. So a byte that enters and leaves a switch passes it once.
+    pub(crate) fn with_bytes(
+        self,
+        network: &(impl Network + ?Sized),
+        cabling: &impl Cabling,
+        bytes: &[u64],
+    ) -> Bill {
+        let switches = switches(&cables(network), cabling);
+        let mut passed: BTreeMap<(usize, PartKind), u64> = BTreeMap::new();
+        let mut pass = |kind: PartKind, halves| {
+            *passed.entry((kind.place_in_bill(), kind)).or_insert(0) += halves;
+        };
+        let links = network.wiring().ends().zip(network.links()).zip(bytes);
+        for (((from, to, _), link), &bytes) in links {
+            for (end, other) in [(from, to), (to, from)] {
+                for kind in cabling.end(end, other) {
+                    pass(kind.rate(link.rate), bytes);
+                }
+                if let Some(kind) = switches.get(&end) {
+                    pass(*kind, bytes);
+                }
+            }
+            if let Some(cable) = cabling.cable(from, to) {
+                pass(PartKind::new(cable), 2 * bytes);
+            }
+        }
+        let passed = passed.into_iter();
+        passed.fold(self, |bill, ((_, kind), halves)| bill.with(halves, kind))
     }
 }
 
-/// Returns the number of cables between two vertices (the lower one first) at a rate.
-pub(crate) fn cables(network: &(impl Network + ?Sized)) -> BTreeMap<(u32, u32, Rate), u64> {
+/// Bytes that a plan moves over a machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MovedBytes<'a> {
+    /// Bytes over each link of the network. Empty if data move over circuits.
+    pub links: &'a [u64],
+    /// Bytes that ranks send over circuits.
+    pub sent: u64,
+    /// Bytes that ranks receive over circuits. One transmitter may have several receivers.
+    pub received: u64,
+    /// Bytes of messages that use no circuit, on a fabric with circuits
+    /// ([`Circuits::side_network`](crate::fabric::Circuits::side_network)).
+    pub packets: u64,
+}
+
+/// Parts of the cables and vertices of a network.
+pub(crate) trait Cabling {
+    /// Returns the component of the cable between two vertices. Returns `None` if no part is
+    /// between them.
+    fn cable(&self, first: u32, second: u32) -> Option<&'static str>;
+
+    /// Returns the parts of a cable at its end `end`, without their rates.
+    fn end(&self, end: u32, other: u32) -> Vec<PartKind>;
+
+    /// Returns the component of a vertex if the vertex is a switch.
+    fn switch(&self, vertex: u32) -> Option<&'static str>;
+}
+
+/// Parts of a network of fibres, whatever its family:
+///
+/// * Each cable has a transceiver at each of its two ends.
+/// * A rank has a NIC for each cable to a switch. Between ranks, chips send on their own ports.
+/// * Each vertex that is no rank is a packet switch.
+pub(crate) struct WholeNetwork {
+    ranks: u32,
+}
+
+impl WholeNetwork {
+    pub(crate) fn of(network: &(impl Network + ?Sized)) -> WholeNetwork {
+        WholeNetwork {
+            ranks: network.ranks() + network.idle_ranks(),
+        }
+    }
+}
+
+impl Cabling for WholeNetwork {
+    fn cable(&self, _first: u32, _second: u32) -> Option<&'static str> {
+        Some("fibre_cable")
+    }
+
+    fn end(&self, end: u32, other: u32) -> Vec<PartKind> {
+        let transceiver = PartKind::new("transceiver");
+        match (end < self.ranks, other < self.ranks) {
+            (true, true) => vec![transceiver.at(AT_RANKS)],
+            (true, false) => vec![transceiver.at(AT_RANKS), PartKind::new("nic").at(AT_RANKS)],
+            (false, _) => vec![transceiver.at(AT_SWITCHES)],
+        }
+    }
+
+    fn switch(&self, vertex: u32) -> Option<&'static str> {
+        (vertex >= self.ranks).then_some("packet_switch")
+    }
+}
+
+/// Number of cables between two vertices (the lower one first) at a rate.
+type Cables = BTreeMap<(u32, u32, Rate), u64>;
+
+/// Returns each switch that has cables, as a part with its ports, indexed by vertex.
+fn switches(cables: &Cables, cabling: &impl Cabling) -> BTreeMap<u32, PartKind> {
+    let mut switches: BTreeMap<u32, PartKind> = BTreeMap::new();
+    for (&(first, second, rate), &count) in cables {
+        for vertex in [first, second] {
+            let Some(component) = cabling.switch(vertex) else {
+                continue;
+            };
+            let switch = switches.entry(vertex);
+            let switch = switch.or_insert(PartKind::new(component).ports(0));
+            switch.ports = switch.ports.map(|ports| ports + count as u32);
+            switch.rate = switch.rate.max(Some(rate));
+        }
+    }
+    switches
+}
+
+/// Returns the cables of a network.
+fn cables(network: &(impl Network + ?Sized)) -> Cables {
     // Links upwards, links downwards, and links that lead both ways.
     let mut links: BTreeMap<(u32, u32, Rate), [u64; 3]> = BTreeMap::new();
     for ((from, to, both_ways), link) in network.wiring().ends().zip(network.links()) {

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::bill::Bill;
+use crate::bill::{Bill, MovedBytes, WholeNetwork};
 use crate::drawing::Drawing;
 use crate::network;
 use crate::network::{InNetwork, Network};
@@ -253,6 +253,23 @@ pub trait Machine: Object {
     /// ([`Bill::for_network`]).
     fn bill(&self) -> Bill {
         self.network().map_or_else(Bill::default, Bill::for_network)
+    }
+
+    /// Returns how many bytes pass the parts of each kind, in halves of bytes. Half of a byte
+    /// passes the parts at each end of a link or circuit, so a byte that enters and leaves a switch
+    /// passes the switch once.
+    fn bill_of_bytes(&self, moved: &MovedBytes<'_>) -> Bill {
+        match (self.network(), self.circuits()) {
+            (Some(network), _) => {
+                Bill::default().with_bytes(network, &WholeNetwork::of(network), moved.links)
+            }
+            (None, Some(circuits)) => self.bill().of_circuit_bytes(
+                circuits.transmission().rate,
+                circuits.side_network().map(|(_, network)| network.rate),
+                moved,
+            ),
+            (None, None) => Bill::default(),
+        }
     }
 
     /// Returns a description of the machine for output, such as `16 ranks, 1 fibre per direction`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
-use opticoll::bill::{BillLine, PartKind};
+use opticoll::bill::{Bill, BillLine, PartKind};
 use opticoll::fabric;
 use opticoll::fabric::Plane;
 use opticoll::family::custom::Custom;
@@ -76,7 +76,22 @@ pub(crate) struct Fabric {
 type JoinedPorts = (String, Vec<(String, String)>);
 
 /// Parts of one kind: component, place, rate, ports, number.
-type BillEntry = (&'static str, &'static str, Option<u64>, Option<u32>, u64);
+pub(crate) type BillEntry = (&'static str, &'static str, Option<u64>, Option<u32>, u64);
+
+/// Returns the lines of a bill as tuples (component, place, rate, ports, number).
+pub(crate) fn bill_entries(bill: &Bill) -> Vec<BillEntry> {
+    let entry = |line: BillLine| {
+        let PartKind {
+            component,
+            place,
+            rate,
+            ports,
+        } = line.kind;
+        let rate = rate.map(Rate::bits_per_second);
+        (component, place, rate, ports, line.count)
+    };
+    bill.lines().map(entry).collect()
+}
 
 /// An option of a fabric.
 #[derive(IntoPyObject)]
@@ -463,17 +478,7 @@ impl Fabric {
     #[getter]
     fn bill(&self, py: Python<'_>) -> PyResult<Vec<BillEntry>> {
         let bill = interrupt::run(py, || self.fabric.bill())?;
-        let entry = |line: BillLine| {
-            let PartKind {
-                component,
-                place,
-                rate,
-                ports,
-            } = line.kind;
-            let rate = rate.map(Rate::bits_per_second);
-            (component, place, rate, ports, line.count)
-        };
-        Ok(bill.lines().map(entry).collect())
+        Ok(bill_entries(&bill))
     }
 
     /// The source and destination of each link of an electrical fabric or of a graph of fibres, as

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use opticoll::simulate::SimulationError;
+use opticoll::simulate::passed_parts::passed_parts;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::training::{
     self, Cost, Model, TimedLayer,
@@ -11,6 +13,7 @@ use opticoll::workload::training::{
 use pyo3::prelude::*;
 
 use crate::error::{OrRaise, TrainingError};
+use crate::fabric::{BillEntry, bill_entries};
 use crate::interrupt;
 use crate::method::{Settings, method};
 use crate::plan::Plan;
@@ -238,6 +241,8 @@ pub(crate) struct CollectiveCost {
     simulator: &'static str,
     policy: Option<&'static str>,
     start: Option<&'static str>,
+    reconfigurations: u64,
+    passed: (Vec<BillEntry>, Option<u128>),
 }
 
 /// Simulates a verified plan, and returns the cost of its collective.
@@ -252,15 +257,20 @@ pub(crate) fn collective_cost(
     let method = method(settings)?;
     let plan = plan.get();
     interrupt::run(py, || {
-        cost::simulate(plan.rows(), Bytes::new(size_bytes), &method)
+        let size = Bytes::new(size_bytes);
+        let (cost, outcome) = cost::simulate(plan.rows(), size, &method)?;
+        let passed = passed_parts(plan.rows(), size, &outcome)?;
+        Ok::<_, SimulationError>((cost, outcome, passed))
     })?
-    .map(|(cost, outcome)| CollectiveCost {
+    .map(|(cost, outcome, passed)| CollectiveCost {
         time_ps: cost.time.ps(),
         reconfiguration_ps: cost.reconfiguration.ps(),
         control_ps: cost.control.ps(),
         simulator: outcome.simulator,
         policy: outcome.policy,
         start: outcome.start,
+        reconfigurations: outcome.reconfigurations,
+        passed: (bill_entries(&passed.halves_of_bytes), passed.lit_ps),
     })
     .or_raise()
 }

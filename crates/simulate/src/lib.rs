@@ -22,6 +22,7 @@ pub mod live;
 pub mod on_demand;
 pub mod outcome;
 pub mod packet;
+pub mod passed_parts;
 pub mod pattern;
 pub mod setting;
 pub mod simulators;

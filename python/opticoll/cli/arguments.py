@@ -14,6 +14,7 @@ from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import (
     FURTHER,
     METHOD,
+    ComponentsOption,
     DemandOption,
     FabricOption,
     InputFormatOption,
@@ -75,6 +76,7 @@ class PlanOptions(PartOptions):
     method: Any = METHOD
     root: RootOption = None
     demand: DemandOption = None
+    components: ComponentsOption = None
 
     @property
     def settings(self) -> Settings:

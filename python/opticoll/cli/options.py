@@ -5,6 +5,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import make_dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
@@ -50,6 +51,14 @@ SizeOption = Annotated[
         help="Size of the collective, such as 4MiB or 4MB (default: 4MiB)",
         metavar="SIZE",
         allow_leading_hyphen=True,
+    ),
+]
+ComponentsOption = Annotated[
+    Path | None,
+    Parameter(
+        help="YAML file with power, prices and failure rates of components, which come before the "
+        "listed values (default: see `opticoll list components`)",
+        group=FURTHER,
     ),
 ]
 WavelengthOption = Annotated[

@@ -43,7 +43,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 from opticoll import errors
 from opticoll.cli.command_line import line_of
@@ -51,6 +51,9 @@ from opticoll.formats import Holds, named_format, suffixes
 from opticoll.outputs.rows import OMITTED, Row, plain
 from opticoll.outputs.verification import Refuted
 from opticoll.outputs.watch import Watch
+
+if TYPE_CHECKING:
+    from opticoll.outputs.bill import Values
 
 A = TypeVar("A")
 R = TypeVar("R", bound=Row)
@@ -117,6 +120,35 @@ def rows_file(
     return text_file("csv", f"File for the rows: {endings}", "rows", write, of_rows=True)
 
 
+def _component_values(parameters: object) -> "Values":
+    """Returns the values of the option `--components`, or else those in use."""
+    from opticoll.inputs import component_values
+    from opticoll.outputs import bill
+
+    path = getattr(parameters, "components", None)
+    return bill.Values(component_values.read(path)) if path else bill.in_use()
+
+
+def bom_file() -> File[A, R]:
+    """Returns the `File` of the option `--bom`, with the parts of the fabrics of all rows."""
+
+    def write(parameters: A, rows: list[R], path: Path) -> None:
+        from opticoll.inputs.fabric_files import parse_fabric
+        from opticoll.outputs import bill
+
+        values = _component_values(parameters).catalogue()
+        parts = [
+            {"fabric": fabric, **plain(part)}
+            for fabric in dict.fromkeys(vars(row)["fabric"] for row in rows)
+            for part in bill.bill(parse_fabric(fabric), values)[:-1]
+        ]
+        named_format("rows", str(path)).write(parts, path)
+
+    endings = " or ".join(suffixes("rows"))
+    help = f"File for the parts of the fabric, with power and price: {endings}"
+    return text_file("bom", help, "rows", write)
+
+
 def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> File[A, R]:
     """Returns the `File` of the option `--figure`; `draw` writes the figure."""
 
@@ -156,6 +188,13 @@ class Command(Generic[A, R]):
     cache_key: Callable[[A], Hashable] | None = None
     row_options: Callable[[A, R], Mapping[str, Any]] | None = None
     names: Collection[str] = ()
+
+    def rows_of(self, parameters: A, watch: Watch) -> Iterator[R]:
+        """Yields the rows; their energy uses the values of the option `--components`."""
+        from opticoll.outputs import bill
+
+        with bill.using(_component_values(parameters)):
+            yield from self.compute(parameters, watch)
 
     def schema(self) -> dict[str, Any]:
         """Returns the JSON schema of the command's output."""
@@ -217,7 +256,7 @@ def computed(command: Command[A, R], parameters: A, watch: Watch) -> Iterator[R]
 
     If rows have a field `command`, each row gets the command line that computes this row.
     """
-    for row in command.compute(parameters, watch):
+    for row in command.rows_of(parameters, watch):
         if getattr(row, "command", None) is not OMITTED:
             yield row
             continue

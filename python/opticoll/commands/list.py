@@ -2,16 +2,16 @@
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import groupby
-from pathlib import Path
 from textwrap import shorten
 from typing import Any, Literal
 
 from opticoll._core import Fabric, FabricError
 from opticoll.cli.option_types import argument, option
+from opticoll.cli.options import ComponentsOption
 from opticoll.cli.runner import Command, on_command_line
 from opticoll.commands import COMMANDS
 from opticoll.errors import UsageError
@@ -25,8 +25,8 @@ from opticoll.outputs.bill import (
     BillTotalRow,
     bill,
     bill_text,
-    catalogue,
     component_record,
+    in_use,
 )
 from opticoll.outputs.layout import align, wrapped
 from opticoll.outputs.records import KINDS, OptionRow, RecordRow, listing
@@ -46,10 +46,7 @@ class List:
         default=None,
     )
     fabric: str | None = argument("Fabric of a bill of materials, after bom", default=None)
-    components: Path | None = option(
-        "YAML file with power, prices and failure rates of components, which come before the "
-        "listed values"
-    )
+    components: ComponentsOption = None
     rank_power: str | None = option(
         "Power of a rank for bom, such as 200W (default: ranks are no parts)"
     )
@@ -108,9 +105,9 @@ def compute(parameters: List, watch: Watch) -> Iterator[Listed]:
     FabricError
         The file is no valid fabric, or its fabric has no links.
     """
-    values = component_values.read(parameters.components) if parameters.components else {}
+    values = in_use().own
     if parameters.kind and canonical(parameters.kind, ["bom"]):
-        yield from _bill(parameters, values)
+        yield from _bill(parameters)
         return
     for name in ("fabric", "rank_power", "switch"):
         if getattr(parameters, name) is not None:
@@ -147,20 +144,20 @@ def compute(parameters: List, watch: Watch) -> Iterator[Listed]:
                 yield component_record(name, f"Component of {parameters.components}", own)
 
 
-def _bill(parameters: List, values: dict[str, list[OptionRow]]) -> Iterator[BillRow | BillTotalRow]:
+def _bill(parameters: List) -> Iterator[BillRow | BillTotalRow]:
     """Yields the parts of a fabric, and their sums."""
     if parameters.fabric is None:
         raise UsageError("bom needs a fabric: opticoll list bom crossbar:ranks=16")
     power = parameters.rank_power
     yield from bill(
         parse_fabric(parameters.fabric),
-        catalogue(values),
+        in_use().catalogue(),
         rank_power=None if power is None else component_values.watts(power),
         switch=parameters.switch,
     )
 
 
-def _with_values(record: RecordRow, values: dict[str, list[OptionRow]]) -> RecordRow:
+def _with_values(record: RecordRow, values: Mapping[str, list[OptionRow]]) -> RecordRow:
     """Returns a component with the values of a user before the listed values."""
     if record.kind != "components" or record.name not in values:
         return record

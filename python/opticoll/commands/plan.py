@@ -11,7 +11,7 @@ from opticoll._core import OpticollError, Plan
 from opticoll.cli.arguments import PlanOptions, plan_key
 from opticoll.cli.option_types import argument
 from opticoll.cli.options import WavelengthOption
-from opticoll.cli.runner import Command, on_command_line, plan_file
+from opticoll.cli.runner import Command, bom_file, on_command_line, plan_file
 from opticoll.inputs.request import Request, read_options
 from opticoll.inputs.settings import Settings
 from opticoll.names import DEFAULT_ALGORITHM
@@ -130,7 +130,7 @@ COMMAND = Command(
     text=_text,
     progress_label="planning",
     shape="row",
-    files=(plan_file("File for the plan; the ending .zst compresses it"),),
+    files=(plan_file("File for the plan; the ending .zst compresses it"), bom_file()),
     cache_key=_key,
 )
 command_line = on_command_line(COMMAND)

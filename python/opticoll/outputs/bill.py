@@ -13,7 +13,7 @@ value:
 If none has a value, the power of the part is unknown. A sum leaves the part out, and says so.
 
 >>> from opticoll import Fabric
->>> rows = bill(Fabric("crossbar:ranks=2,rate=800Gb/s"), catalogue())
+>>> rows = bill(Fabric("crossbar:ranks=2,rate=800Gb/s"), Values().catalogue())
 >>> [(row.component, row.count, row.power_w) for row in rows[:2]]
 [('transceiver', 2, 32.0), ('transceiver', 2, 32.0)]
 >>> rows[-1].power_w, rows[-1].unknown_power
@@ -22,9 +22,12 @@ If none has a value, the power of the part is unknown. A sum leaves the part out
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 from typing import Annotated, Literal, NamedTuple
 
 from opticoll._core import Fabric
@@ -100,12 +103,36 @@ class Used(NamedTuple):
     source: str
 
 
-def catalogue(values: Mapping[str, list[OptionRow]] | None = None) -> dict[str, list[OptionRow]]:
-    """Returns the values of all components; `values` are those of a user, which come first."""
-    own = values or {}
-    listed = {record.name: record.options for record in record_rows("components")}
-    names = dict.fromkeys([*listed, *own])
-    return {name: [*own.get(name, []), *listed.get(name, [])] for name in names}
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Values of components from a user's file, which come before the listed values."""
+
+    own: Mapping[str, list[OptionRow]] = field(default_factory=dict)
+
+    @cache  # noqa: B019 - each file of values is read once
+    def catalogue(self) -> dict[str, list[OptionRow]]:
+        """Returns the values of all components."""
+        listed = {record.name: record.options for record in record_rows("components")}
+        names = dict.fromkeys([*listed, *self.own])
+        return {name: [*self.own.get(name, []), *listed.get(name, [])] for name in names}
+
+
+_IN_USE: ContextVar[Values] = ContextVar("values of components", default=Values())  # noqa: B039
+
+
+def in_use() -> Values:
+    """Returns the values of components that the command uses."""
+    return _IN_USE.get()
+
+
+@contextmanager
+def using(values: Values) -> Iterator[None]:
+    """Uses `values` for the energy and power of all rows that are computed in the context."""
+    token = _IN_USE.set(values)
+    try:
+        yield
+    finally:
+        _IN_USE.reset(token)
 
 
 def bill(
@@ -263,6 +290,37 @@ def _row(
         failures_fit=failures and float(failures.value * count),
         sources=list(dict.fromkeys(value.source for value in used)),
     )
+
+
+def energy_per_bit(part: Part, values: Catalogue) -> Fraction | None:
+    """Returns the energy of a bit that passes a part, in joules; None if no value is stated.
+
+    A part without power, such as a cable, has the energy that its component states, which is that
+    of the electrical ports at its ends.
+    """
+    component, place, rate, ports, _ = part
+    power = _row(component, place, rate, ports, 1, values).power_each_w
+    if power and rate:
+        return Fraction(power) / (rate * (ports or 1))
+    stated = _first(values.get(component, ()), "energy")
+    if stated is not None:
+        return stated * PER_BIT
+    return None if power is None else Fraction(0)
+
+
+def reconfiguration_energy(parts: Iterable[BillRow], values: Catalogue) -> Fraction:
+    """Returns the energy of a reconfiguration of all switches, in joules; 0 if none is stated."""
+    total = Fraction(0)
+    for row in parts:
+        each = _first(values.get(row.component, ()), "reconfiguration energy")
+        total += row.count * (each or Fraction(0))
+    return total
+
+
+def _first(values: Iterable[OptionRow], name: str) -> Fraction | None:
+    """Returns the first value of a property that is a single number."""
+    numbers = (_number(value) for value in values if value.name == name)
+    return next((number for number in numbers if number is not None), None)
 
 
 OWN = "given: "

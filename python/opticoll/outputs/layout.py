@@ -21,6 +21,8 @@ PICOSECONDS = 10**12
 KIBIBYTE = 1024
 DECIMAL_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 
+ENERGY_UNITS = ((1, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ"), (1e-12, "pJ"))
+
 TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps"))
 
 
@@ -53,6 +55,18 @@ def human_time(time_ps: int) -> str:
 def human_seconds(seconds: float) -> str:
     """Returns a time in seconds with four significant digits; negative times count as 0."""
     return human_time(round(max(seconds, 0.0) * PICOSECONDS))
+
+
+def human_energy(joules: float) -> str:
+    """Returns an energy with four significant digits.
+
+    >>> human_energy(0.0015), human_energy(12_345.6)
+    ('1.5 mJ', '1.235e+04 J')
+    """
+    for factor, unit in ENERGY_UNITS:
+        if joules >= factor:
+            return f"{joules / factor:.4g} {unit}"
+    return "0 J"
 
 
 def duration(time_s: float) -> str:

@@ -25,6 +25,8 @@ from opticoll._core import (
 )
 from opticoll.formulas import bandwidths
 from opticoll.names import canonical, has_root
+from opticoll.outputs.bill import Dollars, Watts
+from opticoll.outputs.energy import plan_energy
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import (
     PICOSECONDS,
@@ -32,6 +34,7 @@ from opticoll.outputs.layout import (
     and_more,
     describe_size,
     format_rate,
+    human_energy,
     human_seconds,
     human_time,
     labelled,
@@ -46,6 +49,7 @@ from opticoll.outputs.rows import (
     Bytes,
     Count,
     GigabytesPerSecond,
+    Joules,
     Picoseconds,
     Row,
     Seconds,
@@ -178,6 +182,23 @@ class PlanRow(PlanHead):
         "busbw",
         absent=NO_BANDWIDTH,
     )
+    energy_j: Joules = means(
+        "Energy of the bits in the parts that they pass, of lit lasers and of reconfigurations, "
+        "without the parts in `energy_unknown`"
+    )
+    laser_energy_j: Joules = means("Energy of the lasers while they are lit, part of `energy_j`")
+    energy_per_bit_j: Joules | None = means(
+        "`energy_j` divided by the bits of the results that their ranks did not hold before",
+        absent="there are no such bits, or blocks differ",
+    )
+    static_energy_j: Joules = means("`static_power_w` times the time")
+    static_power_w: Watts = means("Power of all parts of the fabric whose power is known")
+    price_usd: Dollars | None = means(
+        "Price of all parts of the fabric whose price is known", absent="no price is known"
+    )
+    energy_unknown: list[str] = means(
+        "Components that bits pass and whose energy is not known (see `opticoll list components`)"
+    )
     fabric_reconfiguration_s: Seconds | None = means(
         "Reconfiguration time of the fabric",
         absent="the fabric has no such time",
@@ -284,6 +305,7 @@ def plan_row(
     if plan.collective.demand is None:
         rates = bandwidths(kind, fabric.ranks, size_bytes, outcome.time_ps / PICOSECONDS)
     algorithm, bus = rates or (None, None)
+    energy = plan_energy(plan, outcome, size_bytes)
     return PlanRow.of(
         head(plan),
         outcome,
@@ -293,6 +315,13 @@ def plan_row(
         fabric_latency_s=latency_s(fabric),
         size_bytes=size_bytes,
         settings=[SettingRow.of(setting) for setting in settings],
+        energy_j=energy.total_j,
+        laser_energy_j=energy.lasers_j,
+        energy_per_bit_j=energy.per_bit_j,
+        static_energy_j=energy.static_j,
+        static_power_w=energy.power_w,
+        price_usd=energy.price_usd,
+        energy_unknown=energy.unknown,
         bound_steps=steps,
         bound_name=name,
         bound_assumption=assumption,
@@ -474,6 +503,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         ["time", f"{human_time(row.time_ps)} ({timing_rule(row)}, simulator {row.simulator})"],
         *_library_parts(row),
         *([] if row.algorithm_bandwidth is None else [["bandwidth", _bandwidths(row)]]),
+        *labelled("energy", wrapped([_energy_text(row)], 0)),
         *([] if row.bottleneck is None else [["bottleneck", row.bottleneck]]),
         *labelled("bounds hold for", [line for bound in bounds for line in wrapped([bound], 0)]),
         ["verified", verdict(row.violations, electrical=electrical)],
@@ -496,6 +526,15 @@ def _library_parts(row: PlanRow) -> list[list[str]]:
     }
     words = ", ".join(f"{name} {human_time(part)}" for name, part in parts.items())
     return [["parts", f"{words}; protocol {row.protocol}"]]
+
+
+def _energy_text(row: PlanRow) -> str:
+    """Returns the energy of a plan, and its energy at the static power of the fabric."""
+    least = "at least " if row.energy_unknown else ""
+    per_bit = f", {human_energy(row.energy_per_bit_j)} per bit" if row.energy_per_bit_j else ""
+    power = f"static power {row.static_power_w:,.4g} W: {human_energy(row.static_energy_j)}"
+    unknown = f"; without {', '.join(row.energy_unknown)}: not stated" if row.energy_unknown else ""
+    return f"{least}{human_energy(row.energy_j)}{per_bit}; {power}{unknown}"
 
 
 def _bandwidths(row: PlanRow) -> str:

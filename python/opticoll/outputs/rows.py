@@ -54,6 +54,7 @@ from opticoll.outputs.layout import (
     PICOSECONDS,
     align,
     format_rate,
+    human_energy,
     human_seconds,
     human_time,
     size_names,
@@ -97,6 +98,7 @@ Picoseconds = Annotated[int, Unit("ps", human_time)]
 Bytes = Annotated[int, Unit("B", format_size)]
 BitsPerSecond = Annotated[int, Unit("bit/s", format_rate)]
 GigabytesPerSecond = Annotated[float, Unit("GB/s", "{:.4g} GB/s".format)]
+Joules = Annotated[float, Unit("J", human_energy)]
 Decibels = Annotated[float, Unit("dB", "{:.6g}".format, least=None)]
 DecibelMilliwatts = Annotated[float, Unit("dBm", "{:.6g}".format, least=None)]
 Count = Annotated[int, Unit()]

@@ -65,7 +65,7 @@ def solve(command: str, task: Task) -> Solved:
         with redirect_stdout(sys.stderr):
             record = command_of(command)
             rows = [
-                plain(row) for row in record.compute(parameters_of(command, task.options), Watch())
+                plain(row) for row in record.rows_of(parameters_of(command, task.options), Watch())
             ]
     except Refuted as refuted:
         rows = [plain(refuted.row)]

@@ -30,7 +30,7 @@ pub(crate) use self::places::ends_of;
 
 use self::places::{Names, Place};
 use super::{Drawing, Fabric, FabricError, FamilyRecord, Machine, Switches};
-use crate::bill::Bill;
+use crate::bill::{Bill, MovedBytes};
 use crate::library::Library;
 use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::in_network::described;
@@ -420,6 +420,15 @@ impl Machine for Part {
 
     fn bill(&self) -> Bill {
         self.whole.bill()
+    }
+
+    fn bill_of_bytes(&self, moved: &MovedBytes<'_>) -> Bill {
+        let mut links = vec![0; self.number_in_part.len()];
+        for (&whole, &bytes) in self.links.iter().zip(moved.links) {
+            links[whole as usize] = bytes;
+        }
+        let links = &links;
+        self.whole.bill_of_bytes(&MovedBytes { links, ..*moved })
     }
 
     fn link_of_whole(&self, link: u32) -> u32 {

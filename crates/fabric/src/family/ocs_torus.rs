@@ -32,7 +32,7 @@
 
 use std::sync::Arc;
 
-use crate::bill::{AT_RANKS, Bill, PartKind};
+use crate::bill::{AT_RANKS, Bill, MovedBytes, PartKind};
 use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric;
@@ -413,6 +413,25 @@ impl fabric::Machine for OcsTorus {
             .with(6 * face * cubes, transceiver.rate(self.wire.link.rate))
             .with(6 * face * cubes, PartKind::new("fibre_cable"))
             .with(3 * face, PartKind::new("ocs").ports(ports))
+    }
+
+    /// Returns the bytes over copper cables within cubes, and over the fibres between faces.
+    fn bill_of_bytes(&self, moved: &MovedBytes<'_>) -> Bill {
+        let copper = PartKind::new("copper_cable");
+        let transceiver = PartKind::new("transceiver").at(AT_RANKS);
+        let transceiver = transceiver.rate(self.wire.link.rate);
+        let links_per_cable = self.wiring.back(0) + 1;
+        let links = moved.links.iter().zip(0..);
+        links.fold(Bill::default(), |bill, (&bytes, link): (_, u32)| {
+            // Each cable leads upwards from a rank along an axis.
+            let cable = link / links_per_cable;
+            let (rank, axis) = (cable / 3, cable as usize % 3);
+            let is_top = (self.slice.coordinates(rank)[axis] + 1) % self.slice.cube == 0;
+            match is_top && !self.slice.is_within_cube() {
+                true => bill.with(2 * bytes, transceiver),
+                false => bill.with(2 * bytes, copper),
+            }
+        })
     }
 
     fn with_replacement(&self, part: &str) -> Option<Result<Fabric, String>> {

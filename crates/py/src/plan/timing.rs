@@ -2,12 +2,15 @@
 
 use opticoll::simulate;
 use opticoll::simulate::outcome;
+use opticoll::simulate::passed_parts::passed_parts;
 use opticoll::simulate::{SimulationError, fluid, packet};
 use opticoll::units::Bytes;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::{Plan, TimedChoice, present_settings};
 use crate::error::{OrRaise, UnitError};
+use crate::fabric::{BillEntry, bill_entries};
 use crate::interrupt;
 use crate::method::{Settings, Size, method};
 use crate::packets::{expected_tuple, report};
@@ -100,6 +103,52 @@ impl Plan {
             simulate::run_watched(self.rows(), size, &method, &mut watch)
         })
         .map(Outcome::from_core)
+    }
+
+    /// Returns what a simulation of the plan needed of the parts of the fabric, as a tuple (parts,
+    /// time).
+    ///
+    /// Parts has the form of `Fabric.bill`, with the bytes that pass the parts of each kind in
+    /// halves of bytes instead of the number of parts. Half of a byte passes the parts at each end
+    /// of a link or circuit. Time is the sum of the times for which the transmitters of circuits
+    /// are lit, in picoseconds. It is None on a network of links, where all transmitters are always
+    /// lit.
+    ///
+    /// Parameters
+    /// ----------
+    /// outcome : Outcome
+    ///     Result of a simulation of this plan.
+    /// size : int or str, optional
+    ///     Size of the collective in the simulation (default: the size of the plan).
+    ///
+    /// Raises
+    /// ------
+    /// TypeError
+    ///     The outcome is not the result of a simulation of a plan.
+    /// UnitError
+    ///     No size is given and the plan has none, or the size is malformed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2,rate=1Gb/s", "binomial_tree")
+    /// >>> parts, lit = plan.passed_parts(plan.simulate("1KiB"), "1KiB")
+    /// >>> parts[0], lit
+    /// (('transceiver', 'at ranks', 1000000000, None, 2048), None)
+    #[pyo3(signature = (outcome: "Outcome", size: "int | str | None" = None))]
+    fn passed_parts(
+        &self,
+        py: Python<'_>,
+        outcome: &Outcome,
+        size: Option<Size>,
+    ) -> PyResult<(Vec<BillEntry>, Option<u128>)> {
+        let size = self.size_or(size)?;
+        let outcome: &outcome::Outcome = outcome.get().ok_or_else(|| {
+            PyTypeError::new_err("the outcome is not the result of a simulation of a plan")
+        })?;
+        let passed = interrupt::run(py, || passed_parts(self.rows(), size, outcome))?;
+        let passed = passed.or_raise()?;
+        Ok((bill_entries(&passed.halves_of_bytes), passed.lit_ps))
     }
 
     /// Forecasts the work of the packet simulator: the number of messages, the number of chunks,

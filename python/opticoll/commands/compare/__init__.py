@@ -26,14 +26,15 @@ from opticoll.cli.command_line import words
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import (
     METHOD,
+    ComponentsOption,
     DemandOption,
     FabricsOption,
     RootOption,
     SizeOption,
     WavelengthOption,
 )
-from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
-from opticoll.commands.compare.table import comparison_table, reconfiguration_table
+from opticoll.cli.runner import Command, bom_file, figure_file, on_command_line, rows_file
+from opticoll.commands.compare.table import comparison_table, energy_table, reconfiguration_table
 from opticoll.errors import (
     AlgorithmError,
     CollectiveError,
@@ -71,6 +72,9 @@ if TYPE_CHECKING:
 
 STRIPED = ":stripes=all"
 
+NOT_OF_SCENARIO = ("source", "fabric", "size", "method", "no_auto", "energy", "components")
+"""Options that are no fields of a scenario."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(PartOptions):
@@ -100,6 +104,8 @@ class Compare(PartOptions):
     wavelength: WavelengthOption = None
     root: RootOption = None
     demand: DemandOption = None
+    energy: bool = option("Table of the energy of each plan", default=False, name="--energy")
+    components: ComponentsOption = None
 
 
 @dataclass(frozen=True)
@@ -203,7 +209,7 @@ def _scenario(options: Compare) -> Scenario:
     fields = {
         key: convert[key](value) if key in convert else value
         for key, value in named.items()
-        if value is not None and key not in ("source", "fabric", "size", "method", "no_auto")
+        if value is not None and key not in NOT_OF_SCENARIO
     }
     if options.no_auto:
         fields["auto"] = False
@@ -477,7 +483,9 @@ def _text(parameters: Any, rows: list[PlanRow]) -> str:
     tables = [reconfiguration_table(rows_of_fabric) for rows_of_fabric in of_times]
     differ = parameters.demand is not None and any("--demand" in str(row.command) for row in rows)
     demanded = f"\nblocks as demanded: {parameters.demand}" if differ else ""
-    return "\n\n".join([*tables, *([comparison_table(others)] if others else [])]) + demanded
+    tables += [comparison_table(others)] if others else []
+    tables += [energy_table(rows)] if parameters.energy else []
+    return "\n\n".join(tables) + demanded
 
 
 def _left_out(refusal: Refusal) -> str:
@@ -502,6 +510,6 @@ COMMAND = Command(
     compute=compute,
     text=_text,
     progress_label="comparing",
-    files=(rows_file(), figure_file(_draw)),
+    files=(rows_file(), figure_file(_draw), bom_file()),
 )
 command_line = on_command_line(COMMAND)

@@ -16,6 +16,7 @@ from opticoll.outputs.fabric_names import fabric_labels, fabric_text
 from opticoll.outputs.layout import (
     align,
     format_rate,
+    human_energy,
     human_seconds,
     human_time,
     plural,
@@ -158,6 +159,42 @@ def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
         )
         tables[-1] += "".join(f"\n{line}" for line in capacity_lines(group))
     return tables
+
+
+def energy_table(rows: Sequence[PlanRow]) -> str:
+    """Returns a table per size with the energy of each plan, and the static energy."""
+    labels = fabric_labels(row.fabric for row in rows)
+    heads = ["fabric", "algorithm", "time", "energy", "per bit", "lasers", "static power", "static"]
+    shown = range(0 if len(labels) > 1 else 1, len(heads))
+    names = size_names(row.size_bytes for row in rows)
+    tables = []
+    for size_bytes, name in names.items():
+        cells = [
+            [
+                labels[row.fabric],
+                row.algorithm,
+                human_time(row.time_ps),
+                human_energy(row.energy_j),
+                "-" if row.energy_per_bit_j is None else human_energy(row.energy_per_bit_j),
+                human_energy(row.laser_energy_j),
+                f"{row.static_power_w:,.5g} W",
+                human_energy(row.static_energy_j),
+            ]
+            for row in rows
+            if row.size_bytes == size_bytes
+        ]
+        cells = [[line[index] for index in shown] for line in cells]
+        heading = [heads[index] for index in shown]
+        right = [place for place, index in enumerate(shown) if index > 1]
+        title = f"energy of {rows[0].collective} of {name} ({rows[0].size_convention})"
+        tables.append(f"{title}\n{align(cells, heading, right=right)}")
+    legend = [
+        "energy: bits in the parts that they pass, lit lasers and reconfigurations; per bit of the "
+        "results; static: the power of all parts times the time"
+    ]
+    unknown = dict.fromkeys(name for row in rows for name in row.energy_unknown)
+    legend += [f"without {', '.join(unknown)}: no energy is stated"] if unknown else []
+    return "\n\n".join([*tables, "\n".join(wrapped(legend, 0))])
 
 
 def _leads_by_size(rows: Sequence[PlanRow]) -> list[str]:

@@ -8,7 +8,7 @@
 
 use super::outside::{Layout, Outside};
 use super::{GpuServers, RECORD, declared};
-use crate::bill::Bill;
+use crate::bill::{Bill, MovedBytes};
 use crate::fabric::circuits::{
     Change, Circuit, Circuits, LightSharing, LineRanges, Lines, NoCircuit, Port,
     ReconfigurationCharge, Tuning,
@@ -209,6 +209,17 @@ impl Machine for ServersOnLight {
 
     fn bill(&self) -> Bill {
         Machine::bill(&self.servers)
+    }
+
+    fn bill_of_bytes(&self, moved: &MovedBytes<'_>) -> Bill {
+        let packets = 0;
+        let outside = self
+            .outside
+            .fabric
+            .bill_of_bytes(&MovedBytes { packets, ..*moved });
+        self.servers
+            .bill_of_server_bytes(moved.packets)
+            .with_copies(1, &outside)
     }
 
     fn ranks(&self) -> u32 {

@@ -1,16 +1,12 @@
 //! Servers joined by links as a machine, and the parts of servers that an outside fabric joins.
 
-use std::collections::BTreeMap;
-
 use super::{GpuServers, Model, RECORD, declared};
-use crate::bill;
-use crate::bill::{AT_RANKS, AT_SWITCHES, Bill, PartKind};
+use crate::bill::{AT_RANKS, AT_SWITCHES, Bill, Cabling, MovedBytes, PartKind};
 use crate::fabric::options;
 use crate::fabric::part;
 use crate::fabric::{Fabric, FabricError, FamilyRecord, Machine};
 use crate::network::{InNetwork, Network};
 use opticoll_base::spec::Spec;
-use opticoll_base::units::Rate;
 
 impl GpuServers {
     /// Returns the part of a server for members that are all in this server, or the part of the
@@ -42,72 +38,87 @@ impl GpuServers {
     }
 }
 
-impl GpuServers {
-    /// Returns the GPUs, and the parts of the model's cables. Cables within a server are of copper,
-    /// and the cable between a GPU and its NIC is no part. Each other cable joins servers: it has a
-    /// transceiver at both ends, and a NIC at each end that is no switch.
-    fn bill_of_servers(&self) -> Bill {
-        let (ranks, per_box) = (Network::ranks(&self.graph), self.declared.model.ranks());
-        let gpu = PartKind::new(self.declared.model.gpu());
-        let mut bill = Bill::default().with(ranks.into(), gpu);
-        let server_switches = match self.declared.model.switch_rate() {
-            Some(_) => self.declared.boxes,
-            None => 0,
-        };
-        let first_nic = ranks + server_switches;
-        let has_nics = self.declared.boxes > 1
-            && self
-                .declared
-                .model
-                .network()
-                .is_some_and(|(_, _, nics)| nics);
-        let first_switch = first_nic + if has_nics { ranks } else { 0 };
-        // The GPU or the server of a vertex, or `None` for switches between servers.
-        let server = |vertex: u32| match vertex {
-            rank if rank < ranks => Some(rank / per_box),
-            switch if switch < first_nic => Some(switch - ranks),
-            nic if nic < first_switch => Some((nic - first_nic) / per_box),
-            _ => None,
-        };
-        let is_nic = |vertex: u32| (first_nic..first_switch).contains(&vertex);
-        let mut ports: BTreeMap<u32, (u32, Rate)> = BTreeMap::new();
-        for ((first, second, rate), count) in bill::cables(&self.graph) {
-            for end in [first, second] {
-                if end >= first_switch || (ranks..first_nic).contains(&end) {
-                    let (ports, fastest) = ports.entry(end).or_insert((0, rate));
-                    *ports += count as u32;
-                    *fastest = (*fastest).max(rate);
-                }
-            }
-            match (server(first), server(second)) {
-                (Some(one), Some(other)) if one == other => {
-                    let is_copper = !is_nic(first) && !is_nic(second);
-                    let cables = if is_copper { count } else { 0 };
-                    bill = bill.with(cables, PartKind::new("copper_cable"));
-                }
-                ends => {
-                    let at_servers = [ends.0, ends.1].into_iter().flatten().count() as u64;
-                    let part = |name| PartKind::new(name).rate(rate);
-                    bill = bill
-                        .with(count * at_servers, part("transceiver").at(AT_RANKS))
-                        .with(
-                            count * (2 - at_servers),
-                            part("transceiver").at(AT_SWITCHES),
-                        )
-                        .with(count, PartKind::new("fibre_cable"))
-                        .with(count * at_servers, part("nic").at(AT_RANKS));
-                }
-            }
+/// Parts of servers and of the links between them. Cables within a server are of copper, and the
+/// cable between a GPU and its NIC is no part. Each other cable joins servers: it has a transceiver
+/// at both ends, and a NIC at each end that is no switch.
+struct ServerCables {
+    /// Number of GPUs of a server.
+    per_server: u32,
+    ranks: u32,
+    /// First vertex that is a NIC. The switches of servers are before it.
+    first_nic: u32,
+    /// First vertex that is a switch between servers.
+    first_switch: u32,
+}
+
+impl ServerCables {
+    fn of(servers: &GpuServers) -> ServerCables {
+        let (ranks, declared) = (Network::ranks(&servers.graph), &servers.declared);
+        let first_nic = ranks + declared.model.switch_rate().map_or(0, |_| declared.boxes);
+        let has_nics =
+            declared.boxes > 1 && declared.model.network().is_some_and(|(_, _, nics)| nics);
+        ServerCables {
+            per_server: declared.model.ranks(),
+            ranks,
+            first_nic,
+            first_switch: first_nic + if has_nics { ranks } else { 0 },
         }
-        ports
-            .into_iter()
-            .fold(bill, |bill, (switch, (ports, rate))| {
-                let name = match switch < first_nic {
-                    true => "server_switch",
-                    false => "packet_switch",
-                };
-                bill.with(1, PartKind::new(name).ports(ports).rate(rate))
-            })
+    }
+
+    /// Returns the server of a vertex, or `None` for switches between servers.
+    fn server(&self, vertex: u32) -> Option<u32> {
+        match vertex {
+            rank if rank < self.ranks => Some(rank / self.per_server),
+            switch if switch < self.first_nic => Some(switch - self.ranks),
+            nic if nic < self.first_switch => Some((nic - self.first_nic) / self.per_server),
+            _ => None,
+        }
+    }
+
+    fn is_nic(&self, vertex: u32) -> bool {
+        (self.first_nic..self.first_switch).contains(&vertex)
+    }
+
+    fn within_server(&self, first: u32, second: u32) -> bool {
+        self.server(first).is_some() && self.server(first) == self.server(second)
+    }
+}
+
+impl Cabling for ServerCables {
+    fn cable(&self, first: u32, second: u32) -> Option<&'static str> {
+        match self.within_server(first, second) {
+            true if self.is_nic(first) || self.is_nic(second) => None,
+            true => Some("copper_cable"),
+            false => Some("fibre_cable"),
+        }
+    }
+
+    fn end(&self, end: u32, other: u32) -> Vec<PartKind> {
+        let transceiver = PartKind::new("transceiver");
+        match self.server(end) {
+            _ if self.within_server(end, other) => Vec::new(),
+            Some(_) => vec![transceiver.at(AT_RANKS), PartKind::new("nic").at(AT_RANKS)],
+            None => vec![transceiver.at(AT_SWITCHES)],
+        }
+    }
+
+    fn switch(&self, vertex: u32) -> Option<&'static str> {
+        match vertex {
+            vertex if vertex >= self.first_switch => Some("packet_switch"),
+            vertex if (self.ranks..self.first_nic).contains(&vertex) => Some("server_switch"),
+            _ => None,
+        }
+    }
+}
+
+impl GpuServers {
+    /// Returns the parts that messages between two GPUs of a server pass, in halves of bytes.
+    pub(super) fn bill_of_server_bytes(&self, bytes: u64) -> Bill {
+        let mut route = Vec::new();
+        self.graph.route(0, 1, &mut route);
+        let mut links = vec![0; self.graph.links().len()];
+        route.iter().for_each(|link| links[*link as usize] = bytes);
+        Bill::default().with_bytes(&self.graph, &ServerCables::of(self), &links)
     }
 }
 
@@ -139,9 +150,29 @@ impl Machine for GpuServers {
 
     /// Returns the parts of the servers, and those of all copies of the outside.
     fn bill(&self) -> Bill {
-        let bill = self.bill_of_servers();
+        let gpu = PartKind::new(self.declared.model.gpu());
+        let gpus = Bill::default().with(Network::ranks(&self.graph).into(), gpu);
+        let bill = gpus.with_cables(&self.graph, &ServerCables::of(self));
         self.declared.outside.iter().fold(bill, |bill, outside| {
             bill.with_copies(outside.copies().into(), &outside.fabric.bill())
+        })
+    }
+
+    fn bill_of_bytes(&self, moved: &MovedBytes<'_>) -> Bill {
+        let bill = Bill::default().with_bytes(&self.graph, &ServerCables::of(self), moved.links);
+        let (Some(outside), Some(copies)) = (&self.declared.outside, &self.copies) else {
+            return bill;
+        };
+        let per_copy = outside
+            .fabric
+            .network()
+            .map_or(0, |copy| copy.links().len());
+        let links = copies.links_of_copies(moved.links).chunks(per_copy.max(1));
+        links.fold(bill, |bill, links| {
+            let of_copy = outside
+                .fabric
+                .bill_of_bytes(&MovedBytes { links, ..*moved });
+            bill.with_copies(1, &of_copy)
         })
     }
 

@@ -198,6 +198,11 @@ impl Copies {
         &self.wiring
     }
 
+    /// Returns the values of the links of all copies, copy by copy, of the values of all links.
+    pub(super) fn links_of_copies<'a>(&self, values: &'a [u64]) -> &'a [u64] {
+        values.get(self.first_link as usize..).unwrap_or_default()
+    }
+
     /// Appends the route between two ranks of one copy: cable, links of the copy, cable.
     pub(super) fn route(
         &self,
