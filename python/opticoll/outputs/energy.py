@@ -17,7 +17,7 @@ So `energy_j` is the energy of a machine whose parts take no power while no bits
 take their power all the time: `static_energy_j` is the power of all parts times the time.
 
 >>> import opticoll
->>> plan = opticoll.plan("broadcast", "torus:dims=2,rate=800Gb/s", "binomial_tree")
+>>> plan = opticoll.plan("broadcast", "torus:dims=2,rate=800Gb/s", "binomial")
 >>> energy = plan_energy(plan, plan.simulate("1MB"), 10**6)
 >>> f"{8e6 * (20e-12 - 1.25e-12):.4g}", f"{energy.bits_j:.4g}"
 ('0.00015', '0.00015')

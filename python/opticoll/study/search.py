@@ -4,7 +4,8 @@ A search works in rounds: it proposes points, receives their results, and propos
 At the end it reports its findings. Each finding is a verified row of the store.
 
     optimise: {cheapest: fabric.wavelengths, meets: time_s <= 1ms, for_each: [size]}
-    optimise: {pareto: [fabric.wavelengths * ranks, time_s]}
+    optimise: {cheapest: energy_j, for_each: [size]}
+    optimise: {pareto: [time_s, static_power_w, price_usd]}
     optimise:
       break_even: fabric.reconfiguration
       from: 1us
@@ -14,7 +15,7 @@ At the end it reports its findings. Each finding is a verified row of the store.
       axis_of: of
 
 `cheapest` computes points by increasing cost until a point meets all conditions. If the cost
-depends on results, it computes all points. `break_even` bisects the range of an axis to find the
+depends on results, such as the energy, it computes all points. `break_even` bisects the range of an axis to find the
 value at which the faster of two alternatives becomes the slower one.
 """
 
@@ -51,9 +52,11 @@ def _expression(value: object) -> Expression:
     return Expression(str(value))
 
 
-def _two(value: object) -> list[Expression]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise ConfigError("a Pareto front has two expressions, such as [wavelengths, time_s]")
+def _several(value: object) -> list[Expression]:
+    if not isinstance(value, list) or len(value) < 2:
+        raise ConfigError(
+            "a Pareto front has two or more expressions, such as [wavelengths, time_s]"
+        )
     return _expressions(value)
 
 
@@ -94,7 +97,7 @@ class Optimise:
 
     cheapest: Annotated[Expression, _expression] | None = None
     meets: Annotated[list[Expression], _expressions] = field(default_factory=list)
-    pareto: Annotated[list[Expression], _two] | None = None
+    pareto: Annotated[list[Expression], _several] | None = None
     for_each: Annotated[list[str], _names] = field(default_factory=list)
     break_even: Annotated[str, text] | None = None
     start: Annotated[Any, _end] | None = None
@@ -153,8 +156,6 @@ def check(wanted: Optimise) -> Optimise:
     ]
     if len(kinds) != 1:
         raise ConfigError("give one of cheapest, pareto and break_even")
-    if kinds == ["cheapest"] and not wanted.meets:
-        raise ConfigError("`cheapest` needs a condition: meets: time_s <= 1ms")
     if kinds == ["break_even"]:
         if wanted.start is None or wanted.end is None or not wanted.of or not wanted.against:
             raise ConfigError("`break_even` needs from, to, of and against")
@@ -222,14 +223,18 @@ def _pareto(
         met = [place for place in places if _meets(wanted, value_of, place)]
         ends = {place: [_number(value_of(axis, place), axis) for axis in axes] for place in met}
         candidates_met = [
-            (first.number, second.number, place)
-            for place, (first, second) in ends.items()
-            if first is not None and second is not None
+            ([end.number for end in known], place)
+            for place, at in ends.items()
+            if len(known := [end for end in at if end is not None]) == len(axes)
         ]
-        least: Fraction | None = None
-        for _, second_number, place in sorted(candidates_met):
-            if least is None or second_number < least:
-                least = second_number
+        front: list[list[Fraction]] = []
+        # A point that beats another one comes before it in this order.
+        for numbers, place in sorted(candidates_met):
+            if not any(
+                all(best <= number for best, number in zip(other, numbers, strict=True))
+                for other in front
+            ):
+                front.append(numbers)
                 values = _values(value_of, place, axes)
                 names = (*wanted.for_each, *(axis.text for axis in axes))
                 findings.append(Found(place, f"Pareto front{_for(key)}", values, names))
