@@ -115,17 +115,6 @@ def test_a_busy_machine_takes_its_static_power(values: Path) -> None:
     assert row.energy_j == pytest.approx(row.static_energy_j, rel=1e-9)
 
 
-def test_a_reconfiguration_takes_energy_if_it_is_stated(values: Path) -> None:
-    fabric = SWITCH.replace("reconfiguration=0s", "reconfiguration=1ms")
-    before = measured(values, "all_gather", fabric, "ring")
-    values.write_text(f"{VALUES}  - {{name: ocs, reconfiguration_energy: 0.5 J, source: test}}\n")
-    after = measured(values, "all_gather", fabric, "ring")
-    switches = next(count for name, *_, count in opticoll.Fabric(fabric).bill if name == "ocs")
-    assert before.reconfigurations
-    taken = before.reconfigurations * switches * 0.5
-    assert after.energy_j - before.energy_j == pytest.approx(taken, rel=1e-9)
-
-
 def test_unknown_parts_are_named() -> None:
     row = opticoll.measure(opticoll.plan("all_gather", SERVERS, "ring"), "1MB")
     assert "server_switch" in row.energy_unknown
@@ -146,3 +135,34 @@ def test_components_of_a_user_change_the_energy_of_a_command(run: Run, values: P
     own = answer(run, *line, "--components", values)["energy_j"]
     assert listed != own
     assert own == pytest.approx(12 * BITS * 18e-12 + 8 * 1.6 * 0.03, rel=1e-9)
+
+
+def test_energy_of_a_training(run: Run, values: Path) -> None:
+    """Gradients in one bucket of 102.2 MB; the ring sends 2 (N - 1) times the bytes of a vector."""
+    line = ["train", "--model", "resnet50", "--batch", "8", "--fabric", STAR, "--buckets", "all"]
+    line += ["--algorithm", "ring", "--epochs", "90", "--rank-power", "700W"]
+    row = answer(run, *line, "--grid-intensity", "400g/kWh", "--components", values)
+    energy, bits = row["energy"], 8 * row["gradient_bytes"] * 2 * 3
+    assert energy["bits_j"] == pytest.approx(bits * 78e-12, rel=1e-6)
+    assert energy["lasers_j"] == pytest.approx(8 * 1.6 * row["iteration_s"], rel=1e-9)
+    # 8 modules of 16 W, 4 NICs of 24 W, a switch of 4 ports with 12 pJ/b, and 4 devices.
+    power = 8 * 16 + 4 * 24 + 4 * 800e9 * 12e-12 + 4 * 700
+    assert energy["iteration_j"] == pytest.approx(power * row["iteration_s"], rel=1e-9)
+    assert energy["sample_j"] == pytest.approx(energy["iteration_j"] / 32, rel=1e-9)
+    assert energy["training_kwh"] == pytest.approx(power * row["training_s"] / 3.6e6, rel=1e-9)
+    assert energy["training_tonnes"] == pytest.approx(energy["training_kwh"] * 400e-6, rel=1e-9)
+
+
+def test_energy_of_groups_that_are_timed_alone(run: Run, values: Path) -> None:
+    """Each of 2 replicas divides its matrices among the 8 GPUs of a server."""
+    line = ["train", "--model", "gpt2_medium", "--batch", "1", "--tensor-parallel", "8"]
+    line += ["--fabric", SERVERS, "--contention", "none", "--collective", "all_reduce=ring"]
+    row = answer(run, *line, "--components", values)
+    bits = 0.0
+    for member in row["groups"]["collectives"]:
+        assert member["collective"] == "all_reduce"
+        moved = 2 * (member["ranks"] - 1) * member["size_bytes"] * 8
+        # Tensor groups send within servers, and the 8 groups of replicas between servers.
+        groups, joules = (2, 5.6e-12) if member["group"] == "tensor" else (8, 78e-12)
+        bits += member["count"] * groups * moved * joules
+    assert row["energy"]["bits_j"] == pytest.approx(bits, rel=1e-6)

@@ -70,6 +70,11 @@ class PlanEnergy:
         return self.bits_j + self.lasers_j + self.reconfigurations_j
 
 
+def bill_total(fabric: Fabric) -> BillTotalRow:
+    """Returns the sums over the parts of a fabric, with the values of components in use."""
+    return _bill(fabric.spec, bill.in_use())[1]
+
+
 @lru_cache(maxsize=64)
 def _bill(spec: str, values: bill.Values) -> tuple[list[BillRow], BillTotalRow]:
     *parts, total = bill.bill(Fabric(spec), values.catalogue())

@@ -15,8 +15,8 @@ At the end it reports its findings. Each finding is a verified row of the store.
       axis_of: of
 
 `cheapest` computes points by increasing cost until a point meets all conditions. If the cost
-depends on results, such as the energy, it computes all points. `break_even` bisects the range of an axis to find the
-value at which the faster of two alternatives becomes the slower one.
+depends on results, such as the energy, it computes all points. `break_even` bisects the range of an
+axis to find the value at which the faster of two alternatives becomes the slower one.
 """
 
 from __future__ import annotations

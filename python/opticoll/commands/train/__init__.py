@@ -13,7 +13,7 @@ model, the module `groups` simulates the iteration.
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,8 +21,16 @@ from typing import Any, Literal
 from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_size
 from opticoll.cli.arguments import settings_on
 from opticoll.cli.option_types import count, option, whole
-from opticoll.cli.options import FURTHER, GROUPS, METHOD, FabricsOption, WavelengthOption
+from opticoll.cli.options import (
+    FURTHER,
+    GROUPS,
+    METHOD,
+    ComponentsOption,
+    FabricsOption,
+    WavelengthOption,
+)
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
+from opticoll.commands.train.energy import EnergyRow, Spent, energy_row
 from opticoll.commands.train.figure import draw
 from opticoll.commands.train.group_rows import GroupsRow
 from opticoll.commands.train.groups import (
@@ -196,6 +204,15 @@ class Train:
     )
     method: Any = METHOD
     wavelength: WavelengthOption = None
+    rank_power: str | None = option(
+        "Power of a device, such as 700W (default: as in the bill of the fabric, or none)",
+        group=FURTHER,
+    )
+    grid_intensity: str | None = option(
+        "Emissions of the power grid, such as 400g/kWh of CO2 equivalent (default: none)",
+        group=FURTHER,
+    )
+    components: ComponentsOption = None
 
 
 class AllReduceRow(Row):
@@ -298,6 +315,7 @@ class TrainingRow(Row, core="iteration"):
     groups: GroupsRow | None = means(
         "Groups of ranks that divide the model", absent="every device has the whole model"
     )
+    energy: EnergyRow = means("Energy of an iteration and of the training")
     command: str = command_field(default=OMITTED)
 
 
@@ -369,8 +387,11 @@ def _grouped(
     *_, mean = grouped.row.parts
     exposed = mean.tensor_s + mean.expert_s + mean.sending_s + mean.replicas_s
     hidden = mean.sending_hidden_s + mean.replicas_hidden_s
+    common = _common(
+        parameters, fabric, batch, named, bucket_rule, model, grouped.iteration.time_ps
+    )
     return TrainingRow.of(
-        _common(parameters, fabric, batch, named, bucket_rule, model, grouped.iteration.time_ps),
+        common,
         {"simulator": grouped.simulator, "policy": grouped.policy, "start": None},
         *(named, fabric, parameters),
         warnings=_network_warnings(fabric, grouped.simulator),
@@ -388,6 +409,25 @@ def _grouped(
         collectives=[],
         timeline=[],
         groups=grouped.row,
+        energy=_energy(parameters, fabric, common, grouped.iteration.time_ps, grouped.spent),
+    )
+
+
+def _energy(
+    parameters: Train,
+    fabric: Fabric,
+    common: Mapping[str, Any],
+    iteration_ps: int,
+    spent: Iterable[Spent] | None,
+) -> EnergyRow:
+    return energy_row(
+        fabric,
+        spent,
+        iteration_ps=iteration_ps,
+        samples=round(common["samples_per_s"] * common["iteration_s"]),
+        training_s=common["training_s"],
+        rank_power=parameters.rank_power,
+        intensity=parameters.grid_intensity,
     )
 
 
@@ -434,8 +474,9 @@ def _row(
     violations = dict.fromkeys(
         problem for problems in prices.violations.values() for problem in problems
     )
+    common = _common(parameters, fabric, batch, named, bucket_rule, model, iteration.time_ps)
     return TrainingRow.of(
-        _common(parameters, fabric, batch, named, bucket_rule, model, iteration.time_ps),
+        common,
         iteration,
         any_cost,
         *(named, fabric, parameters),
@@ -453,6 +494,7 @@ def _row(
         collectives=[_collective(prices, size, sizes.count(size)) for size in sorted(prices.costs)],
         timeline=[BucketRow.of(bucket, layer=layers[bucket["layer"]][0]) for bucket in buckets],
         groups=None,
+        energy=_energy(parameters, fabric, common, iteration.time_ps, prices.spent(sizes)),
     )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import opticoll
 from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Plan
+from opticoll.commands.train.energy import Spent, spent_by
 from opticoll.commands.train.group_rows import GroupCollectiveRow, collective_row
 from opticoll.names import algorithm_spelling
 from opticoll.outputs.layout import PICOSECONDS
@@ -49,6 +50,7 @@ class GroupPrices:
         self.times_ps: list[int] = []
         self.rows: list[GroupCollectiveRow] = []
         self.violations: list[str] = []
+        self.spent: list[Spent] = []
         self.simulator = ""
         self.policy: str | None = None
 
@@ -68,6 +70,11 @@ class GroupPrices:
             size = plan.collective.demand.largest
         wrong = [violation.sentence for violation in plan.verify()]
         cost = _core.collective_cost(plan, size, **self._settings_on(part))
+        tensor, _, _, data = self._training.groups
+        # Messages between stages have a sender and a receiver in different stages.
+        ranks = record["ranks"] if record["collective"] else 1
+        together = record["count"] * (tensor * data // ranks)
+        self.spent.append(spent_by(part, cost, together))
         self.simulator, self.policy = cost["simulator"], cost["policy"]
         algorithm = plan.algorithm if record["collective"] else None
         self._add(record, algorithm, (cost["time_ps"], cost["reconfiguration_ps"]), wrong)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Outcome, carries_messages
 from opticoll.cli.arguments import algorithms_by_collective, describe_transport
+from opticoll.commands.train.energy import Spent
 from opticoll.commands.train.experts import capacity_millionths, read_skew
 from opticoll.commands.train.group_prices import GroupPrices
 from opticoll.commands.train.group_rows import (
@@ -58,6 +59,8 @@ class Grouped:
     simulator: str
     policy: str | None
     violations: list[str]
+    spent: list[Spent] | None
+    """Energy of the collectives; None if all groups are simulated together."""
 
 
 UNDIVIDED = {
@@ -196,7 +199,7 @@ def carry_out(
         ]
         row = _row(parameters, training, fabric, iteration, rows, method)
         policy = settings.get("policy", fabric.policy)
-        return Grouped(iteration, row, iteration.simulator, policy, [])
+        return Grouped(iteration, row, iteration.simulator, policy, [], None)
     prices = GroupPrices(fabric, training, algorithms, settings, method.reconfigure)
     for number, record in enumerate(records):
         watch.update(
@@ -205,7 +208,7 @@ def carry_out(
         prices.find(record)
     iteration = training.with_times(prices.times_ps)
     row = _row(parameters, training, fabric, iteration, prices.rows, method)
-    return Grouped(iteration, row, prices.simulator, prices.policy, prices.violations)
+    return Grouped(iteration, row, prices.simulator, prices.policy, prices.violations, prices.spent)
 
 
 def _algorithms(parameters: Train) -> dict[str, str]:

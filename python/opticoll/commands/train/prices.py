@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from opticoll._core import (
     device_memory,
     parameter_memory,
 )
+from opticoll.commands.train.energy import Spent, spent_by
 from opticoll.errors import UsageError
 from opticoll.inputs import layer_profile, user_algorithm
 from opticoll.inputs.settings import Settings
@@ -182,6 +184,11 @@ class Prices:
         self.costs: dict[int, CollectiveCost] = {}
         self.rows: dict[int, tuple[str, int]] = {}  # algorithms and number of steps, by size
         self.violations: dict[int, list[str]] = {}
+        self.energies: dict[int, list[Spent]] = {}
+
+    def spent(self, sizes: Sequence[int]) -> list[Spent]:
+        """Returns the energy of all_reduces of these sizes."""
+        return [one for size in sizes for one in self.energies[size]]
 
     def find(self, size: int) -> None:
         """Simulates an all_reduce of `size` bytes, and stores its cost.
@@ -196,6 +203,7 @@ class Prices:
             costs.append(collective_cost(plan, part_size, **self._settings))
             plans.append(plan)
             self.violations[size] += problems
+        self.energies[size] = [spent_by(self._fabric, cost) for cost in costs]
         first = costs[0]
         first["time_ps"] = sum(cost["time_ps"] for cost in costs)
         first["reconfiguration_ps"] = sum(cost["reconfiguration_ps"] for cost in costs)

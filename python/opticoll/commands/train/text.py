@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from opticoll.commands.train.energy import energy_facts, training_energy
 from opticoll.outputs.fabric_names import fabric_labels, fabric_text
 from opticoll.outputs.layout import align, and_more, duration, format_rate, plural, size_names
 from opticoll.outputs.plan_row import capacity_lines, different_ranks, latency_fact
@@ -87,9 +88,10 @@ def _iteration(row: TrainingRow) -> str:
             blocks.append(_stages(row.groups))
         blocks.append(_group_collectives(row.groups))
     if row.training_s is not None:
+        time_and_energy = f"{duration(row.training_s)}{training_energy(row.energy)}"
         blocks.append(
             f"training: {plural(row.epochs or 0, 'epoch')} of {row.samples:,} samples are "
-            f"{row.iterations:,} iterations: {duration(row.training_s)}"
+            f"{row.iterations:,} iterations: {time_and_energy}"
         )
     return "\n\n".join(blocks)
 
@@ -118,6 +120,7 @@ def _facts(row: TrainingRow) -> list[list[str]]:
         *facts,
         ["overlap", "sent during the backward pass" if row.overlap else "none"],
         ["simulator", f"{row.simulator or 'none'}{', ' if timing_rule else ''}{timing_rule}"],
+        *energy_facts(row.energy),
         ["verified", "yes" if row.verified else f"NO: {row.violations[0]}"],
     ]
 
