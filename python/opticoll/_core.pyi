@@ -1276,7 +1276,7 @@ class Plan:
 
         Raises
         ------
-        TypeError
+        SimulationError
             The outcome is not the result of a simulation of a plan.
         UnitError
             No size is given and the plan has none, or the size is malformed.
@@ -1284,7 +1284,7 @@ class Plan:
         Examples
         --------
         >>> import opticoll
-        >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2,rate=1Gb/s", "binomial_tree")
+        >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2,rate=1Gb/s", "binomial")
         >>> parts, lit = plan.passed_parts(plan.simulate("1KiB"), "1KiB")
         >>> parts[0], lit
         (('transceiver', 'at ranks', 1000000000, None, 2048), None)

@@ -179,7 +179,7 @@ impl Bill {
     /// Returns the bytes that pass the transceivers of this bill, in halves of bytes. Circuits have
     /// the rate `rate`. Messages that use no circuit pass transceivers and NICs of the rate
     /// `packet_rate`.
-    pub(crate) fn of_circuit_bytes(
+    pub(crate) fn bytes_over_circuits(
         &self,
         rate: Rate,
         packet_rate: Option<Rate>,

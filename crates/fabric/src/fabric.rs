@@ -263,7 +263,7 @@ pub trait Machine: Object {
             (Some(network), _) => {
                 Bill::default().with_bytes(network, &WholeNetwork::of(network), moved.links)
             }
-            (None, Some(circuits)) => self.bill().of_circuit_bytes(
+            (None, Some(circuits)) => self.bill().bytes_over_circuits(
                 circuits.transmission().rate,
                 circuits.side_network().map(|(_, network)| network.rate),
                 moved,

@@ -6,7 +6,7 @@ use opticoll_base::units::{Bytes, UnitError};
 use opticoll_fabric::bill::{Bill, MovedBytes};
 use opticoll_plan::plan::Plan;
 
-/// What a plan needs of the parts of a fabric.
+/// Use of the parts of a fabric by a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassedParts {
     /// Bytes that pass the parts of each kind, in halves of bytes

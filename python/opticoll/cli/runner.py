@@ -72,6 +72,8 @@ class File(Generic[A, R]):
     write: Callable[[A, list[R], Path], Sequence[Path] | None]
     check: Callable[[Path], object]
     of_rows: bool = False
+    further: bool = False
+    """True if only `--help-all` lists the option."""
 
 
 def text_file(
@@ -146,7 +148,7 @@ def bom_file() -> File[A, R]:
 
     endings = " or ".join(suffixes("rows"))
     help = f"File for the parts of the fabric, with power and price: {endings}"
-    return text_file("bom", help, "rows", write)
+    return dataclasses.replace(text_file("bom", help, "rows", write), further=True)
 
 
 def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> File[A, R]:
@@ -363,7 +365,7 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     from cyclopts import Parameter
 
     from opticoll.cli import option_types
-    from opticoll.cli.options import OUTPUT, JsonOption
+    from opticoll.cli.options import FURTHER, OUTPUT, JsonOption
 
     all_fields = dataclasses.fields(command.parameters)  # type: ignore[arg-type]
     hints = option_types.hints(command.parameters)
@@ -376,7 +378,12 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
         (
             file.option,
             Annotated[
-                Path | None, Parameter(help=file.help, converter=option_types.path, group=OUTPUT)
+                Path | None,
+                Parameter(
+                    help=file.help,
+                    converter=option_types.path,
+                    group=FURTHER if file.further else OUTPUT,
+                ),
             ],
             field(default=None),
         )

@@ -5,10 +5,10 @@ use opticoll::simulate::outcome;
 use opticoll::simulate::passed_parts::passed_parts;
 use opticoll::simulate::{SimulationError, fluid, packet};
 use opticoll::units::Bytes;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use super::{Plan, TimedChoice, present_settings};
+use crate::error;
 use crate::error::{OrRaise, UnitError};
 use crate::fabric::{BillEntry, bill_entries};
 use crate::interrupt;
@@ -123,7 +123,7 @@ impl Plan {
     ///
     /// Raises
     /// ------
-    /// TypeError
+    /// SimulationError
     ///     The outcome is not the result of a simulation of a plan.
     /// UnitError
     ///     No size is given and the plan has none, or the size is malformed.
@@ -131,7 +131,7 @@ impl Plan {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2,rate=1Gb/s", "binomial_tree")
+    /// >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2,rate=1Gb/s", "binomial")
     /// >>> parts, lit = plan.passed_parts(plan.simulate("1KiB"), "1KiB")
     /// >>> parts[0], lit
     /// (('transceiver', 'at ranks', 1000000000, None, 2048), None)
@@ -144,7 +144,9 @@ impl Plan {
     ) -> PyResult<(Vec<BillEntry>, Option<u128>)> {
         let size = self.size_or(size)?;
         let outcome: &outcome::Outcome = outcome.get().ok_or_else(|| {
-            PyTypeError::new_err("the outcome is not the result of a simulation of a plan")
+            error::SimulationError::new_err(
+                "the outcome is not the result of a simulation of a plan",
+            )
         })?;
         let passed = interrupt::run(py, || passed_parts(self.rows(), size, outcome))?;
         let passed = passed.or_raise()?;

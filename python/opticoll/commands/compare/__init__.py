@@ -25,6 +25,7 @@ from opticoll.cli.arguments import PartOptions, settings_on
 from opticoll.cli.command_line import words
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import (
+    FURTHER,
     METHOD,
     ComponentsOption,
     DemandOption,
@@ -104,7 +105,9 @@ class Compare(PartOptions):
     wavelength: WavelengthOption = None
     root: RootOption = None
     demand: DemandOption = None
-    energy: bool = option("Table of the energy of each plan", default=False, name="--energy")
+    energy: bool = option(
+        "Table of the energy of each plan", default=False, name="--energy", group=FURTHER
+    )
     components: ComponentsOption = None
 
 
