@@ -219,7 +219,7 @@ impl Bill {
             let ends = [(first, second), (second, first)];
             for kind in ends
                 .iter()
-                .flat_map(|(end, other)| cabling.end(*end, *other))
+                .flat_map(|(end, other)| cabling.parts_at(*end, *other))
             {
                 count(kind.rate(rate), number);
             }
@@ -251,7 +251,7 @@ impl Bill {
         let links = network.wiring().ends().zip(network.links()).zip(bytes);
         for (((from, to, _), link), &bytes) in links {
             for (end, other) in [(from, to), (to, from)] {
-                for kind in cabling.end(end, other) {
+                for kind in cabling.parts_at(end, other) {
                     pass(kind.rate(link.rate), bytes);
                 }
                 if let Some(kind) = switches.get(&end) {
@@ -288,7 +288,7 @@ pub(crate) trait Cabling {
     fn cable(&self, first: u32, second: u32) -> Option<&'static str>;
 
     /// Returns the parts of a cable at its end `end`, without their rates.
-    fn end(&self, end: u32, other: u32) -> Vec<PartKind>;
+    fn parts_at(&self, end: u32, other: u32) -> Vec<PartKind>;
 
     /// Returns the component of a vertex if the vertex is a switch.
     fn switch(&self, vertex: u32) -> Option<&'static str>;
@@ -316,7 +316,7 @@ impl Cabling for WholeNetwork {
         Some("fibre_cable")
     }
 
-    fn end(&self, end: u32, other: u32) -> Vec<PartKind> {
+    fn parts_at(&self, end: u32, other: u32) -> Vec<PartKind> {
         let transceiver = PartKind::new("transceiver");
         match (end < self.ranks, other < self.ranks) {
             (true, true) => vec![transceiver.at(AT_RANKS)],

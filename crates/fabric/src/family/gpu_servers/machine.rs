@@ -93,7 +93,7 @@ impl Cabling for ServerCables {
         }
     }
 
-    fn end(&self, end: u32, other: u32) -> Vec<PartKind> {
+    fn parts_at(&self, end: u32, other: u32) -> Vec<PartKind> {
         let transceiver = PartKind::new("transceiver");
         match self.server(end) {
             _ if self.within_server(end, other) => Vec::new(),
