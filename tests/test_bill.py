@@ -24,11 +24,11 @@ def rows_of(fabric: str, **options: Any) -> dict[tuple[str, str | None], BillRow
 
 
 def test_147456_modules_take_2_36_megawatts() -> None:
-    """achoenix/optical_io, docs/ocs.md: 73,728 servers, 147,456 modules of 16 W, 2.36 MW."""
+    """achoenix/optical_io, docs/transceiver.md: 73,728 servers, 147,456 x 16 W, 2.36 MW."""
     star = "crossbar:ranks=73728,rate=800Gb/s"
     modules = [row for (name, _), row in rows_of(star).items() if name == "transceiver"]
     assert sum(row.count for row in modules) == 147_456
-    assert total(star).power_w == 2_359_296
+    assert sum(row.power_w or 0 for row in modules) == 2_359_296
 
 
 @pytest.mark.parametrize(
@@ -50,23 +50,34 @@ def test_switches_with_co_packaged_optics_save_3050_watts_each(
     parts = [row for row in rows if isinstance(row, BillRow)]
     assert sum(row.count for row in parts if row.component == "q3450_cpo") == switches
     pluggable = total(fabric, switch="q3450_pluggable").power_w
-    assert pluggable - total(fabric, switch="q3450_cpo").power_w == saved
+    packaged = total(fabric, switch="q3450_cpo").power_w
+    assert pluggable - packaged == pytest.approx(saved, rel=1e-12)
 
 
 @pytest.mark.parametrize(
     ("fabric", "power", "unknown"),
     [
-        # 8 modules of 16 W.
-        ("crossbar:ranks=4,rate=800Gb/s", 128, ["nic", "packet_switch"]),
+        # 8 modules of 16 W; 4 NICs and 4 ports of 800 Gb/s x 62.25 and 17.83 pJ/b.
+        ("crossbar:ranks=4,rate=800Gb/s", 128 + 4 * 49.8 + 4 * 14.264, []),
         # 16 transceivers of 40 Gb/s x 5.625 pJ/b = 0.225 W each.
         ("wdm_ring:ranks=4,wavelengths=2,rate=40Gb/s", 3.6, ["ring_drop"]),
         # 16 modules of 16 W and 2 switches of 8 ports of 0.8 W.
         ("circuit_switch:ranks=8,ports=2,planes=2,rate=800Gb/s", 268.8, []),
         # 192 modules of 16 W, 48 switches of 4 ports of 0.8 W.
         ("ocs_torus:dims=4x4x8,rate=100GB/s", 3225.6, []),
-        # 16 GPUs of 700 W; 32 modules of 400 Gb/s x 20 pJ/b = 8 W.
-        ("gpu_servers:model=dgx_h100,boxes=2", 11_456, ["server_switch", "packet_switch", "nic"]),
-        ("passive_star:ranks=4,wavelengths=2", 0, ["tunable_transceiver"]),
+        # 16 GPUs of 700 W; of 400 Gb/s 32 modules of 9 W, 16 NICs of 24.9 W, and 16 ports x 17.83
+        # pJ/b; 2 switches in servers with 8 ports of 3.6 Tb/s x 21.53 pJ/b.
+        (
+            "gpu_servers:model=dgx_h100,boxes=2",
+            11_200 + 32 * 9 + 16 * 24.9 + 16 * 7.132 + 16 * 77.508,
+            [],
+        ),
+        # 4 transceivers of 100 Gb/s x 52.5 pJ/b.
+        ("passive_star:ranks=4,wavelengths=2,rate=100Gb/s", 4 * 5.25, []),
+        # 4 transceivers of 1.7 W and 4 transmitters of 3.5 W.
+        ("passive_star:ranks=4,wavelengths=2,transmitters=2,rate=10Gb/s", 6.8 + 14, []),
+        # 16 transceivers of 100 Gb/s x 5.625 pJ/b; a card of 30 W for each of two links.
+        ("wdm_graph:ranks=3,links=0-1+1-2,wavelengths=4,rate=100Gb/s", 9 + 60, []),
     ],
 )
 def test_power_is_the_sum_by_hand(fabric: str, power: float, unknown: list[str]) -> None:
@@ -80,11 +91,20 @@ def test_circuit_switches_take_less_than_3_percent_of_a_pod_like_tpu_v4() -> Non
     rows = rows_of("ocs_torus:dims=16x16x16,rate=50GB/s,ports=136", rank_power=200)
     switches = rows["ocs", None]
     assert (switches.count, switches.ports) == (48, 136)
-    # 48 x 136 x 0.8 W of 48 x 136 x 0.8 W + 6,144 x 8 W + 4,096 x 200 W.
+    # 48 x 136 x 0.8 W of 48 x 136 x 0.8 W + 6,144 x 9 W + 4,096 x 200 W.
     assert switches.power_w == pytest.approx(5222.4)
-    assert switches.share == pytest.approx(5222.4 / (5222.4 + 49_152 + 819_200))
+    assert switches.share == pytest.approx(5222.4 / (5222.4 + 55_296 + 819_200))
     assert switches.share is not None
     assert switches.share < 0.03
+
+
+def test_failure_rates_and_prices_add_up() -> None:
+    """8 modules of 1,481 FIT and about 1000 USD each, 4 NICs of 330 FIT."""
+    found = total("crossbar:ranks=4,rate=800Gb/s")
+    assert found.failures_fit == 8 * 1481 + 4 * 330
+    assert found.unknown_failures == ["fibre_cable", "packet_switch"]
+    assert found.price_usd == 8 * 1000
+    assert found.unknown_price == ["fibre_cable", "nic", "packet_switch"]
 
 
 PARTS = """
@@ -109,7 +129,9 @@ def test_values_of_a_user_come_first(run: Run, tmp_path: Path) -> None:
         "packet_switch": 32,
     }
     assert (last["power_w"], last["unknown_power"]) == (196, [])
-    assert (last["price_usd"], last["failures_fit"]) == (4000, 500)
+    # The listed modules have a price of 1000 USD and 1,481 FIT, the listed NIC has 330 FIT.
+    assert last["price_usd"] == 4 * 1000 + 8 * 1000
+    assert last["failures_fit"] == 500 + 8 * 1481 + 4 * 330
     listed = run("list", "components", "--components", str(path)).out
     assert "energy 10 pJ/b; given: ours" in listed
     assert "lamp" in listed

@@ -8,8 +8,12 @@
 //! ([`Component::greatest_loss`]), because a budget must hold for the worst part. Sums of power use
 //! the first value that is a single number; ranges are listed after it.
 //!
-//! Some components are listed without values, because no source for them was found. Prices and
-//! failure rates have no source either. Users state these values in a file.
+//! A value that follows from a number of the source has this number as its condition: a mean time
+//! between failures (MTBF) of N hours is 10^9 / N failures in 10^9 hours (FIT), and P watts for a
+//! rate R are the energy P / R.
+//!
+//! Some components are listed without values, because no source for them was found. Users state
+//! these values in a file.
 
 mod list;
 mod sources;
@@ -176,4 +180,13 @@ const fn per_port(value: &'static str, condition: &'static str, source: Source) 
 
 const fn per_bit(value: &'static str, condition: &'static str, source: Source) -> ComponentValue {
     stated(Property::Energy, value, condition, source)
+}
+
+const fn price(value: &'static str, condition: &'static str, source: Source) -> ComponentValue {
+    stated(Property::Price, value, condition, source)
+}
+
+/// Failure rate; a mean time between failures (MTBF) of N hours is 10^9 / N FIT.
+const fn failures(value: &'static str, condition: &'static str, source: Source) -> ComponentValue {
+    stated(Property::FailureRate, value, condition, source)
 }

@@ -1,6 +1,6 @@
 //! Losses of light: values of components, budgets by hand, and margins of plans.
 
-use opticoll::components::{COMPONENTS, Property};
+use opticoll::components::{COMPONENTS, Property, component};
 use opticoll::fabric::Fabric;
 use opticoll::fabric::loss::{Decibels, read_loss};
 use opticoll::fabric::noise::Noise;
@@ -40,12 +40,79 @@ fn every_value_has_a_source_and_every_loss_is_at_most_the_greatest() {
 #[test]
 fn ranges_stand_after_numbers() {
     for component in COMPONENTS {
-        for property in [Property::Power, Property::PowerPerPort, Property::Energy] {
+        for property in [
+            Property::Power,
+            Property::PowerPerPort,
+            Property::Energy,
+            Property::Price,
+            Property::FailureRate,
+        ] {
             let values = component.values.iter();
             let values = values.filter(|value| value.property == property);
             let ranges: Vec<bool> = values.map(|value| value.value.contains(" to ")).collect();
             assert!(ranges.is_sorted(), "{}", component.name);
         }
+    }
+}
+
+/// Returns the number before `unit`, which ends the text, such as 11160 of `about 11,160 W`.
+fn number_before(text: &str, unit: &str) -> Option<f64> {
+    let number = text.strip_suffix(unit)?.rsplit(' ').next()?;
+    number.replace(',', "").parse().ok()
+}
+
+/// Returns what a value is by the numbers of its condition: watts divided by the rate or by the
+/// number of ports, or failures in 10^9 hours from the mean time between failures (MTBF).
+fn by_condition(condition: &str) -> Option<f64> {
+    if let Some((_, time)) = condition.split_once("MTBF ") {
+        let hours = time.split_inclusive(" h").next()?;
+        return Some(1e9 / number_before(hours, " h")?);
+    }
+    let (watts, size) = condition.split_once(" W for ")?;
+    let watts = number_before(watts, "")?;
+    let size = size.split([',', ';']).next()?;
+    let terabits = number_before(size, " Tb/s");
+    let gigabits = number_before(size, " Gb/s").map(|rate| rate / 1000.0);
+    Some(watts / terabits.or(gigabits).or(number_before(size, " ports"))?)
+}
+
+/// 1 W for 1 Tb/s is 1 pJ/b; one failure in an MTBF of 10^9 h is 1 FIT.
+#[test]
+fn values_follow_from_the_numbers_of_their_conditions() {
+    let mut followed = 0;
+    for component in COMPONENTS {
+        for value in component.values {
+            let Some(exact) = by_condition(value.condition) else {
+                continue;
+            };
+            followed += 1;
+            let digits = value.value.split_once('.').map_or(0, |parts| parts.1.len());
+            assert_eq!(
+                value.value,
+                format!("{exact:.digits$}"),
+                "{}",
+                component.name
+            );
+        }
+    }
+    assert!(followed > 20, "{followed}");
+}
+
+/// Llama 3, arXiv 2407.21783: 54 days of training with 16,384 GPUs were interrupted by 7 NICs, by
+/// GPUs 246 times according to the text, and 148 + 72 + 19 + 17 + 6 + 6 times according to table 5.
+#[test]
+fn failure_rates_of_a_training_are_interruptions_in_its_hours() {
+    let hours = 54.0 * 24.0 * 16_384.0;
+    for (name, interruptions) in [
+        ("nic", vec![7]),
+        ("gpu_h100", vec![246, 148 + 72 + 19 + 17 + 6 + 6]),
+    ] {
+        let values = component(name).unwrap().values.iter();
+        let rates = values.filter(|value| value.property == Property::FailureRate);
+        let rates: Vec<&str> = rates.map(|value| value.value).collect();
+        let expected = interruptions.iter();
+        let expected = expected.map(|&count| format!("{:.0}", f64::from(count) * 1e9 / hours));
+        assert_eq!(rates, expected.collect::<Vec<_>>(), "{name}");
     }
 }
 

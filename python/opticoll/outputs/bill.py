@@ -17,7 +17,9 @@ If none has a value, the power of the part is unknown. A sum leaves the part out
 >>> [(row.component, row.count, row.power_w) for row in rows[:2]]
 [('transceiver', 2, 32.0), ('transceiver', 2, 32.0)]
 >>> rows[-1].power_w, rows[-1].unknown_power
-(64.0, ['nic', 'packet_switch'])
+(192.128, [])
+>>> rows[-1].unknown_price
+['fibre_cable', 'nic', 'packet_switch']
 """
 
 from __future__ import annotations
