@@ -44,6 +44,11 @@ def check_yaml(content: bytes) -> list[str]:
     return _refusals_of_file(content, ".yaml", *YAML_READERS)
 
 
+def check_toml(content: bytes) -> list[str]:
+    """Checks the reader of failure rates with a file in TOML."""
+    return _refusals_of_file(content, ".toml", failure_rates.read)
+
+
 def check_graph_json(content: bytes) -> list[str]:
     """Checks the reader of graphs with a file in node-link form."""
     return _refusals_of_file(content, ".json", read_graph)
@@ -119,6 +124,7 @@ def check_te_ccl(content: bytes) -> list[str]:
 
 CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "yaml": check_yaml,
+    "toml": check_toml,
     "graph_json": check_graph_json,
     "graphml": check_graphml,
     "nccl_topology": check_nccl_topology,

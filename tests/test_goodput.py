@@ -281,6 +281,39 @@ def test_a_file_lists_kinds_of_parts(tmp_path: Path) -> None:
         read(path)
 
 
+def test_a_toml_file_lists_the_kinds_of_a_yaml_file(tmp_path: Path) -> None:
+    in_yaml, in_toml = tmp_path / "rates.yaml", tmp_path / "rates.toml"
+    in_yaml.write_text(
+        "source: logs\n"
+        "parts: [{part: gpu, rate: 148/16384/54d}, {part: os, rate: 5FIT, repair: false}]\n"
+    )
+    in_toml.write_text(
+        'source = "logs"\n[[parts]]\npart = "gpu"\nrate = "148/16384/54d"\n'
+        '[[parts]]\npart = "os"\nrate = "5FIT"\nrepair = false\n'
+    )
+    assert read(in_toml) == read(in_yaml)
+    assert given([], str(in_toml)) == given([], str(in_yaml))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("parts = [{part = 'nic', rate = 5}]", "parts.0.rate: `5` is not a failure rate"),
+        ("parts = [{part = 'nic'}]", "parts.0.rate: the field `rate` is missing"),
+        ("sources = 'logs'", "sources: there is no such field; did you mean `source`?"),
+        ("parts = [", "this is not valid TOML"),
+        ("parts = " + 5000 * "[", "this is not valid TOML: it is nested too deeply"),
+    ],
+)
+def test_errors_in_a_toml_file_name_the_field(tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "rates.toml"
+    path.write_text(content)
+    with pytest.raises(OpticollError) as error:
+        read(path)
+    assert str(path) in str(error.value)
+    assert words in str(error.value)
+
+
 def test_a_row_states_the_command_of_its_case_alone(run: RunCommand) -> None:
     arguments = ("--devices", "256,512", "--spares", "1,2", "--replications", "10", "--json")
     found = json.loads(run("goodput", *arguments).out)

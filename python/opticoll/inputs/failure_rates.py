@@ -1,4 +1,4 @@
-"""Failure rates of the parts of a machine: the built-in table, YAML files and options.
+"""Failure rates of the parts of a machine: the built-in table, YAML or TOML files, and options.
 
 A rate is a text in one of two forms, after the number of parts of each device if it is not 1:
 
@@ -14,9 +14,9 @@ A file lists the kinds of parts:
       - {part: software, rate: 54/16384/54d, repair: false}
       - {part: link, rate: 35/16384/54d, keeps_state: true}
 
-`repair: false` means that the run starts again without a repair. `keeps_state: true` means that the
-devices keep their memory, so that the run goes on where it stopped. Errors name file, line and
-field.
+The same file in TOML has a section `[[parts]]` for each kind. `repair: false` means that the run
+starts again without a repair. `keeps_state: true` means that the devices keep their memory, so that
+the run goes on where it stopped. Errors name file and field, in YAML also the line.
 
 >>> from opticoll.inputs.failure_rates import LLAMA_3, given
 >>> round(54 * 24 / (16384 * sum(part.rate for part in LLAMA_3.parts) * 54 * 86400), 3)
@@ -32,15 +32,19 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from opticoll.errors import ConfigError, OpticollError, UsageError
-from opticoll.formats.document import Document, Text, is_yaml
+from opticoll.formats.document import Document, Text, is_yaml, read_toml
 from opticoll.inputs.values import to_seconds
 from opticoll.names import nearest
 
 HOURS_OF_FIT = 10**9
 """Hours in the definition of the unit FIT: failures in time."""
+
+TOML = ".toml"
+"""Ending of a TOML file's name."""
 
 FORM = "write 148/16384/54d (failures/parts/time) or 300FIT, after 2* for two parts of each device"
 
@@ -139,15 +143,17 @@ TABLES = {"llama3": LLAMA_3, "none": FailureRates([])}
 
 
 def read(path: str | os.PathLike[str]) -> FailureRates:
-    """Reads failure rates from a YAML file.
+    """Reads failure rates from a YAML file, or from a TOML file (ending `.toml`).
 
     Raises
     ------
     ConfigError
-        The file is no valid list of rates; the message names line and field.
+        The file is no valid list of rates; the message names the field.
     FileError
         The file cannot be read.
     """
+    if os.fspath(path).endswith(TOML):
+        return read_toml(Path(path), FailureRates)
     return Document.read(path).fields(FailureRates)
 
 
@@ -159,13 +165,14 @@ def given(rates: Sequence[str], table: str) -> FailureRates:
     OpticollError
         There is no such table, the file is invalid, or a rate is invalid.
     """
-    if is_yaml(table):
+    if is_yaml(table) or table.endswith(TOML):
         found = read(table)
     elif table in TABLES:
         found = TABLES[table]
     else:
         raise UsageError(
-            f"--rates: there is no table `{table}`{nearest(table, TABLES)}; or give a YAML file"
+            f"--rates: there is no table `{table}`{nearest(table, TABLES)}; or give a file with "
+            "the ending .yaml or .toml"
         )
     parts = {part.part: part for part in found.parts}
     for text in rates:

@@ -60,7 +60,7 @@ class Parameters:
     """Parameters of `opticoll goodput`; devices, spares and intervals may be lists."""
 
     devices: str = option("Number of devices; several with commas", default="16384")
-    rates: str = option("Failure rates: llama3, none or a YAML file", default="llama3")
+    rates: str = option("Failure rates: llama3, none, or a YAML or TOML file", default="llama3")
     rate: list[str] = option(
         "Failure rate of a kind of part, such as gpu=148/16384/54d (failures/parts/time), "
         "optics=2*300FIT or nic=0, with ,no_repair or ,keeps_state after it; repeat the option "
