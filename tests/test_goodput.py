@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import opticoll
 from opticoll.cli.runner import run as run_command
 from opticoll.commands.goodput import COMMAND
 from opticoll.commands.goodput.simulation import CHECKPOINTS, Run, simulate
@@ -314,6 +315,152 @@ def test_errors_in_a_toml_file_name_the_field(tmp_path: Path, content: str, word
     assert words in str(error.value)
 
 
+PARTS = """components:
+  - {name: transceiver, failure_rate: 200 FIT, source: test}
+  - {name: nic, failure_rate: 300 FIT, source: test}
+"""
+
+SHORT: dict[str, Any] = {"replications": 10, "length": "5d"}
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    path = tmp_path / "parts.yaml"
+    path.write_text(PARTS)
+    return path
+
+
+def fit(row: Any) -> dict[str, float]:
+    return {part.part: part.rate for part in row.parts}
+
+
+def test_parts_of_a_fabric_fail_at_their_rates(parts: Path) -> None:
+    # Each of 32 GPUs has a NIC, and a cable to a switch with a transceiver at both ends.
+    (row,) = rows(fabric=["dgx_h100:boxes=4"], components=parts, **SHORT)
+    assert (row.devices, row.unit, row.spares) == (32, 8, None)
+    assert row.network == ["transceiver", "nic"]
+    assert row.replaced == ["network", "nic"]
+    assert row.left_out == ["copper_cable", "fibre_cable", "server_switch", "packet_switch"]
+    rates = fit(row)
+    assert rates["transceiver"] == pytest.approx(2 * 200)
+    assert rates["nic"] == pytest.approx(300)
+    assert "network" not in rates
+    # 419 counts of the table, without 35 of `network` and 7 of `nic`.
+    of_table = (419 - 35 - 7) / (16384 * 54 * 24 * HOUR)
+    of_parts = (2 * 200 + 300) * 1e-9 / HOUR
+    assert 1 / row.between_failures_s == pytest.approx(32 * (of_table + of_parts))
+
+
+def test_rates_of_parts_replace_only_the_kind_that_contains_them(parts: Path) -> None:
+    parts.write_text("components: [{name: nic, failure_rate: 300 FIT, source: test}]")
+    (row,) = rows(fabric=["crossbar:ranks=16"], components=parts, **SHORT)
+    assert row.replaced == ["nic"]
+    assert fit(row)["nic"] == pytest.approx(300)
+    assert fit(row)["network"] == pytest.approx(35e9 / (16384 * 54 * 24))
+
+
+def test_options_replace_rates_of_parts(parts: Path) -> None:
+    rate = ["nic=0", "packet_switch=7FIT", "network=9FIT"]
+    (row,) = rows(fabric=["crossbar:ranks=16"], components=parts, rates="none", rate=rate, **SHORT)
+    assert fit(row) == pytest.approx({"transceiver": 400, "packet_switch": 7, "network": 9})
+    assert row.left_out == ["fibre_cable"]
+
+
+def test_spare_cubes_of_a_fabric_are_spares_and_have_parts(parts: Path) -> None:
+    # A cube of 64 chips has 96 fibres, each with a transceiver at the chip; 48 switches join them.
+    parts.write_text(PARTS + "  - {name: ocs, failure_rate: 1000 FIT, source: test}\n")
+    fabrics = ["ocs_torus:dims=8x8x8,spares=2", "torus:dims=8x8x8"]
+    slice_of_cubes, torus = rows(fabric=fabrics, components=parts, rates="none", **SHORT)
+    assert (slice_of_cubes.devices, slice_of_cubes.unit, slice_of_cubes.spares) == (512, 64, 2)
+    rates = fit(slice_of_cubes)
+    assert rates["transceiver"] == pytest.approx(96 / 64 * 200)
+    assert rates["ocs"] == pytest.approx(48 * 1000 / (10 * 64))
+    # A chip of the fixed torus has 6 links, and no other chip can take its place.
+    assert (torus.devices, torus.unit, torus.spares) == (512, 8, 0)
+    assert fit(torus)["transceiver"] == pytest.approx(6 * 200)
+
+
+def test_stated_spares_change_the_fabric(parts: Path) -> None:
+    parts.write_text("components: [{name: ocs, failure_rate: 1000 FIT, source: test}]")
+    found = rows(
+        fabric=["ocs_torus:dims=8x8x8"], spares="0,4", components=parts, rates="none", **SHORT
+    )
+    assert [fit(row)["ocs"] for row in found] == pytest.approx([48e3 / 512, 48e3 / (12 * 64)])
+    with pytest.raises(OpticollError, match="8 cubes and 1 spare need 18 ports"):
+        rows(fabric=["ocs_torus:dims=8x8x8,ports=16"], spares="1", **SHORT)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "loss"),
+    [
+        ("dgx_h100:boxes=2", "+".join(f"rank {rank}" for rank in range(8))),
+        ("torus:dims=4x4", "+".join(f"rank {rank}" for rank in range(8))),
+        # The eight chips of cube 0, which no spare replaces.
+        ("ocs_torus:dims=4x4x4,cube=2,spares=1", "rank 0+rank 1+rank 4+rank 5+rank 16+rank 17"
+         "+rank 20+rank 21"),
+    ],
+)  # fmt: skip
+def test_speed_without_a_unit_follows_from_the_times_of_two_plans(fabric: str, loss: str) -> None:
+    options = {"replan": "all_reduce", "size": "10MB", "share": 0.25, "spares": "0"}
+    (row,) = rows(fabric=[fabric], **options, **SHORT)
+    whole = opticoll.Fabric(fabric)
+    before = opticoll.plan("all_reduce", whole, size="10MB")
+    after = opticoll.plan("all_reduce", whole.with_options(without=loss), size="10MB")
+    slow = after.simulate("10MB").time_ps / before.simulate("10MB").time_ps
+    assert row.replanned.slowdown == pytest.approx(slow)
+    left = (whole.ranks - 8) / whole.ranks
+    assert row.degraded_speed == pytest.approx(left / (1 + 0.25 * (slow - 1)))
+    assert row.available == pytest.approx(
+        sum(
+            chance * max(0.0, 1 - count * (1 - row.degraded_speed))
+            for count, chance in enumerate(
+                missing(whole.ranks // 8, row.between_failures_s * whole.ranks / 8, 86400)
+            )
+        ),
+        rel=1e-3,
+    )
+
+
+def test_a_stated_failure_leaves_its_ranks_in_the_run() -> None:
+    options = {"replan": "all_gather=ring", "size": "1MB", "share": 0.5, "failed": ["0@50Gb/s"]}
+    (row,) = rows(fabric=["crossbar:ranks=8"], spares="0", **options, **SHORT)
+    assert row.replanned.ranks_left == 8
+    # All blocks pass the cable of rank 0 at half the rate, so a ring takes twice as long.
+    assert row.replanned.slowdown == pytest.approx(2)
+    assert row.degraded_speed == pytest.approx(1 / (1 + 0.5 * (2 - 1)))
+
+
+def test_setup_takes_the_reconfiguration_and_the_planning() -> None:
+    fabric = ["wdm_ring:ranks=16,wavelengths=4,reconfiguration=2ms"]
+    options = {"fabric": fabric, "replan": "all_reduce=ring", "size": "1MB", "share": 0.1}
+    (row,) = rows(**options, **SHORT)
+    assert row.replanned.reconfiguration_s == 2e-3
+    assert 0 < row.replanned.planning_s < 60
+    assert row.setup_s == row.replanned.reconfiguration_s + row.replanned.planning_s
+    (stated,) = rows(**options, setup="7s", **SHORT)
+    assert stated.setup_s == 7
+    assert stated.replanned.planning_s is None
+
+
+def test_a_row_of_a_fabric_states_the_measured_time_in_its_command(run: RunCommand) -> None:
+    arguments = ("--fabric", "torus:dims=4x4", "--spares", "0,1", "--replan", "all_reduce=ring")
+    options = ("--share", "0.1", "--replications", "10", "--length", "5d", "--json")
+    found = json.loads(run("goodput", *arguments, *options).out)
+    (alone,) = json.loads(run(*found[1]["command"].split()[1:], "--json").out)
+    found[1]["replanned"]["planning_s"] = None
+    assert alone == found[1]
+
+
+def test_text_names_the_parts_of_each_fabric(run: RunCommand, parts: Path) -> None:
+    fabrics = ("--fabric", "ocs_torus:dims=4x4x4,spares=1", "--fabric", "torus:dims=4x4x4")
+    out = run("goodput", *fabrics, "--components", str(parts), "--unit", "64").out
+    assert "parts with a failure rate: transceiver; they replace network of --rates" in out
+    assert "parts without a failure rate: fibre_cable; they do not fail" in out
+    assert "transceiver: failure rate 200 FIT; given: test" in out
+    out = run("goodput", "--fabric", "crossbar:ranks=16").out
+    assert "`network` of --rates stands for them" in " ".join(out.split())
+
+
 def test_a_row_states_the_command_of_its_case_alone(run: RunCommand) -> None:
     arguments = ("--devices", "256,512", "--spares", "1,2", "--replications", "10", "--json")
     found = json.loads(run("goodput", *arguments).out)
@@ -354,6 +501,19 @@ def test_figure_shows_formula_and_simulation(run: RunCommand, tmp_path: Path) ->
         ("--spares -1", "--spares: -1 is out of range"),
         ("--devices 16777224", "16777224 is out of range"),
         ("--length 36500d", "too many to simulate; give "),
+        ("--components parts.yaml", "--components needs --fabric"),
+        ("--replan all_reduce", "--replan needs --fabric"),
+        ("--share 0.1", "--share needs --replan"),
+        ("--fabric crossbar:ranks=9", "9 is no multiple of 8"),
+        ("--fabric crossbar:ranks=8 --devices 8", "--fabric states the devices"),
+        ("--fabric crossbar:ranks=16 --replan all_reduce", "give --share, such as 0.3"),
+        ("--fabric crossbar:ranks=16 --replan all_reduce --share 2", "at most 1"),
+        ("--fabric crossbar:ranks=8 --replan all_reduce --share 0", "no unit is left"),
+        ("--fabric ocs_torus:dims=4x4x8 --unit 8 --spares 1", "the size of the spare cubes"),
+        (
+            "--fabric circuit_switch:ranks=16 --replan all_reduce --share 0",
+            "circuit_switch cannot lose the ranks of a unit",
+        ),
     ],
 )
 def test_invalid_options_are_refused(run: RunCommand, arguments: str, words: str) -> None:

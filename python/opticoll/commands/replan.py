@@ -9,7 +9,7 @@
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import MISSING, dataclass
 
 from opticoll._core import Fabric, Plan
@@ -17,7 +17,8 @@ from opticoll._core import replan as core_replan
 from opticoll.cli.arguments import Source, obtain
 from opticoll.cli.option_types import option
 from opticoll.cli.runner import Command, on_command_line, plan_file
-from opticoll.errors import OpticollError, UsageError
+from opticoll.errors import OpticollError
+from opticoll.inputs import failures
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.imported import moved
@@ -48,32 +49,8 @@ class Replan(Source):
     def __post_init__(self) -> None:
         """Joins the failures to one text; Python callers may pass a list."""
         super().__post_init__()
-        failures = [self.failed] if isinstance(self.failed, str) else self.failed
-        object.__setattr__(self, "failed", [_joined(failures)])
-
-
-def _joined(failed: Sequence[str]) -> str:
-    """Returns the failures as one text, in which `+` joins the values of one option.
-
-    >>> _joined(["rank 5", "0-1@50Gb/s", "rank 6"])
-    'without=rank 5+rank 6,degraded=0-1@50Gb/s'
-    """
-    if len(failed) == 1:
-        return failed[0]
-    return ",".join(f"{key}={value}" for key, value in _options(failed).items())
-
-
-def _options(failed: Sequence[str]) -> dict[str, str]:
-    """Returns the fabric options that express the failures, each with its value."""
-    options: dict[str, str] = {}
-    for part in ",".join(failed).split(","):
-        key, equals, value = part.partition("=")
-        if not equals:
-            key, value = "degraded" if "@" in part else "without", part
-        if key == "members" and key in options:
-            raise UsageError("--failed: `members=` says which ranks are left; give it once")
-        options[key] = f"{options[key]}+{value}" if key in options else value
-    return options
+        stated = [self.failed] if isinstance(self.failed, str) else self.failed
+        object.__setattr__(self, "failed", [failures.joined(stated)])
 
 
 def _check(failed: str, fabric: Fabric) -> None:
@@ -86,7 +63,7 @@ def _check(failed: str, fabric: Fabric) -> None:
     """
     fabric_options = record_row("fabrics", fabric.family).options
     names = {option["name"] for option in fabric_options} & {"without", "degraded"}
-    for key in names & (options := _options([failed])).keys():
+    for key in names & (options := failures.options_of([failed])).keys():
         earlier = fabric.option(key)
         fabric.with_options(
             **{key: options[key] if earlier is None else f"{earlier}+{options[key]}"}

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -157,8 +157,24 @@ def read(path: str | os.PathLike[str]) -> FailureRates:
     return Document.read(path).fields(FailureRates)
 
 
-def given(rates: Sequence[str], table: str) -> FailureRates:
+def replaced_kinds(table: FailureRates, network: Iterable[str]) -> list[str]:
+    """Returns the kinds of a table that contain parts of a network, which have rates of their own.
+
+    `nic` contains network interfaces, and `network` all other parts between devices. A kind with
+    the name of a part is this part.
+
+    >>> replaced_kinds(LLAMA_3, ["transceiver"]), replaced_kinds(LLAMA_3, ["nic", "ocs"])
+    (['network'], ['network', 'nic'])
+    """
+    parts = set(network)
+    within = parts | ({"network"} if parts - {"nic"} else set())
+    return [part.part for part in table.parts if part.part in within]
+
+
+def given(rates: Sequence[str], table: str, network: Sequence[Part] = ()) -> FailureRates:
     """Returns the rates of a table or file, in which `rates` (`KIND=RATE`) replace or add kinds.
+
+    Parts of a `network` replace the kinds that contain them, and are added before `rates`.
 
     Raises
     ------
@@ -174,7 +190,9 @@ def given(rates: Sequence[str], table: str) -> FailureRates:
             f"--rates: there is no table `{table}`{nearest(table, TABLES)}; or give a file with "
             "the ending .yaml or .toml"
         )
-    parts = {part.part: part for part in found.parts}
+    replaced = replaced_kinds(found, (part.part for part in network))
+    parts = {part.part: part for part in found.parts if part.part not in replaced}
+    parts |= {part.part: part for part in network}
     for text in rates:
         kind, equals, rest = text.partition("=")
         rate, *words = rest.split(",")

@@ -9,25 +9,39 @@
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 import dataclasses
-import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
+from opticoll._core import Fabric
 from opticoll.cli import option_types
+from opticoll.cli.arguments import refuse_given
 from opticoll.cli.option_types import count, option, whole
 from opticoll.cli.options import FURTHER
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.goodput import formulas
+from opticoll.commands.goodput.network import (
+    UNIT,
+    Network,
+    network,
+    spares_of,
+    unit_of,
+    with_spares,
+)
+from opticoll.commands.goodput.replanned import Duration, ReplannedRow, replanned
 from opticoll.commands.goodput.simulation import CAUSES, Run, Totals, simulate
+from opticoll.commands.goodput.text import goodput_text
 from opticoll.errors import UsageError
+from opticoll.inputs import component_values
+from opticoll.inputs.fabric_files import to_fabrics
 from opticoll.inputs.failure_rates import HOURS_OF_FIT, FailureRates, given
 from opticoll.inputs.values import split_counts, to_seconds, whole_number
-from opticoll.outputs.layout import align, duration, plural, wrapped
+from opticoll.outputs.bill import catalogue
+from opticoll.outputs.layout import duration, plural
 from opticoll.outputs.rows import (
     OMITTED,
     Count,
@@ -35,21 +49,20 @@ from opticoll.outputs.rows import (
     Positive,
     Row,
     Share,
-    Unit,
     command_field,
     hidden,
     means,
-    table,
 )
 from opticoll.outputs.watch import Watch
-
-Duration = Annotated[float, Unit("s", duration)]
 
 MIN_REPLICATIONS = 10
 """Least number of replications: the series of `formulas.student` is exact to 1e-4 from there on."""
 
 MAX_DEVICES = 2**24
 """Largest number of devices, and of spare units: the formula has a term for each unit."""
+
+DEVICES = 16384
+"""Devices of a run without a fabric: those of the built-in table of rates."""
 
 MAX_STEPS = 200_000
 """Largest expected number of events of a replication: about half a minute on one core."""
@@ -59,7 +72,17 @@ MAX_STEPS = 200_000
 class Parameters:
     """Parameters of `opticoll goodput`; devices, spares and intervals may be lists."""
 
-    devices: str = option("Number of devices; several with commas", default="16384")
+    devices: str | None = option(
+        f"Number of devices; several with commas (default: the ranks of --fabric, or {DEVICES})"
+    )
+    fabric: list[str] | None = option(
+        "Fabric, which gives devices, units, spares and the failure rates of its parts; repeat the "
+        "option for several"
+    )
+    components: Path | None = option(
+        "YAML file with failure rates of components for --fabric, which come before the listed "
+        "values"
+    )
     rates: str = option("Failure rates: llama3, none, or a YAML or TOML file", default="llama3")
     rate: list[str] = option(
         "Failure rate of a kind of part, such as gpu=148/16384/54d (failures/parts/time), "
@@ -67,15 +90,34 @@ class Parameters:
         "for several (default: those of --rates)",
         default=(),
     )
-    unit: int = count("Number of devices that are replaced together", default=8)
+    unit: int | None = count(
+        "Number of devices that are replaced together (default: a server or a cube of --fabric, "
+        f"or {UNIT})"
+    )
     spares: str | None = option(
-        "Number of spare units; several with commas (default: one for every failure)"
+        "Number of spare units; several with commas (default: those of --fabric, or one for every "
+        "failure)"
     )
     repair: str = option("Mean time of a repair", metavar="TIME", default="24h")
-    degraded_speed: float = option(
-        "Speed of the run without one unit and without a spare, as a share; 0: the run waits",
+    degraded_speed: float | None = option(
+        "Speed of the run without one unit and without a spare, as a share (default: computed by "
+        "--replan, or 0: the run waits)",
         metavar="SHARE",
-        default=0.0,
+    )
+    replan: str | None = option(
+        "Collective, or collective=algorithm, that is planned anew without one unit of --fabric, "
+        "for the speed and the setup time",
+        metavar="COLLECTIVE",
+    )
+    size: str | None = option("Size of the collective of --replan (default: 4MiB)", metavar="SIZE")
+    share: float | None = option(
+        "Share of an iteration in which devices wait for the network, for --replan (opticoll train "
+        "prints it)",
+        metavar="SHARE",
+    )
+    failed: list[str] | None = option(
+        "Failure for --replan instead of the loss of a unit, such as 'rank 5' or 0>1; repeat the "
+        "option for several"
     )
     checkpoint: str = option("Time to write a checkpoint", metavar="TIME", default="30s")
     interval: str = option(
@@ -83,8 +125,10 @@ class Parameters:
     )
     detection: str = option("Time from a failure to its detection", metavar="TIME", default="1min")
     restart: str = option("Time to start again from a checkpoint", metavar="TIME", default="3min")
-    setup: str = option(
-        "Time to set up the network anew, with a new plan", metavar="TIME", default="0s"
+    setup: str | None = option(
+        "Time to set up the network anew, with a new plan (default: with --replan, the time to "
+        "reconfigure --fabric and the measured time to plan; or 0s)",
+        metavar="TIME",
     )
     length: str = option("Length of the run", metavar="TIME", default="54d")
     replications: int = count("Number of simulated runs, at least 10", 10**5, FURTHER, default=100)
@@ -122,6 +166,9 @@ class _Case:
     run: Run
     devices: int
     interval: str
+    source: str
+    network: Network | None = None
+    replanned: ReplannedRow | None = None
 
     @property
     def failure_rate(self) -> float:
@@ -132,6 +179,9 @@ class _Case:
     def state_rate(self) -> float:
         """Failures per second that lose the state."""
         return self.devices * sum(part.rate for part in self.run.parts if not part.keeps_state)
+
+
+NO_FABRIC = "without --fabric"
 
 
 class GoodputRow(Row):
@@ -162,6 +212,8 @@ class GoodputRow(Row):
         "complete",
         absent="spares are limited, or a kind of part keeps the state",
     )
+    setup_s: Duration = means("Time after each failure to set up the network anew")
+    degraded_speed: Share = means("Speed without one unit and without a spare; 0: the run waits")
     available: Share = means(
         "Factor of the formula: mean speed in the long run with the units that are not in repair"
     )
@@ -177,6 +229,26 @@ class GoodputRow(Row):
     causes: list[CauseRow] = means("Lost time by cause")
     parts: list[PartRow] = means("Lost time by kind of part, without checkpoints")
     rates: str = means("Source of the failure rates")
+    fabric: str = means("Fabric", "fabric", omitted=NO_FABRIC, default=OMITTED)
+    network: list[str] = means(
+        "Parts of the fabric that have a failure rate", omitted=NO_FABRIC, default=OMITTED
+    )
+    replaced: list[str] = means(
+        "Kinds of --rates that the parts of the fabric replace", omitted=NO_FABRIC, default=OMITTED
+    )
+    left_out: list[str] = means(
+        "Parts of the fabric that have no failure rate",
+        omitted=NO_FABRIC,
+        default=OMITTED,
+    )
+    network_rates: list[str] = means(
+        "Failure rates of parts of the fabric, each with its source",
+        omitted=NO_FABRIC,
+        default=OMITTED,
+    )
+    replanned: ReplannedRow = means(
+        "New plan without a unit", omitted="without --replan", default=OMITTED
+    )
     case: _Case = hidden(default=None)
     command: str = command_field(default=OMITTED)
 
@@ -190,84 +262,150 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[GoodputRow]:
         A rate, a time or a number is invalid, no part fails, or the simulation would take too many
         events.
     """
-    rates = given(parameters.rate, parameters.rates)
-    if not rates.parts:
-        raise UsageError("no part fails; give a rate such as --rate gpu=148/16384/54d")
     if parameters.replications < MIN_REPLICATIONS:
         raise UsageError(
             f"--replications: {parameters.replications} is out of range: it must be at least "
             f"{MIN_REPLICATIONS}"
         )
-    cases = list(_cases(parameters, rates))
+    cases = list(_cases(parameters, watch))
     for done, case in enumerate(cases):
 
         def progress(share: float, done: int = done) -> None:
             watch.update("simulating", round(100 * (done + share)), 100 * len(cases))
 
         totals = simulate(case.run, parameters.replications, parameters.seed, progress)
-        yield _row(case, totals, rates.source)
+        yield _row(case, totals)
 
 
-def _cases(parameters: Parameters, rates: FailureRates) -> Iterator[_Case]:
-    if not 0 <= parameters.degraded_speed < 1:
+def _check(parameters: Parameters) -> None:
+    """Raises an error for options that do not go together, or that are out of range."""
+    of_fabric = {name: getattr(parameters, name) for name in ("components", "replan")}
+    if parameters.fabric is None:
+        refuse_given(of_fabric, "needs --fabric")
+    elif parameters.devices is not None:
+        raise UsageError("--devices: --fabric states the devices; leave out --devices")
+    of_replan = {name: getattr(parameters, name) for name in ("size", "share", "failed")}
+    if parameters.replan is None:
+        refuse_given(of_replan, "needs --replan")
+    elif parameters.share is None:
         raise UsageError(
-            f"--degraded-speed: {parameters.degraded_speed:g} is out of range: it must be at least "
-            "0 and below 1"
+            "--replan: the speed depends on the share of an iteration in which devices wait for "
+            "the network; give --share, such as 0.3"
         )
-    if parameters.degraded_speed > 0 and parameters.spares is None:
+    speed, share = parameters.degraded_speed, parameters.share
+    if speed is not None and not 0 <= speed < 1:
         raise UsageError(
-            "--degraded-speed: the run has a spare unit for every failure; give --spares 0 or more"
+            f"--degraded-speed: {speed:g} is out of range: it must be at least 0 and below 1"
         )
-    spares: list[int | None] = [
+    if share is not None and not 0 <= share <= 1:
+        raise UsageError(f"--share: {share:g} is out of range: it must be at least 0 and at most 1")
+
+
+def _cases(parameters: Parameters, watch: Watch) -> Iterator[_Case]:
+    _check(parameters)
+    stated = [
         None if text == "" else whole_number("--spares", text, 0, MAX_DEVICES)
         for text in option_types.listed("--spares", parameters.spares)
     ]
-    intervals = option_types.listed("--interval", parameters.interval)
-    for devices, spare, interval in itertools.product(
-        split_counts("--devices", parameters.devices), spares, intervals
-    ):
-        if devices > MAX_DEVICES:
-            raise UsageError(
-                f"--devices: {devices} is out of range: it must be in 1..{MAX_DEVICES}"
-            )
-        if devices % parameters.unit:
-            raise UsageError(
-                f"--devices: {devices} is no multiple of {parameters.unit}, the devices that are "
-                "replaced together; give --unit"
-            )
-        yield _case(parameters, rates, devices, spare, interval)
+    if parameters.fabric is not None:
+        for fabric in to_fabrics(parameters.fabric):
+            yield from _on(parameters, fabric, stated, watch)
+        return
+    rates = given(parameters.rate, parameters.rates)
+    unit = parameters.unit or UNIT
+    for devices in split_counts("--devices", parameters.devices or str(DEVICES)):
+        for spares in stated:
+            start = _Case(_run(parameters, rates, devices, unit, spares), devices, "", rates.source)
+            yield from _with_intervals(parameters, start)
 
 
-def _case(
-    parameters: Parameters, rates: FailureRates, devices: int, spares: int | None, interval: str
-) -> _Case:
-    checkpoint_s = to_seconds("--checkpoint", parameters.checkpoint)
-    run = Run(
-        units=devices // parameters.unit,
-        unit=parameters.unit,
+def _on(
+    parameters: Parameters, fabric: Fabric, stated: Sequence[int | None], watch: Watch
+) -> Iterator[_Case]:
+    """Yields the cases of a fabric."""
+    unit = parameters.unit or unit_of(fabric)
+    own = component_values.read(parameters.components) if parameters.components else {}
+    values = catalogue(own)
+    anew = None
+    if parameters.replan is not None and parameters.share is not None:
+        anew = replanned(
+            fabric,
+            unit,
+            parameters.replan,
+            size=parameters.size,
+            failed=parameters.failed or (),
+            share=parameters.share,
+            measure=parameters.setup is None,
+            watch=watch,
+        )
+    for spares in stated if parameters.spares is not None else [spares_of(fabric)]:
+        whole = with_spares(fabric, spares, unit)
+        parts = network(whole, unit, values, parameters.rates, parameters.rate)
+        run = _run(parameters, parts.rates, fabric.ranks, unit, spares)
+        if anew is not None:
+            run = dataclasses.replace(
+                run,
+                setup_s=anew.setup_s if parameters.setup is None else run.setup_s,
+                degraded_speed=anew.speed
+                if parameters.degraded_speed is None
+                else run.degraded_speed,
+            )
+        start = _Case(run, fabric.ranks, "", parts.rates.source, parts, anew)
+        yield from _with_intervals(parameters, start)
+
+
+def _run(
+    parameters: Parameters, rates: FailureRates, devices: int, unit: int, spares: int | None
+) -> Run:
+    """Returns a run without its interval."""
+    if not rates.parts:
+        raise UsageError("no part fails; give a rate such as --rate gpu=148/16384/54d")
+    if parameters.degraded_speed and spares is None:
+        raise UsageError(
+            "--degraded-speed: the run has a spare unit for every failure; give --spares 0 or more"
+        )
+    if devices > MAX_DEVICES:
+        raise UsageError(f"--devices: {devices} is out of range: it must be in 1..{MAX_DEVICES}")
+    if devices % unit:
+        raise UsageError(
+            f"--devices: {devices} is no multiple of {unit}, the devices that are replaced "
+            "together; give --unit"
+        )
+    return Run(
+        units=devices // unit,
+        unit=unit,
         spares=spares,
         parts=tuple(rates.parts),
-        checkpoint_s=checkpoint_s,
+        checkpoint_s=to_seconds("--checkpoint", parameters.checkpoint),
         interval_s=math.nan,
         detection_s=to_seconds("--detection", parameters.detection),
         restart_s=to_seconds("--restart", parameters.restart),
-        setup_s=to_seconds("--setup", parameters.setup),
+        setup_s=to_seconds("--setup", parameters.setup or "0s"),
         repair_s=to_seconds("--repair", parameters.repair, least=1.0),
-        degraded_speed=parameters.degraded_speed,
+        degraded_speed=parameters.degraded_speed or 0.0,
         length_s=to_seconds("--length", parameters.length, least=1.0),
     )
-    case = _Case(run, devices, interval)
+
+
+def _with_intervals(parameters: Parameters, start: _Case) -> Iterator[_Case]:
+    for interval in option_types.listed("--interval", parameters.interval):
+        yield _with_interval(dataclasses.replace(start, interval=interval))
+
+
+def _with_interval(case: _Case) -> _Case:
+    """Returns the case with the time of its interval."""
+    run, interval = case.run, case.interval
     if interval not in formulas.OPTIMA:
         interval_s = to_seconds("--interval", interval, least=1.0)
-    elif case.state_rate == 0 or checkpoint_s == 0:
+    elif case.state_rate == 0 or run.checkpoint_s == 0:
         raise UsageError(
             "--interval: there is no optimum if no failure loses state or a checkpoint takes no "
             "time; give an interval such as 1h"
         )
     else:
-        interval_s = formulas.OPTIMA[interval](checkpoint_s, 1 / case.state_rate)
+        interval_s = formulas.OPTIMA[interval](run.checkpoint_s, 1 / case.state_rate)
     # A repair follows each failure, and spares fail as well.
-    steps = 2 * case.failure_rate * run.length_s * (1 + (spares or 0) / run.units)
+    steps = 2 * case.failure_rate * run.length_s * (1 + (run.spares or 0) / run.units)
     if steps > MAX_STEPS:
         raise UsageError(
             f"--length: a run has {steps / 2:.3g} failures, which is too many to simulate; give "
@@ -305,7 +443,7 @@ def _complete(case: _Case, interval_s: float) -> float | None:
     return formulas.complete(run.checkpoint_s, interval_s, 1 / case.failure_rate, restart_s)
 
 
-def _row(case: _Case, totals: Totals, source: str) -> GoodputRow:
+def _row(case: _Case, totals: Totals) -> GoodputRow:
     run = case.run
     shares = totals.useful_s / run.length_s
     mean = float(shares.mean())
@@ -333,6 +471,8 @@ def _row(case: _Case, totals: Totals, source: str) -> GoodputRow:
         goodput_high=_share(mean + half),
         formula=_formula(case, run.interval_s),
         complete_formula=_complete(case, run.interval_s),
+        setup_s=run.setup_s,
+        degraded_speed=run.degraded_speed,
         available=_available(run),
         per_installed=None if installed is None else _share(mean * installed),
         length_s=run.length_s,
@@ -353,65 +493,31 @@ def _row(case: _Case, totals: Totals, source: str) -> GoodputRow:
             )
             for part, number, lost in zip(run.parts, interruptions, parts, strict=True)
         ],
-        rates=source,
+        rates=case.source,
         case=case,
+        **_of_network(case),
     )
+
+
+def _of_network(case: _Case) -> dict[str, Any]:
+    """Returns the fields of a row on the fabric and on the new plan."""
+    fields: dict[str, Any] = {}
+    if case.network is not None:
+        fields = {
+            "fabric": case.network.fabric.spec,
+            "network": case.network.parts,
+            "replaced": case.network.replaced,
+            "left_out": case.network.left_out,
+            "network_rates": case.network.sources,
+        }
+    if case.replanned is not None:
+        fields["replanned"] = case.replanned
+    return fields
 
 
 def _share(value: float) -> float:
     """Returns a share without the errors of rounding below 0 and above 1."""
     return min(1.0, max(0.0, float(value)))
-
-
-def _text(parameters: Parameters, rows: list[GoodputRow]) -> str:
-    """Returns a table of all cases, or the losses of the only case."""
-    first = rows[0]
-    lines = [
-        f"mean of {first.replications} runs of {duration(first.length_s)}",
-        *wrapped([f"failure rates: {first.rates}"], 0),
-        "",
-    ]
-    if len(rows) > 1:
-        limited = all(row.spares is not None for row in rows)
-        holds = all(row.complete_formula is not None for row in rows)
-        names = [
-            "devices",
-            *(["spares"] if limited else []),
-            *("between_failures_s", "interval_s", "goodput"),
-            *(["per_installed"] if limited else []),
-            "formula",
-            *(["complete_formula"] if holds else []),
-            *("largest_cause", "largest_part"),
-        ]
-        return "\n".join([*lines, table(rows, names)])
-    spares = "a spare for every failure" if first.spares is None else plural(first.spares, "spare")
-    known = (
-        ""
-        if first.young_s is None or first.daly_s is None
-        else f" (optimum by Young {duration(first.young_s)}, by Daly {duration(first.daly_s)})"
-    )
-    complete = (
-        "" if first.complete_formula is None else f"; complete formula {first.complete_formula:.2%}"
-    )
-    facts = [
-        ["devices", f"{first.devices:,} in units of {first.unit:,}, {spares}"],
-        ["failures", f"one in {duration(first.between_failures_s)}"],
-        [
-            "checkpoint",
-            f"{parameters.checkpoint} after {duration(first.interval_s)} of work{known}",
-        ],
-        [
-            "goodput",
-            f"{first.goodput:.2%} (95 % interval {first.goodput_low:.2%} to "
-            f"{first.goodput_high:.2%}); formula {first.formula:.2%}{complete}",
-        ],
-        ["largest loss", f"{first.largest_cause}; by parts: {first.largest_part}"],
-    ]
-    causes = [cause for cause in first.causes if cause.share > 0]
-    parts = sorted(first.parts, key=lambda part: -part.share)
-    lines += [align(facts), "", table(causes, ("cause", "share", "of_loss"))]
-    lines += ["", table(parts, ("part", "rate", "failures", "share", "of_loss"))]
-    return "\n".join(lines)
 
 
 def _draw(parameters: Any, rows: list[GoodputRow], path: Path) -> None:
@@ -445,11 +551,16 @@ def _draw(parameters: Any, rows: list[GoodputRow], path: Path) -> None:
 
 def _alone(parameters: Parameters, row: GoodputRow) -> dict[str, Any]:
     """Returns the options that reproduce the case of a single row."""
-    return {
-        "devices": str(row.devices),
+    options = {
         "spares": None if row.spares is None else str(row.spares),
         "interval": row.interval,
     }
+    if row.case.network is None:
+        return {"devices": str(row.devices), **options}
+    if row.case.replanned is not None and parameters.setup is None:
+        # A measured time is another one each time.
+        options["setup"] = f"{row.case.run.setup_s:.12f}s"
+    return {"fabric": [row.fabric], **options}
 
 
 COMMAND = Command(
@@ -458,7 +569,7 @@ COMMAND = Command(
     parameters=Parameters,
     rows=GoodputRow,
     compute=compute,
-    text=_text,
+    text=goodput_text,
     progress_label="simulating",
     files=(rows_file(), figure_file(_draw)),
     row_options=_alone,
