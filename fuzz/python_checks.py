@@ -45,8 +45,8 @@ def check_yaml(content: bytes) -> list[str]:
 
 
 def check_toml(content: bytes) -> list[str]:
-    """Checks the reader of failure rates with a file in TOML."""
-    return _refusals_of_file(content, ".toml", failure_rates.read)
+    """Checks the readers of failure rates and of values of components with a file in TOML."""
+    return _refusals_of_file(content, ".toml", failure_rates.read, component_values.read)
 
 
 def check_graph_json(content: bytes) -> list[str]:

@@ -113,12 +113,24 @@ components:
   - {name: packet_switch, energy: 10 pJ/b, failure_rate: 500 FIT, source: ours}
   - {name: transceiver, energy: 10 pJ/b, source: ours}
   - {name: lamp, power: 1 W, source: ours}
+  - {name: ocs, reconfiguration_energy: 0.02 J, source: ours}
+"""
+
+PARTS_IN_TOML = """
+components = [
+  {name = "nic", power = "25 W", price = "1000 USD", source = "ours"},
+  {name = "packet_switch", energy = "10 pJ/b", failure_rate = "500 FIT", source = "ours"},
+  {name = "transceiver", energy = "10 pJ/b", source = "ours"},
+  {name = "lamp", power = "1 W", source = "ours"},
+  {name = "ocs", reconfiguration_energy = "0.02 J", source = "ours"},
+]
 """
 
 
-def test_values_of_a_user_come_first(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "parts.yaml"
-    path.write_text(PARTS)
+@pytest.mark.parametrize(("name", "text"), [("p.yaml", PARTS), ("p.toml", PARTS_IN_TOML)])
+def test_values_of_a_user_come_first(run: Run, tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
     star = "crossbar:ranks=4,rate=800Gb/s"
     *rows, last = answer(run, "list", "bom", star, "--components", str(path))
     # 8 x 8 W, 4 x 25 W, 4 ports x 800 Gb/s x 10 pJ/b.
@@ -134,6 +146,7 @@ def test_values_of_a_user_come_first(run: Run, tmp_path: Path) -> None:
     assert last["failures_fit"] == 500 + 8 * 1481 + 4 * 330
     listed = run("list", "components", "--components", str(path)).out
     assert "energy 10 pJ/b; given: ours" in listed
+    assert "reconfiguration energy 0.02 J; given: ours" in listed
     assert "lamp" in listed
 
 
@@ -154,6 +167,32 @@ def test_mistakes_in_a_file_are_named(run: Run, tmp_path: Path, text: str, probl
     assert done.code == 2
     assert problem in done.err
     assert "line 1" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("source = 'ours'\npower = 25", "components.1.power: `25` is not a number with the unit W"),
+        ("source = 'ours'\npower = '25 kW'", "components.1.power: `25 kW` is not a number with"),
+        ("powr = '25 W'", "components.1.powr: there is no such field; did you mean `power`?"),
+        ("source = 2026-05-21", "components.1.source: `2026-05-21` is not text"),
+        ("power = '25 W'", "components.1.source: the field `source` is missing"),
+        ("power = 25 W", "not valid TOML: Expected newline or end of document after a statement"),
+        ("a." * 70 + "a = 1", "nested more than 64 deep"),
+        ("power = " + "[" * 5000, "nested more than 64 deep"),
+        ('power = "\\u202e"', "holds characters that do not print"),
+    ],
+)
+def test_mistakes_in_a_toml_file_are_named(
+    run: Run, tmp_path: Path, text: str, problem: str
+) -> None:
+    path = tmp_path / "parts.toml"
+    first = "[[components]]\nname = 'lamp'\nsource = 'ours'\n"
+    path.write_text(f"{first}[[components]]\nname = 'nic'\n{text}\n")
+    done = run("list", "bom", "crossbar:ranks=4", "--components", str(path))
+    assert done.code == 2
+    assert "parts.toml" in done.err
+    assert problem in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize(

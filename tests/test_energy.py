@@ -115,9 +115,23 @@ def test_a_busy_machine_takes_its_static_power(values: Path) -> None:
     assert row.energy_j == pytest.approx(row.static_energy_j, rel=1e-9)
 
 
-def test_unknown_parts_are_named() -> None:
-    row = opticoll.measure(opticoll.plan("all_gather", SERVERS, "ring"), "1MB")
-    assert "server_switch" in row.energy_unknown
+def test_a_reconfiguration_takes_energy_if_it_is_stated(values: Path) -> None:
+    fabric = SWITCH.replace("reconfiguration=0s", "reconfiguration=1ms")
+    before = measured(values, "all_gather", fabric, "direct")
+    values.write_text(f"{VALUES}  - {{name: ocs, reconfiguration_energy: 0.5 J, source: test}}\n")
+    after = measured(values, "all_gather", fabric, "direct")
+    switches = next(count for name, *_, count in opticoll.Fabric(fabric).bill if name == "ocs")
+    assert before.reconfigurations
+    taken = before.reconfigurations * switches * 0.5
+    assert after.energy_j - before.energy_j == pytest.approx(taken, rel=1e-9)
+
+
+def test_unknown_parts_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bill, "record_rows", lambda kind: [])
+    with bill.using(bill.Values()):
+        row = opticoll.measure(opticoll.plan("all_gather", STAR, "ring"), "1MB")
+    assert row.energy_unknown == ["transceiver", "fibre_cable", "nic", "packet_switch"]
+    assert row.energy_j == row.static_energy_j == 0
 
 
 @pytest.mark.parametrize("collective", ["all_gather", "all_to_all", "broadcast", "gather"])

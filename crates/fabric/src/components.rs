@@ -45,6 +45,8 @@ opticoll_base::named_enum! {
         Price = "price",
         /// Failures of one component per 10^9 hours (FIT).
         FailureRate = "failure rate",
+        /// Energy of one reconfiguration of a switch of light.
+        ReconfigurationEnergy = "reconfiguration energy",
     }
 
     /// Kind of a source.
@@ -73,6 +75,7 @@ impl Property {
             Property::Energy => "pJ/b",
             Property::Price => "USD",
             Property::FailureRate => "FIT",
+            Property::ReconfigurationEnergy => "J",
         }
     }
 }

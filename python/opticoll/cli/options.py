@@ -56,8 +56,8 @@ SizeOption = Annotated[
 ComponentsOption = Annotated[
     Path | None,
     Parameter(
-        help="YAML file with power, prices and failure rates of components, which come before the "
-        "listed values (default: see `opticoll list components`)",
+        help="YAML or TOML file with power, prices and failure rates of components, which come "
+        "before the listed values (default: see `opticoll list components`)",
         group=FURTHER,
     ),
 ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
@@ -90,33 +89,6 @@ def parse_json(
         raise ConfigError("this is not valid JSON: it is nested too deeply") from error
     except ValueError as error:
         raise ConfigError(f"this is not valid JSON: {error}") from error
-
-
-def read_toml(path: Path, kind: type[T]) -> T:
-    """Converts the fields of a TOML file to an object of class `kind` (see `read_fields`).
-
-    Raises
-    ------
-    FileError
-        The file cannot be read.
-    ConfigError
-        The file is not valid TOML, or a field is invalid; the error names the file and the field.
-    MemoryLimitError
-        The content needs more memory than the limit.
-    """
-    content = read_text(path, "TOML file", most=MAX_BYTES)
-    memory.take_values("reading this TOML", content)
-    try:
-        fields = tomllib.loads(content)
-    except RecursionError as error:
-        raise ConfigError(f"{path}: this is not valid TOML: it is nested too deeply") from error
-    except ValueError as error:
-        raise ConfigError(f"{path}: this is not valid TOML: {error}") from error
-
-    def refuse(place: Place, problem: str) -> ConfigError:
-        return ConfigError(f"{path}, {'.'.join(map(str, place))}: {problem}")
-
-    return read_fields(kind, fields, refuse)
 
 
 @dataclass(frozen=True)

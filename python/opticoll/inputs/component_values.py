@@ -1,4 +1,4 @@
-"""Values of components from a user's YAML file, which come before the listed values.
+"""Values of components from a user's YAML or TOML file, which come before the listed values.
 
     components:
       - name: transceiver_800g
@@ -9,6 +9,8 @@
       - name: packet_switch
         energy: 12 pJ/b
         source: measured
+
+In TOML, each component is a table `[[components]]` with the same fields.
 
 A component that opticoll does not list is added. `source` says where the values come from.
 
@@ -30,7 +32,8 @@ from fractions import Fraction
 from typing import Annotated, NamedTuple
 
 from opticoll.errors import ConfigError
-from opticoll.formats.document import Document, text
+from opticoll.formats.document import text
+from opticoll.formats.toml import read_yaml_or_toml
 from opticoll.outputs.bill import OWN
 from opticoll.outputs.records import OptionRow
 
@@ -42,6 +45,7 @@ UNITS = {
     "energy": "pJ/b",
     "price": "USD",
     "failure_rate": "FIT",
+    "reconfiguration_energy": "J",
     "ports": "ports",
     "port_rate": "Gb/s",
 }
@@ -94,6 +98,7 @@ class Component(NamedTuple):
     energy: Annotated[str, quantity("pJ/b")] | None = None
     price: Annotated[str, quantity("USD")] | None = None
     failure_rate: Annotated[str, quantity("FIT")] | None = None
+    reconfiguration_energy: Annotated[str, quantity("J")] | None = None
     ports: Annotated[str, quantity("ports")] | None = None
     port_rate: Annotated[str, quantity("Gb/s")] | None = None
 
@@ -106,17 +111,18 @@ class Components:
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, list[OptionRow]]:
-    """Reads the values of components from a YAML file.
+    """Reads the values of components from a YAML file, or a TOML file if its name ends in `.toml`.
 
     Raises
     ------
     FileError
         The file cannot be read.
     ConfigError
-        A field is missing, unknown or invalid; the error names file, line and field.
+        A field is missing, unknown or invalid; the error names file and field, and in YAML the
+        line.
     """
     values: dict[str, list[OptionRow]] = {}
-    for component in Document.read(path).fields(Components).components:
+    for component in read_yaml_or_toml(path, Components).components:
         own = values.setdefault(component.name, [])
         for field, unit in UNITS.items():
             number = getattr(component, field)

@@ -32,19 +32,16 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any
 
 from opticoll.errors import ConfigError, OpticollError, UsageError
-from opticoll.formats.document import Document, Text, is_yaml, read_toml
+from opticoll.formats.document import Text, is_yaml
+from opticoll.formats.toml import is_toml, read_yaml_or_toml
 from opticoll.inputs.values import to_seconds
 from opticoll.names import nearest
 
 HOURS_OF_FIT = 10**9
 """Hours in the definition of the unit FIT: failures in time."""
-
-TOML = ".toml"
-"""Ending of a TOML file's name."""
 
 FORM = "write 148/16384/54d (failures/parts/time) or 300FIT, after 2* for two parts of each device"
 
@@ -152,9 +149,7 @@ def read(path: str | os.PathLike[str]) -> FailureRates:
     FileError
         The file cannot be read.
     """
-    if os.fspath(path).endswith(TOML):
-        return read_toml(Path(path), FailureRates)
-    return Document.read(path).fields(FailureRates)
+    return read_yaml_or_toml(path, FailureRates)
 
 
 def replaced_kinds(table: FailureRates, network: Iterable[str]) -> list[str]:
@@ -181,7 +176,7 @@ def given(rates: Sequence[str], table: str, network: Sequence[Part] = ()) -> Fai
     OpticollError
         There is no such table, the file is invalid, or a rate is invalid.
     """
-    if is_yaml(table) or table.endswith(TOML):
+    if is_yaml(table) or is_toml(table):
         found = read(table)
     elif table in TABLES:
         found = TABLES[table]

@@ -21,7 +21,7 @@ from opticoll._core import Fabric
 from opticoll.cli import option_types
 from opticoll.cli.arguments import refuse_given
 from opticoll.cli.option_types import count, option, whole
-from opticoll.cli.options import FURTHER
+from opticoll.cli.options import FURTHER, ComponentsOption
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.goodput import formulas
 from opticoll.commands.goodput.network import (
@@ -36,11 +36,10 @@ from opticoll.commands.goodput.replanned import Duration, ReplannedRow, replanne
 from opticoll.commands.goodput.simulation import CAUSES, Run, Totals, simulate
 from opticoll.commands.goodput.text import goodput_text
 from opticoll.errors import UsageError
-from opticoll.inputs import component_values
 from opticoll.inputs.fabric_files import to_fabrics
 from opticoll.inputs.failure_rates import HOURS_OF_FIT, FailureRates, given
 from opticoll.inputs.values import split_counts, to_seconds, whole_number
-from opticoll.outputs.bill import catalogue
+from opticoll.outputs.bill import in_use
 from opticoll.outputs.layout import duration, plural
 from opticoll.outputs.rows import (
     OMITTED,
@@ -79,10 +78,7 @@ class Parameters:
         "Fabric, which gives devices, units, spares and the failure rates of its parts; repeat the "
         "option for several"
     )
-    components: Path | None = option(
-        "YAML file with failure rates of components for --fabric, which come before the listed "
-        "values"
-    )
+    components: ComponentsOption = None
     rates: str = option("Failure rates: llama3, none, or a YAML or TOML file", default="llama3")
     rate: list[str] = option(
         "Failure rate of a kind of part, such as gpu=148/16384/54d (failures/parts/time), "
@@ -324,8 +320,7 @@ def _on(
 ) -> Iterator[_Case]:
     """Yields the cases of a fabric."""
     unit = parameters.unit or unit_of(fabric)
-    own = component_values.read(parameters.components) if parameters.components else {}
-    values = catalogue(own)
+    values = in_use().catalogue()
     anew = None
     if parameters.replan is not None and parameters.share is not None:
         anew = replanned(
