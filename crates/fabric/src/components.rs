@@ -43,6 +43,8 @@ opticoll_base::named_enum! {
         Energy = "energy",
         /// Price of one component.
         Price = "price",
+        /// Price of a switch, divided by the number of its ports.
+        PricePerPort = "price per port",
         /// Failures of one component per 10^9 hours (FIT).
         FailureRate = "failure rate",
         /// Energy of one reconfiguration of a switch of light.
@@ -74,6 +76,7 @@ impl Property {
             Property::PortRate => "Gb/s",
             Property::Energy => "pJ/b",
             Property::Price => "USD",
+            Property::PricePerPort => "USD/port",
             Property::FailureRate => "FIT",
             Property::ReconfigurationEnergy => "J",
         }

@@ -44,6 +44,7 @@ UNITS = {
     "power_per_port": "W/port",
     "energy": "pJ/b",
     "price": "USD",
+    "price_per_port": "USD/port",
     "failure_rate": "FIT",
     "reconfiguration_energy": "J",
     "ports": "ports",
@@ -97,6 +98,7 @@ class Component(NamedTuple):
     power_per_port: Annotated[str, quantity("W/port")] | None = None
     energy: Annotated[str, quantity("pJ/b")] | None = None
     price: Annotated[str, quantity("USD")] | None = None
+    price_per_port: Annotated[str, quantity("USD/port")] | None = None
     failure_rate: Annotated[str, quantity("FIT")] | None = None
     reconfiguration_energy: Annotated[str, quantity("J")] | None = None
     ports: Annotated[str, quantity("ports")] | None = None

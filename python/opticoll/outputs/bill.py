@@ -274,7 +274,10 @@ def _row(
         ("power per port", per_port, "power per port x ports"),
         ("energy", total_rate, "energy x rate" if ports is None else "energy x ports x rate"),
     )
-    price = first(("price", Fraction(1), "price"))
+    price = first(
+        ("price", Fraction(1), "price"),
+        ("price per port", per_port, "price per port x ports"),
+    )
     failures = first(("failure rate", Fraction(1), "failure rate"))
     used = [value for value in (power, price, failures) if value]
     return BillRow(
