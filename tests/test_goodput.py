@@ -16,6 +16,7 @@ from opticoll.commands.goodput import COMMAND
 from opticoll.commands.goodput.simulation import CHECKPOINTS, Run, simulate
 from opticoll.errors import OpticollError
 from opticoll.inputs.failure_rates import LLAMA_3, Part, given, read, to_rate
+from opticoll.outputs import bill
 from support import Run as RunCommand
 
 HOUR = 3600.0
@@ -303,7 +304,7 @@ def test_a_toml_file_lists_the_kinds_of_a_yaml_file(tmp_path: Path) -> None:
         ("parts = [{part = 'nic'}]", "parts.0.rate: the field `rate` is missing"),
         ("sources = 'logs'", "sources: there is no such field; did you mean `source`?"),
         ("parts = [", "this is not valid TOML"),
-        ("parts = " + 5000 * "[", "this is not valid TOML: it is nested too deeply"),
+        ("parts = " + 5000 * "[", "nested more than 64 deep"),
     ],
 )
 def test_errors_in_a_toml_file_name_the_field(tmp_path: Path, content: str, words: str) -> None:
@@ -324,7 +325,9 @@ SHORT: dict[str, Any] = {"replications": 10, "length": "5d"}
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Path:
+def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a file with the failure rates of all parts that fail; listed rates do not count."""
+    monkeypatch.setattr(bill, "record_rows", lambda kind: [])
     path = tmp_path / "parts.yaml"
     path.write_text(PARTS)
     return path
@@ -480,6 +483,15 @@ def test_figure_shows_formula_and_simulation(run: RunCommand, tmp_path: Path) ->
         assert words in text
 
 
+def test_figure_has_a_curve_for_each_fabric(run: RunCommand, tmp_path: Path) -> None:
+    path = tmp_path / "goodput.svg"
+    fabrics = ("--fabric", "torus:dims=4x4", "--fabric", "mesh:dims=4x4", "--spares", "0")
+    assert run("goodput", *fabrics, "--replications", "10", "--figure", str(path)).code == 0
+    text = path.read_text()
+    assert "16 devices of torus" in text
+    assert "16 devices of mesh" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -501,7 +513,7 @@ def test_figure_shows_formula_and_simulation(run: RunCommand, tmp_path: Path) ->
         ("--spares -1", "--spares: -1 is out of range"),
         ("--devices 16777224", "16777224 is out of range"),
         ("--length 36500d", "too many to simulate; give "),
-        ("--components parts.yaml", "--components needs --fabric"),
+        ("--components examples/parts.yaml", "--components needs --fabric"),
         ("--replan all_reduce", "--replan needs --fabric"),
         ("--share 0.1", "--share needs --replan"),
         ("--fabric crossbar:ranks=9", "9 is no multiple of 8"),

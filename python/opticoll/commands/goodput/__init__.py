@@ -34,7 +34,7 @@ from opticoll.commands.goodput.network import (
 )
 from opticoll.commands.goodput.replanned import Duration, ReplannedRow, replanned
 from opticoll.commands.goodput.simulation import CAUSES, Run, Totals, simulate
-from opticoll.commands.goodput.text import goodput_text
+from opticoll.commands.goodput.text import goodput_text, labels
 from opticoll.errors import UsageError
 from opticoll.inputs.fabric_files import to_fabrics
 from opticoll.inputs.failure_rates import HOURS_OF_FIT, FailureRates, given
@@ -72,11 +72,11 @@ class Parameters:
     """Parameters of `opticoll goodput`; devices, spares and intervals may be lists."""
 
     devices: str | None = option(
-        f"Number of devices; several with commas (default: the ranks of --fabric, or {DEVICES})"
+        f"Number of devices; several with commas (default: {DEVICES}, or ranks of --fabric)"
     )
     fabric: list[str] | None = option(
-        "Fabric, which gives devices, units, spares and the failure rates of its parts; repeat the "
-        "option for several"
+        "Fabric of the devices, whose parts fail too; repeat the option for several (default: no "
+        "fabric)"
     )
     components: ComponentsOption = None
     rates: str = option("Failure rates: llama3, none, or a YAML or TOML file", default="llama3")
@@ -87,8 +87,8 @@ class Parameters:
         default=(),
     )
     unit: int | None = count(
-        "Number of devices that are replaced together (default: a server or a cube of --fabric, "
-        f"or {UNIT})"
+        "Number of devices that are replaced together (default: server or cube of --fabric, or "
+        f"{UNIT})"
     )
     spares: str | None = option(
         "Number of spare units; several with commas (default: those of --fabric, or one for every "
@@ -96,24 +96,29 @@ class Parameters:
     )
     repair: str = option("Mean time of a repair", metavar="TIME", default="24h")
     degraded_speed: float | None = option(
-        "Speed of the run without one unit and without a spare, as a share (default: computed by "
-        "--replan, or 0: the run waits)",
+        "Speed without one unit and a spare, as a share (default: that of --replan, or 0: the run "
+        "waits)",
         metavar="SHARE",
     )
     replan: str | None = option(
-        "Collective, or collective=algorithm, that is planned anew without one unit of --fabric, "
-        "for the speed and the setup time",
+        "Collective, or collective=algorithm, whose new plan without one unit of --fabric gives "
+        "--degraded-speed and --setup (default: none)",
         metavar="COLLECTIVE",
+        group=FURTHER,
     )
-    size: str | None = option("Size of the collective of --replan (default: 4MiB)", metavar="SIZE")
+    size: str | None = option(
+        "Size of the collective of --replan (default: 4MiB)", metavar="SIZE", group=FURTHER
+    )
     share: float | None = option(
-        "Share of an iteration in which devices wait for the network, for --replan (opticoll train "
-        "prints it)",
+        "Share of an iteration in which devices wait for the network, which opticoll train prints "
+        "(required with --replan)",
         metavar="SHARE",
+        group=FURTHER,
     )
     failed: list[str] | None = option(
-        "Failure for --replan instead of the loss of a unit, such as 'rank 5' or 0>1; repeat the "
-        "option for several"
+        "Failure for --replan, such as 'rank 5' or 0>1; repeat the option for several (default: "
+        "loss of a unit)",
+        group=FURTHER,
     )
     checkpoint: str = option("Time to write a checkpoint", metavar="TIME", default="30s")
     interval: str = option(
@@ -122,8 +127,7 @@ class Parameters:
     detection: str = option("Time from a failure to its detection", metavar="TIME", default="1min")
     restart: str = option("Time to start again from a checkpoint", metavar="TIME", default="3min")
     setup: str | None = option(
-        "Time to set up the network anew, with a new plan (default: with --replan, the time to "
-        "reconfigure --fabric and the measured time to plan; or 0s)",
+        "Time to set up the network anew, with a new plan (default: measured by --replan, or 0s)",
         metavar="TIME",
     )
     length: str = option("Length of the run", metavar="TIME", default="54d")
@@ -518,10 +522,12 @@ def _share(value: float) -> float:
 def _draw(parameters: Any, rows: list[GoodputRow], path: Path) -> None:
     from opticoll import plot
 
+    names = labels(rows)
     series: dict[str, list[GoodputRow]] = {}
     for row in rows:
         spares = "" if row.spares is None else f", {plural(row.spares, 'spare')}"
-        series.setdefault(f"{row.devices:,} devices{spares}", []).append(row)
+        fabric = "" if len(set(names.values())) < 2 else f" of {names[row.fabric]}"
+        series.setdefault(f"{row.devices:,} devices{fabric}{spares}", []).append(row)
     curves = {}
     for name, points in series.items():
         case, young_s = points[0].case, points[0].young_s

@@ -58,6 +58,12 @@ def _network(row: GoodputRow) -> list[list[str]]:
     return facts + labelled("new plan", lines)
 
 
+def labels(rows: list[GoodputRow]) -> dict[str, str]:
+    """Returns short names of the fabrics of rows, without the spares, which each row states."""
+    fabrics = (row.fabric for row in rows if row.fabric is not OMITTED)
+    return fabric_labels(fabrics, without=["spares"])
+
+
 def goodput_text(parameters: Parameters, rows: list[GoodputRow]) -> str:
     """Returns a table of all cases, or the losses of the only case."""
     first = rows[0]
@@ -71,14 +77,18 @@ def goodput_text(parameters: Parameters, rows: list[GoodputRow]) -> str:
         "",
     ]
     if len(rows) > 1:
-        names = fabric_labels(row.fabric for row in rows if row.fabric is not OMITTED)
-        for row in {row.fabric: row for row in rows if row.fabric is not OMITTED}.values():
-            lines += [align(_network(row)), ""]
+        names = labels(rows)
         shown = [replace(row, fabric=names.get(row.fabric, row.fabric)) for row in rows]
+        firsts: dict[str, GoodputRow] = {}
+        for row in rows:
+            if row.fabric is not OMITTED:
+                firsts.setdefault(names[row.fabric], row)
+        for row in firsts.values():
+            lines += [align(_network(row)), ""]
         limited = all(row.spares is not None for row in rows)
         holds = all(row.complete_formula is not None for row in rows)
         columns = [
-            *(["fabric"] if len(names) > 1 else []),
+            *(["fabric"] if len(firsts) > 1 else []),
             "devices",
             *(["spares"] if limited else []),
             *("between_failures_s", "interval_s", "goodput"),
