@@ -123,10 +123,8 @@ def energy_facts(row: EnergyRow) -> list[list[str]]:
         f"iteration, {human_energy(row.sample_j)} per sample"
     ]
     if row.bits_j is not None and row.lasers_j is not None:
-        facts.append(
-            f"of the network, bits take {human_energy(row.bits_j)} and lit lasers "
-            f"{human_energy(row.lasers_j)} per iteration"
-        )
+        bits = f"bits {human_energy(row.bits_j)}, lasers {human_energy(row.lasers_j)}"
+        facts[0] += f"; of the network, {bits}"
     if row.unknown:
         facts.append(f"without {', '.join(row.unknown)}: not stated")
     return [["energy" if number == 0 else "", fact] for number, fact in enumerate(facts)]

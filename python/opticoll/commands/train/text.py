@@ -112,13 +112,11 @@ def _facts(row: TrainingRow) -> list[list[str]]:
         ["computing", f"a batch of {row.batch} per {sender}, {row.compute}"],
         ["memory", _memory(row)],
     ]
-    if groups is None:
-        facts.append(["buckets", f"{row.buckets}: {plural(len(row.timeline), 'all_reduce')}"])
-    else:
-        facts.append(["buckets", row.buckets])
+    number = "" if groups is not None else f": {plural(len(row.timeline), 'all_reduce')}"
+    when = "during" if row.overlap else "after"
     return [
         *facts,
-        ["overlap", "sent during the backward pass" if row.overlap else "none"],
+        ["buckets", f"{row.buckets}{number}, sent {when} the backward pass"],
         ["simulator", f"{row.simulator or 'none'}{', ' if timing_rule else ''}{timing_rule}"],
         *energy_facts(row.energy),
         ["verified", "yes" if row.verified else f"NO: {row.violations[0]}"],
