@@ -460,7 +460,8 @@ def test_text_names_the_parts_of_each_fabric(run: RunCommand, parts: Path) -> No
     assert "parts with a failure rate: transceiver; they replace network of --rates" in out
     assert "parts without a failure rate: fibre_cable; they do not fail" in out
     assert "transceiver: failure rate 200 FIT; given: test" in out
-    out = run("goodput", "--fabric", "crossbar:ranks=16").out
+    parts.write_text("components: [{name: nic, power: 1 W, source: test}]")
+    out = run("goodput", "--fabric", "crossbar:ranks=16", "--components", str(parts)).out
     assert "`network` of --rates stands for them" in " ".join(out.split())
 
 

@@ -1259,13 +1259,12 @@ class Plan:
         self, outcome: Outcome, size: int | str | None = None
     ) -> tuple[list[tuple[str, str, int | None, int | None, int]], int | None]:
         """Returns what a simulation of the plan needed of the parts of the fabric, as a tuple (parts,
-        time).
+        bytes).
 
         Parts has the form of `Fabric.bill`, with the bytes that pass the parts of each kind in
         halves of bytes instead of the number of parts. Half of a byte passes the parts at each end
-        of a link or circuit. Time is the sum of the times for which the transmitters of circuits
-        are lit, in picoseconds. It is None on a network of links, where all transmitters are always
-        lit.
+        of a link or circuit. Bytes are those that ranks send over circuits. They are None on a
+        network of links, where all transmitters are always lit.
 
         Parameters
         ----------

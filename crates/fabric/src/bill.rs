@@ -91,7 +91,7 @@ pub struct BillLine {
     /// Kind of the parts.
     pub kind: PartKind,
     /// Number of parts, at least 1.
-    pub count: u64,
+    pub count: u128,
 }
 
 impl fmt::Display for BillLine {
@@ -140,7 +140,8 @@ impl Bill {
     }
 
     /// Returns the bill with `count` more parts of `kind`.
-    pub(crate) fn with(mut self, count: u64, kind: PartKind) -> Bill {
+    pub(crate) fn with(mut self, count: impl Into<u128>, kind: PartKind) -> Bill {
+        let count = count.into();
         if count == 0 {
             return self;
         }
@@ -169,7 +170,8 @@ impl Bill {
     }
 
     /// Returns the bill with `copies` times the parts of `other`.
-    pub(crate) fn with_copies(self, copies: u64, other: &Bill) -> Bill {
+    pub(crate) fn with_copies(self, copies: impl Into<u128>, other: &Bill) -> Bill {
+        let copies = copies.into();
         other
             .0
             .iter()
@@ -244,12 +246,13 @@ impl Bill {
         bytes: &[u64],
     ) -> Bill {
         let switches = switches(&cables(network), cabling);
-        let mut passed: BTreeMap<(usize, PartKind), u64> = BTreeMap::new();
-        let mut pass = |kind: PartKind, halves| {
+        let mut passed: BTreeMap<(usize, PartKind), u128> = BTreeMap::new();
+        let mut pass = |kind: PartKind, halves: u128| {
             *passed.entry((kind.place_in_bill(), kind)).or_insert(0) += halves;
         };
         let links = network.wiring().ends().zip(network.links()).zip(bytes);
         for (((from, to, _), link), &bytes) in links {
+            let bytes = u128::from(bytes);
             for (end, other) in [(from, to), (to, from)] {
                 for kind in cabling.parts_at(end, other) {
                     pass(kind.rate(link.rate), bytes);
@@ -273,12 +276,12 @@ pub struct MovedBytes<'a> {
     /// Bytes over each link of the network. Empty if data move over circuits.
     pub links: &'a [u64],
     /// Bytes that ranks send over circuits.
-    pub sent: u64,
+    pub sent: u128,
     /// Bytes that ranks receive over circuits. One transmitter may have several receivers.
-    pub received: u64,
+    pub received: u128,
     /// Bytes of messages that use no circuit, on a fabric with circuits
     /// ([`Circuits::side_network`](crate::fabric::Circuits::side_network)).
-    pub packets: u64,
+    pub packets: u128,
 }
 
 /// Parts of the cables and vertices of a network.

@@ -76,7 +76,7 @@ pub(crate) struct Fabric {
 type JoinedPorts = (String, Vec<(String, String)>);
 
 /// Parts of one kind: component, place, rate, ports, number.
-pub(crate) type BillEntry = (&'static str, &'static str, Option<u64>, Option<u32>, u64);
+pub(crate) type BillEntry = (&'static str, &'static str, Option<u64>, Option<u32>, u128);
 
 /// Returns the lines of a bill as tuples (component, place, rate, ports, number).
 pub(crate) fn bill_entries(bill: &Bill) -> Vec<BillEntry> {

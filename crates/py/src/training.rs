@@ -270,7 +270,7 @@ pub(crate) fn collective_cost(
         policy: outcome.policy,
         start: outcome.start,
         reconfigurations: outcome.reconfigurations,
-        passed: (bill_entries(&passed.halves_of_bytes), passed.lit_ps),
+        passed: (bill_entries(&passed.halves_of_bytes), passed.lit_bytes),
     })
     .or_raise()
 }

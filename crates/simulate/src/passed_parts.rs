@@ -1,4 +1,4 @@
-//! Parts that the data of a plan pass, and how long transmitters are lit, for the energy of a plan.
+//! Parts that the data of a plan pass, for the energy of the plan.
 
 use crate::outcome::Outcome;
 use opticoll_base::interrupt;
@@ -12,10 +12,8 @@ pub struct PassedParts {
     /// Bytes that pass the parts of each kind, in halves of bytes
     /// ([`bill_of_bytes`](opticoll_fabric::fabric::Machine::bill_of_bytes)).
     pub halves_of_bytes: Bill,
-    /// Sum of the times for which the transmitters of circuits are lit, in picoseconds. A circuit
-    /// is lit from the start of its slot, with the setup, to the end of the slot. `None` on a
-    /// network of links, where all transmitters are always lit.
-    pub lit_ps: Option<u128>,
+    /// Bytes that ranks send over circuits. `None` on a network of links.
+    pub lit_bytes: Option<u128>,
 }
 
 /// Returns what `plan` needed of the parts of its fabric, in a simulation that moved `size` bytes.
@@ -32,40 +30,37 @@ pub fn passed_parts(plan: &Plan, size: Bytes, outcome: &Outcome) -> Result<Passe
         };
         return Ok(PassedParts {
             halves_of_bytes: fabric.bill_of_bytes(&moved),
-            lit_ps: None,
+            lit_bytes: None,
         });
     }
-    let side_network = fabric
-        .circuits()
-        .and_then(|circuits| circuits.side_network());
-    let mut packets = 0;
-    let mut lit_ps = 0;
-    for slot in 0..outcome.slots.start.len() {
-        interrupt::check();
-        let mut circuits = outcome.slots.lightpaths[slot];
-        if let Some((packet, _)) = side_network {
-            for (_, message) in plan.lightpaths_in_slot(slot as u32) {
-                if message.light == packet {
-                    circuits -= 1;
-                    let (first, count) = (message.transfer.chunk, message.transfer.count);
-                    let collective = &plan.schedule.collective;
-                    packets += collective.range_bytes(size, first, count)?.get();
-                }
-            }
-        }
-        let time = outcome.slots.end[slot].ps() - outcome.slots.start[slot].ps();
-        lit_ps += u128::from(circuits) * u128::from(time);
-    }
-    let [sent, received] = [&outcome.ranks.sent, &outcome.ranks.received];
-    let over_circuits = |bytes: &[u64]| bytes.iter().sum::<u64>() - packets;
+    let packets = packet_bytes(plan, size)?;
+    let sum = |bytes: &[u64]| bytes.iter().copied().map(u128::from).sum::<u128>();
     let moved = MovedBytes {
-        sent: over_circuits(sent),
-        received: over_circuits(received),
+        sent: sum(&outcome.ranks.sent) - packets,
+        received: sum(&outcome.ranks.received) - packets,
         packets,
         ..MovedBytes::default()
     };
     Ok(PassedParts {
         halves_of_bytes: fabric.bill_of_bytes(&moved),
-        lit_ps: Some(lit_ps),
+        lit_bytes: Some(moved.sent),
     })
+}
+
+/// Returns the bytes of messages that use no circuit, on a fabric with circuits.
+fn packet_bytes(plan: &Plan, size: Bytes) -> Result<u128, UnitError> {
+    let circuits = plan.fabric.circuits();
+    let Some((packet, _)) = circuits.and_then(|circuits| circuits.side_network()) else {
+        return Ok(0);
+    };
+    let mut bytes = 0;
+    for message in plan.lightpaths() {
+        interrupt::check();
+        if message.light == packet {
+            let (first, count) = (message.transfer.chunk, message.transfer.count);
+            let of_message = plan.schedule.collective.range_bytes(size, first, count)?;
+            bytes += u128::from(of_message.get());
+        }
+    }
+    Ok(bytes * u128::from(plan.repetition.copies()))
 }

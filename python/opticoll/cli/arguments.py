@@ -21,6 +21,7 @@ from opticoll.cli.options import (
     InputRanksOption,
     RootOption,
     SizeOption,
+    SwitchOption,
 )
 from opticoll.inputs import imported, request
 from opticoll.inputs.fabric_files import parse_fabric
@@ -77,6 +78,7 @@ class PlanOptions(PartOptions):
     root: RootOption = None
     demand: DemandOption = None
     components: ComponentsOption = None
+    switch: SwitchOption = None
 
     @property
     def settings(self) -> Settings:

@@ -61,6 +61,15 @@ ComponentsOption = Annotated[
         group=FURTHER,
     ),
 ]
+SwitchOption = Annotated[
+    str | None,
+    Parameter(
+        help="Component of all packet switches, with the optical modules at their ports, such as "
+        "q3450_cpo (default: packet_switch, and a transceiver at each port)",
+        metavar="COMPONENT",
+        group=FURTHER,
+    ),
+]
 WavelengthOption = Annotated[
     str | None,
     Parameter(

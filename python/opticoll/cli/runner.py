@@ -123,12 +123,14 @@ def rows_file(
 
 
 def _component_values(parameters: object) -> "Values":
-    """Returns the values of the option `--components`, or else those in use."""
+    """Returns the values of `--components` and `--switch`, or else those in use."""
     from opticoll.inputs import component_values
     from opticoll.outputs import bill
 
-    path = getattr(parameters, "components", None)
-    return bill.Values(component_values.read(path)) if path else bill.in_use()
+    path, switch = (getattr(parameters, name, None) for name in ("components", "switch"))
+    if path is None and switch is None:
+        return bill.in_use()
+    return bill.Values(component_values.read(path) if path else {}, switch)
 
 
 def bom_file() -> File[A, R]:
@@ -138,11 +140,13 @@ def bom_file() -> File[A, R]:
         from opticoll.inputs.fabric_files import parse_fabric
         from opticoll.outputs import bill
 
-        values = _component_values(parameters).catalogue()
+        values = _component_values(parameters)
         parts = [
             {"fabric": fabric, **plain(part)}
             for fabric in dict.fromkeys(vars(row)["fabric"] for row in rows)
-            for part in bill.bill(parse_fabric(fabric), values)[:-1]
+            for part in bill.bill(parse_fabric(fabric), values.catalogue(), switch=values.switch)[
+                :-1
+            ]
         ]
         named_format("rows", str(path)).write(parts, path)
 

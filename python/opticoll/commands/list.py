@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from opticoll._core import Fabric, FabricError
 from opticoll.cli.option_types import argument, option
-from opticoll.cli.options import ComponentsOption
+from opticoll.cli.options import ComponentsOption, SwitchOption
 from opticoll.cli.runner import Command, on_command_line
 from opticoll.commands import COMMANDS
 from opticoll.errors import UsageError
@@ -50,10 +50,7 @@ class List:
     rank_power: str | None = option(
         "Power of a rank for bom, such as 200W (default: ranks are no parts)"
     )
-    switch: str | None = option(
-        "Component of all packet switches for bom, with the optical modules at their ports, such "
-        "as q3450_cpo (default: packet_switch, and a transceiver at each port)"
-    )
+    switch: SwitchOption = None
 
 
 class SchemaRow(Row):

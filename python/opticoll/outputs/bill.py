@@ -24,7 +24,7 @@ If none has a value, the power of the part is unknown. A sum leaves the part out
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -110,6 +110,8 @@ class Values:
     """Values of components from a user's file, which come before the listed values."""
 
     own: Mapping[str, list[OptionRow]] = field(default_factory=dict)
+    switch: str | None = None
+    """Component with ports that replaces all packet switches, with the modules at their ports."""
 
     @cache  # noqa: B019 - each file of values is read once
     def catalogue(self) -> dict[str, list[OptionRow]]:
@@ -157,7 +159,9 @@ def bill(
     """
     parts = fabric.bill
     if switch is not None:
-        parts = _with_switch(parts, values, switch)
+        if all(component != "packet_switch" for component, *_ in parts):
+            raise UsageError(f"`{switch}` replaces packet switches, and this fabric has none")
+        parts = with_switch(parts, values, switch)
     rows = [
         _row(component, place, rate, ports, count, values)
         for component, place, rate, ports, count in parts
@@ -197,7 +201,7 @@ def bill(
 Part = tuple[str, str, int | None, int | None, int]
 
 
-def _with_switch(parts: list[Part], values: Catalogue, name: str) -> list[Part]:
+def with_switch(parts: Sequence[Part], values: Catalogue, name: str) -> list[Part]:
     """Replaces packet switches, and the transceivers at their ports, by the switch `name`."""
     if name not in values:
         raise UsageError(f"there is no component `{name}`{nearest(name, values)}")
@@ -300,12 +304,12 @@ def _row(
 def energy_per_bit(part: Part, values: Catalogue) -> Fraction | None:
     """Returns the energy of a bit that passes a part, in joules; None if no value is stated.
 
-    A part without power, such as a cable, has the energy that its component states, which is that
+    A part without a rate, such as a cable, has the energy that its component states, which is that
     of the electrical ports at its ends.
     """
     component, place, rate, ports, _ = part
     power = _row(component, place, rate, ports, 1, values).power_each_w
-    if power and rate:
+    if power is not None and rate:
         return Fraction(power) / (rate * (ports or 1))
     stated = _first(values.get(component, ()), "energy")
     if stated is not None:
@@ -372,10 +376,12 @@ def _sums(total: BillTotalRow) -> list[str]:
     """Returns the sums in words; a sum without any value is left out, except that of power."""
 
     def without(names: list[str]) -> str:
-        return f", without {', '.join(names)}: not stated" if names else ""
+        return f"; not in it, without a listed value: {', '.join(names)}" if names else ""
 
     lines = [f"static power {total.power_w:,.12g} W{without(total.unknown_power)}"]
-    if total.price_usd is not None:
+    if total.price_usd is None:
+        lines.append("price: no part has a listed price")
+    else:
         lines.append(f"price {total.price_usd:,.2f} USD{without(total.unknown_price)}")
     if total.failures_fit is not None:
         rate = total.failures_fit

@@ -6,10 +6,9 @@ plan, `energy_j`, has three terms:
 1. **Bits.** A bit that passes a part takes the power of the part divided by its rate, of a switch
    divided by the rate of all ports. Half of it is taken at each end of a link or circuit. A cable
    takes its energy per bit.
-2. **Lasers.** The laser of an optical module takes its power while it is lit, whether bits pass or
-   not. On a network of links all lasers are lit for the whole time. The laser of a circuit is lit
-   during the slots of the circuit. The bits (term 1) take the energy of the module without its
-   laser.
+2. **Lasers.** The laser of an optical module takes its power while it is lit. On a network of links
+   all lasers are lit for the whole time. The laser of a circuit is lit while the circuit sends. The
+   bits (term 1) take the energy of the module without its laser.
 3. **Reconfigurations.** Each takes the `reconfiguration energy` of every switch of the fabric, if a
    value is stated.
 
@@ -51,6 +50,8 @@ class PlanEnergy:
     """Energy of the bits in the parts that they pass, without lasers."""
     lasers_j: float
     """Energy of the lasers while they are lit."""
+    circuit_lasers_j: float
+    """Part of `lasers_j`: lasers of circuits."""
     reconfigurations_j: float
     """Energy of the reconfigurations; 0 if no value is stated."""
     static_j: float
@@ -59,6 +60,10 @@ class PlanEnergy:
     """Components that bits pass and whose energy is not known."""
     power_w: float
     """Static power of all parts of the fabric whose power is known."""
+    power_unknown: list[str]
+    """Components of the fabric whose power is not known."""
+    price_unknown: list[str]
+    """Components of the fabric whose price is not known."""
     price_usd: float | None
     """Price of all parts of the fabric whose price is known; None if no price is known."""
     per_bit_j: float | None = None
@@ -77,7 +82,7 @@ def bill_total(fabric: Fabric) -> BillTotalRow:
 
 @lru_cache(maxsize=64)
 def _bill(spec: str, values: bill.Values) -> tuple[list[BillRow], BillTotalRow]:
-    *parts, total = bill.bill(Fabric(spec), values.catalogue())
+    *parts, total = bill.bill(Fabric(spec), values.catalogue(), switch=values.switch)
     assert isinstance(total, BillTotalRow)
     return [row for row in parts if isinstance(row, BillRow)], total
 
@@ -119,30 +124,39 @@ def passed_energy(
 ) -> PlanEnergy:
     """Returns the energy of what a plan needed of the parts of a fabric (`Plan.passed_parts`)."""
     values = bill.in_use()
-    passed_parts, lit_ps = passed
+    passed_parts, lit_bytes = passed
+    if values.switch is not None:
+        passed_parts = bill.with_switch(passed_parts, values.catalogue(), values.switch)
     parts, total = _bill(fabric.spec, values)
     time = Fraction(time_ps, PICOSECONDS)
     bits, lasers = Fraction(0), Fraction(0)
     unknown = []
+    packet_rate = fabric.option("packet_rate")
+    in_circuits = Fraction(0)
     for component, place, rate, ports, halves in passed_parts:
         in_part, in_laser = _energy_of((component, place, rate, ports, 1), values)
         if in_part is None:
             unknown.append(component)
             continue
         bits += 4 * halves * in_part
-        if lit_ps is not None:
-            lasers += Fraction(lit_ps, PICOSECONDS) * (rate or 0) * in_laser
-    if lit_ps is None:
-        for row in parts:
+        in_circuits = max(in_circuits, in_laser)
+    circuit_lasers = 8 * (lit_bytes or 0) * in_circuits
+    for row in parts:
+        # Beside circuits, only the packet network, with a module at each rank, is always lit.
+        count = row.count if lit_bytes is None else fabric.ranks
+        if lit_bytes is None or row.rate == packet_rate:
             part = (row.component, row.place or "", row.rate, row.ports, 1)
-            lasers += row.count * (row.rate or 0) * time * _energy_of(part, values)[1]
+            lasers += count * (row.rate or 0) * time * _energy_of(part, values)[1]
     each = bill.reconfiguration_energy(parts, values.catalogue())
     return PlanEnergy(
         bits_j=float(bits),
-        lasers_j=float(lasers),
+        lasers_j=float(lasers + circuit_lasers),
+        circuit_lasers_j=float(circuit_lasers),
         reconfigurations_j=float(reconfigurations * each),
         static_j=float(Fraction(total.power_w) * time),
         unknown=list(dict.fromkeys(unknown)),
         power_w=total.power_w,
+        power_unknown=total.unknown_power,
+        price_unknown=total.unknown_price,
         price_usd=total.price_usd,
     )

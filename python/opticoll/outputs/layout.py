@@ -21,7 +21,10 @@ PICOSECONDS = 10**12
 KIBIBYTE = 1024
 DECIMAL_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 
-ENERGY_UNITS = ((1, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ"), (1e-12, "pJ"))
+ENERGY_UNITS = (
+    *((1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ")),
+    *((1, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ"), (1e-12, "pJ")),
+)
 
 TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps"))
 
@@ -61,7 +64,7 @@ def human_energy(joules: float) -> str:
     """Returns an energy with four significant digits.
 
     >>> human_energy(0.0015), human_energy(12_345.6)
-    ('1.5 mJ', '1.235e+04 J')
+    ('1.5 mJ', '12.35 kJ')
     """
     for factor, unit in ENERGY_UNITS:
         if joules >= factor:

@@ -192,10 +192,15 @@ class PlanRow(PlanHead):
         absent="there are no such bits, or blocks differ",
     )
     static_energy_j: Joules = means("`static_power_w` times the time")
-    static_power_w: Watts = means("Power of all parts of the fabric whose power is known")
-    price_usd: Dollars | None = means(
-        "Price of all parts of the fabric whose price is known", absent="no price is known"
+    static_power_w: Watts = means(
+        "Power of all parts of the fabric, without those in `power_unknown`"
     )
+    price_usd: Dollars | None = means(
+        "Price of all parts of the fabric, without those in `price_unknown`",
+        absent="no price is known",
+    )
+    power_unknown: list[str] = means("Components of the fabric whose power is not known")
+    price_unknown: list[str] = means("Components of the fabric whose price is not known")
     energy_unknown: list[str] = means(
         "Components that bits pass and whose energy is not known (see `opticoll list components`)"
     )
@@ -321,6 +326,8 @@ def plan_row(
         static_energy_j=energy.static_j,
         static_power_w=energy.power_w,
         price_usd=energy.price_usd,
+        power_unknown=energy.power_unknown,
+        price_unknown=energy.price_unknown,
         energy_unknown=energy.unknown,
         bound_steps=steps,
         bound_name=name,
@@ -530,11 +537,12 @@ def _library_parts(row: PlanRow) -> list[list[str]]:
 
 def _energy_text(row: PlanRow) -> str:
     """Returns the energy of a plan, and its energy at the static power of the fabric."""
-    least = "at least " if row.energy_unknown else ""
     per_bit = f", {human_energy(row.energy_per_bit_j)} per bit" if row.energy_per_bit_j else ""
-    power = f"static power {row.static_power_w:,.4g} W: {human_energy(row.static_energy_j)}"
-    unknown = f"; without {', '.join(row.energy_unknown)}: not stated" if row.energy_unknown else ""
-    return f"{least}{human_energy(row.energy_j)}{per_bit}; {power}{unknown}"
+    power = f"{row.static_power_w:,.6g} W"
+    static = f"{human_energy(row.static_energy_j)} at the static power of {power}"
+    unknown = dict.fromkeys([*row.energy_unknown, *row.power_unknown])
+    without = f"; not in it, without a listed value: {', '.join(unknown)}" if unknown else ""
+    return f"bits and lasers {human_energy(row.energy_j)}{per_bit}; {static}{without}"
 
 
 def _bandwidths(row: PlanRow) -> str:

@@ -182,6 +182,11 @@ pub const COMPONENTS: &[Component] = &[
         values: &[
             PASSIVE,
             watts("0.1", "maximum, memory chip of the connectors", MCP7Y70),
+            per_bit(
+                "1.3",
+                "of the ports at both ends, as of NVLink",
+                POWER_MODEL,
+            ),
         ],
     },
     Component {

@@ -428,8 +428,8 @@ impl fabric::Machine for OcsTorus {
             let (rank, axis) = (cable / 3, cable as usize % 3);
             let is_top = (self.slice.coordinates(rank)[axis] + 1) % self.slice.cube == 0;
             match is_top && !self.slice.is_within_cube() {
-                true => bill.with(2 * bytes, transceiver),
-                false => bill.with(2 * bytes, copper),
+                true => bill.with(2 * u128::from(bytes), transceiver),
+                false => bill.with(2 * u128::from(bytes), copper),
             }
         })
     }

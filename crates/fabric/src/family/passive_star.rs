@@ -173,7 +173,7 @@ impl Machine for PassiveStar {
         let lights = [self.transmitters, self.receivers].map(|each| ranks * u64::from(each));
         Bill::default()
             .with_lights(TUNABLE, lights, self.rate)
-            .with(1, PartKind::new("star_coupler").ports(self.ranks))
+            .with(1u32, PartKind::new("star_coupler").ports(self.ranks))
             .with(ranks, PartKind::new("fibre_cable"))
     }
 

@@ -408,7 +408,7 @@ impl Machine for WssGrid {
             .with_lights(TUNABLE, [ports, ports], self.rate)
             .with(ports, PartKind::new("fibre_cable"))
             .with(
-                self.switches().into(),
+                self.switches(),
                 PartKind::new("wss").ports(self.switch_ports),
             )
     }

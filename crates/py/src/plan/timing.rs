@@ -106,13 +106,12 @@ impl Plan {
     }
 
     /// Returns what a simulation of the plan needed of the parts of the fabric, as a tuple (parts,
-    /// time).
+    /// bytes).
     ///
     /// Parts has the form of `Fabric.bill`, with the bytes that pass the parts of each kind in
     /// halves of bytes instead of the number of parts. Half of a byte passes the parts at each end
-    /// of a link or circuit. Time is the sum of the times for which the transmitters of circuits
-    /// are lit, in picoseconds. It is None on a network of links, where all transmitters are always
-    /// lit.
+    /// of a link or circuit. Bytes are those that ranks send over circuits. They are None on a
+    /// network of links, where all transmitters are always lit.
     ///
     /// Parameters
     /// ----------
@@ -150,7 +149,7 @@ impl Plan {
         })?;
         let passed = interrupt::run(py, || passed_parts(self.rows(), size, outcome))?;
         let passed = passed.or_raise()?;
-        Ok((bill_entries(&passed.halves_of_bytes), passed.lit_ps))
+        Ok((bill_entries(&passed.halves_of_bytes), passed.lit_bytes))
     }
 
     /// Forecasts the work of the packet simulator: the number of messages, the number of chunks,

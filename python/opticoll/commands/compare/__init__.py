@@ -32,6 +32,7 @@ from opticoll.cli.options import (
     FabricsOption,
     RootOption,
     SizeOption,
+    SwitchOption,
     WavelengthOption,
 )
 from opticoll.cli.runner import Command, bom_file, figure_file, on_command_line, rows_file
@@ -73,7 +74,16 @@ if TYPE_CHECKING:
 
 STRIPED = ":stripes=all"
 
-NOT_OF_SCENARIO = ("source", "fabric", "size", "method", "no_auto", "energy", "components")
+NOT_OF_SCENARIO = (
+    "source",
+    "fabric",
+    "size",
+    "method",
+    "no_auto",
+    "energy",
+    "components",
+    "switch",
+)
 """Options that are no fields of a scenario."""
 
 
@@ -109,6 +119,7 @@ class Compare(PartOptions):
         "Table of the energy of each plan", default=False, name="--energy", group=FURTHER
     )
     components: ComponentsOption = None
+    switch: SwitchOption = None
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def energy_table(rows: Sequence[PlanRow]) -> str:
                 human_energy(row.energy_j),
                 "-" if row.energy_per_bit_j is None else human_energy(row.energy_per_bit_j),
                 human_energy(row.laser_energy_j),
-                f"{row.static_power_w:,.5g} W",
+                f"{row.static_power_w:,.6g} W",
                 human_energy(row.static_energy_j),
             ]
             for row in rows
@@ -192,8 +192,10 @@ def energy_table(rows: Sequence[PlanRow]) -> str:
         "energy: bits in the parts that they pass, lit lasers and reconfigurations; per bit of the "
         "results; static: the power of all parts times the time"
     ]
-    unknown = dict.fromkeys(name for row in rows for name in row.energy_unknown)
-    legend += [f"without {', '.join(unknown)}: no energy is stated"] if unknown else []
+    unknown = dict.fromkeys(
+        name for row in rows for name in [*row.energy_unknown, *row.power_unknown]
+    )
+    legend += [f"not in it, without a listed value: {', '.join(unknown)}"] if unknown else []
     return "\n\n".join([*tables, "\n".join(wrapped(legend, 0))])
 
 

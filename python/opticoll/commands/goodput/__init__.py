@@ -21,7 +21,7 @@ from opticoll._core import Fabric
 from opticoll.cli import option_types
 from opticoll.cli.arguments import refuse_given
 from opticoll.cli.option_types import count, option, whole
-from opticoll.cli.options import FURTHER, ComponentsOption
+from opticoll.cli.options import FURTHER, ComponentsOption, SwitchOption
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.goodput import formulas
 from opticoll.commands.goodput.network import (
@@ -79,6 +79,7 @@ class Parameters:
         "fabric)"
     )
     components: ComponentsOption = None
+    switch: SwitchOption = None
     rates: str = option("Failure rates: llama3, none, or a YAML or TOML file", default="llama3")
     rate: list[str] = option(
         "Failure rate of a kind of part, such as gpu=148/16384/54d (failures/parts/time), "
@@ -279,7 +280,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[GoodputRow]:
 
 def _check(parameters: Parameters) -> None:
     """Raises an error for options that do not go together, or that are out of range."""
-    of_fabric = {name: getattr(parameters, name) for name in ("components", "replan")}
+    of_fabric = {name: getattr(parameters, name) for name in ("components", "switch", "replan")}
     if parameters.fabric is None:
         refuse_given(of_fabric, "needs --fabric")
     elif parameters.devices is not None:
@@ -339,7 +340,7 @@ def _on(
         )
     for spares in stated if parameters.spares is not None else [spares_of(fabric)]:
         whole = with_spares(fabric, spares, unit)
-        parts = network(whole, unit, values, parameters.rates, parameters.rate)
+        parts = network(whole, unit, values, parameters.rates, parameters.rate, parameters.switch)
         run = _run(parameters, parts.rates, fabric.ranks, unit, spares)
         if anew is not None:
             run = dataclasses.replace(

@@ -83,12 +83,18 @@ def with_spares(fabric: Fabric, spares: int | None, unit: int) -> Fabric:
 
 
 def network(
-    fabric: Fabric, unit: int, values: Catalogue, table: str, rates: Sequence[str]
+    fabric: Fabric,
+    unit: int,
+    values: Catalogue,
+    table: str,
+    rates: Sequence[str],
+    switch: str | None = None,
 ) -> Network:
     """Returns the failure rates of the parts of a fabric, added to those of a table.
 
     The failures of all parts are divided equally among the devices, including those of spare units.
-    A GPU is a device, and its rate is that of the table.
+    A GPU is a device, and its rate is that of the table. `switch` replaces all packet switches, as
+    in `list bom`.
 
     Raises
     ------
@@ -99,7 +105,7 @@ def network(
     devices = whole.ranks + whole.idle_ranks + unit * int(whole.option("spares") or 0)
     parts = [
         row
-        for row in bill(fabric, values)
+        for row in bill(fabric, values, switch=switch)
         if isinstance(row, BillRow) and not row.component.startswith("gpu")
     ]
     per_device: dict[str, float] = {}

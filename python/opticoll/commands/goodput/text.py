@@ -44,6 +44,8 @@ def _network(row: GoodputRow) -> list[list[str]]:
         )
     )
     used = "if no spare is left"
+    if row.degraded_speed != new.speed:
+        used = f"not used: --degraded-speed is {row.degraded_speed:g}"
     if row.spares is None:
         used = "not used: there is a spare for every failure"
     lines = [
@@ -124,6 +126,7 @@ def goodput_text(parameters: Parameters, rows: list[GoodputRow]) -> str:
     ]
     causes = [cause for cause in first.causes if cause.share > 0]
     parts = sorted(first.parts, key=lambda part: -part.share)
-    lines += [align(facts), "", table(causes, ("cause", "share", "of_loss"))]
+    lines += [align(facts), ""]
+    lines += [table(causes, ("cause", "share", "of_loss"))] if causes else ["nothing was lost"]
     lines += ["", table(parts, ("part", "rate", "failures", "share", "of_loss"))]
     return "\n".join(lines)

@@ -239,7 +239,7 @@ class BucketRow(Row, core="iteration.buckets"):
     end_s: Seconds
 
 
-class TrainingRow(Row, core="iteration"):
+class TrainingRow(EnergyRow, core="iteration"):
     """An iteration of training on a fabric."""
 
     model: str = means("Complete specification of the model, or its name in the profile")
@@ -315,7 +315,6 @@ class TrainingRow(Row, core="iteration"):
     groups: GroupsRow | None = means(
         "Groups of ranks that divide the model", absent="every device has the whole model"
     )
-    energy: EnergyRow = means("Energy of an iteration and of the training")
     command: str = command_field(default=OMITTED)
 
 
@@ -392,6 +391,7 @@ def _grouped(
     )
     return TrainingRow.of(
         common,
+        _energy(parameters, fabric, common, grouped.iteration.time_ps, grouped.spent),
         {"simulator": grouped.simulator, "policy": grouped.policy, "start": None},
         *(named, fabric, parameters),
         warnings=_network_warnings(fabric, grouped.simulator),
@@ -409,7 +409,6 @@ def _grouped(
         collectives=[],
         timeline=[],
         groups=grouped.row,
-        energy=_energy(parameters, fabric, common, grouped.iteration.time_ps, grouped.spent),
     )
 
 
@@ -477,6 +476,7 @@ def _row(
     common = _common(parameters, fabric, batch, named, bucket_rule, model, iteration.time_ps)
     return TrainingRow.of(
         common,
+        _energy(parameters, fabric, common, iteration.time_ps, prices.spent(sizes)),
         iteration,
         any_cost,
         *(named, fabric, parameters),
@@ -494,7 +494,6 @@ def _row(
         collectives=[_collective(prices, size, sizes.count(size)) for size in sorted(prices.costs)],
         timeline=[BucketRow.of(bucket, layer=layers[bucket["layer"]][0]) for bucket in buckets],
         groups=None,
-        energy=_energy(parameters, fabric, common, iteration.time_ps, prices.spent(sizes)),
     )
 
 

@@ -27,51 +27,49 @@ DEVICES_UNKNOWN = "the bill of the fabric has no devices, and --rank-power was n
 class EnergyRow(Row):
     """Energy of an iteration, of a sample and of a whole training."""
 
-    network_power_w: Watts = means(
+    static_power_w: Watts = means(
         "Static power of all parts of the fabric whose power is known, with GPUs if they are parts"
     )
     devices_power_w: Watts | None = means(
         "Power of all devices, as given by --rank-power", absent="--rank-power was not given"
     )
-    bits_j: Joules | None = means(
+    iteration_energy_j: Joules = means("Power of fabric and devices times the iteration")
+    sample_energy_j: Joules = means("The same energy per sample")
+    bits_energy_j: Joules | None = means(
         "Energy of the bits of an iteration in the parts that they pass, and of reconfigurations",
         absent="all groups are simulated together",
     )
-    lasers_j: Joules | None = means(
+    laser_energy_j: Joules | None = means(
         "Energy of the lasers in an iteration while they are lit",
         absent="all groups are simulated together, and lasers are lit for circuits only",
     )
-    iteration_j: Joules = means("Power of the network and of the devices times the iteration")
-    sample_j: Joules = means("The same energy per sample")
-    training_kwh: Number | None = means("Energy of the training in kWh", absent=NO_TRAINING)
-    training_tonnes: Number | None = means(
+    training_energy_kwh: Number | None = means("Energy of the training", absent=NO_TRAINING)
+    training_co2_tonnes: Number | None = means(
         "Emissions of the training in tonnes of CO2 equivalent",
         absent=f"{NO_TRAINING}, or no --grid-intensity was given",
     )
-    unknown: list[str] = means("Components whose power or energy is not known")
+    energy_unknown: list[str] = means("Components whose power or energy is not known")
 
 
 class Spent(NamedTuple):
     """Energy of one kind of collective, and how often an iteration contains this kind."""
 
     energy: PlanEnergy
-    is_lit: bool
-    """True if the lasers are lit for circuits only."""
     times: int
 
 
 def spent_by(fabric: Fabric, cost: "CollectiveCost", times: int = 1) -> Spent:
     """Returns the energy of `times` collectives that cost `cost`, on a part of a fabric."""
-    passed, counted = cost["passed"], 0 if fabric.electrical else cost["reconfigurations"]
-    energy = passed_energy(fabric, passed, cost["time_ps"], counted)
-    return Spent(energy, passed[1] is not None, times)
+    counted = 0 if fabric.electrical else cost["reconfigurations"]
+    energy = passed_energy(fabric, cost["passed"], cost["time_ps"], counted)
+    return Spent(energy, times)
 
 
 def grid_intensity(text: str) -> Fraction:
     """Returns the grams of CO2 equivalent per kWh of a text such as `400g/kWh`."""
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*g/kWh\s*", text)
     if match is None:
-        raise UsageError(f"grid-intensity: `{text}` is not a number of g/kWh, such as 400g/kWh")
+        raise UsageError(f"--grid-intensity: `{text}` is not a number of g/kWh, such as 400g/kWh")
     return Fraction(match[1])
 
 
@@ -94,7 +92,7 @@ def energy_row(
     devices = None if rank_power is None else float(watts(rank_power) * fabric.ranks)
     power = whole.power_w + (devices or 0)
     bits = sum((one.energy.bits_j + one.energy.reconfigurations_j) * one.times for one in parts)
-    lit = sum(one.energy.lasers_j * one.times for one in parts if one.is_lit)
+    lit = sum(one.energy.circuit_lasers_j * one.times for one in parts)
     unstated = bill_total(fabric).unknown_power.copy()
     unstated += [name for one in parts for name in one.energy.unknown]
     training = None
@@ -103,15 +101,15 @@ def energy_row(
     grams = None if intensity is None else float(grid_intensity(intensity))
     energy = power * iteration_ps / 1e12
     return EnergyRow(
-        network_power_w=whole.power_w,
+        static_power_w=whole.power_w,
         devices_power_w=devices,
-        bits_j=None if spent is None else bits,
-        lasers_j=whole.lasers_j if fabric.electrical else None if spent is None else lit,
-        iteration_j=energy,
-        sample_j=energy / samples,
-        training_kwh=training,
-        training_tonnes=None if training is None or grams is None else training * grams / 1e6,
-        unknown=list(dict.fromkeys(unstated)),
+        iteration_energy_j=energy,
+        sample_energy_j=energy / samples,
+        bits_energy_j=None if spent is None else bits,
+        laser_energy_j=None if spent is None and not fabric.electrical else whole.lasers_j + lit,
+        training_energy_kwh=training,
+        training_co2_tonnes=None if training is None or grams is None else training * grams / 1e6,
+        energy_unknown=list(dict.fromkeys(unstated)),
     )
 
 
@@ -119,21 +117,21 @@ def energy_facts(row: EnergyRow) -> list[list[str]]:
     """Returns facts on the energy for the text output."""
     devices = "" if row.devices_power_w is None else f" + devices {row.devices_power_w:,.6g} W"
     facts = [
-        f"network {row.network_power_w:,.6g} W{devices}: {human_energy(row.iteration_j)} per "
-        f"iteration, {human_energy(row.sample_j)} per sample"
+        f"fabric {row.static_power_w:,.6g} W{devices}, so {human_energy(row.iteration_energy_j)} "
+        f"per iteration and {human_energy(row.sample_energy_j)} per sample"
     ]
-    if row.bits_j is not None and row.lasers_j is not None:
-        bits = f"bits {human_energy(row.bits_j)}, lasers {human_energy(row.lasers_j)}"
-        facts[0] += f"; of the network, {bits}"
-    if row.unknown:
-        facts.append(f"without {', '.join(row.unknown)}: not stated")
+    if row.bits_energy_j is not None and row.laser_energy_j is not None:
+        facts[0] += f"; bits alone {human_energy(row.bits_energy_j)}"
+        facts[0] += f", lasers {human_energy(row.laser_energy_j)}"
+    if row.energy_unknown:
+        facts.append(f"not in it, without a listed value: {', '.join(row.energy_unknown)}")
     return [["energy" if number == 0 else "", fact] for number, fact in enumerate(facts)]
 
 
 def training_energy(row: EnergyRow) -> str:
     """Returns the energy and the emissions of a training as the end of a sentence."""
-    if row.training_kwh is None:
+    if row.training_energy_kwh is None:
         return ""
-    tonnes = row.training_tonnes
+    tonnes = row.training_co2_tonnes
     emissions = "" if tonnes is None else f", {tonnes:,.4g} tonnes of CO2 equivalent"
-    return f"; {row.training_kwh:,.6g} kWh{emissions}"
+    return f"; {row.training_energy_kwh:,.6g} kWh{emissions}"

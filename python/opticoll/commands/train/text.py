@@ -88,7 +88,7 @@ def _iteration(row: TrainingRow) -> str:
             blocks.append(_stages(row.groups))
         blocks.append(_group_collectives(row.groups))
     if row.training_s is not None:
-        time_and_energy = f"{duration(row.training_s)}{training_energy(row.energy)}"
+        time_and_energy = f"{duration(row.training_s)}{training_energy(row)}"
         blocks.append(
             f"training: {plural(row.epochs or 0, 'epoch')} of {row.samples:,} samples are "
             f"{row.iterations:,} iterations: {time_and_energy}"
@@ -118,7 +118,7 @@ def _facts(row: TrainingRow) -> list[list[str]]:
         *facts,
         ["buckets", f"{row.buckets}{number}, sent {when} the backward pass"],
         ["simulator", f"{row.simulator or 'none'}{', ' if timing_rule else ''}{timing_rule}"],
-        *energy_facts(row.energy),
+        *energy_facts(row),
         ["verified", "yes" if row.verified else f"NO: {row.violations[0]}"],
     ]
 

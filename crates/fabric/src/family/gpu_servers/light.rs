@@ -219,7 +219,7 @@ impl Machine for ServersOnLight {
             .bill_of_bytes(&MovedBytes { packets, ..*moved });
         self.servers
             .bill_of_server_bytes(moved.packets)
-            .with_copies(1, &outside)
+            .with_copies(1u32, &outside)
     }
 
     fn ranks(&self) -> u32 {

@@ -113,12 +113,13 @@ impl Cabling for ServerCables {
 
 impl GpuServers {
     /// Returns the parts that messages between two GPUs of a server pass, in halves of bytes.
-    pub(super) fn bill_of_server_bytes(&self, bytes: u64) -> Bill {
+    pub(super) fn bill_of_server_bytes(&self, bytes: u128) -> Bill {
         let mut route = Vec::new();
         self.graph.route(0, 1, &mut route);
         let mut links = vec![0; self.graph.links().len()];
-        route.iter().for_each(|link| links[*link as usize] = bytes);
-        Bill::default().with_bytes(&self.graph, &ServerCables::of(self), &links)
+        route.iter().for_each(|link| links[*link as usize] = 1);
+        let of_a_byte = Bill::default().with_bytes(&self.graph, &ServerCables::of(self), &links);
+        Bill::default().with_copies(bytes, &of_a_byte)
     }
 }
 
@@ -151,10 +152,10 @@ impl Machine for GpuServers {
     /// Returns the parts of the servers, and those of all copies of the outside.
     fn bill(&self) -> Bill {
         let gpu = PartKind::new(self.declared.model.gpu());
-        let gpus = Bill::default().with(Network::ranks(&self.graph).into(), gpu);
+        let gpus = Bill::default().with(Network::ranks(&self.graph), gpu);
         let bill = gpus.with_cables(&self.graph, &ServerCables::of(self));
         self.declared.outside.iter().fold(bill, |bill, outside| {
-            bill.with_copies(outside.copies().into(), &outside.fabric.bill())
+            bill.with_copies(outside.copies(), &outside.fabric.bill())
         })
     }
 
@@ -172,7 +173,7 @@ impl Machine for GpuServers {
             let of_copy = outside
                 .fabric
                 .bill_of_bytes(&MovedBytes { links, ..*moved });
-            bill.with_copies(1, &of_copy)
+            bill.with_copies(1u32, &of_copy)
         })
     }
 

@@ -44,7 +44,7 @@ impl WdmGraph {
         let mut ports: Vec<u32> = switches.filter(|ports| *ports > self.fibres).collect();
         ports.sort_unstable();
         ports.into_iter().fold(bill, |bill, ports| {
-            bill.with(1, PartKind::new("light_switch").ports(ports))
+            bill.with(1u32, PartKind::new("light_switch").ports(ports))
         })
     }
 
