@@ -1,6 +1,6 @@
 """Prints the table of the page "Light or copper", and the commands that compute its numbers.
 
-    python validation/light_or_copper.py
+python validation/light_or_copper.py
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import shlex
 import subprocess
 import sys
 from typing import Any
+
+from opticoll.outputs.layout import human_energy
 
 PARTS = "examples/light-or-copper.yaml"
 
@@ -24,7 +26,7 @@ SWITCHES = {256: "", 4096: ",switch_ports=64", 65536: ",switch_ports=256"}
 TORI = {256: "4x8x8,spares=1", 4096: "16x16x16,spares=6", 65536: "64x32x32,spares=48"}
 
 Fabric = tuple[str, str, str, list[str]]
-"""Name, specification, algorithm, and options of the bill."""
+"""Name, specification, algorithm, and options that replace the packet switches."""
 
 
 def fabrics(ranks: int) -> list[Fabric]:
@@ -49,10 +51,11 @@ def answer(*words: str) -> Any:
 
 def line(ranks: int, fabric: Fabric) -> list[str]:
     """Returns a line of the table: time, energy, power, price and goodput of a fabric."""
-    name, spec, algorithm, bill_options = fabric
-    *_, total = answer("list", "bom", spec, "--components", PARTS, *bill_options)
+    name, spec, algorithm, switch = fabric
+    parts = ["--components", PARTS, *switch]
+    *_, total = answer("list", "bom", spec, *parts)
     run = ["--checkpoint", "30s", "--restart", "3min"]
-    (goodput,) = answer("goodput", "--fabric", spec, "--components", PARTS, *run)
+    (goodput,) = answer("goodput", "--fabric", spec, *parts, *run)
     if ranks == 65536 and algorithm == "multi_ring":
         # The plan would have 25 billion transfers.
         bound = answer("bound", "all_reduce", "--fabric", spec, "--size", "1GB")
@@ -61,17 +64,17 @@ def line(ranks: int, fabric: Fabric) -> list[str]:
         bits = "-"
     else:
         options = ["--fabric", spec, "--size", "1GB", "--algorithm", algorithm]
-        plan = answer("plan", "all_reduce", *options, "--components", PARTS)
+        plan = answer("plan", "all_reduce", *options, *parts)
         proved = "" if plan["verified"] else " (not proved)"
         seconds, shown = plan["time_s"], f"{1e3 * plan['time_s']:.2f} ms{proved}"
-        bits = "-" if bill_options else f"{plan['energy_j']:,.3g} J"
+        bits = human_energy(plan["energy_j"])
     power = total["power_w"]
     return [
         f"{ranks:,}",
         name,
         shown,
         bits,
-        f"{power * seconds:,.3g} J",
+        human_energy(power * seconds),
         f"{power / ranks:,.3g} W",
         f"{total['price_usd'] / ranks:,.0f} USD",
         f"{goodput['goodput']:.1%}",
