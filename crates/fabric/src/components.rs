@@ -192,7 +192,8 @@ const fn price(value: &'static str, condition: &'static str, source: Source) -> 
     stated(Property::Price, value, condition, source)
 }
 
-/// Failure rate; a mean time between failures (MTBF) of N hours is 10^9 / N FIT.
+/// Returns a failure rate in FIT. A mean time between failures (MTBF) of N hours gives
+/// `10^9 / N` FIT.
 const fn failures(value: &'static str, condition: &'static str, source: Source) -> ComponentValue {
     stated(Property::FailureRate, value, condition, source)
 }

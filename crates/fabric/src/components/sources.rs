@@ -30,7 +30,7 @@ pub(super) const fn secondary(text: &'static str) -> Source {
     }
 }
 
-/// Source of properties that follow from what a component is.
+/// Returns the source of properties that follow from the kind of a component.
 pub(super) const fn definition(text: &'static str) -> Source {
     Source {
         kind: SourceKind::Definition,
