@@ -371,6 +371,17 @@ def test_a_break_even_is_a_verified_row_of_the_store(run: Run, tmp_path: Path) -
         opticoll.sweep(study, shard="1/2")
 
 
+def test_energy_power_price_and_shares_have_units() -> None:
+    names = {"energy_j": 0.004, "static_power_w": 1500, "price_usd": 900, "goodput": 0.995}
+    condition = "energy_j < 5mJ and static_power_w < 2kW and price_usd < 1000 USD"
+    for text, met in [
+        (f"{condition} and goodput > 99%", True),
+        ("energy_j < 3mJ", False),
+        ("static_power_w < 1 kW", False),
+    ]:
+        assert Expression(text).value(lambda name: Fraction(str(names[name]))) is met
+
+
 def test_a_search_in_a_study_file_is_checked_with_its_line(tmp_path: Path) -> None:
     text = "study: s\ncommand: simulate\noptimise: {pareto: [wavelengths]}\n"
     with pytest.raises(ConfigError, match=r"line 3, optimise.pareto: a Pareto front"):

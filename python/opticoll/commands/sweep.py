@@ -167,6 +167,8 @@ def compute(parameters: Sweep, watch: Watch) -> Iterator[SweepRow]:
         watch.notes.append(
             f"{plural(done.errors, 'point')} failed: `opticoll results {path} --failed` says why"
         )
+    if study.optimise is not None and not findings:
+        watch.notes.append("no verified point meets the conditions of the search")
     yield SweepRow.of(
         vars(done),
         study=study.study,

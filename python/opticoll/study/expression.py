@@ -36,7 +36,20 @@ _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 _TIMES = {"s": 0, "ms": -3, "us": -6, "ns": -9, "ps": -12}
 
-SIZE, TIME, RATE = (1, 0), (0, 1), (1, -1)
+_PLAIN = {
+    "uJ": -6,
+    "mJ": -3,
+    "J": 0,
+    "kJ": 3,
+    "mW": -3,
+    "W": 0,
+    "kW": 3,
+    "MW": 6,
+    "USD": 0,
+    "%": -2,
+}
+
+SIZE, TIME, RATE, NUMBER = (1, 0), (0, 1), (1, -1), (0, 0)
 """Units as exponents of bytes and of seconds."""
 
 UNITS: dict[str, tuple[Fraction, tuple[int, int]]] = {
@@ -44,8 +57,12 @@ UNITS: dict[str, tuple[Fraction, tuple[int, int]]] = {
     **{f"{prefix}B/s": (Fraction(n), RATE) for prefix, n in (_PREFIXES | _BINARY).items()},
     **{f"{prefix}b/s": (Fraction(n, 8), RATE) for prefix, n in _PREFIXES.items()},
     **{unit: (Fraction(10) ** power, TIME) for unit, power in _TIMES.items()},
+    **{unit: (Fraction(10) ** power, NUMBER) for unit, power in _PLAIN.items()},
 }
-"""Units by name: the value of the unit in bytes and seconds, and the exponents of both."""
+"""Units by name: the value of the unit in bytes and seconds, and the exponents of both.
+
+Joules, watts, dollars and percent are plain numbers.
+"""
 
 _LADDERS = {
     SIZE: [f"{prefix}B" for prefix in ("Ti", "Gi", "Mi", "Ki", "T", "G", "M", "K", "")],
@@ -148,7 +165,8 @@ class Expression:
             self._tree = ast.parse(quoted, mode="eval").body
             nodes = list(ast.walk(self._tree))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise UsageError(f"`{self.text}` is not an expression: {error}") from error
+            reason = error.msg if isinstance(error, SyntaxError) else error
+            raise UsageError(f"`{self.text}` is not an expression: {reason}") from error
         for node in nodes:
             self._check(node)
         inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
