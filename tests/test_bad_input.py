@@ -114,7 +114,7 @@ family: custom; ranks: [a, b]; routers: 3; links:;   - [a, b] => line 3 | router
 {CUSTOM};   - [a, b, a] => line 5 | write a link as
 family: custom; links: [] => `ranks` is missing
 family: custom; ranks: many => line 2 | list of names
-family: custom; graph: g.graphml; links: [] => line 3 | links | no such option
+family: custom; graph: g.graphml; links: [] => line 2 | graph | there is no file `g.graphml`
 family: custom; ranks: [a, b]; rate: '1Gb/s,ties=first'; links:;   - [a, b] => line 3 | not a value
 """
 

@@ -379,7 +379,7 @@ def test_a_trace_without_chunks_is_no_schedule(run: Run, tmp_path: Path) -> None
     assert run("export", *RING_OF_THREE, "--output", path).code == 0
     finished = run("verify", path)
     assert (finished.code, finished.out) == (2, "")
-    assert "states no schedule; `opticoll replay` takes it" in finished.err
+    assert "a trace of SimGrid, not a plan or schedule; `opticoll replay FILE`" in finished.err
 
 
 @pytest.mark.parametrize("collective", ["barrier", "all_to_all"])

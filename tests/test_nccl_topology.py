@@ -170,7 +170,7 @@ def test_processors_have_the_rate_of_their_model(tmp_path: Path, cpu: str, rate:
 PAIR = server(gpu(0, "") + gpu(1, ""))
 BAD: dict[str, tuple[str, str]] = {
     "not valid XML": ("<system>", "not valid XML"),
-    "another XML": ("<algo/>", "<algo> | not a topology of NCCL"),
+    "another XML": ("<algo/>", "MSCCL XML, not a fabric | opticoll verify"),
     "no ranks": (PAIR.replace("rank=", "device="), "no GPU with a rank"),
     "one rank twice": (PAIR.replace('rank="1"', 'rank="0"'), "line 1 | two GPUs of rank 0"),
     "one bus twice": (PAIR.replace('"0000:01', '"0000:00'), "line 1 | two devices at bus"),

@@ -1,22 +1,24 @@
-"""File formats: rules to recognize each format, and the functions that read and write it.
+"""File formats, and the functions that read and write them; `recognition` recognizes contents.
 
 A new format is a module in this package and a line in `FORMATS`. Files are written under a
 temporary name and renamed when they are complete, so a file that exists is complete.
 
 >>> [form.name for form in formats_of("plan")], suffixes("rows")[0]
 (['plan'], '.csv')
->>> recognized_format("trace", b"PAR1").name
+>>> recognized_format(b"PAR1", "run.parquet", "a trace", "trace").name
 'parquet'
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
+
+from opticoll.errors import ConfigError
+from opticoll.formats.recognition import recognize, refusal
 
 Holds = Literal["choices", "fabric", "plan", "program", "rows", "schedule", "timeline", "trace"]
 """Kinds of file contents.
@@ -33,9 +35,6 @@ the path as its last argument.
 class Format:
     """File format: its name, its kind of content, its file endings, and functions as `module:name`.
 
-    `shows` returns whether a content has the format. If no format of a kind recognizes a content,
-    the kind's last format is used.
-
     A file of a `sized` format contains numbers of bytes, so the writer also receives the size of
     the collective in bytes, before the path. A writer of several files returns their paths. A file
     of an `on_links` format sends only over links, so the fabric must have a link for every
@@ -48,7 +47,6 @@ class Format:
     suffixes: tuple[str, ...]
     reads: str = ""
     writes: str = ""
-    shows: Callable[[bytes], bool] | None = None
     sized: bool = False
     on_links: bool = False
     beside: tuple[str, ...] = ()
@@ -65,15 +63,6 @@ class Format:
         """
         paths: list[Path] | None = _function(self.writes)(*content_and_path)
         return paths
-
-
-_SENDS = re.compile(rb"\s*#[ \t]*[a-z_]+[ \t][^\n]*\branks=\d+[^\n]*\n")
-_ACTION = re.compile(rb"\s*(#[^\n]*\n\s*)*\d+\s+[a-z_]+(\s|$)")
-
-
-def _is_goal(content: bytes) -> bool:
-    first = re.sub(rb"//[^\n]*|/\*.*?\*/", b"", content[:4096], flags=re.DOTALL).lstrip()
-    return first.startswith((b"num_ranks", b"rank "))
 
 
 _OF_GRAPHS = (
@@ -98,20 +87,17 @@ FORMATS = (
     ),
     Format(
         *("sndlib", "fabric", (".xml",), "sndlib:read"),
-        shows=lambda content: b"<networkStructure" in content,
         beside=_OF_GRAPHS,
         fibres=True,
     ),
     Format(
         *("node_link", "fabric", (".json",), "node_link:read", "node_link:write"),
-        shows=lambda content: b'"nodes"' in content,
         beside=_OF_GRAPHS,
         fibres=True,
     ),
     Format(
         *("infragraph", "fabric", (".yaml", ".yml", ".json", ".pb")),
         *("infragraph_file:read", "infragraph_file:write"),
-        shows=lambda content: b"instances" in content,
         beside=("rate", "latency"),
     ),
     Format(
@@ -119,26 +105,21 @@ FORMATS = (
     ),
     Format(
         *("chakra", "program", (".et",), "chakra_traces:read", "chakra_traces:write"),
-        shows=lambda content: bool(_function("chakra_traces:is_trace")(content)),
         sized=True,
     ),
     Format(
         *("msccl", "program", (".xml",), "core_texts:read_msccl", "core_texts:write_msccl"),
-        shows=lambda content: b"<algo" in content[:65536],
     ),
     Format("csv", "rows", (".csv",), writes="table:write_csv"),
     Format(
         *("sends", "schedule", (".csv",), "sends_csv:read", "sends_csv:write"),
-        shows=lambda content: _SENDS.match(content[:4096]) is not None,
     ),
     Format(
         *("goal", "schedule", (".goal",), "core_texts:read_goal", "core_texts:write_goal"),
-        shows=_is_goal,
         sized=True,
     ),
     Format(
         *("te_ccl", "schedule", (".json",), "te_ccl:read", "te_ccl:write"),
-        shows=lambda content: content.lstrip()[:1] == b"{" and b" traveled over " in content,
         on_links=True,
     ),
     Format("nccl_tuner", "choices", (".conf",), writes="nccl_tuner:write"),
@@ -146,26 +127,22 @@ FORMATS = (
     Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),
     Format(
         *("parquet", "trace", (".parquet",), "parquet_table:read"),
-        shows=lambda content: content.startswith(b"PAR1"),
     ),
     Format(
         *("chakra", "trace", (".et",), "chakra_traces:read_trace"),
-        shows=lambda content: bool(_function("chakra_traces:is_trace")(content)),
     ),
     Format(
         *("otf2", "trace", (".otf2", ".tar"), "otf2_archive:read_trace"),
-        shows=lambda content: content[257:262] == b"ustar" or content[1:6] == b"BOTF2",
     ),
-    Format("goal", "trace", (".goal",), "trace_file:goal", shows=_is_goal),
+    Format("goal", "trace", (".goal",), "trace_file:goal"),
     Format(
         *("time_independent", "trace", (".tit",)),
         *("trace_file:time_independent", "core_texts:write_time_independent"),
-        shows=lambda content: _ACTION.match(content[:4096]) is not None,
         sized=True,
     ),
     Format("table", "trace", (".csv",), "trace_file:table"),
 )
-"""All formats. Among the formats of a kind, the first that recognizes a content is used."""
+"""All formats."""
 
 
 def formats_of(holds: Holds) -> list[Format]:
@@ -186,13 +163,24 @@ def named_format(holds: Holds, path: str) -> Format:
     )
 
 
-def recognized_format(holds: Holds, content: bytes) -> Format:
-    """Returns the format of a kind that recognizes a content."""
-    candidates = formats_of(holds)
-    return next(
-        (form for form in candidates if form.shows is not None and form.shows(content)),
-        candidates[-1],
-    )
+def recognized_format(content: bytes, path: object, wanted: str, *holds: Holds) -> Format | None:
+    """Returns the format of a content, which must be of one of the kinds `holds`.
+
+    Returns None if no signature fits. `path` and `wanted`, such as `a trace`, are words for the
+    error.
+
+    Raises
+    ------
+    ConfigError
+        The content is of another kind; the message says what it is, and how to use it.
+    """
+    kind = recognize(content)
+    if kind is None:
+        return None
+    for form in FORMATS:
+        if form.name == kind.name and form.holds in holds and form.reads:
+            return form
+    raise ConfigError(refusal(path, kind, wanted))
 
 
 def _function(place: str) -> Callable[..., Any]:

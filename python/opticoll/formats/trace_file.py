@@ -1,9 +1,8 @@
 """Traces of programs: event tables, GOAL, time-independent traces, OTF2, Parquet, Chakra.
 
-The format is recognized by content. GOAL begins with `num_ranks`, and Parquet with `PAR1`. An OTF2
-archive is a folder or tar file that contains an anchor file `.otf2`. A Chakra trace is one `.et`
-file per rank, in one folder. Each line of a time-independent trace begins with a rank and an
-action. Every other file is an event table. Files may be compressed with zstd.
+The format is recognized by content (`recognition`); a content that no signature fits is an event
+table. An OTF2 archive is a folder or tar file that contains an anchor file `.otf2`. A Chakra trace
+is one `.et` file per rank, in one folder. Files may be compressed with zstd.
 
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "hello.csv"
@@ -66,9 +65,8 @@ def read(
             content = read_content(path)
         events = BYTES_PER_LINE * content.count(b"\n")
         take_memory(f"reading `{path}`", len(content) + events)
-        if content.startswith(b"opticoll plan "):
-            raise UsageError(f"`{path}` is a plan and no trace; `opticoll simulate` times it")
-        chosen = chosen or formats.recognized_format("trace", content)
+        chosen = chosen or formats.recognized_format(content, path, "a trace", "trace")
+        chosen = chosen or by_name["table"]
         if chosen.name != "time_independent":
             _refuse_rate(path, operations_per_second)
         trace: Trace = chosen.read(path, content, operations_per_second or DEFAULT_OPERATIONS)

@@ -45,8 +45,9 @@ from opticoll._core import (
 )
 from opticoll.errors import ConfigError, UsageError
 from opticoll.formats import network_graph, node_link
-from opticoll.formats.content import read_content
+from opticoll.formats.content import beginning
 from opticoll.formats.document import Document, Place, is_yaml
+from opticoll.formats.recognition import recognize
 from opticoll.names import canonical, known_names, nearest
 from opticoll.outputs.fabric_names import graph_text, options_of, short_name, without_own
 from opticoll.outputs.records import record_rows
@@ -89,9 +90,9 @@ def to_fabric(fabric: FabricLike) -> Fabric:
 
 
 def _file_name(path: os.PathLike[str]) -> str:
-    """Checks the ending of a fabric file's name, and returns the name."""
+    """Checks that a file exists or has an ending of fabrics, and returns its name."""
     name = os.fspath(path)
-    if not name.endswith(FILES):
+    if not name.endswith(FILES) and not os.path.isfile(name):
         raise FabricError(f"`{name}`: the name of a fabric's file ends in {', '.join(FILES)}")
     return name
 
@@ -115,7 +116,7 @@ def to_medium(fabric: FabricLike) -> str:
     file, options = split_options(fabric)
     if file is None:
         return fabric
-    if is_yaml(file):
+    if is_yaml(file) and _is_own(file):
         return _medium_in(file, options)
     try:
         return _with_hosts(read_graph(file, **options))
@@ -125,6 +126,8 @@ def to_medium(fabric: FabricLike) -> str:
 
 def split_options(text: str) -> tuple[str | None, dict[str, Any]]:
     """Splits a file name with options, such as `net.gml:wavelengths=16`; no file gives None.
+
+    A file without an ending of fabrics must exist, and its name must not be that of a fabric.
 
     >>> split_options("net.gml:wavelengths=16,rate=10Gb/s")
     ('net.gml', {'wavelengths': 16, 'rate': '10Gb/s'})
@@ -139,7 +142,9 @@ def split_options(text: str) -> tuple[str | None, dict[str, Any]]:
     endings = "|".join(re.escape(ending) for ending in FILES)
     match = re.fullmatch(f"(.*?(?:{endings}))(?::(.*))?", text, re.DOTALL)
     if match is None or re.match("[A-Za-z0-9_-]+:[A-Za-z_-]+=", match[1]):
-        return None, {}
+        match = re.fullmatch("([^:]*)(?::(.*))?", text, re.DOTALL)
+        if match is None or canonical(match[1], _names()) or not os.path.isfile(match[1]):
+            return None, {}
     options: dict[str, Any] = {}
     for option in match[2].split(",") if match[2] else ():
         key, equals, value = option.partition("=")
@@ -147,6 +152,10 @@ def split_options(text: str) -> tuple[str | None, dict[str, Any]]:
             raise FabricError(f"`{option}` after `{match[1]}:` is not `key=value`")
         options[key.strip().replace("-", "_")] = int(value) if value.isdecimal() else value.strip()
     return match[1], options
+
+
+def _names() -> list[str]:
+    return [*known_names("fabrics"), *known_names("presets")]
 
 
 def _with_hosts(fabric: Fabric) -> str:
@@ -272,7 +281,7 @@ def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
 def read_graph(
     path: str | os.PathLike[str], parts: Mapping[str, str] = MappingProxyType({}), **fields: Any
 ) -> Fabric:
-    """Reads a custom fabric from a file in any fabric format except YAML.
+    """Reads a custom fabric from a file of another program, whose content shows the format.
 
     `fields` are further values, such as `rate`, that the graph lacks; `parts` are as in
     `parse_fabric`.
@@ -287,19 +296,14 @@ def read_graph(
         The file cannot be read.
     """
     path = Path(path)
-    unstated = [
-        candidate
-        for candidate in formats.formats_of("fabric")
-        if path.name.endswith(candidate.suffixes)
-    ]
-    if len(unstated) > 1:
-        content = read_content(path)
-        unstated = [
-            candidate
-            for candidate in unstated
-            if candidate.shows is not None and candidate.shows(content)
-        ] or unstated
-    form = unstated[0]
+    form = formats.recognized_format(beginning(path), path, "a fabric", "fabric")
+    if form is None:
+        if not path.name.endswith(GRAPHS):
+            raise ConfigError(
+                f"`{path}` is no fabric that opticoll recognizes; `opticoll list formats` lists "
+                f"the formats, and {', '.join(FILES)} are endings of fabrics"
+            )
+        form = formats.named_format("fabric", path.name)
     known = form.beside + (network_graph.fibre_options() if form.fibres else ())
     for key in fields:
         if key not in known:
@@ -327,6 +331,12 @@ def _parts_of(
     return known_parts, {key: value for key, value in parts.items() if key not in names}
 
 
+def _is_own(path: str | os.PathLike[str]) -> bool:
+    """Returns whether a YAML file is opticoll's own: no signature of another file fits it."""
+    kind = recognize(beginning(path))
+    return kind is None or kind.name == "fabric"
+
+
 def read_fabric(
     path: str | os.PathLike[str], parts: Mapping[str, str] = MappingProxyType({}), **fields: Any
 ) -> Fabric:
@@ -341,9 +351,9 @@ def read_fabric(
     FileError
         The file cannot be read.
     """
-    document = Document.read(path)
-    if "instances" in document.content and not {"family", "preset"} & document.content.keys():
+    if not _is_own(path):
         return read_graph(path, parts, **fields)
+    document = Document.read(path)
     return fabric_of_fields(document, {**document.content, **fields}, (), parts)
 
 
@@ -398,11 +408,10 @@ def _graph(
             fabric = _part(
                 network_graph.from_fields(fields | known_parts, document.path.name), others
             )
-        elif isinstance(graph, str) and graph.endswith(GRAPHS):
-            fabric = read_graph(document.path.parent / graph, parts, **fields)
+        elif not isinstance(graph, str) or not os.path.exists(document.path.parent / graph):
+            raise network_graph.MisplacedError(("graph",), f"there is no file `{graph}`")
         else:
-            problem = f"must be the name of a file that ends in {' or '.join(GRAPHS)}"
-            raise network_graph.MisplacedError(("graph",), problem)
+            fabric = read_graph(document.path.parent / graph, parts, **fields)
     except network_graph.MisplacedError as error:
         where = (*place, *error.place) if error.place else (*place, name)
         raise document.error(where, error.problem) from error

@@ -42,7 +42,9 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
     Raises
     ------
     UsageError
-        There is no such format, or the file is the trace of a program.
+        There is no such format.
+    ConfigError
+        The content is neither a plan nor a schedule.
     FileError
         The file cannot be read.
     """
@@ -51,15 +53,9 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
     if os.path.isdir(path):
         # Among these formats, only Chakra traces are a folder, with a file for each rank.
         return KNOWN["chakra"]
-    content = beginning(path)
-    for form in (*KNOWN.values(), *formats.formats_of("trace")):
-        if form.shows is not None and form.shows(content):
-            if form.holds == "trace":
-                problem = f"`{path}` is a trace ({form.name}) and states no schedule"
-                raise errors.UsageError(f"{problem}; `opticoll replay` takes it")
-            return form
+    form = formats.recognized_format(beginning(path), path, "a plan or schedule", *KINDS)
     named = (form for form in KNOWN.values() if Path(path).suffix.lower() in form.suffixes)
-    return next(named, KNOWN["plan"])
+    return form or next(named, KNOWN["plan"])
 
 
 def read_program(path: str | os.PathLike[str], name: str | None = None) -> Program:

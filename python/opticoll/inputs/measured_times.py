@@ -26,6 +26,7 @@ from pathlib import Path
 from opticoll import memory
 from opticoll.errors import FileError
 from opticoll.formats.content import MAX_TEXT_BYTES, read_text
+from opticoll.formats.recognition import recognize
 from opticoll.names import canonical, nearest
 
 COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all")
@@ -91,8 +92,10 @@ def read(
     elif set(COLUMNS) <= set(_cells(next((line for line in lines if line[:1] != "#"), ""))):
         rows = _csv(path, lines, system)
     else:
+        kind = recognize(text.encode())
+        what = f"is {kind.noun}, and " if kind else ""
         raise FileError(
-            f"`{path}` has no measured times; give a CSV file with the columns "
+            f"`{path}` {what}has no measured times; give a CSV file with the columns "
             f"{', '.join(COLUMNS)}, or the text of nccl-tests or of OSU's benchmarks"
         )
     found = list(rows)
