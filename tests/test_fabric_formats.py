@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import opticoll
-from opticoll.errors import ConfigError
+from opticoll.errors import ConfigError, ReadingNote
 from opticoll.inputs.fabric_files import parse_fabric, read_graph
 from support import Run
 
@@ -171,7 +171,6 @@ BAD_INFRA: dict[str, tuple[dict[str, Any], str]] = {
     "no slice": (at(component="nic[0:1:2:3]"), "edges.0.ep1.component | not a name with a slice"),
     "beyond the end": (at(component="nic[1]"), "edges.0.ep1.component | there are only 1"),
     "a step of 0": (at(instance="host[::0]"), "edges.0.ep1.instance | a step is not 0"),
-    "unequal numbers": (at(instance="host[0]"), "edges.0.scheme | not 1 and 2"),
     "an unknown scheme": ({"edges": edge(scheme="ring")}, "edges.0.scheme | `ring` is not read"),
     "no such link": ({"edges": edge(link="bus")}, "edges.0.link | no link `bus`"),
     "a bandwidth in transfers": (
@@ -195,6 +194,30 @@ def test_bad_infragraph_is_refused_with_its_place(tmp_path: Path, name: str) -> 
         read_graph(path)
     for word in ("pair.json", *words.split(" | ")):
         assert word in str(caught.value)
+
+
+def test_one2one_of_unequal_numbers_joins_the_first_of_both_ends(tmp_path: Path) -> None:
+    changed = infra(description="Two servers.\nA second line.")
+    changed["edges"][0]["ep1"]["instance"] = "host[0]"
+    changed["edges"].insert(
+        1,
+        {
+            "ep1": {"instance": "host[1]", "component": "nic"},
+            "ep2": {"instance": "switch[0]", "component": "port[1]"},
+            "scheme": "one2one",
+            "link": "ethernet",
+        },
+    )
+    path = tmp_path / "pair.yaml"
+    path.write_text("description: |-\n  Two servers.\n  A second line.\n" + yaml_of(changed))
+    with pytest.warns(ReadingNote, match="1 edge of the scheme one2one with unequal numbers"):
+        assert parse_fabric(str(path)) == PAIR
+
+
+def yaml_of(content: dict[str, Any]) -> str:
+    """Returns YAML with a line for each field except `description`; JSON is YAML."""
+    lines = (f"{key}: {json.dumps(value)}\n" for key, value in content.items())
+    return "".join(line for line in lines if not line.startswith("description"))
 
 
 def test_devices_in_themselves_and_without_xpus_are_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from opticoll.errors import ConfigError
+from opticoll.errors import ConfigError, ReadingNote
 from opticoll.inputs.fabric_files import parse_fabric, read_graph
 from support import Run, answer, proved
 
@@ -158,6 +158,8 @@ def test_links_between_gpus_have_the_rate_of_their_generation(
         (INTEL.replace("85", "207"), 40),
         ('arch="ppc64"', 32),
         ('arch="arm64"', 6),
+        ('arch="x86_64" vendor="CentaurHauls" familyid="7" modelid="91"', 9),
+        ('arch="x86_64" vendor="  Shanghai  " familyid="7" modelid="59"', 6),
     ],
 )
 def test_processors_have_the_rate_of_their_model(tmp_path: Path, cpu: str, rate: int) -> None:
@@ -168,6 +170,69 @@ def test_processors_have_the_rate_of_their_model(tmp_path: Path, cpu: str, rate:
 
 
 PAIR = server(gpu(0, "") + gpu(1, ""))
+
+
+def rates(fabric: opticoll.Fabric) -> dict[str, Fraction]:
+    """Returns the rate of each link in GB/s."""
+    in_gigabytes = [Fraction(rate, 8 * 10**9) for rate in fabric.link_rates or []]
+    return dict(zip(fabric.link_names, in_gigabytes, strict=True))
+
+
+def test_processors_of_an_unknown_maker_have_the_rate_that_is_stated(tmp_path: Path) -> None:
+    maker = 'arch="x86_64" vendor="HygonGenuine"'
+    text = "".join(f'<cpu numaid="{n}" {maker}>{gpu(n, "")}</cpu>' for n in (0, 1))
+    path = written(tmp_path, f"<system>{text}</system>")
+    # NCCL's value for "unlimited" (LOC_BW).
+    with pytest.warns(ReadingNote, match=r"`HygonGenuine`; server\.xml:processor_rate="):
+        assert rates(parse_fabric(str(path)))["cpu 0 -> cpu 1"] == 5000
+    assert rates(parse_fabric(f"{path}:processor_rate=16GB/s"))["cpu 1 -> cpu 0"] == 16
+    with pytest.raises(ConfigError, match="processor_rate"):
+        parse_fabric(f"{path}:processor_rate=16")
+
+
+def test_a_gpu_without_nvlinks_among_others_uses_pci(tmp_path: Path) -> None:
+    text = server(gpu(0, NVLINK.replace("12", "0")) + gpu(1, NVLINK) + gpu(2, NVLINK))
+    found = rates(parse_fabric(str(written(tmp_path, text))))
+    at_switch = {name for name in found if "nvswitch" in name}
+    assert at_switch == {
+        f"{a} -> {b}"
+        for gpu in ("gpu 1", "gpu 2")
+        for a, b in ((gpu, "nvswitch"), ("nvswitch", gpu))
+    }
+    assert found["gpu 0 -> pci 0000:f0:00.0"] == 24
+
+
+def test_partitions_of_a_gpu_share_its_links(tmp_path: Path) -> None:
+    """NCCL's `ncclTopoAddGpuSub`, `ncclTopoAddNvLinks` and `ncclTopoAddC2c` of June 2026."""
+    c2c = '<c2c bw="50000" count="4"/>'
+    link = '<nvlink target="ffff:ff:ff.f" count="10" tclass="0x068000"/>'
+
+    def part(rank: int, number: int) -> str:
+        return f'<gpu dev="0" rank="{rank}" sm="100" mlopart="{number}">{link}{c2c}</gpu>'
+
+    whole = f'<pci busid="0000:00:00.0" {GEN4}>{part(0, 0)}{part(1, 1)}</pci>'
+    text = server(whole + gpu(2, link + c2c, 'sm="100"'))
+    found = rates(parse_fabric(str(written(tmp_path, text))))
+    assert found["gpu 0 -> nvswitch"] == found["gpu 1 -> nvswitch"] == 10 * Fraction("40.1") / 2
+    assert found["gpu 2 -> nvswitch"] == 10 * Fraction("40.1")
+    assert found["gpu 0 -> gpu 1"] == found["gpu 1 -> gpu 0"] == 2618
+    assert found["gpu 0 -> pci 0000:f0:00.0"] == 24
+    # One bridge has the rate of the GPU's C2C links, so the partitions share them.
+    bridge = "c2c 0000:00:00.0"
+    assert found[f"gpu 0 -> {bridge}"] == found[f"gpu 1 -> {bridge}"] == 200
+    assert found[f"{bridge} -> cpu 0"] == found["gpu 2 -> cpu 0"] == 200
+
+
+def test_several_ranks_on_a_gpu_share_its_device(run: Run, tmp_path: Path) -> None:
+    two = gpu(0, NVLINK).replace("</gpu>", '</gpu><gpu dev="0" rank="1" sm="80"/>')
+    path = written(tmp_path, server(two + gpu(2, NVLINK)))
+    found = rates(parse_fabric(str(path)))
+    assert found["device 0000:00:00.0 -> nvswitch"] == 12 * 20
+    assert found["gpu 0 -> device 0000:00:00.0"] == found["gpu 1 -> device 0000:00:00.0"] == 5000
+    # Two blocks leave the shared GPU, over 240 GB/s of NVLink and 24 GB/s of PCI.
+    assert optimum(run, path) == 2 / Fraction(264)
+
+
 BAD: dict[str, tuple[str, str]] = {
     "not valid XML": ("<system>", "not valid XML"),
     "another XML": ("<algo/>", "MSCCL XML, not a fabric | opticoll verify"),
@@ -178,10 +243,6 @@ BAD: dict[str, tuple[str, str]] = {
     "unknown link speed": (PAIR.replace("16.0 GT", "17 GT"), "`17 GT/s PCIe` | 16.0 GT/s"),
     "no link width": (PAIR.replace('link_width="16"', 'link_width="x"'), "link_width `x`"),
     "no processor": ("<system/>", "no GPU with a rank"),
-    "processors of an unknown maker": (
-        PAIR.replace("</system>", '<cpu numaid="1" arch="x86_64" vendor="Hygon"/></system>'),
-        "`Hygon` | known are GenuineIntel",
-    ),
     "NVLink before Pascal": (server(gpu(0, NVLINK, 'sm="52"')), "capability 52"),
     "NVLink without a generation": (server(gpu(0, NVLINK, "")), "<gpu> has no `sm`"),
     "unknown architecture": (
@@ -189,11 +250,6 @@ BAD: dict[str, tuple[str, str]] = {
         "`gfx999` | gfx90a",
     ),
     "unknown target": (server(gpu(0, NVLINK.replace("0x06", "0x07"))), "tclass `0x078000`"),
-    "no links": (server(gpu(0, NVLINK.replace("12", "0"))), "count `0`"),
-    "several ranks on a GPU": (
-        PAIR.replace("></gpu>", '></gpu><gpu rank="7"/>', 1),
-        "several ranks on one GPU",
-    ),
     "many processors": (
         PAIR.replace("</system>", 300 * f'<cpu numaid="1" {AMD}/>' + "</system>"),
         "line 1 | at most 256 processors",

@@ -83,7 +83,8 @@ FORMATS = (
         fibres=True,
     ),
     Format(
-        *("nccl_topology", "fabric", (".xml",), "nccl_topology:read"), beside=("boxes", "latency")
+        *("nccl_topology", "fabric", (".xml",), "nccl_topology:read"),
+        beside=("boxes", "latency", "processor_rate"),
     ),
     Format(
         *("sndlib", "fabric", (".xml",), "sndlib:read"),

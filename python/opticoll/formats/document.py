@@ -294,7 +294,8 @@ class _Reading:
 
     def _scalar(self, node: Any, kind: str) -> bool | int | float | str | None:
         text: str = node.value
-        if not text.isprintable():
+        # Only a block (`|` or `>`) means text of several lines, such as a description.
+        if not (text.replace("\n", "") if node.style in ("|", ">") else text).isprintable():
             raise self._refused(node, f"`{text}` holds characters that do not print")
         try:
             return _SCALARS[kind](text)

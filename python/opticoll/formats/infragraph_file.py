@@ -31,8 +31,9 @@ from opticoll.errors import ConfigError, FabricError, UsageError, installing
 from opticoll.formats.atomic import write_file
 from opticoll.formats.content import read_content
 from opticoll.formats.document import Document, Place, read_fields, read_json, text, whole
-from opticoll.formats.network_graph import Graph, MisplacedError, edges_of, texts
+from opticoll.formats.network_graph import Graph, MisplacedError, edges_of, note, texts
 from opticoll.names import nearest
+from opticoll.outputs.layout import plural
 
 UNITS = {"gigabits_per_second": "Gb/s", "gigabytes_per_second": "GB/s"}
 UNITS |= {"ms": "ms", "us": "us", "ns": "ns"}
@@ -214,6 +215,7 @@ class _Expansion:
         self.devices = _indexed_by_name(described.devices, ("devices",), "device")
         self.instances = _indexed_by_name(described.instances, ("instances",), "instance")
         self.steps = 0
+        self.unequal = 0
         self.kinds: dict[str, str | None] = {}
         self.cables: dict[frozenset[str], _Cable] = {}
         for place, instance in self.instances.values():
@@ -310,11 +312,9 @@ class _Expansion:
         starts, targets = ends(edge.ep1, (*place, "ep1")), ends(edge.ep2, (*place, "ep2"))
         at, link = _found(links, edge.link, (*place, "link"), "link")
         if edge.scheme == "one2one":
-            if len(starts) != len(targets):
-                counts = f"{len(starts)} and {len(targets)}"
-                problem = f"one2one needs equal numbers at both ends, not {counts}"
-                raise MisplacedError((*place, "scheme"), problem)
-            pairs: Iterator[tuple[str, str]] = zip(starts, targets, strict=True)
+            # As InfraGraph itself does, the first of both ends are joined if the numbers differ.
+            self.unequal += len(starts) != len(targets)
+            pairs: Iterator[tuple[str, str]] = zip(starts, targets, strict=False)
         elif edge.scheme == "many2many":
             pairs = product(starts, targets)
         else:
@@ -340,6 +340,12 @@ class _Expansion:
             problem = "there is no component that is an xpu, hence there are no ranks"
             raise MisplacedError((), problem)
         graph.number((), ())
+        if self.unequal:
+            note(
+                file,
+                f"{plural(self.unequal, 'edge')} of the scheme one2one with unequal numbers of "
+                "components: the first of both ends are joined",
+            )
         order = {name: place for place, name in enumerate(self.kinds)}
         for ends, cable in self.cables.items():
             start, end = sorted(ends, key=order.__getitem__)

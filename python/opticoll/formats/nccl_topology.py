@@ -13,13 +13,14 @@ which is never a bottleneck.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
 from opticoll._core import Fabric
 from opticoll.formats.content import read_text
-from opticoll.formats.network_graph import Graph, MisplacedError, texts
+from opticoll.formats.network_graph import Graph, MisplacedError, check_rate, note, texts
 from opticoll.formats.xml_tree import MAX_BYTES, MAX_ELEMENTS, Element, parse
 
 PCI_LANE = {"2.5": 1500, "5": 3000, "8": 6000, "16": 12_000, "32": 24_000, "64": 48_000}
@@ -45,19 +46,27 @@ INTEL = ((0xCF, 40_000), (0x8F, 22_000), (0x55, 10_000), (0, 6000))
 PROCESSORS = {"AuthenticAMD": 16_000, "ppc64": 32_000, "arm64": 6000}
 """MB/s between two processors that are not Intel's, by vendor or architecture."""
 
+ZHAOXIN = ("CentaurHauls", "  Shanghai  ")
+"""Vendors of Zhaoxin's processors, which have 6 GB/s, or 9 GB/s (family 7, model 0x5B)."""
+
 WITHIN_DEVICE = 5_000_000
 """MB/s within a device; NCCL uses this value for "unlimited"."""
+
+BETWEEN_PARTITIONS = 2_618_000
+"""MB/s between the partitions of a GPU (`MLOPART_LOC_BW`)."""
 
 MAX_BOXES = 1024
 MAX_PROCESSORS = 256
 """Maximum number of processors of a server; every two processors have a link."""
 
 
-def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
+def read(
+    path: Path, *, boxes: int = 1, latency: object = None, processor_rate: object = None
+) -> Fabric:
     """Reads the servers in a file, and returns the custom fabric of `boxes` copies of them.
 
     `latency` applies to all links, except to a NIC's links if the file states the latency of this
-    NIC.
+    NIC. `processor_rate` is the rate between processors for which NCCL has no rate.
 
     Raises
     ------
@@ -89,6 +98,9 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
     numbers = {rank: number for number, rank in enumerate(sorted(gpus))}
     options = {} if latency is None else {"latency": latency}
     servers = _Servers(numbers, networked=boxes > 1 or (len(hosts) > 1 and not joined))
+    if processor_rate is not None:
+        text = check_rate(("processor_rate",), str(processor_rate))
+        servers.processor_mbps = int(Fabric("crossbar:ranks=2", rate=text).option("rate")) // 10**6
     for box in range(boxes):
         servers.box, of_box = box, f" of box {box}" if boxes > 1 else ""
         servers.nvlink_switch = f"nvswitch{of_box}"
@@ -96,6 +108,10 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
             servers.suffix = (f" of host {host}" if len(hosts) > 1 else "") + of_box
             servers.server(processors)
         servers.direct_links()
+    if servers.unknown_processors and processor_rate is None:
+        vendors = " and ".join(f"`{vendor}`" for vendor in servers.unknown_processors)
+        problem = f"NCCL sets no limit between processors of {vendors}"
+        note(path.name, f"{problem}; {path.name}:processor_rate=16GB/s sets one")
     return servers.fabric(boxes, path.name, texts((), options, ("latency",)))
 
 
@@ -109,6 +125,16 @@ class _Link:
 
 
 @dataclass
+class _Device:
+    """PCI device, with the vertex of each of its parts and, for a GPU, the part's first rank."""
+
+    pci: Element
+    server: str
+    processor: str
+    parts: list[tuple[str, Element | None]]
+
+
+@dataclass
 class _Servers:
     """Vertices and links of a file, to which servers are added one by one."""
 
@@ -116,15 +142,18 @@ class _Servers:
     """Index of each GPU, from 0, by its rank in the file."""
     networked: bool
     """True if the NICs are connected to a network."""
+    processor_mbps: int = 8 * WITHIN_DEVICE
+    """Mb/s between processors for which NCCL has no rate."""
+    unknown_processors: dict[str, None] = field(default_factory=dict)
     box: int = 0
     suffix: str = ""
     """Suffix of vertex names that distinguishes the servers."""
     nvlink_switch: str = ""
     switches: dict[str, None] = field(default_factory=dict)
-    at_bus: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Name of the vertex at each bus, by server and bus."""
-    waiting: list[tuple[Element, str, str, str]] = field(default_factory=list)
-    """Devices with server, vertex and processor; the direct links are added after all devices."""
+    at_bus: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    """Names of the vertices at each bus, by server and bus; a GPU with partitions has several."""
+    waiting: list[_Device] = field(default_factory=list)
+    """Devices whose direct links are added after all devices."""
     links: dict[tuple[str, str, str], _Link] = field(default_factory=dict)
     """Links by both ends and kind of element; NCCL adds up the rates of links with the same key."""
 
@@ -175,7 +204,7 @@ class _Servers:
                 raise _wrong(cpu, f"there are two processors {_number(cpu, 'numaid')}")
             for other in names:
                 if other != name:
-                    self.link(cpu, name, other, 8 * _between_processors(cpu))
+                    self.link(cpu, name, other, self.between_processors(cpu))
             for device in cpu.named("pci"):
                 self.device(device, name, name, 0)
             for nic in cpu.named("nic"):
@@ -192,26 +221,49 @@ class _Servers:
             self.nic(nic, parent, f"nic {bus}{self.suffix}", rate)
         below = list(pci.named("pci"))
         gpus = [child for child in pci.children if _is_rank(child)]
+        parts: list[tuple[str, Element | None]]
         head = 0
         if gpus:
-            if len(gpus) > 1 or "mlopart" in gpus[0].attributes:
-                raise _wrong(gpus[-1], "several ranks on one GPU are not accepted")
-            number = self.numbers[_number(gpus[0], "rank")]
-            vertex = f"gpu {self.box * len(self.numbers) + number}"
+            parts = list(self.gpu_parts(bus, gpus))
         elif not below:
             return
         elif generation and _broadcom(pci, 1) == generation:
-            vertex = parent
+            parts = [(parent, None)]
         else:
-            vertex, head = self.switch(f"pci {bus}{self.suffix}"), _broadcom(pci, 0)
+            parts, head = [(self.switch(f"pci {bus}{self.suffix}"), None)], _broadcom(pci, 0)
         if (self.suffix, bus) in self.at_bus:
             raise _wrong(pci, f"there are two devices at bus {bus}")
-        self.at_bus[self.suffix, bus] = vertex
-        self.waiting.append((pci, self.suffix, vertex, processor))
-        if vertex != parent:
-            self.cable(pci, vertex, parent, rate)
+        self.at_bus[self.suffix, bus] = [vertex for vertex, _ in parts]
+        self.waiting.append(_Device(pci, self.suffix, processor, parts))
+        for number, (vertex, gpu) in enumerate(parts):
+            if vertex != parent:
+                self.cable(pci, vertex, parent, rate)
+            for other, _ in parts[:number]:
+                self.cable(gpu or pci, vertex, other, 8 * BETWEEN_PARTITIONS)
         for device in below:
-            self.device(device, vertex, processor, head)
+            self.device(device, parts[0][0], processor, head)
+
+    def gpu_parts(self, bus: str, gpus: list[Element]) -> Iterator[tuple[str, Element]]:
+        """Yields the vertex and the first rank of each partition of a GPU.
+
+        If several ranks use a partition, the partition is a switch; its first rank names its links.
+        """
+        partitions: dict[str | None, list[Element]] = {}
+        for gpu in gpus:
+            partitions.setdefault(gpu.attributes.get("mlopart"), []).append(gpu)
+        for partition, ranks in partitions.items():
+            names = [
+                f"gpu {self.box * len(self.numbers) + self.numbers[_number(gpu, 'rank')]}"
+                for gpu in ranks
+            ]
+            if len(ranks) == 1:
+                yield names[0], ranks[0]
+                continue
+            part = "" if partition is None else f" part {partition}"
+            vertex = self.switch(f"device {bus}{part}{self.suffix}")
+            for gpu, name in zip(ranks, names, strict=True):
+                self.cable(gpu, name, vertex, 8 * WITHIN_DEVICE)
+            yield vertex, ranks[0]
 
     def nic(self, nic: Element, parent: str, name: str, rate_mbps: int) -> None:
         """Adds a NIC and its cables to the network; a NIC without a connection is left out."""
@@ -229,38 +281,70 @@ class _Servers:
 
     def direct_links(self) -> None:
         """Adds NVLink, xGMI and C2C links of GPUs, and links between PCI switches."""
-        for pci, server, vertex, processor in self.waiting:
-            for gpu in (child for child in pci.children if _is_rank(child)):
-                for link in gpu.named("nvlink", "xgmi"):
-                    self.gpu_link(link, gpu, server, vertex, processor)
-                for link in gpu.named("c2c"):
-                    rate = 8 * _number(link, "count", least=1) * _number(link, "bw", least=1)
-                    self.cable(link, vertex, processor, rate)
-            for link in pci.named("pcilink"):
-                target = self.at_bus.get((server, _text(link, "target").lower()))
-                if target is not None and target != vertex:
-                    self.link(link, vertex, target, 8 * WITHIN_DEVICE)
+        for device in self.waiting:
+            for vertex, gpu in device.parts:
+                if gpu is not None:
+                    for link in gpu.named("nvlink", "xgmi"):
+                        self.gpu_link(link, vertex, gpu, device)
+                    for link in gpu.named("c2c"):
+                        self.c2c(link, vertex, device)
+                for link in device.pci.named("pcilink"):
+                    at = (device.server, _text(link, "target").lower())
+                    for target in self.at_bus.get(at, ()):
+                        if target != vertex:
+                            self.link(link, vertex, target, 8 * WITHIN_DEVICE)
         self.waiting.clear()
 
-    def gpu_link(
-        self, link: Element, gpu: Element, server: str, vertex: str, processor: str
-    ) -> None:
-        """Adds a link from a GPU to another GPU, to its processor, or to the NVLink switches."""
-        rate = 8 * _number(link, "count", least=1) * _rate_of_one(link, gpu)
+    def gpu_link(self, link: Element, vertex: str, gpu: Element, device: _Device) -> None:
+        """Adds a link from a GPU to another GPU, to its processor, or to the NVLink switches.
+
+        The partitions of a GPU share its links, at both ends.
+        """
+        rate = 8 * _number(link, "count", least=0) * _rate_of_one(link, gpu) // len(device.parts)
         kind = _text(link, "tclass").lower()
+        if not rate:
+            return
         if _is_switch(link):
             # NCCL models all NVLink switches as one.
             self.cable(link, vertex, self.switch(self.nvlink_switch), rate)
         elif kind.startswith("0x0680"):
-            self.cable(link, vertex, processor, rate)
+            self.cable(link, vertex, device.processor, rate)
         elif kind.startswith(("0x03", "0x12")):
-            target = self.at_bus.get((server, _text(link, "target").lower()))
             # A GPU may be missing from the file if no rank of the job uses it.
-            if target is not None:
-                self.link(link, vertex, target, rate)
+            targets = self.at_bus.get((device.server, _text(link, "target").lower()), [])
+            for target in targets:
+                self.link(link, vertex, target, rate // len(targets))
         else:
             hint = "0x03... is a GPU, 0x068000 a switch of NVLink, 0x068001 a processor"
             raise _wrong(link, f"tclass `{kind}` is not known; {hint}")
+
+    def c2c(self, link: Element, vertex: str, device: _Device) -> None:
+        """Adds the links from a GPU to its processor; all partitions of the GPU share them."""
+        rate = 8 * _number(link, "count", least=0) * _number(link, "bw", least=1)
+        if not rate:
+            return
+        if len(device.parts) == 1:
+            self.cable(link, vertex, device.processor, rate)
+            return
+        name = f"c2c {_text(device.pci, 'busid').lower()}{device.server}"
+        if name not in self.switches:
+            self.cable(link, self.switch(name), device.processor, rate)
+        self.cable(link, vertex, name, rate)
+
+    def between_processors(self, cpu: Element) -> int:
+        """Returns the rate between two processors of a server in each direction, in Mb/s."""
+        arch = _text(cpu, "arch")
+        vendor = _text(cpu, "vendor") if arch == "x86_64" else arch
+        family = _number(cpu, "familyid") if vendor in ("GenuineIntel", *ZHAOXIN) else 0
+        if vendor == "GenuineIntel":
+            model = _number(cpu, "modelid") if family == 6 else 0
+            return 8 * next(rate for least, rate in INTEL if model >= least)
+        if vendor in ZHAOXIN:
+            return 8 * (9000 if family == 7 and _number(cpu, "modelid") == 0x5B else 6000)
+        if vendor in PROCESSORS:
+            return 8 * PROCESSORS[vendor]
+        self.unknown_processors[vendor] = None
+        return self.processor_mbps
 
 
 def _is_rank(element: Element) -> bool:
@@ -289,19 +373,6 @@ def _rate_of_one(link: Element, gpu: Element) -> int:
         if capability >= least:
             return rate
     raise _wrong(gpu, f"GPUs of compute capability {capability} have no NVLink")
-
-
-def _between_processors(cpu: Element) -> int:
-    """Returns the rate between two processors of a server in each direction, in MB/s."""
-    arch = _text(cpu, "arch")
-    vendor = _text(cpu, "vendor") if arch == "x86_64" else arch
-    if vendor == "GenuineIntel":
-        model = _number(cpu, "modelid") if _number(cpu, "familyid") == 6 else 0
-        return next(rate for least, rate in INTEL if model >= least)
-    if vendor in PROCESSORS:
-        return PROCESSORS[vendor]
-    vendors = ", ".join(["GenuineIntel", *PROCESSORS])
-    raise _wrong(cpu, f"no rate between processors of `{vendor}` is known", vendors)
 
 
 def _pci_rate(pci: Element) -> int:
