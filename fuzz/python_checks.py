@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from opticoll.errors import OpticollError
-from opticoll.formats import otf2_archive, parquet_table
+from opticoll.formats import FORMATS, otf2_archive, parquet_table
 from opticoll.formats.content import read_content
 from opticoll.inputs import (
     component_values,
@@ -83,6 +83,32 @@ def check_sndlib(content: bytes) -> list[str]:
     return _refusals_of_file(content, ".xml", _read_fibres)
 
 
+def check_astra_network(content: bytes) -> list[str]:
+    """Checks the reader of ASTRA-sim's networks."""
+    return _refusals_of_file(content, ".yml", lambda path: _as("astra_network", path))
+
+
+def check_ns3_topology(content: bytes) -> list[str]:
+    """Checks the reader of topologies of ns-3."""
+    return _refusals_of_file(content, ".topo", lambda path: _as("ns3_topology", path))
+
+
+def check_htsim_topology(content: bytes) -> list[str]:
+    """Checks the reader of topologies of htsim."""
+    return _refusals_of_file(content, ".topo", lambda path: _as("htsim_topology", path))
+
+
+def check_nvidia_topo(content: bytes) -> list[str]:
+    """Checks the reader of the output of `nvidia-smi topo -m`."""
+    rates = {"nvlink_rate": "25GB/s", "pci_rate": "12GB/s"}
+    return _refusals_of_file(content, ".txt", lambda path: _as("nvidia_topo", path, **rates))
+
+
+def _as(name: str, path: Path, **fields: object) -> object:
+    """Reads a fabric in a format, whatever the signature of the content."""
+    return next(form for form in FORMATS if form.name == name).read(path, **fields)
+
+
 def check_layers(content: bytes) -> list[str]:
     """Checks the reader of layer tables."""
     return _refusals_of_file(content, ".csv", layer_profile.read)
@@ -131,6 +157,10 @@ CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "gml": check_gml,
     "edge_list": check_edge_list,
     "sndlib": check_sndlib,
+    "astra_network": check_astra_network,
+    "ns3_topology": check_ns3_topology,
+    "htsim_topology": check_htsim_topology,
+    "nvidia_topo": check_nvidia_topo,
     "layers": check_layers,
     "measured_times": check_measured_times,
     "parquet": check_parquet,

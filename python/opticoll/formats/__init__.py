@@ -101,6 +101,13 @@ FORMATS = (
         *("infragraph_file:read", "infragraph_file:write"),
         beside=("rate", "latency"),
     ),
+    Format("astra_network", "fabric", (".yml", ".yaml", ".json"), "astra_network:read"),
+    Format("ns3_topology", "fabric", (".topo", ".txt"), "ns3_topology:read"),
+    Format("htsim_topology", "fabric", (".topo",), "htsim_topology:read"),
+    Format(
+        *("nvidia_topo", "fabric", (".txt",), "nvidia_topo:read"),
+        beside=("nvlink_rate", "pci_rate", "latency"),
+    ),
     Format(
         "plan", "plan", (".plan", ".txt", ".zst"), "core_texts:read_plan", "core_texts:write_plan"
     ),

@@ -317,7 +317,7 @@ def read_graph(
     except ConfigError as error:
         place = getattr(error, "place", ())
         # Readers of YAML name file and line in their errors.
-        if is_yaml(path.name) or (place and place[0] in fields):
+        if str(error).startswith(str(path)) or (place and place[0] in fields):
             raise
         raise ConfigError(f"{path}: {error}") from error
     return _part(fabric, others)
