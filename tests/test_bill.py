@@ -204,7 +204,7 @@ def test_mistakes_in_a_toml_file_are_named(
         (["bom", "crossbar:ranks=200", "--switch", "q3450_cpo"], "has 144 ports of 800 Gb/s"),
         (["bom", "crossbar:ranks=2", "--switch", "nic"], "no number of ports"),
         (["bom", "crossbar:ranks=2", "--switch", "q345_cpo"], "q3450_cpo"),
-        (["bom", "dgx_h100", "--rank-power", "700W"], "has its GPUs"),
+        (["bom", "dgx_h100", "--rank-power", "700W"], "GPUs are parts of this fabric"),
         (["bom", "crossbar:ranks=2", "--rank-power", "20"], "the unit W"),
     ],
 )

@@ -167,10 +167,7 @@ def bill(
         for component, place, rate, ports, count in parts
     ]
     if rank_power is not None:
-        if any(component.startswith("gpu") for component, *_ in parts):
-            raise UsageError(
-                "the bill of this fabric has its GPUs; state their power in --components"
-            )
+        refuse_rank_power(parts)
         rows.append(_rank_row(fabric.ranks, rank_power))
     total = sum(row.power_w or 0 for row in rows)
     if total:
@@ -196,6 +193,21 @@ def bill(
         unknown_failures=unknown("failures_fit"),
     )
     return [*rows, sums]
+
+
+def devices(parts: Iterable[Part]) -> str | None:
+    """Returns the component of the GPUs, if they are parts of the bill."""
+    return next((component for component, *_ in parts if component.startswith("gpu")), None)
+
+
+def refuse_rank_power(parts: Iterable[Part]) -> None:
+    """Raises UsageError if the GPUs are parts of the bill, since their power is stated there."""
+    component = devices(parts)
+    if component is not None:
+        raise UsageError(
+            f"--rank-power: the GPUs are parts of this fabric; state the power of `{component}` in "
+            "--components"
+        )
 
 
 Part = tuple[str, str, int | None, int | None, int]

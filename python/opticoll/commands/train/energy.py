@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opticoll._core import Fabric
 from opticoll.errors import UsageError
 from opticoll.inputs.component_values import watts
+from opticoll.outputs import bill
 from opticoll.outputs.bill import Watts
 from opticoll.outputs.energy import PlanEnergy, bill_total, passed_energy
 from opticoll.outputs.layout import human_energy
@@ -86,9 +87,9 @@ def energy_row(
     """Returns the energy of an iteration whose collectives take `spent`."""
     whole = passed_energy(fabric, ([], None if fabric.electrical else 0), iteration_ps, 0)
     parts = list(spent or ())
-    has_devices = any(component.startswith("gpu") for component, *_ in fabric.bill)
-    if has_devices and rank_power is not None:
-        raise UsageError("the bill of this fabric has its GPUs; state their power in --components")
+    has_devices = bill.devices(fabric.bill) is not None
+    if rank_power is not None:
+        bill.refuse_rank_power(fabric.bill)
     devices = None if rank_power is None else float(watts(rank_power) * fabric.ranks)
     power = whole.power_w + (devices or 0)
     bits = sum((one.energy.bits_j + one.energy.reconfigurations_j) * one.times for one in parts)
