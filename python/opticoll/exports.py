@@ -74,7 +74,7 @@ FABRICS = {form.name: form for form in formats_of("fabric") if form.writes}
 """Formats in which fabrics can be written, by name."""
 
 CHOICES = {form.name: form for form in formats_of("choices")}
-"""Formats of tuner tables with the fastest algorithms of a comparison, by name."""
+"""Formats of selection tables with the fastest algorithms of a comparison, by name."""
 
 
 def format_of(name: str | None, path: Path, formats: Mapping[str, Format] = KNOWN) -> Format:

@@ -16,8 +16,9 @@ from opticoll.cli.runner import Command, File, on_command_line
 from opticoll.errors import UsageError
 from opticoll.formats import Format
 from opticoll.formats.atomic import check_writable
-from opticoll.formats.nccl_tuner import choices
 from opticoll.formats.network_graph import has_fibre_links
+from opticoll.formats.selection_dialects import DIALECTS
+from opticoll.formats.selection_table import table
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.fabric_files import to_fabric
 from opticoll.inputs.plan_cache import verify_once
@@ -34,14 +35,14 @@ class Parameters(Source):
     """Parameters of `opticoll export`."""
 
     source: str = argument(
-        "Plan file; a collective such as all_gather; or a file of rows that `compare` wrote with "
-        "--csv or --json, for a tuner table (default: only the fabric is exported)",
+        "Plan file; a collective such as all_gather; or a file of rows that `compare` or `results` "
+        "wrote, for a selection table (default: only the fabric is exported)",
         default="",
         show_default=False,
     )
     format: str | None = option(
         f"Format: {', '.join(exports.KNOWN)}; of fabrics {', '.join(exports.FABRICS)}; "
-        f"of choices {', '.join(exports.CHOICES)} (default: by the ending of --output)"
+        f"of selection tables {', '.join(exports.CHOICES)} (default: by the ending of --output)"
     )
     wavelength: WavelengthOption = None
 
@@ -65,11 +66,13 @@ class ExportedFabricRow(Row):
 
 
 class ExportedChoicesRow(Row):
-    """A table of choices that is written to a file."""
+    """A selection table that is written to a file."""
 
     rows: str = means("File of the rows from which the choices follow")
     choices: Count = means("Number of choices, one for each range of sizes")
-    remarks: list[str] = means("Sizes left to NCCL, and faster plans that NCCL does not have")
+    remarks: list[str] = means(
+        "Sizes without an algorithm of the library, and faster plans that the library does not have"
+    )
     format: str = means("Format of the file")
     content: Any = hidden(default=None)
 
@@ -121,14 +124,17 @@ def _fabric_row(parameters: Parameters, form: Format) -> ExportedFabricRow:
 
 
 def _choices_row(parameters: Parameters, form: str) -> ExportedChoicesRow:
-    """Returns the row of a tuner table, which is made from the rows of a comparison."""
+    """Returns the row of a selection table, which is made from the rows of a comparison."""
     _refuse(
         parameters, "cannot be given with rows of `compare`: they hold their own", parameters.fabric
     )
-    content = read_rows(Path(parameters.source))
-    rows, remarks = choices(content)
+    content = table(read_rows(Path(parameters.source)), DIALECTS[form])
     return ExportedChoicesRow(
-        rows=parameters.source, choices=len(rows), remarks=remarks, format=form, content=content
+        rows=parameters.source,
+        choices=len(content.choices),
+        remarks=content.remarks,
+        format=form,
+        content=content,
     )
 
 

@@ -130,7 +130,20 @@ FORMATS = (
         *("te_ccl", "schedule", (".json",), "te_ccl:read", "te_ccl:write"),
         on_links=True,
     ),
-    Format("nccl_tuner", "choices", (".conf",), writes="nccl_tuner:write"),
+    *(
+        Format(name, "choices", suffixes, writes="selection_table:write")
+        for name, suffixes in (
+            ("nccl", (".conf",)),
+            ("rccl", ()),
+            ("ncclx", ()),
+            ("ncclx_json", ()),
+            ("open_mpi", ()),
+            ("open_mpi_rules", (".rules",)),
+            ("mpich", ()),
+            ("ucc", ()),
+            ("oneccl", ()),
+        )
+    ),
     Format("parquet", "rows", (".parquet",), writes="table:write_parquet"),
     Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),
     Format(
