@@ -316,8 +316,8 @@ def test_a_pipeline_idles_as_its_bubble_says(stages: int, micro_batches: int) ->
     # Blocks are long, the output matrix is short, and activations are nothing beside them.
     model = "gpt:layers=4,width=4096,heads=8,context=64,vocabulary=1"
     fast = f"crossbar:ranks={stages},rate=100Tb/s,latency=0s"
-    options = {"pipeline_parallel": stages, "micro_batches": micro_batches}
-    row, groups = timed(stages, model, fabric=fast, batch=16, **options)
+    options = {"pipeline_parallel": stages, "micro_batches": micro_batches, "device": None}
+    row, groups = timed(stages, model, fabric=fast, batch=16, throughput="100TFLOP/s", **options)
     *_, mean = groups["parts"]
     assert groups["bubble"] == (stages - 1) / (micro_batches + stages - 1)
     waits = mean["bubble_s"] + mean["sending_s"]

@@ -26,7 +26,7 @@ import opticoll
 from opticoll._core import library_times
 from opticoll.cli.runner import run
 from opticoll.commands.calibrate import COMMAND, CalibrateRow, TimeRow
-from opticoll.commands.calibrate.fitting import Model, fit, starts_of
+from opticoll.commands.calibrate.fitting import LibraryModel, fit, starts_of
 from opticoll.inputs.fabric_files import to_fabric
 from opticoll.inputs.measured_times import COLLECTIVES, read
 
@@ -67,7 +67,7 @@ def eight_from_fewer(system: str) -> list[float]:
     """Returns the errors of times on 8 ranks by a fit of the times on 2 and 4 ranks."""
     rows = read(TIMES, system=system)
     eight = [row for row in rows if row.ranks == 8]
-    model = Model(to_fabric(family(system)), rows)
+    model = LibraryModel(to_fabric(family(system)), rows)
     fewer = [row for row in rows if row.ranks < 8]
     costs = fit(model, fewer, starts_of(model.numbers), least_squares).costs
     predicted = model.predict(costs, eight)

@@ -342,6 +342,17 @@ class Demand:
         """The number of ranks."""
 
 @final
+class DeviceWork:
+    """Work whose time a device tells, such as one pass of some operators."""
+    @staticmethod
+    def product(m: int, n: int, k: int) -> DeviceWork:
+        """Returns the product of an m x k by a k x n matrix in 16 bits."""
+    def seconds(self, device: str) -> float:
+        """Returns the seconds of the work on a device such as `h100`. Raises TrainingError if the
+        device is unknown, or has an efficiency in place of the times of operators.
+        """
+
+@final
 class EventTable:
     """A table of the ranks' calls, to which batches of rows are appended."""
     def __new__(cls, ranks: int | None, communicators: dict[int, list[int]]) -> EventTable: ...
@@ -2225,6 +2236,8 @@ class TrainingModel:
     spec : str
         A name, or a name with options, such as `resnet50` or `gpt:layers=12,width=768` (see
         `opticoll list models`, which also names the source of each model).
+    sequence : int, optional
+        Tokens of a sample; may exceed the positions of the model (default: as in `spec`).
 
     Raises
     ------
@@ -2240,7 +2253,7 @@ class TrainingModel:
     >>> model.sample, model.epoch_samples, model.operations
     ('image', 1281167, (8178368512, 16120709120))
     """
-    def __new__(cls, spec: str) -> TrainingModel: ...
+    def __new__(cls, spec: str, sequence: int | None = None) -> TrainingModel: ...
     @property
     def epoch_samples(self) -> int | None:
         """The number of samples in an epoch of the usual data set, or None."""
@@ -2273,6 +2286,37 @@ class TrainingModel:
     @property
     def operations(self) -> tuple[int, int]:
         """The floating-point operations per sample of the forward pass, and of the backward pass."""
+    def operators(
+        self, samples: int, device: str, tensor: int = 1
+    ) -> list[tuple[str, str, tuple[int, int], tuple[int, int], tuple[float, float]]]:
+        """Returns the operators of all layers on one rank of a group, with their times.
+
+        Parameters
+        ----------
+        samples : int
+            Samples of a micro-batch.
+        device : str
+            A device such as `h100`.
+        tensor : int
+            Ranks that divide each matrix.
+
+        Returns
+        -------
+        list
+            Tuples of the layer, the operator, and three pairs for the forward and the backward pass:
+            operations, bytes, and seconds.
+
+        Raises
+        ------
+        TrainingError
+            The device is unknown, or has an efficiency in place of the times of operators.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.TrainingModel("gpt2_small").operators(1, "h100")[2][:3]
+        ('block0.query_key_value', 'product', (3623878656, 7247757312))
+        """
     @property
     def parameters(self) -> int:
         """The number of trainable parameters."""
@@ -2315,7 +2359,43 @@ class TrainingModel:
         --------
         >>> import opticoll
         >>> opticoll.TrainingModel("resnet50").timed(32, "a100").layers[0]
-        ('conv1', [37632], 121039950, 121039951)
+        ('conv1', [37632], 955076024, 955076024)
+        """
+    def work(
+        self,
+        samples: int,
+        tensor: int,
+        layers: list[str] | None,
+        without: list[str],
+        backward: bool,
+    ) -> DeviceWork:
+        """Returns the work of one pass of some layers on one rank of a group.
+
+        Parameters
+        ----------
+        samples : int
+            Samples of a micro-batch.
+        tensor : int
+            Ranks that divide each matrix.
+        layers : list of str, optional
+            Names of the layers; None selects all layers.
+        without : list of str
+            Names of operators that are left out.
+        backward : bool
+            Whether the pass is the backward pass.
+
+        Raises
+        ------
+        OverflowError
+            A number is negative or not below 2^64.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> model = opticoll.TrainingModel("gpt3_175b")
+        >>> expand = model.work(1, 8, ["block0.expand"], ["activation"], backward=False)
+        >>> expand.seconds("h100:products=1,depth=0.000001,launch=0.000001")
+        0.0003126770943641717
         """
 
 @final
@@ -2411,6 +2491,9 @@ def delivered_plan(runs: Outcome, plan: Plan, run: int, collective: int) -> Plan
     """Returns the transfers of one copy of `plan` in the order of their arrival, as a plan for the
     verifier. `run` is the index of the replication, and `collective` is the index of the copy.
     """
+
+def device_constants(device: str) -> list[tuple[str, float]]:
+    """Returns the constants of a device that are fitted to measured times, by name."""
 
 def device_memory(device: str | None = None) -> int:
     """Returns the memory of a device in bytes (default: of the default device)."""

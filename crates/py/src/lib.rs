@@ -108,7 +108,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::training::{
-        TimedModel, TrainingModel, check_buckets, collective_cost, device_memory, parameter_memory,
+        DeviceWork, TimedModel, TrainingModel, check_buckets, collective_cost, device_constants,
+        device_memory, parameter_memory,
     };
 
     #[pymodule_export]

@@ -9,6 +9,7 @@ use opticoll::workload::training::{
     self, Cost, Model, TimedLayer,
     buckets::{self, Bucket, Buckets},
     cost, device, memory, models,
+    operators::{self, Portion, Work},
 };
 use pyo3::prelude::*;
 
@@ -26,6 +27,8 @@ use crate::table::Outcome;
 /// spec : str
 ///     A name, or a name with options, such as `resnet50` or `gpt:layers=12,width=768` (see
 ///     `opticoll list models`, which also names the source of each model).
+/// sequence : int, optional
+///     Tokens of a sample; may exceed the positions of the model (default: as in `spec`).
 ///
 /// Raises
 /// ------
@@ -48,8 +51,9 @@ pub(crate) struct TrainingModel {
 #[pymethods]
 impl TrainingModel {
     #[new]
-    fn new(spec: &str) -> PyResult<TrainingModel> {
-        models::parse(spec)
+    #[pyo3(signature = (spec, sequence = None))]
+    fn new(spec: &str, sequence: Option<u32>) -> PyResult<TrainingModel> {
+        models::with_sequence(spec, sequence)
             .map(|model| TrainingModel { model })
             .or_raise()
     }
@@ -76,6 +80,122 @@ impl TrainingModel {
         let forecast = memory::forecast(&self.model, batch);
         let states = (forecast.weights, forecast.gradients, forecast.optimizer);
         (states.0, states.1, states.2, forecast.activations)
+    }
+
+    /// Returns the operators of all layers on one rank of a group, with their times.
+    ///
+    /// Parameters
+    /// ----------
+    /// samples : int
+    ///     Samples of a micro-batch.
+    /// device : str
+    ///     A device such as `h100`.
+    /// tensor : int
+    ///     Ranks that divide each matrix.
+    ///
+    /// Returns
+    /// -------
+    /// list
+    ///     Tuples of the layer, the operator, and three pairs for the forward and the backward pass:
+    ///     operations, bytes, and seconds.
+    ///
+    /// Raises
+    /// ------
+    /// TrainingError
+    ///     The device is unknown, or has an efficiency in place of the times of operators.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.TrainingModel("gpt2_small").operators(1, "h100")[2][:3]
+    /// ('block0.query_key_value', 'product', (3623878656, 7247757312))
+    #[pyo3(signature = (samples, device, tensor = 1))]
+    fn operators(&self, samples: u64, device: &str, tensor: u64) -> PyResult<Vec<OperatorTimes>> {
+        let device = device::with_operators(device).or_raise()?;
+        let portion = Portion {
+            tensor: tensor.max(1),
+            ..Portion::whole(samples, self.model.assignments())
+        };
+        let mut times = Vec::new();
+        for layer in &self.model.layers {
+            for operator in operators::operators(layer, portion) {
+                let passes = [&operator.forward, &operator.backward];
+                let sum = |of: fn(&Work) -> u128| {
+                    let [forward, backward] = passes.map(|works| works.iter().map(of).sum());
+                    (forward, backward)
+                };
+                let seconds = passes
+                    .map(|works| -> f64 { works.iter().map(|work| device.seconds(work)).sum() });
+                times.push((
+                    layer.name.clone(),
+                    operator.name,
+                    sum(Work::operations),
+                    sum(Work::bytes),
+                    (seconds[0], seconds[1]),
+                ));
+            }
+        }
+        Ok(times)
+    }
+
+    /// Returns the work of one pass of some layers on one rank of a group.
+    ///
+    /// Parameters
+    /// ----------
+    /// samples : int
+    ///     Samples of a micro-batch.
+    /// tensor : int
+    ///     Ranks that divide each matrix.
+    /// layers : list of str, optional
+    ///     Names of the layers; None selects all layers.
+    /// without : list of str
+    ///     Names of operators that are left out.
+    /// backward : bool
+    ///     Whether the pass is the backward pass.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     A number is negative or not below 2^64.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> model = opticoll.TrainingModel("gpt3_175b")
+    /// >>> expand = model.work(1, 8, ["block0.expand"], ["activation"], backward=False)
+    /// >>> expand.seconds("h100:products=1,depth=0.000001,launch=0.000001")
+    /// 0.0003126770943641717
+    #[pyo3(signature = (samples, tensor, layers, without, backward))]
+    fn work(
+        &self,
+        samples: u64,
+        tensor: u64,
+        layers: Option<Vec<String>>,
+        without: Vec<String>,
+        backward: bool,
+    ) -> DeviceWork {
+        let portion = Portion {
+            tensor: tensor.max(1),
+            ..Portion::whole(samples, self.model.assignments())
+        };
+        let selected = |name: &String| layers.as_ref().is_none_or(|layers| layers.contains(name));
+        let layers = self
+            .model
+            .layers
+            .iter()
+            .filter(|layer| selected(&layer.name));
+        let operators = layers.flat_map(|layer| operators::operators(layer, portion));
+        let works = operators
+            .filter(|operator| !without.iter().any(|name| name == operator.name))
+            .flat_map(|operator| {
+                if backward {
+                    operator.backward
+                } else {
+                    operator.forward
+                }
+            })
+            .collect();
+        DeviceWork { works }
     }
 
     /// Returns the layers with their times on a device.
@@ -107,7 +227,7 @@ impl TrainingModel {
     /// --------
     /// >>> import opticoll
     /// >>> opticoll.TrainingModel("resnet50").timed(32, "a100").layers[0]
-    /// ('conv1', [37632], 121039950, 121039951)
+    /// ('conv1', [37632], 955076024, 955076024)
     #[pyo3(signature = (batch, device = None, throughput = None, bytes_per_parameter = 4))]
     fn timed(
         &self,
@@ -213,6 +333,40 @@ impl TimedModel {
         training::iterate(&self.layers, &grouped, overlap, &costs)
             .map(Outcome::from_core)
             .or_raise()
+    }
+}
+
+/// Layer, operator, and pairs for both passes: operations, bytes, and seconds.
+type OperatorTimes = (String, &'static str, (u128, u128), (u128, u128), (f64, f64));
+
+/// Returns the constants of a device that are fitted to measured times, by name.
+#[pyfunction]
+pub(crate) fn device_constants(device: &str) -> PyResult<Vec<(&'static str, f64)>> {
+    device::constants(device).or_raise()
+}
+
+/// Work whose time a device tells, such as one pass of some operators.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct DeviceWork {
+    works: Vec<Work>,
+}
+
+#[pymethods]
+impl DeviceWork {
+    /// Returns the product of an m x k by a k x n matrix in 16 bits.
+    #[staticmethod]
+    fn product(m: u64, n: u64, k: u64) -> DeviceWork {
+        let matrices = 1;
+        DeviceWork {
+            works: vec![Work::Product { m, n, k, matrices }],
+        }
+    }
+
+    /// Returns the seconds of the work on a device such as `h100`. Raises TrainingError if the
+    /// device is unknown, or has an efficiency in place of the times of operators.
+    fn seconds(&self, device: &str) -> PyResult<f64> {
+        let device = device::with_operators(device).or_raise()?;
+        Ok(self.works.iter().map(|work| device.seconds(work)).sum())
     }
 }
 

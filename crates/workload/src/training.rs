@@ -48,6 +48,7 @@ pub mod experts;
 pub mod groups;
 pub mod memory;
 pub mod models;
+pub mod operators;
 mod transformer;
 
 use std::collections::BTreeMap;
@@ -56,6 +57,7 @@ use thiserror::Error;
 
 use buckets::Bucket;
 use device::ComputeRate;
+use operators::{Part, Portion};
 use opticoll_base::names::terminal_text;
 use opticoll_base::spec::SpecError;
 use opticoll_base::units::{Bytes, Time, UnitError};
@@ -143,6 +145,8 @@ pub struct Layer {
     pub backward: u64,
     /// Bytes that the forward pass of a sample stores for the backward pass, in 16-bit floats.
     pub activations: u64,
+    /// Parts of the computation, per sample.
+    pub parts: Vec<Part>,
     /// Division of the layer among groups of ranks.
     pub split: LayerSplit,
 }
@@ -274,6 +278,12 @@ impl Model {
         (sum(|layer| layer.forward), sum(|layer| layer.backward))
     }
 
+    /// Returns the number of assignments of tokens to the experts of a block, per sample.
+    pub fn assignments(&self) -> u64 {
+        self.transformer
+            .map_or(0, |shape| shape.sequence * shape.top_k)
+    }
+
     /// Returns the layers with their times for `batch` samples on a device with speed `rate`. Each
     /// parameter has a gradient of `bytes_per_parameter` bytes.
     ///
@@ -288,10 +298,12 @@ impl Model {
         if batch == 0 {
             return Err(TrainingError::EmptyBatch);
         }
-        let (forward, backward) = self.operations();
-        let mut clock = rate.clock(batch, forward + backward)?;
-        let mut layers: Vec<TimedLayer> = Vec::with_capacity(self.layers.len());
-        for layer in &self.layers {
+        let portion = Portion::whole(batch, self.assignments());
+        let layers: Vec<_> = (0..self.layers.len())
+            .map(|layer| (layer, portion))
+            .collect();
+        let times = device::times(rate, self, &layers)?;
+        let timed = |(layer, [forward, backward]): (&Layer, [Time; 2])| {
             let bytes = |tensor: &Tensor| {
                 let bytes = tensor.parameters.checked_mul(bytes_per_parameter);
                 bytes.map(Bytes::new).ok_or_else(|| UnitError::Overflow {
@@ -299,17 +311,14 @@ impl Model {
                     smallest: "bytes",
                 })
             };
-            layers.push(TimedLayer {
+            Ok(TimedLayer {
                 name: layer.name.clone(),
                 tensors: layer.tensors.iter().map(bytes).collect::<Result<_, _>>()?,
-                forward: clock.advance(layer.forward)?,
-                backward: Time::ZERO,
-            });
-        }
-        for (timed, layer) in layers.iter_mut().zip(&self.layers).rev() {
-            timed.backward = clock.advance(layer.backward)?;
-        }
-        Ok(layers)
+                forward,
+                backward,
+            })
+        };
+        self.layers.iter().zip(times).map(timed).collect()
     }
 }
 

@@ -22,6 +22,7 @@ GROUPS = {
     },
     "Programs and shared networks": {
         "train": "Time an iteration of training.",
+        "profile": "Time the operators of a model on a device.",
         "goodput": "Simulate failures and checkpoints of a run of training.",
         "replay": "Replay the trace of an MPI program over a network.",
         "traffic": "Simulate packets of an electrical fabric, or optical bursts.",
@@ -33,7 +34,7 @@ GROUPS = {
         "sweep": "Compute the points of a study, and keep them in a store.",
         "results": "Show or write the results of studies in a store.",
         "report": "Make a page of studies, rows and plans to pass on.",
-        "calibrate": "Fit what a library of collectives costs to measured times.",
+        "calibrate": "Fit a library or a device to measured times.",
         "list": "List algorithms, fabrics, settings and all other names.",
         "reproduce": "Recompute a paper's numbers, with a verdict on each.",
     },

@@ -59,6 +59,16 @@ class Measured:
     time_us: float
 
     @property
+    def kind(self) -> str:
+        """Rows of the same kind are reported together."""
+        return self.collective
+
+    @property
+    def group(self) -> str:
+        """Rows of the same group are left out together to judge a fit."""
+        return str(self.buffer_bytes)
+
+    @property
     def size_bytes(self) -> int:
         """Size of the collective as opticoll counts it: for an all_gather, a rank's block."""
         whole = self.collective != "all_gather"

@@ -5,10 +5,11 @@
 //! x h pixels, the convolution computes a b k^2 h^2 multiply-add pairs, 2 operations each. A
 //! normalization of b channels has 2 b parameters. The gradients with respect to the inputs and to
 //! the weights each need the same number of operations as the forward pass. The first layer needs
-//! no gradient with respect to its inputs. Normalization, activation and pooling are limited by
-//! memory bandwidth and are not counted. The backward pass needs the output of every convolution,
+//! no gradient with respect to its inputs. Normalization, activation and pooling have no counted
+//! operations, but take time ([`operators`]). The backward pass needs the output of every convolution,
 //! normalization and matrix, 2 bytes per value; activations are applied in place.
 
+use super::operators::{self, Among, Cut, Part};
 use super::{Division, Layer, LayerSplit, Tensor};
 
 /// Square image between two layers: number of channels, and side in pixels.
@@ -85,8 +86,43 @@ impl ImageLayers {
             forward,
             backward: if first { forward } else { 2 * forward },
             activations: 2 * outputs,
+            parts: Vec::new(),
             split: LayerSplit::default(),
         });
+    }
+
+    /// Adds a part to the computation of the last layer.
+    fn part(&mut self, part: Part) {
+        if let Some(layer) = self.layers.last_mut() {
+            layer.parts.push(part);
+        }
+    }
+
+    /// Adds kernels that pass over the values of an image to the last layer.
+    fn passes(&mut self, name: &'static str, image: Image, passes: [u64; 2]) {
+        self.part(operators::passes(
+            name,
+            image.values(),
+            passes,
+            Among::Tokens,
+        ));
+    }
+
+    /// Adds an activation to the last layer.
+    fn activation(&mut self, image: Image) {
+        self.passes("activation", image, [2, 3]);
+    }
+
+    /// Adds a pooling of `image` to the last layer.
+    fn pool(&mut self, image: Image, form: Window) -> Image {
+        self.pooled(image.pooled(form), form)
+    }
+
+    /// Adds a pooling whose result is `image` to the last layer.
+    fn pooled(&mut self, image: Image, form: Window) -> Image {
+        let window = form.kernel * form.kernel;
+        self.part(operators::pooling(image.values(), window));
+        image
     }
 
     fn convolution(
@@ -103,22 +139,51 @@ impl ImageLayers {
             ..from.pooled(form)
         };
         let products = weights * to.side * to.side;
+        let part = Part::Convolution {
+            from: from.channels,
+            to: channels,
+            window: form.kernel * form.kernel,
+            input: from.side * from.side,
+            output: to.side * to.side,
+            input_gradient: !self.layers.is_empty(),
+        };
         match after {
             AfterConvolution::Bias => {
                 let tensors = [("weight", weights), ("bias", channels)];
                 self.push(name, &tensors, products, to.values());
+                self.part(part);
+                self.passes("bias", to, [2, 1]);
+                self.activation(to);
             }
             AfterConvolution::Normalization => {
                 self.push(name, &[("weight", weights)], products, to.values());
+                self.part(part);
                 let tensors = [("weight", channels), ("bias", channels)];
                 self.push(&format!("{name}.norm"), &tensors, 0, to.values());
+                self.part(operators::image_norm(to.values()));
             }
         }
         to
     }
 
+    /// Appends a convolution with normalization and activation.
+    fn active(&mut self, name: &str, from: Image, channels: u64, form: Window) -> Image {
+        let to = self.convolution(name, from, channels, form, AfterConvolution::Normalization);
+        self.activation(to);
+        to
+    }
+
     fn linear(&mut self, name: &str, from: u64, to: u64) -> u64 {
         self.push(name, &[("weight", from * to), ("bias", to)], from * to, to);
+        self.part(Part::Conversion { weights: from * to });
+        self.part(Part::Matrix {
+            rows: 1,
+            from,
+            to,
+            cut: Cut::Whole,
+            matrices: 1,
+            bias: false,
+        });
         to
     }
 }
@@ -128,7 +193,7 @@ pub(super) fn alexnet() -> Vec<Layer> {
     let mut network = ImageLayers::default();
     let pool = window(3, 2, 0);
     let image = network.convolution("conv1", INPUT, 64, window(11, 4, 2), AfterConvolution::Bias);
-    let image = image.pooled(pool);
+    let image = network.pool(image, pool);
     let image = network.convolution("conv2", image, 192, window(5, 1, 2), AfterConvolution::Bias);
     let mut image = image.pooled(pool);
     for (name, channels) in [("conv3", 384), ("conv4", 256), ("conv5", 256)] {
@@ -140,7 +205,8 @@ pub(super) fn alexnet() -> Vec<Layer> {
             AfterConvolution::Bias,
         );
     }
-    let values = network.linear("fc6", image.pooled(pool).values(), 4096);
+    let image = network.pool(image, pool);
+    let values = network.linear("fc6", image.values(), 4096);
     let values = network.linear("fc7", values, 4096);
     network.linear("fc8", values, CLASSES);
     network.layers
@@ -162,7 +228,7 @@ pub(super) fn vgg(blocks: [u64; 5]) -> Vec<Layer> {
                 AfterConvolution::Bias,
             );
         }
-        image = image.pooled(window(2, 2, 0));
+        image = network.pool(image, window(2, 2, 0));
     }
     let values = network.linear("fc6", image.values(), 4096);
     let values = network.linear("fc7", values, 4096);
@@ -177,7 +243,8 @@ pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
     let mut network = ImageLayers::default();
     let normalized = AfterConvolution::Normalization;
     let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), normalized);
-    let mut image = image.pooled(window(3, 2, 1));
+    network.activation(image);
+    let mut image = network.pool(image, window(3, 2, 1));
     for (stage, (count, channels)) in stages.into_iter().zip([64, 128, 256, 512]).enumerate() {
         for block in 0..count {
             let stride = if stage > 0 && block == 0 { 2 } else { 1 };
@@ -185,6 +252,7 @@ pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
             let part = |part: &str| format!("{name}.{part}");
             let inner =
                 network.convolution(&part("a"), image, channels, window(1, 1, 0), normalized);
+            network.activation(inner);
             let inner = network.convolution(
                 &part("b"),
                 inner,
@@ -192,8 +260,11 @@ pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
                 window(3, stride, 1),
                 normalized,
             );
+            network.activation(inner);
             let outer =
                 network.convolution(&part("c"), inner, 4 * channels, window(1, 1, 0), normalized);
+            network.passes("residual", outer, [3, 3]);
+            network.activation(outer);
             if block == 0 {
                 let form = window(1, stride, 0);
                 network.convolution(&part("skip"), image, 4 * channels, form, normalized);
@@ -229,27 +300,30 @@ const INCEPTIONS: [(&str, Option<Inception>); 11] = [
 /// normalization, and with 3 x 3 instead of 5 x 5 convolutions.
 pub(super) fn googlenet() -> Vec<Layer> {
     let mut network = ImageLayers::default();
-    let normalized = AfterConvolution::Normalization;
     let (pointwise, square) = (window(1, 1, 0), window(3, 1, 1));
-    let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), normalized);
-    let image = image.pooled_over_the_edge(window(3, 2, 0));
-    let image = network.convolution("conv2", image, 64, pointwise, normalized);
-    let image = network.convolution("conv3", image, 192, square, normalized);
-    let mut image = image.pooled_over_the_edge(window(3, 2, 0));
+    let pool = window(3, 2, 0);
+    let image = network.active("conv1", INPUT, 64, window(7, 2, 3));
+    let image = network.pooled(image.pooled_over_the_edge(pool), pool);
+    let image = network.active("conv2", image, 64, pointwise);
+    let image = network.active("conv3", image, 192, square);
+    let mut image = network.pooled(image.pooled_over_the_edge(pool), pool);
     for (module, channels) in INCEPTIONS {
         let Some([direct, narrow3, wide3, narrow5, wide5, pooled]) = channels else {
             let kernel = if module == "pool4" { 2 } else { 3 };
-            image = image.pooled_over_the_edge(window(kernel, 2, 0));
+            let pool = window(kernel, 2, 0);
+            image = network.pooled(image.pooled_over_the_edge(pool), pool);
             continue;
         };
         let name = |part: &str| format!("inception{module}.{part}");
-        network.convolution(&name("1x1"), image, direct, pointwise, normalized);
-        let inner = network.convolution(&name("3x3_reduce"), image, narrow3, pointwise, normalized);
-        network.convolution(&name("3x3"), inner, wide3, square, normalized);
-        let inner = network.convolution(&name("5x5_reduce"), image, narrow5, pointwise, normalized);
-        network.convolution(&name("5x5"), inner, wide5, square, normalized);
-        network.convolution(&name("pool"), image, pooled, pointwise, normalized);
+        network.active(&name("1x1"), image, direct, pointwise);
+        let inner = network.active(&name("3x3_reduce"), image, narrow3, pointwise);
+        network.active(&name("3x3"), inner, wide3, square);
+        let inner = network.active(&name("5x5_reduce"), image, narrow5, pointwise);
+        network.active(&name("5x5"), inner, wide5, square);
+        network.pool(image, square);
+        network.active(&name("pool"), image, pooled, pointwise);
         image.channels = direct + wide3 + wide5 + pooled;
+        network.passes("concatenation", image, [2, 2]);
     }
     network.linear("fc", image.channels, CLASSES);
     network.layers

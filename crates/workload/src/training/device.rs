@@ -1,7 +1,24 @@
-//! Speed of devices: the peak rate times the efficiency of a model on the device, or a measured
-//! rate in operations or samples per second.
+//! Speed of devices: a [`Device`] tells the time of each operator. An efficiency, or a measured rate
+//! in operations or samples per second, replaces the times of the operators.
+//!
+//! The time of an operator is the longer one of its computation and its traffic to memory, plus a
+//! launch of each kernel. Let P be the peak rate and B the peak bandwidth of the memory. Traffic
+//! takes bytes / (B `memory`). Computation takes
+//!
+//! | operator | time |
+//! |---|---|
+//! | product of m x k by k x n | operations / (P `products`) (1 + `depth` / k) |
+//! | if n is no multiple of 8 | the same / `odd_output`: rows of the output are not aligned |
+//! | if k or m is no multiple of 8 | the same / `odd_input` |
+//! | convolution from a to b channels | operations / (P `products`) (1 + `channels` / a) (1 + `channels` / b) |
+//! | attention, heads of width d | operations / (P `attention`) (1 + `head` / d) |
+//! | attention to s keys, backward | the same (1 + `keys` / s) |
+//!
+//! These constants are fitted to measured times. A device without measured times has the constants
+//! of an H100, as shares of its own peaks.
 
-use super::TrainingError;
+use super::operators::{Portion, Work, operators};
+use super::{Layer, Model, TrainingError};
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time, UnitError};
@@ -12,73 +29,279 @@ pub struct DeviceRecord {
     pub name: &'static str,
     /// Description in one sentence.
     pub summary: &'static str,
-    /// Source of the peak rate.
+    /// Source of the peaks.
     pub citation: &'static str,
     /// Peak rate of dense matrix products in 16-bit floats, in operations per second.
     pub peak: u64,
+    /// Peak bandwidth of the memory, in bytes per second.
+    pub bandwidth: u64,
     /// Bytes of memory. If a device has several versions, the largest memory.
     pub memory: u64,
+    /// Constants that are fitted to measured times.
+    pub fitted: Fitted,
+}
+
+/// Constants of a device that are fitted to measured times; the header states what they mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(missing_docs, reason = "`OPTIONS` documents the constants")]
+pub struct Fitted {
+    pub products: f64,
+    pub depth: f64,
+    pub odd_output: f64,
+    pub odd_input: f64,
+    pub channels: f64,
+    pub attention: f64,
+    pub head: f64,
+    pub keys: f64,
+    pub memory: f64,
+    /// In microseconds.
+    pub launch: f64,
 }
 
 const TERA: u64 = 1_000_000_000_000;
 const GIGA: u64 = 1_000_000_000;
-
-/// Default efficiency, in millionths of the peak rate. ResNet50 reaches 0.20 on an Ascend 910: 2115
-/// images per second of 24.3 GFLOP each (MindSpore 0.5 benchmark, batch 256, mixed precision).
-/// Published runs lie between 0.1 and 0.55; large transformers reach the upper half.
-const EFFICIENCY: u64 = 200_000;
 const MILLION: u64 = 1_000_000;
 
-/// Options of every device.
-pub const OPTIONS: &[OptionRecord] =
-    &[
-        OptionRecord::new("efficiency", "part of the peak rate that the model reaches")
-            .range("above 0, at most 1")
-            .default("0.2"),
-    ];
+/// Number of values to whose multiples rows must be aligned: 16 bytes.
+const ALIGNED: u64 = 8;
+
+/// Fit by `opticoll calibrate` to products, blocks, output layers and image networks, each measured
+/// on an H100 with PyTorch 2.11.
+const H100: Fitted = Fitted {
+    products: 0.728,
+    depth: 164.0,
+    odd_output: 0.139,
+    odd_input: 0.197,
+    channels: 46.6,
+    attention: 0.826,
+    head: 86.0,
+    keys: 2060.0,
+    memory: 0.934,
+    launch: 4.99,
+};
+
+/// Name of the option that replaces the times of operators.
+const EFFICIENCY: &str = "efficiency";
+
+const fn constant(name: &'static str, meaning: &'static str) -> OptionRecord {
+    OptionRecord::new(name, meaning)
+        .range("above 0, at most 1000000")
+        .default("as fitted")
+}
+
+/// Options of every device: an efficiency, and the constants in the order of [`PLACES`].
+pub const OPTIONS: &[OptionRecord] = &[
+    OptionRecord::new(
+        EFFICIENCY,
+        "part of the peak rate that all layers reach, in place of the times of operators",
+    )
+    .range("above 0, at most 1")
+    .default("none"),
+    constant(
+        "products",
+        "share of the peak rate that long products reach",
+    ),
+    constant(
+        "depth",
+        "length of sums at which a product takes twice the time",
+    ),
+    constant(
+        "odd_output",
+        "share that remains if rows of the output are not aligned",
+    ),
+    constant(
+        "odd_input",
+        "share that remains if rows of an input are not aligned",
+    ),
+    constant(
+        "channels",
+        "channels at which a convolution takes twice the time",
+    ),
+    constant(
+        "attention",
+        "share of the peak rate that attention with wide heads reaches",
+    ),
+    constant(
+        "head",
+        "width of heads at which attention takes twice the time",
+    ),
+    constant(
+        "keys",
+        "keys at which the backward pass of attention takes twice the time",
+    ),
+    constant(
+        "memory",
+        "share of the peak bandwidth of the memory that kernels reach",
+    ),
+    constant("launch", "microseconds of a kernel that does nothing"),
+];
+
+/// Places of the constants, in the order of [`OPTIONS`].
+const PLACES: [fn(&mut Fitted) -> &mut f64; 10] = [
+    |fitted| &mut fitted.products,
+    |fitted| &mut fitted.depth,
+    |fitted| &mut fitted.odd_output,
+    |fitted| &mut fitted.odd_input,
+    |fitted| &mut fitted.channels,
+    |fitted| &mut fitted.attention,
+    |fitted| &mut fitted.head,
+    |fitted| &mut fitted.keys,
+    |fitted| &mut fitted.memory,
+    |fitted| &mut fitted.launch,
+];
 
 /// All devices; the first is the default.
 pub const DEVICES: &[DeviceRecord] = &[
     DeviceRecord {
         name: "ascend_910",
         summary: "256 TFLOP/s in 16-bit floats, as in the prototype of the ODDL paper",
-        citation: "Huawei, launch of the Ascend 910, August 2019",
+        citation: "Huawei, launch of the Ascend 910, August 2019; bandwidth: Liao et al., Ascend, \
+            HPCA 2021",
         peak: 256 * TERA,
+        bandwidth: 1200 * GIGA,
         memory: 32 * GIGA,
+        fitted: H100,
     },
     DeviceRecord {
         name: "v100",
         summary: "125 TFLOP/s in 16-bit floats",
         citation: "NVIDIA V100 datasheet, SXM2",
         peak: 125 * TERA,
+        bandwidth: 900 * GIGA,
         memory: 32 * GIGA,
+        fitted: H100,
     },
     DeviceRecord {
         name: "a100",
         summary: "312 TFLOP/s in 16-bit floats, without sparsity",
-        citation: "NVIDIA A100 datasheet",
+        citation: "NVIDIA A100 datasheet, SXM 80 GB",
         peak: 312 * TERA,
+        bandwidth: 2039 * GIGA,
         memory: 80 * GIGA,
+        fitted: H100,
     },
     DeviceRecord {
         name: "h100",
         summary: "989 TFLOP/s in 16-bit floats, without sparsity",
         citation: "NVIDIA H100 datasheet, SXM",
         peak: 989 * TERA,
+        bandwidth: 3350 * GIGA,
         memory: 80 * GIGA,
+        fitted: H100,
+    },
+    DeviceRecord {
+        name: "h200",
+        summary: "989 TFLOP/s in 16-bit floats, without sparsity",
+        citation: "NVIDIA H200 datasheet, SXM",
+        peak: 989 * TERA,
+        bandwidth: 4800 * GIGA,
+        memory: 141 * GIGA,
+        fitted: H100,
+    },
+    DeviceRecord {
+        name: "b200",
+        summary: "2,250 TFLOP/s in 16-bit floats, without sparsity",
+        citation: "NVIDIA HGX B200 datasheet",
+        peak: 2250 * TERA,
+        bandwidth: 8000 * GIGA,
+        memory: 180 * GIGA,
+        fitted: H100,
     },
     DeviceRecord {
         name: "tpu_v4",
         summary: "275 TFLOP/s in 16-bit floats",
         citation: "Jouppi et al., TPU v4, ISCA 2023, Table 4",
         peak: 275 * TERA,
+        bandwidth: 1200 * GIGA,
         memory: 32 * GIGA,
+        fitted: H100,
+    },
+    DeviceRecord {
+        name: "tpu_v5p",
+        summary: "459 TFLOP/s in 16-bit floats",
+        citation: "Google Cloud documentation, TPU v5p",
+        peak: 459 * TERA,
+        bandwidth: 2765 * GIGA,
+        memory: 95 * GIGA,
+        fitted: H100,
     },
 ];
 
+/// Device whose operators have times of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Device {
+    /// Peak rate in operations per second.
+    peak: f64,
+    /// Peak bandwidth of the memory in bytes per second.
+    bandwidth: f64,
+    fitted: Fitted,
+}
+
+impl Device {
+    /// Returns the time of some work in seconds.
+    pub fn seconds(&self, work: &Work) -> f64 {
+        let fitted = &self.fitted;
+        let slower = match *work {
+            Work::Product { m, n, k, .. } => {
+                let odd = if n % ALIGNED != 0 {
+                    fitted.odd_output
+                } else if k % ALIGNED != 0 || m % ALIGNED != 0 {
+                    fitted.odd_input
+                } else {
+                    1.0
+                };
+                (1.0 + fitted.depth / k as f64) / (fitted.products * odd)
+            }
+            Work::Convolution { channels, .. } => {
+                let narrow = |channels: u64| 1.0 + fitted.channels / channels as f64;
+                narrow(channels[0]) * narrow(channels[1]) / fitted.products
+            }
+            Work::Attention {
+                head,
+                keys,
+                backward,
+                ..
+            } => {
+                let short = if backward {
+                    fitted.keys / keys as f64
+                } else {
+                    0.0
+                };
+                (1.0 + fitted.head / head as f64) * (1.0 + short) / fitted.attention
+            }
+            Work::Values { .. } => 0.0,
+        };
+        let computing = work.operations() as f64 / self.peak * slower;
+        let traffic = work.bytes() as f64 / (self.bandwidth * fitted.memory);
+        computing.max(traffic) + f64::from(work.kernels()) * fitted.launch / MILLION as f64
+    }
+
+    /// Returns the time of some works, one after another.
+    ///
+    /// # Errors
+    /// Fails if the time exceeds 64 bits of picoseconds.
+    pub fn time<'a>(&self, works: impl IntoIterator<Item = &'a Work>) -> Result<Time, UnitError> {
+        let seconds: f64 = works.into_iter().map(|work| self.seconds(work)).sum();
+        let picoseconds = (seconds * TERA as f64).round();
+        if picoseconds >= u64::MAX as f64 {
+            return Err(too_long());
+        }
+        Ok(Time::from_ps(picoseconds as u64))
+    }
+}
+
+fn too_long() -> UnitError {
+    UnitError::Overflow {
+        what: "the time of a batch".into(),
+        smallest: "picoseconds",
+    }
+}
+
 /// Speed of a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ComputeRate {
+    /// Each operator has its own time.
+    Device(Device),
     /// Number of floating-point operations per second, equal for all layers.
     Operations(u64),
     /// Number of samples per second, in millionths. The time of a sample is divided among the
@@ -86,24 +309,71 @@ pub enum ComputeRate {
     Samples(u64),
 }
 
-/// Parses the specification of a device, `name` or `name:efficiency=0.4`, to its speed.
+/// Parses the specification of a device, such as `a100` or `a100:efficiency=0.4`, to its speed.
 ///
 /// # Errors
-/// Fails for an unknown device or option, and for an efficiency that is 0 or above 1.
+/// Fails for an unknown device or option, and for a value that is out of range.
 pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
     let spec: Spec = text.parse()?;
     let record = find(&spec)?;
     spec.only_declared(OPTIONS)?;
-    let efficiency = match spec.option("efficiency") {
-        None => EFFICIENCY,
-        Some(text) => millionths(text)
+    if let Some(text) = spec.option(EFFICIENCY) {
+        let efficiency = millionths(text)
             .filter(|part| (1..=MILLION).contains(part))
             .ok_or_else(|| {
-                spec.refuse("efficiency", "must be above 0 and at most 1, such as 0.35")
-            })?,
-    };
-    let rate = u128::from(record.peak) * u128::from(efficiency) / u128::from(MILLION);
-    Ok(ComputeRate::Operations(rate as u64))
+                spec.refuse(EFFICIENCY, "must be above 0 and at most 1, such as 0.35")
+            })?;
+        let rate = u128::from(record.peak) * u128::from(efficiency) / u128::from(MILLION);
+        return Ok(ComputeRate::Operations(rate as u64));
+    }
+    let mut fitted = record.fitted;
+    for (option, place) in OPTIONS[1..].iter().zip(PLACES) {
+        if let Some(text) = spec.option(option.name) {
+            let value = millionths(text)
+                .filter(|value| (1..=MILLION * MILLION).contains(value))
+                .ok_or_else(|| {
+                    let problem = "must be above 0 and at most 1000000, with at most 6 decimals";
+                    spec.refuse(option.name, problem)
+                })?;
+            *place(&mut fitted) = value as f64 / MILLION as f64;
+        }
+    }
+    Ok(ComputeRate::Device(Device {
+        peak: record.peak as f64,
+        bandwidth: record.bandwidth as f64,
+        fitted,
+    }))
+}
+
+/// Returns a device whose operators have times of their own. `text` is a specification as for
+/// [`parse`].
+///
+/// # Errors
+/// Fails like [`parse`], and for a device with an efficiency.
+pub fn with_operators(text: &str) -> Result<Device, TrainingError> {
+    match parse(text)? {
+        ComputeRate::Device(device) => Ok(device),
+        _ => {
+            let spec: Spec = text.parse()?;
+            Err(spec
+                .refuse(EFFICIENCY, "replaces the times of operators")
+                .into())
+        }
+    }
+}
+
+/// Returns the names of the constants of a device, with their values. `text` is a specification as
+/// for [`parse`].
+///
+/// # Errors
+/// Fails like [`with_operators`].
+pub fn constants(text: &str) -> Result<Vec<(&'static str, f64)>, TrainingError> {
+    let mut device = with_operators(text)?;
+    let names = OPTIONS[1..].iter().map(|option| option.name);
+    Ok(names
+        .zip(PLACES)
+        .map(|(name, place)| (name, *place(&mut device.fitted)))
+        .collect())
 }
 
 /// Returns the memory of a device in bytes. `text` is a specification as for [`parse`].
@@ -174,9 +444,9 @@ fn millionths(text: &str) -> Option<u64> {
     format!("{whole}{fraction:0<6}").parse().ok()
 }
 
-/// Clock of consecutive layers. The end of each layer is rounded, so rounding errors do not
-/// accumulate.
-pub(super) struct Clock {
+/// Clock of consecutive layers that advances in proportion to their operations. The end of each
+/// layer is rounded, so rounding errors do not accumulate.
+struct Clock {
     /// Time per operation in picoseconds, as a fraction `time / operations`.
     time: u128,
     operations: u128,
@@ -184,48 +454,80 @@ pub(super) struct Clock {
     now: u64,
 }
 
-impl ComputeRate {
-    /// Creates the clock for a batch of `batch` samples with `operations` operations per sample.
-    pub(super) fn clock(self, batch: u64, operations: u128) -> Result<Clock, TrainingError> {
-        let second = u128::from(TERA);
-        let (time, operations) = match self {
-            ComputeRate::Operations(rate) => (u128::from(batch) * second, u128::from(rate)),
-            ComputeRate::Samples(_) if operations == 0 => return Err(TrainingError::NoComputation),
-            ComputeRate::Samples(rate) => (
-                u128::from(batch) * second * u128::from(MILLION) / u128::from(rate),
-                operations,
-            ),
-        };
-        Ok(Clock {
-            time,
-            operations,
-            completed: 0,
-            now: 0,
-        })
-    }
-}
-
 impl Clock {
-    /// Returns the clock of work that is divided evenly among `devices` devices.
-    pub(super) fn divided(mut self, devices: u128) -> Clock {
-        self.operations *= devices;
-        self
-    }
-
     /// Advances the clock by a number of operations. Returns the time that these operations take.
-    pub(super) fn advance(&mut self, operations: impl Into<u128>) -> Result<Time, UnitError> {
-        let completed = self.completed.checked_add(operations.into());
-        self.completed = completed.unwrap_or(u128::MAX);
+    fn advance(&mut self, operations: u128) -> Result<Time, UnitError> {
+        self.completed = self.completed.saturating_add(operations);
         let instant = self
             .completed
             .checked_mul(self.time)
             .and_then(|product| u64::try_from(product / self.operations).ok())
-            .ok_or_else(|| UnitError::Overflow {
-                what: "the time of a batch".into(),
-                smallest: "picoseconds",
-            })?;
+            .ok_or_else(too_long)?;
         let spent = instant - self.now;
         self.now = instant;
         Ok(Time::from_ps(spent))
     }
+}
+
+/// Returns the forward and backward times of consecutive layers on one rank. `layers` contains the
+/// index of each layer in the model, and the portion of the layer that the rank computes.
+///
+/// # Errors
+/// Fails for a rate in samples if no layer computes, and if a time exceeds 64 bits.
+pub(super) fn times(
+    rate: ComputeRate,
+    model: &Model,
+    layers: &[(usize, Portion)],
+) -> Result<Vec<[Time; 2]>, TrainingError> {
+    let second = u128::from(TERA);
+    let (forward, backward) = model.operations();
+    let (time, operations) = match rate {
+        ComputeRate::Device(device) => {
+            let timed = |&(layer, portion): &(usize, Portion)| {
+                let operators = operators(&model.layers[layer], portion);
+                let forward = operators.iter().flat_map(|operator| &operator.forward);
+                let backward = operators.iter().flat_map(|operator| &operator.backward);
+                Ok([device.time(forward)?, device.time(backward)?])
+            };
+            return layers.iter().map(timed).collect();
+        }
+        ComputeRate::Operations(rate) => (second, u128::from(rate)),
+        ComputeRate::Samples(_) if forward + backward == 0 => {
+            return Err(TrainingError::NoComputation);
+        }
+        ComputeRate::Samples(rate) => (
+            second * u128::from(MILLION),
+            (forward + backward) * u128::from(rate),
+        ),
+    };
+    let tensor = layers.first().map_or(1, |(_, portion)| portion.tensor);
+    let mut clock = Clock {
+        time,
+        operations: operations * u128::from(tensor),
+        completed: 0,
+        now: 0,
+    };
+    let work = |&(layer, portion): &(usize, Portion), operations: fn(&Layer) -> u64| {
+        let layer = &model.layers[layer];
+        let one = u128::from(operations(layer));
+        let total = if layer.split.experts {
+            one / u128::from(model.assignments()) * u128::from(portion.assigned)
+        } else {
+            one * u128::from(portion.samples)
+        };
+        total
+            * if layer.split.divided {
+                1
+            } else {
+                u128::from(tensor)
+            }
+    };
+    let mut times = vec![[Time::ZERO; 2]; layers.len()];
+    for (time, layer) in times.iter_mut().zip(layers) {
+        time[0] = clock.advance(work(layer, |layer| layer.forward))?;
+    }
+    for (time, layer) in times.iter_mut().zip(layers).rev() {
+        time[1] = clock.advance(work(layer, |layer| layer.backward))?;
+    }
+    Ok(times)
 }

@@ -56,7 +56,8 @@ const SEQUENCE: OptionRecord = OptionRecord::new("sequence", "tokens of a sample
     .range("1 to the context")
     .default("the context");
 const BERT_SEQUENCE: OptionRecord = SEQUENCE.range("1 to 512").default("128");
-const LLAMA_SEQUENCE: OptionRecord = SEQUENCE.range("1 to 4096").default("4096");
+const LLAMA_SEQUENCE: OptionRecord = SEQUENCE.range("1 to 131072").default("4096");
+const LLAMA3_SEQUENCE: OptionRecord = LLAMA_SEQUENCE.default("8192");
 const LAYERS: OptionRecord = OptionRecord::new("layers", "number of blocks")
     .range("1 to 4096")
     .default(REQUIRED);
@@ -102,7 +103,7 @@ const LLAMA_OPTIONS: &[OptionRecord] = &[
     FEED_FORWARD,
     KEY_VALUE,
     VOCABULARY,
-    LLAMA_SEQUENCE.range("1 to 131072"),
+    LLAMA_SEQUENCE,
 ];
 const MIXTURE_OPTIONS: &[OptionRecord] = &[
     LAYERS,
@@ -119,7 +120,7 @@ const MIXTURE_OPTIONS: &[OptionRecord] = &[
         .default("4 x width"),
     KEY_VALUE,
     VOCABULARY,
-    LLAMA_SEQUENCE.range("1 to 131072"),
+    LLAMA_SEQUENCE,
 ];
 
 /// Returns the shape of a GPT model whose feed-forward part has 4 times the width.
@@ -162,7 +163,16 @@ const fn llama_shape(
     TransformerShape {
         feed_forward,
         key_value,
+        context: MAX_SEQUENCE as u64,
         ..standard
+    }
+}
+
+const fn llama3_shape(layers: u64, width: u64, feed_forward: u64) -> TransformerShape {
+    TransformerShape {
+        vocabulary: 128_256,
+        sequence: 8192,
+        ..llama_shape(layers, width, feed_forward, 1024)
     }
 }
 
@@ -202,6 +212,8 @@ const GPT2: &str = "Radford et al., Language Models are Unsupervised Multitask L
 const GPT3: &str = "Brown et al., Language Models are Few-Shot Learners, NeurIPS 2020, Table 2.1";
 const BERT: &str = "Devlin et al., BERT, NAACL 2019, section 3";
 const LLAMA2: &str = "Touvron et al., Llama 2, arXiv:2307.09288";
+
+const LLAMA3: &str = "Llama Team, The Llama 3 Herd of Models, arXiv:2407.21783, Table 3";
 
 const MIXTRAL: &str = "Jiang et al., Mixtral of Experts, arXiv:2401.04088, Table 1";
 const MIXTRAL_8X22B: &str = "Mistral AI, config.json of Mixtral-8x22B-v0.1, April 2024";
@@ -247,12 +259,21 @@ pub const MODELS: &[ModelRecord] = models! {
     "gpt3_175b", "GPT-3 175B", &[SEQUENCE],
         ModelForm::Tokens(transformer::gpt, standard(96, 12_288, 96, 50_257, 2048));
         "96 blocks of width 12288", GPT3;
-    "llama2_7b", "Llama 2 7B", &[SEQUENCE],
+    "llama2_7b", "Llama 2 7B", &[LLAMA_SEQUENCE],
         ModelForm::Tokens(transformer::llama, llama_shape(32, 4096, 11_008, 4096));
         "32 blocks of width 4096", LLAMA2;
-    "llama2_70b", "Llama 2 70B", &[SEQUENCE],
+    "llama2_70b", "Llama 2 70B", &[LLAMA_SEQUENCE],
         ModelForm::Tokens(transformer::llama, llama_shape(80, 8192, 28_672, 1024));
         "80 blocks of width 8192, 8 heads of keys and values", LLAMA2;
+    "llama3_8b", "Llama 3 8B", &[LLAMA3_SEQUENCE],
+        ModelForm::Tokens(transformer::llama, llama3_shape(32, 4096, 14_336));
+        "32 blocks of width 4096, 8 heads of keys and values", LLAMA3;
+    "llama3_70b", "Llama 3 70B", &[LLAMA3_SEQUENCE],
+        ModelForm::Tokens(transformer::llama, llama3_shape(80, 8192, 28_672));
+        "80 blocks of width 8192, 8 heads of keys and values", LLAMA3;
+    "llama3_405b", "Llama 3 405B", &[LLAMA3_SEQUENCE],
+        ModelForm::Tokens(transformer::llama, llama3_shape(126, 16_384, 53_248));
+        "126 blocks of width 16384, 8 heads of keys and values", LLAMA3;
     "gpt", "GPT", GPT_OPTIONS, ModelForm::Family(transformer::gpt, standard(0, 0, 0, 50_257, 2048));
         "A transformer in the form of GPT-2 and GPT-3, of any shape", GPT3;
     "llama", "Llama", LLAMA_OPTIONS, ModelForm::Family(transformer::llama, llama_shape(0, 0, 0, 0));
@@ -273,6 +294,16 @@ pub const MODELS: &[ModelRecord] = models! {
 /// # Errors
 /// Fails for an unknown model or option and for a value out of range.
 pub fn parse(text: &str) -> Result<Model, TrainingError> {
+    with_sequence(text, None)
+}
+
+/// Parses the specification of a model like [`parse`]. `tokens` is the number of tokens of a sample,
+/// which may exceed the number of positions that have an embedding.
+///
+/// # Errors
+/// Fails like [`parse`].
+pub fn with_sequence(text: &str, tokens: Option<u32>) -> Result<Model, TrainingError> {
+    let tokens = tokens.map(|tokens| u64::from(tokens.clamp(1, MAX_SEQUENCE)));
     let spec: Spec = text.parse()?;
     let record = MODELS
         .iter()
@@ -288,13 +319,14 @@ pub fn parse(text: &str) -> Result<Model, TrainingError> {
         ModelForm::Tokens(build, shape) => {
             let sequence = spec.count("sequence", 1, shape.context as u32)?;
             let shape = TransformerShape {
-                sequence: sequence.map_or(shape.sequence, u64::from),
+                sequence: tokens.unwrap_or(sequence.map_or(shape.sequence, u64::from)),
                 ..*shape
             };
             (build(shape), sample(shape), Some(shape))
         }
         ModelForm::Family(build, shape) => {
-            let shape = shape_from_options(&spec, *shape)?;
+            let mut shape = shape_from_options(&spec, *shape)?;
+            shape.sequence = tokens.unwrap_or(shape.sequence);
             (build(shape), sample(shape), Some(shape))
         }
     };
@@ -340,7 +372,8 @@ fn shape_from_options(
             (experts, chosen)
         }
     };
-    let context = optional("context", MAX_SEQUENCE, defaults.context)?;
+    let positions = spec.count("context", 1, MAX_SEQUENCE)?.map(u64::from);
+    let sequence = positions.unwrap_or(defaults.sequence);
     let shape = TransformerShape {
         layers: needed("layers", MAX_LAYERS)?,
         width,
@@ -348,8 +381,8 @@ fn shape_from_options(
         key_value: optional("key_value", MAX_VALUES, width)?,
         heads: optional("heads", MAX_VALUES, width.div_ceil(HEAD_WIDTH))?,
         vocabulary: optional("vocabulary", MAX_WORDS, defaults.vocabulary)?,
-        context,
-        sequence: optional("sequence", MAX_SEQUENCE, context)?,
+        context: positions.unwrap_or(defaults.context),
+        sequence: optional("sequence", MAX_SEQUENCE, sequence)?,
         experts,
         top_k,
     };

@@ -20,6 +20,7 @@
 //! matrices, and two masks). The ranks divide the remaining s b h (24 + 5 a s / h) bytes among
 //! themselves (equation 2).
 
+use super::operators::{self, Among, Cut, Part};
 use super::{Division, Layer, LayerSplit, Tensor};
 
 /// Shape of a transformer.
@@ -64,6 +65,16 @@ enum MatrixSplit {
     Rows,
 }
 
+impl MatrixSplit {
+    fn cut(self) -> Cut {
+        match self {
+            MatrixSplit::Whole => Cut::Whole,
+            MatrixSplit::Columns | MatrixSplit::MoreColumns => Cut::Columns,
+            MatrixSplit::Rows => Cut::Rows,
+        }
+    }
+}
+
 /// Layers under construction, for samples of `sequence` tokens.
 struct TokenLayers {
     layers: Vec<Layer>,
@@ -86,11 +97,46 @@ impl TokenLayers {
             forward,
             backward: 2 * forward,
             activations: 0,
+            parts: Vec::new(),
             split: LayerSplit {
                 block: self.block,
                 ..LayerSplit::default()
             },
         });
+    }
+
+    /// Adds a part to the computation of the last layer.
+    fn part(&mut self, part: Part) {
+        if let Some(layer) = self.layers.last_mut() {
+            layer.parts.push(part);
+        }
+    }
+
+    /// Adds a product of all tokens by a matrix to the last layer.
+    fn product(&mut self, from: u64, to: u64, by: MatrixSplit, bias: bool) {
+        self.part(Part::Matrix {
+            rows: self.sequence,
+            from,
+            to,
+            cut: by.cut(),
+            matrices: 1,
+            bias,
+        });
+    }
+
+    /// Adds kernels that pass over `width` values of each token to the last layer.
+    fn passes(&mut self, name: &'static str, width: u64, passes: [u64; 2], among: Among) {
+        self.part(operators::passes(
+            name,
+            self.sequence * width,
+            passes,
+            among,
+        ));
+    }
+
+    /// Adds the sum of a branch and its input to the last layer.
+    fn residual(&mut self, width: u64) {
+        self.passes("residual", width, [3, 3], Among::Tokens);
     }
 
     /// Sets the division of the last layer; `divided` contains the indices of divided tensors.
@@ -120,6 +166,7 @@ impl TokenLayers {
     /// Appends a `from` x `to` matrix with `to` biases.
     fn linear(&mut self, name: &str, from: u64, to: u64, by: MatrixSplit) {
         self.push(name, &[("weight", from * to), ("bias", to)], from * to);
+        self.product(from, to, by, true);
         match by {
             MatrixSplit::Whole => {}
             MatrixSplit::Rows => self.split(by, [0]),
@@ -130,6 +177,7 @@ impl TokenLayers {
     /// Appends a `from` x `to` matrix without biases.
     fn matrix(&mut self, name: &str, from: u64, to: u64, by: MatrixSplit) {
         self.push(name, &[("weight", from * to)], from * to);
+        self.product(from, to, by, false);
         if by != MatrixSplit::Whole {
             self.split(by, [0]);
         }
@@ -137,50 +185,80 @@ impl TokenLayers {
 
     /// Appends the embedding table. Ranks divide the rows of the table, and sum the vectors that
     /// they find for a token.
-    fn embedding(&mut self, tensors: &[(&str, u64)]) {
+    fn embedding(&mut self, width: u64, tensors: &[(&str, u64)]) {
         self.push("embedding", tensors, 0);
+        self.passes("embedding", width, [2, 3], Among::Tokens);
         self.split(MatrixSplit::Rows, [0]);
     }
 
     /// Appends a normalization by mean and variance.
     fn norm(&mut self, name: &str, width: u64) {
         self.push(name, &[("weight", width), ("bias", width)], 0);
+        self.part(operators::norm(self.sequence, width));
+    }
+
+    /// Appends a normalization by the root mean square.
+    fn root_mean_square(&mut self, name: &str, width: u64) {
+        self.push(name, &[("weight", width)], 0);
+        self.part(operators::norm(self.sequence, width));
     }
 
     /// Appends the scores of attention and the weighted sum of values.
-    fn attention(&mut self, name: &str, shape: TransformerShape) {
+    fn attention(&mut self, name: &str, shape: TransformerShape, causal: bool) {
         self.push(name, &[], 2 * self.sequence * shape.width);
+        self.part(Part::Attention {
+            tokens: self.sequence,
+            heads: shape.heads,
+            head: (shape.width / shape.heads).max(1),
+            key_value: shape.key_value,
+            causal,
+        });
         self.split(MatrixSplit::MoreColumns, []);
         let scores = 5 * shape.heads * self.sequence;
         self.store(0, 2 * shape.width + 4 * shape.key_value + scores);
+    }
+
+    /// Adds the product by the output matrix, and the loss, to the last layer.
+    fn output(&mut self, width: u64, vocabulary: u64) {
+        self.product(width, vocabulary, MatrixSplit::Columns, false);
+        self.part(operators::loss(self.sequence, vocabulary));
     }
 
     /// Appends the two matrices of a feed-forward part.
     fn feed_forward(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
         let (width, inside) = (shape.width, shape.feed_forward);
         self.linear(&name("expand"), width, inside, MatrixSplit::Columns);
+        self.passes("activation", inside, [2, 3], Among::Values);
         self.store(2 * width, 2 * inside);
         self.linear(&name("contract"), inside, width, MatrixSplit::Rows);
+        self.residual(width);
         self.store(width, 2 * inside);
     }
 
-    /// Appends the attention of Llama 2, with the preceding normalization.
+    /// Appends the attention of Llama 2, with the preceding normalization. One product computes
+    /// queries, keys and values.
     fn gated_attention(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
         let width = shape.width;
-        self.push(&name("norm1"), &[("weight", width)], 0);
+        self.root_mean_square(&name("norm1"), width);
         self.store(2 * width, 0);
-        self.matrix(&name("query"), width, width, MatrixSplit::Columns);
+        self.push(&name("query"), &[("weight", width * width)], width * width);
+        self.product(
+            width,
+            width + 2 * shape.key_value,
+            MatrixSplit::Columns,
+            false,
+        );
+        self.split(MatrixSplit::Columns, [0]);
         self.store(2 * width, 0);
         for part in ["key", "value"] {
-            self.matrix(
-                &name(part),
-                width,
-                shape.key_value,
-                MatrixSplit::MoreColumns,
-            );
+            let weights = width * shape.key_value;
+            self.push(&name(part), &[("weight", weights)], weights);
+            self.split(MatrixSplit::MoreColumns, [0]);
         }
-        self.attention(&name("attention"), shape);
+        self.attention(&name("attention"), shape, true);
+        self.passes("rotary", width + shape.key_value, [2, 2], Among::Values);
         self.matrix(&name("projection"), width, width, MatrixSplit::Rows);
+        self.residual(width);
         self.store(width, 2 * width);
     }
 }
@@ -202,7 +280,7 @@ pub(super) fn gpt(shape: TransformerShape) -> Vec<Layer> {
         ("token", shape.vocabulary * width),
         ("position", shape.context * width),
     ];
-    network.embedding(&embeddings);
+    network.embedding(width, &embeddings);
     for block in 0..shape.layers {
         network.block = Some(block as u32);
         let name = |part: &str| format!("block{block}.{part}");
@@ -215,8 +293,9 @@ pub(super) fn gpt(shape: TransformerShape) -> Vec<Layer> {
             MatrixSplit::Columns,
         );
         network.store(2 * width, 0);
-        network.attention(&name("attention"), shape);
+        network.attention(&name("attention"), shape, true);
         network.linear(&name("projection"), width, width, MatrixSplit::Rows);
+        network.residual(width);
         network.store(width, 2 * width);
         network.norm(&name("norm2"), width);
         network.store(2 * width, 0);
@@ -225,6 +304,7 @@ pub(super) fn gpt(shape: TransformerShape) -> Vec<Layer> {
     network.block = None;
     network.norm("norm", width);
     network.push("output", &[], shape.vocabulary * width);
+    network.output(width, shape.vocabulary);
     network.split(MatrixSplit::Columns, []);
     network.layers
 }
@@ -240,7 +320,7 @@ pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
         ("position", shape.context * width),
         ("segment", 2 * width),
     ];
-    network.embedding(&embeddings);
+    network.embedding(width, &embeddings);
     network.norm("embedding.norm", width);
     for block in 0..shape.layers {
         network.block = Some(block as u32);
@@ -251,8 +331,9 @@ pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
         for part in ["key", "value"] {
             network.linear(&name(part), width, width, MatrixSplit::MoreColumns);
         }
-        network.attention(&name("attention"), shape);
+        network.attention(&name("attention"), shape, false);
         network.linear(&name("projection"), width, width, MatrixSplit::Rows);
+        network.residual(width);
         network.store(width, 2 * width);
         network.norm(&name("norm1"), width);
         network.store(2 * width, 0);
@@ -266,12 +347,18 @@ pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
     network.push("pooling", &pooling, 0);
     network.push("next_sentence", &[("weight", 2 * width), ("bias", 2)], 0);
     network.linear("masked.transform", width, width, MatrixSplit::Whole);
+    network.passes("activation", width, [2, 3], Among::Tokens);
     network.norm("masked.norm", width);
     let bias = [("bias", shape.vocabulary)];
     network.push("masked.output", &bias, shape.vocabulary * width);
+    network.output(width, shape.vocabulary);
     network.split(MatrixSplit::Columns, [0]);
     network.layers
 }
+
+/// Passes over the inner values of a gated feed-forward part: the activation and the product with
+/// the gate are kernels of their own.
+const GATED_PASSES: [u64; 2] = [5, 8];
 
 /// Returns the layers of Llama 2: no biases, a gated feed-forward part, heads that may share keys
 /// and values, and a separate output matrix (Touvron et al. 2023).
@@ -281,8 +368,12 @@ pub(super) fn llama(shape: TransformerShape) -> Vec<Layer> {
         network.matrix(&name("gate"), width, inside, MatrixSplit::Columns);
         network.store(2 * width, 2 * inside);
         network.matrix(&name("expand"), width, inside, MatrixSplit::MoreColumns);
+        // The backward pass sums the gradients of the input of both matrices.
+        network.passes("gradients", width, [0, 3], Among::Tokens);
+        network.passes("activation", inside, GATED_PASSES, Among::Values);
         network.store(0, 2 * inside);
         network.matrix(&name("contract"), inside, width, MatrixSplit::Rows);
+        network.residual(width);
         network.store(width, 2 * inside);
     })
 }
@@ -298,6 +389,27 @@ pub(super) fn mixture(shape: TransformerShape) -> Vec<Layer> {
         // The matrices of all experts form one tensor, as in grouped matrix products.
         let tensors = ["gate", "expand", "contract"].map(|part| (part, experts * matrix));
         network.push(&name("experts"), &tensors, 3 * matrix * shape.top_k);
+        // Parts of experts are stated per assignment of a token. Tokens are sorted by expert before
+        // the experts, and back.
+        let part = |from, to, cut| Part::Matrix {
+            rows: 1,
+            from,
+            to,
+            cut,
+            matrices: experts,
+            bias: false,
+        };
+        let inside = shape.feed_forward;
+        network.part(operators::passes("sorting", width, [4, 4], Among::Tokens));
+        network.part(part(width, inside, Cut::Columns));
+        network.part(part(width, inside, Cut::Columns));
+        network.part(operators::passes(
+            "activation",
+            inside,
+            GATED_PASSES,
+            Among::Values,
+        ));
+        network.part(part(inside, width, Cut::Rows));
         // Stored values: the input and the output of each chosen expert (the router's weights
         // multiply the output); between them the gate, the gated values, and their product.
         let [whole, divided] = [4 * width, 6 * shape.feed_forward].map(|bytes| bytes * shape.top_k);
@@ -322,17 +434,18 @@ fn gated(
 ) -> Vec<Layer> {
     let width = shape.width;
     let mut network = network(shape);
-    network.embedding(&[("token", shape.vocabulary * width)]);
+    network.embedding(width, &[("token", shape.vocabulary * width)]);
     for block in 0..shape.layers {
         network.block = Some(block as u32);
         let name = |part: &str| format!("block{block}.{part}");
         network.gated_attention(name, shape);
-        network.push(&name("norm2"), &[("weight", width)], 0);
+        network.root_mean_square(&name("norm2"), width);
         network.store(2 * width, 0);
         feed_forward(&mut network, &name);
     }
     network.block = None;
-    network.push("norm", &[("weight", width)], 0);
+    network.root_mean_square("norm", width);
     network.matrix("output", width, shape.vocabulary, MatrixSplit::Columns);
+    network.part(operators::loss(shape.sequence, shape.vocabulary));
     network.layers
 }

@@ -1,4 +1,4 @@
-"""Command `calibrate`: fits the costs of a library of collectives to measured times."""
+"""Command `calibrate`: fits the costs of a library, or the constants of a device, to times."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -6,24 +6,28 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from opticoll._core import Fabric, FabricError
 from opticoll.cli.option_types import argument, count, option
 from opticoll.cli.runner import Command, File, on_command_line, rows_file
 from opticoll.commands.calibrate.fitting import (
     Costs,
+    DeviceModel,
     Fitted,
+    LibraryModel,
     Model,
     Number,
+    Timed,
     fit,
     rounded,
     starts_of,
 )
 from opticoll.errors import UsageError, needed
 from opticoll.formats.atomic import check_writable, write_file
+from opticoll.inputs import layer_times, measured_times
 from opticoll.inputs.fabric_files import need_fabric
-from opticoll.inputs.measured_times import MAX_RANKS, Measured, read
+from opticoll.inputs.measured_times import MAX_RANKS
 from opticoll.outputs.layout import align, human_seconds, plural
 from opticoll.outputs.plan_row import library_of
 from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, Unit, means
@@ -35,18 +39,25 @@ Error = Annotated[float, Unit("1", "{:.1%}".format, least=None)]
 MIN_ROWS = 8
 """Least number of rows of a fit: the costs of a library are about as many."""
 
+MIN_GROUPS = 3
+"""Least number of sizes or models, each of which is left out in turn."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
     """Parameters of `opticoll calibrate`."""
 
     sources: list[str] = argument(
-        "Files of measured times: CSV with collective, ranks, bytes, time_us; or the text of "
-        "nccl-tests or OSU's benchmarks",
+        "Files of measured times: of collectives, as CSV with collective, ranks, bytes, time_us or "
+        "as text of nccl-tests or OSU's benchmarks; or, with --device, of layers as CSV",
         name="SOURCES",
     )
     family: str | None = option(
-        "Machine that was measured, such as gpu_servers:model=dgx_h100 (required)", name="--family"
+        "Machine that was measured, such as gpu_servers:model=dgx_h100 (required without --device)",
+        name="--family",
+    )
+    device: str | None = option(
+        "Device whose layers were measured, such as h100, in place of --family (default: none)"
     )
     system: str | None = option("System whose rows of a CSV file are read (default: the only one)")
     ranks: int | None = count(
@@ -78,40 +89,54 @@ class CostRow(Row):
 class ResidualRow(Row):
     """Errors of some of the times."""
 
-    name: str = means("Collective, size or `all`", "of")
+    name: str = means("Collective, layer, size, model or `all`", "of")
     rows: Count = means("Number of measured times", "times")
     mean: Error = means("Mean of the errors without their signs", "mean")
     worst: Error = means("Greatest error without its sign", "worst")
-    mean_left_out: Error = means("The mean, of times that a fit without their size predicts")
+    mean_left_out: Error = means(
+        "The mean, of times that a fit without their size or model predicts"
+    )
     worst_left_out: Error = means("The greatest error, of the same predictions")
 
 
 class TimeRow(Row):
     """A measured time, and the times that fits predict for it."""
 
-    collective: str = means("Collective", "collective")
+    collective: str = means("Collective, or kind of layer and pass", "collective")
     ranks: Positive = means("Number of ranks", "ranks")
-    bytes: Bytes = means("Bytes of the whole buffer, as nccl-tests counts them", "bytes")
+    bytes: Bytes | None = means(
+        "Bytes of the whole buffer, as nccl-tests counts them", absent="the time is that of layers"
+    )
+    case: str | None = means("Model and shape", absent="the time is that of a collective")
     measured_s: Seconds = means("Measured time", "measured")
     fitted_s: Seconds = means("Time that the fit of all times predicts", "fitted")
-    predicted_s: Seconds = means("Time that a fit without this size predicts", "predicted")
+    predicted_s: Seconds = means("Time that a fit without this size or model predicts", "predicted")
     error: Error = means("Predicted over measured time, minus 1", "error")
-    protocol: str = means("Protocol that NCCL selects", "protocol")
+    protocol: str | None = means("Protocol that NCCL selects", absent="the time is that of layers")
 
 
 class CalibrateRow(Row):
-    """A fit of the costs of a library."""
+    """A fit of the costs of a library, or of the constants of a device."""
 
-    fabric: str = means("Complete specification of the fabric with the fitted costs")
-    library: str = means("Record whose constants and choice of protocols the fit uses")
-    costs: list[CostRow] = means("Costs, with their ranges over the fits without one size")
-    collectives: list[ResidualRow] = means("Errors by collective, and of all times")
-    sizes: list[ResidualRow] = means("Errors by size")
+    fabric: str | None = means(
+        "Complete specification of the fabric with the fitted costs", absent="a device was fitted"
+    )
+    device: str | None = means(
+        "Specification of the device with the fitted constants", absent="a library was fitted"
+    )
+    library: str | None = means(
+        "Record whose constants and choice of protocols the fit uses", absent="a device was fitted"
+    )
+    costs: list[CostRow] = means(
+        "Costs or constants, with their ranges over the fits without one size or model"
+    )
+    collectives: list[ResidualRow] = means("Errors by collective or layer, and of all times")
+    sizes: list[ResidualRow] = means("Errors by size or by model")
     times: list[TimeRow] = means("All times")
 
 
 def compute(parameters: Parameters, watch: Watch) -> Iterator[CalibrateRow]:
-    """Fits the costs to all times, and once more without each size.
+    """Fits the costs to all times, and once more without each size or model.
 
     Raises
     ------
@@ -121,32 +146,32 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[CalibrateRow]:
     """
     if not parameters.sources:
         raise UsageError("no file of measured times is given; give one such as all_reduce.txt")
-    fabric = _machine(parameters.family)
     least_squares = needed("scipy.optimize", "costs are fitted by", "calibrate").least_squares
-    rows = [
-        row
-        for source in parameters.sources
-        for row in read(source, parameters.ranks, parameters.collective, parameters.system)
-    ]
-    sizes = sorted({row.buffer_bytes for row in rows})
-    if len(rows) < MIN_ROWS or len(sizes) < 3:
+    fabric, rows = _measured(parameters)
+    groups = list(dict.fromkeys(row.group for row in rows))
+    if len(rows) < MIN_ROWS or len(groups) < MIN_GROUPS:
+        what, advice = ("size", "from less than 1 KiB to 100 MiB or more")
+        if fabric is None:
+            what, advice = ("model", "such as products, blocks and output layers")
         raise UsageError(
-            f"{plural(len(rows), 'time')} of {plural(len(sizes), 'size')} are too few for a fit; "
-            f"give at least {MIN_ROWS} times and 3 sizes, from less than 1 KiB to 100 MiB or more"
+            f"{plural(len(rows), 'time')} of {plural(len(groups), what)} are too few for a fit; "
+            f"give at least {MIN_ROWS} times and {MIN_GROUPS} {what}s, {advice}"
         )
-    model = Model(fabric, rows)
-    watch.update("fitting all times", 0, len(sizes) + 1)
+    model = _model(parameters, fabric, rows)
+    watch.update("fitting all times", 0, len(groups) + 1)
     whole = fit(model, rows, starts_of(model.numbers), least_squares)
     costs = rounded(model.numbers, whole.costs)
-    left_out: dict[int, Fitted] = {}
-    for done, size in enumerate(sizes, start=1):
-        watch.update(f"fitting without {size} B", done, len(sizes) + 1)
-        others = [row for row in rows if row.buffer_bytes != size]
-        left_out[size] = fit(model, others, starts_of(model.numbers, 1), least_squares)
+    left_out: dict[str, Fitted] = {}
+    for done, group in enumerate(groups, start=1):
+        watch.update(f"fitting without {group}", done, len(groups) + 1)
+        others = [row for row in rows if row.group != group]
+        left_out[group] = fit(model, others, starts_of(model.numbers, 1), least_squares)
     times = _times(model, rows, costs, left_out)
+    by_group = dict(zip(rows, times, strict=True))
     yield CalibrateRow(
-        fabric=fabric.with_options(**model.options(costs)).spec,
-        library=model.library,
+        fabric=None if fabric is None else fabric.with_options(**model.options(costs)).spec,
+        device=model.spec(costs) if isinstance(model, DeviceModel) else None,
+        library=model.library if isinstance(model, LibraryModel) else None,
         costs=[_cost(number, costs, whole, list(left_out.values())) for number in model.numbers],
         collectives=[
             *(
@@ -156,10 +181,39 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[CalibrateRow]:
             _residual("all", times),
         ],
         sizes=[
-            _residual(str(size), [time for time in times if time.bytes == size]) for size in sizes
+            _residual(group, [time for row, time in by_group.items() if row.group == group])
+            for group in groups
         ],
         times=times,
     )
+
+
+def _measured(parameters: Parameters) -> tuple[Fabric | None, list[Timed]]:
+    """Returns the fabric, if a library is fitted, and the measured times."""
+    rows: list[Timed] = []
+    if parameters.device is not None:
+        if parameters.family is not None:
+            raise UsageError("family and device are both given; give one of them")
+        for source in parameters.sources:
+            rows += layer_times.read(source)
+        return None, rows
+    fabric = _machine(parameters.family)
+    measured = [
+        row
+        for source in parameters.sources
+        for row in measured_times.read(
+            source, parameters.ranks, parameters.collective, parameters.system
+        )
+    ]
+    measured.sort(key=lambda row: row.buffer_bytes)
+    return fabric, [*measured]
+
+
+def _model(parameters: Parameters, fabric: Fabric | None, rows: Sequence[Any]) -> Model:
+    """Returns the model of a device or, if there is a fabric, of its library."""
+    if fabric is None:
+        return DeviceModel(parameters.device or "")
+    return LibraryModel(fabric, rows)
 
 
 def _machine(family: str | None) -> Fabric:
@@ -197,23 +251,24 @@ def _cost(number: Number, costs: Costs, whole: Fitted, fits: Sequence[Fitted]) -
 
 
 def _times(
-    model: Model, rows: Sequence[Measured], costs: Costs, left_out: dict[int, Fitted]
+    model: Model, rows: Sequence[Timed], costs: Costs, left_out: dict[str, Fitted]
 ) -> list[TimeRow]:
     fitted = model.predict(costs, rows)
     predicted = {
-        size: dict(zip(rows, model.predict(found.costs, rows), strict=True))
-        for size, found in left_out.items()
+        group: dict(zip(rows, model.predict(found.costs, rows), strict=True))
+        for group, found in left_out.items()
     }
     return [
         TimeRow(
-            collective=row.collective,
+            collective=row.kind,
             ranks=row.ranks,
-            bytes=row.buffer_bytes,
+            bytes=getattr(row, "buffer_bytes", None),
+            case=getattr(row, "case", None),
             measured_s=row.time_us / 1e6,
             fitted_s=time.time_us / 1e6,
-            predicted_s=predicted[row.buffer_bytes][row].time_us / 1e6,
-            error=predicted[row.buffer_bytes][row].time_us / row.time_us - 1,
-            protocol=time.protocol,
+            predicted_s=predicted[row.group][row].time_us / 1e6,
+            error=predicted[row.group][row].time_us / row.time_us - 1,
+            protocol=time.protocol or None,
         )
         for row, time in zip(rows, fitted, strict=True)
     ]
@@ -232,12 +287,22 @@ def _residual(name: str, times: Sequence[TimeRow]) -> ResidualRow:
     )
 
 
+def _fitted(row: CalibrateRow) -> str:
+    """Returns what was fitted."""
+    return f"library {row.library}" if row.device is None else f"device {row.device.split(':')[0]}"
+
+
+def _group(row: CalibrateRow) -> str:
+    """Returns the noun of what is left out in turn."""
+    return "size" if row.device is None else "model"
+
+
 def _text(parameters: Parameters, rows: list[CalibrateRow]) -> str:
     (row,) = rows
     total = row.collectives[-1]
     lines = [
-        f"{plural(total.rows, 'time')}; library {row.library}; mean error {total.mean:.1%}, worst "
-        f"{total.worst:.1%}; with each size left out {total.mean_left_out:.1%}, worst "
+        f"{plural(total.rows, 'time')}; {_fitted(row)}; mean error {total.mean:.1%}, worst "
+        f"{total.worst:.1%}; with each {_group(row)} left out {total.mean_left_out:.1%}, worst "
         f"{total.worst_left_out:.1%}",
         "",
     ]
@@ -251,9 +316,12 @@ def _text(parameters: Parameters, rows: list[CalibrateRow]) -> str:
         ]
         for cost in row.costs
     ]
-    headings = ["cost", "value", "without a size", "record", "meaning"]
+    headings = ["cost", "value", f"without a {_group(row)}", "record", "meaning"]
     lines += [align(cells, headings, {1, 2, 3}), ""]
-    for heading, residuals in (("collective", row.collectives), ("bytes", row.sizes)):
+    for heading, residuals in (
+        ("collective" if row.device is None else "layer", row.collectives),
+        ("bytes" if row.device is None else "model", row.sizes),
+    ):
         cells = [
             [
                 part.name,
@@ -272,17 +340,17 @@ def _text(parameters: Parameters, rows: list[CalibrateRow]) -> str:
             [
                 time.collective,
                 str(time.ranks),
-                str(time.bytes),
+                str(time.bytes) if time.case is None else time.case,
                 human_seconds(time.measured_s),
                 human_seconds(time.predicted_s),
                 f"{time.error:+.1%}",
-                time.protocol,
+                time.protocol or "-",
             ]
             for time in row.times
         ]
         headings = ["collective", "ranks", "bytes", "measured", "predicted", "error", "protocol"]
         lines += [align(cells, headings, {1, 2, 3, 4, 5}), ""]
-    lines.append(f"fabric: {row.fabric}")
+    lines.append(f"fabric: {row.fabric}" if row.device is None else f"device: {row.device}")
     return "\n".join(lines)
 
 
@@ -294,6 +362,8 @@ def _check_preset(path: Path) -> None:
 
 def _write_preset(parameters: Parameters, rows: list[CalibrateRow], path: Path) -> None:
     (row,) = rows
+    if row.fabric is None:
+        raise UsageError("--output: a device has no file; copy the line `device` of the output")
     total = row.collectives[-1]
     family, _, options = row.fabric.partition(":")
     values = [option.partition("=") for option in options.split(",")]

@@ -1,9 +1,10 @@
-"""Fit of the costs of a library to measured times.
+"""Fit of the costs of a library, or of the constants of a device, to measured times.
 
-The compiled core computes every time: it simulates the plan that NCCL runs, a ring or, for an
-all_to_all, direct sends, with the protocol that NCCL selects. The fit minimizes the squares of the
-logarithms of predicted over measured times, with less weight on errors above 5 %. A weak prior
-keeps a cost that the times do not determine at its value in the record.
+The compiled core computes every time. For a library, it simulates the plan that NCCL runs, a ring
+or, for an all_to_all, direct sends, with the protocol that NCCL selects. For a device, it sums the
+times of operators. The fit minimizes the squares of the logarithms of predicted over measured
+times; errors of a network above 5 % have less weight. A weak prior keeps a cost that the times do
+not determine at its value in the record.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from opticoll._core import Fabric, Plan, library_numbers, library_times
+from opticoll._core import Fabric, Plan, device_constants, library_numbers, library_times, records
 from opticoll._core import plan as make_plan
 from opticoll.errors import UsageError
+from opticoll.inputs.layer_times import LayerTime
 from opticoll.inputs.measured_times import Measured
 
 SOFT_ERROR = 0.05
@@ -38,11 +40,12 @@ STEP = 1e-4
 DETERMINED = 5 * PRIOR
 """Least sensitivity of the times to the logarithm of a cost that the times determine."""
 
-BOUNDS = {"time": (10**4, 10**9), "millionths": (10**4, 10**6)}
-"""Least and greatest costs of a fit: 10 ns and 1 ms in picoseconds, and shares in millionths."""
+BOUNDS = {"time": (10**4, 10**9), "millionths": (10**4, 10**6), "constant": (10**3, 10**11)}
+"""Least and greatest costs of a fit: 10 ns and 1 ms in picoseconds, shares in millionths, and
+constants of a device in millionths."""
 
-PRECISION = {"time": 10**3, "millionths": 100, "whole": 1}
-"""Multiples to which fitted costs are rounded: 1 ns, and 0.0001."""
+PRECISION = {"time": 10**3, "millionths": 100, "whole": 1, "constant": 10**3}
+"""Multiples to which fitted costs are rounded: 1 ns, 0.0001, and 0.001."""
 
 Costs = dict[str, int]
 """Costs by name, in their smallest units."""
@@ -63,7 +66,7 @@ class Number:
         """Returns a value as the text of an option."""
         if self.unit == "time":
             return f"{value / 10**6:.6f}".rstrip("0").rstrip(".") + "us"
-        if self.unit == "millionths":
+        if self.unit in ("millionths", "constant"):
             return f"{value / 10**6:.6f}".rstrip("0").rstrip(".")
         return str(value)
 
@@ -76,8 +79,71 @@ class Predicted:
     protocol: str
 
 
-class Model:
+Timed = Measured | LayerTime
+
+
+class Model(Protocol):
+    """Times of rows as a function of costs."""
+
+    numbers: list[Number]
+    floors: Mapping[str, int]
+    """Values below which a cost has no effect."""
+    loss: str
+    """Loss of `scipy.optimize.least_squares`."""
+
+    def options(self, costs: Mapping[str, int]) -> dict[str, str]:
+        """Returns costs as options of the fabric or device."""
+
+    def predict(self, costs: Mapping[str, int], rows: Sequence[Any]) -> list[Predicted]:
+        """Returns the times of rows."""
+
+
+class DeviceModel:
+    """Times of layers on a device, as a function of its constants."""
+
+    floors: Mapping[str, int] = {}
+    loss = "linear"  # times of layers, unlike those of networks, have no outliers
+
+    def __init__(self, device: str) -> None:
+        """Reads the constants of the device.
+
+        Raises
+        ------
+        TrainingError
+            The device is unknown.
+        """
+        self.name = device.partition(":")[0]
+        options = {option["name"]: option["meaning"] for option in _options(self.name)}
+        least, most = BOUNDS["constant"]
+        self.numbers = [
+            Number(name, "constant", options[name], round(value * 10**6), least, most)
+            for name, value in device_constants(device)
+        ]
+
+    def options(self, costs: Mapping[str, int]) -> dict[str, str]:
+        """Returns constants as options of the device."""
+        return {number.name: number.text(costs[number.name]) for number in self.numbers}
+
+    def spec(self, costs: Mapping[str, int]) -> str:
+        """Returns the specification of the device with these constants."""
+        options = self.options(costs).items()
+        return f"{self.name}:{','.join(f'{name}={text}' for name, text in options)}"
+
+    def predict(self, costs: Mapping[str, int], rows: Sequence[LayerTime]) -> list[Predicted]:
+        """Returns the times of rows."""
+        device = self.spec(costs)
+        return [Predicted(row.work.seconds(device) * 1e6, "") for row in rows]
+
+
+def _options(device: str) -> list[Any]:
+    """Returns the records of the options of a device."""
+    return next(record["options"] for record in records("devices") if record["name"] == device)
+
+
+class LibraryModel:
     """Times of NCCL's collectives on a fabric with a library, as a function of the costs."""
+
+    loss = "soft_l1"
 
     def __init__(self, fabric: Fabric, rows: Sequence[Measured]) -> None:
         """Plans every collective that was measured.
@@ -93,8 +159,9 @@ class Model:
             (kind, ranks): _plan(fabric, kind, ranks)
             for kind, ranks in dict.fromkeys((row.collective, row.ranks) for row in rows)
         }
-        self.latency_ps = min(plan.fabric.latency_ps for plan in self._plans.values())
-        """Least latency of a step: that of the routes of the fabric."""
+        # A step takes at least the latency of its route, so a shorter latency has no effect.
+        latency_ps = min(plan.fabric.latency_ps for plan in self._plans.values())
+        self.floors: Mapping[str, int] = {"ll_step": latency_ps}
 
     def options(self, costs: Mapping[str, int]) -> dict[str, str]:
         """Returns costs as options of the fabric."""
@@ -140,7 +207,7 @@ class Fitted:
 
 def fit(
     model: Model,
-    rows: Sequence[Measured],
+    rows: Sequence[Timed],
     starts: Iterable[Mapping[str, int]],
     least_squares: Callable[..., Any],
 ) -> Fitted:
@@ -168,18 +235,16 @@ def _whole_numbers(numbers: Sequence[Number]) -> Iterator[dict[str, int]]:
 
 def fit_from(
     model: Model,
-    rows: Sequence[Measured],
+    rows: Sequence[Timed],
     start: Mapping[str, int],
     least_squares: Callable[..., Any],
 ) -> Fitted:
     free = [number for number in model.numbers if number.unit != "whole"]
     prior = np.log([max(number.value, 1) for number in free])
     bounds = [BOUNDS[number.unit] for number in free]
-    # A step takes at least the latency of its route, so a shorter latency has no effect.
-    floors = {"ll_step": model.latency_ps}
     low = np.log(
         [
-            max(least, number.least, floors.get(number.name, 0))
+            max(least, number.least, model.floors.get(number.name, 0))
             for number, (least, _) in zip(free, bounds, strict=True)
         ]
     )
@@ -208,7 +273,7 @@ def fit_from(
         residuals,
         np.clip(begin, low + 1e-6, high - 1e-6),
         bounds=(low, high),
-        loss="soft_l1",
+        loss=model.loss,
         f_scale=SOFT_ERROR,
         diff_step=STEP,
         x_scale=1.0,

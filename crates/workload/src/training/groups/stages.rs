@@ -1,8 +1,9 @@
 //! Pipeline stages: the part of a model that one rank of each stage stores and computes.
 
 use super::super::buckets::{self, Bucket, Buckets};
-use super::super::device::ComputeRate;
+use super::super::device::{self, ComputeRate};
 use super::super::experts::ExpertLoads;
+use super::super::operators::Portion;
 use super::super::{Division, Layer, Model, TimedLayer, TrainingError};
 use super::Groups;
 use opticoll_base::units::{Bytes, Time};
@@ -181,33 +182,24 @@ fn time(
     rank: usize,
     request: &StageRequest<'_>,
 ) -> Result<(), TrainingError> {
-    let (forward, backward) = model.operations();
-    let total = forward + backward;
-    let tensor = u128::from(request.groups.tensor);
-    let mut clock = request.rate.clock(1, total)?.divided(tensor);
-    let work = |part: &StageLayer, operations: fn(&Layer) -> u64| {
-        let layer = &model.layers[part.layer];
-        let per_sample = u128::from(operations(layer));
-        let total = match (part.experts, model.transformer) {
-            (Some(number), Some(shape)) => {
-                let per_token = per_sample / u128::from(shape.sequence * shape.top_k);
-                per_token * request.loads.received(number, rank)
-            }
-            _ => per_sample * u128::from(request.samples),
-        };
-        if layer.split.divided {
-            total
-        } else {
-            total * tensor
-        }
+    let portion = |layer: &StageLayer| Portion {
+        samples: request.samples,
+        tensor: request.groups.tensor.into(),
+        sequence: 1,
+        expert: request.groups.expert.into(),
+        assigned: layer.experts.map_or(0, |number| {
+            let received = request.loads.received(number, rank);
+            u64::try_from(received).unwrap_or(u64::MAX)
+        }),
     };
-    for part in layers.iter_mut() {
-        let spent = clock.advance(work(part, |layer| layer.forward))?;
-        part.forward.push(spent);
-    }
-    for part in layers.iter_mut().rev() {
-        let spent = clock.advance(work(part, |layer| layer.backward))?;
-        part.backward.push(spent);
+    let portions: Vec<_> = layers
+        .iter()
+        .map(|layer| (layer.layer, portion(layer)))
+        .collect();
+    let times = device::times(request.rate, model, &portions)?;
+    for (layer, [forward, backward]) in layers.iter_mut().zip(times) {
+        layer.forward.push(forward);
+        layer.backward.push(backward);
     }
     Ok(())
 }

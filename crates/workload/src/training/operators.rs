@@ -1,0 +1,432 @@
+//! Operators of a layer: matrix products, convolutions, attention, and passes over values in
+//! memory, each with its operations and bytes. A [`Device`](super::device::Device) tells the time
+//! of an operator.
+//!
+//! A layer states its [`Part`]s per sample. [`operators`] computes from them the operators of one
+//! rank for a micro-batch. Values have 16 bits; sums of a loss have 32 bits.
+//!
+//! * The backward pass of a product of m rows by a k x n matrix consists of two products with as
+//!   many operations: m x n by n x k, and n x m by m x k.
+//! * Attention never stores its scores (Dao et al., FlashAttention, arXiv:2205.14135). For a pair
+//!   of a query and a key in a head of width d, the forward pass needs 4 d operations. The backward
+//!   pass computes the scores again and needs 10 d operations. A causal mask halves the pairs.
+//! * All other operators read and write values in memory, and their operations do not count.
+
+use super::Layer;
+
+/// Bytes of a value.
+const VALUE: u64 = 2;
+
+/// Passes of a normalization over its values, forward and backward. The backward pass computes the
+/// gradients of the input and of the weights in separate kernels. The number of backward passes is
+/// measured: the blocks of six transformers on an H100.
+const NORM_PASSES: [u64; 2] = [2, 8];
+
+/// Bytes that a normalization of images moves per value, forward and backward, and bytes that a
+/// pooling moves per value of its windows. Measured on an H100: whole networks with PyTorch 2.11.
+const IMAGE_NORM_BYTES: [u64; 2] = [13, 12];
+const WINDOW_BYTES: [u64; 2] = [5, 9];
+/// Bytes of the index of a maximum, which a pooling writes and its backward pass reads.
+const INDEX_BYTES: u64 = 8;
+
+/// Bytes per logit of a cross-entropy in 32 bits: the conversion of 16-bit logits (6 forward, 6
+/// backward), log-softmax (8 and 12), and in the forward pass the read for the sums over a
+/// vocabulary (4) and its result.
+const LOSS_BYTES: [u64; 2] = [20, 18];
+
+/// Bytes that Adam moves per parameter: it reads the gradient and reads and writes three 32-bit
+/// states (4 + 24), and writes the 16-bit weight (2).
+const OPTIMIZER_BYTES: u64 = 30;
+
+/// Division of the values of a [`Part::Values`] among tensor-parallel ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    /// Each rank has all values; with sequence parallelism, a part of the tokens.
+    Tokens,
+    /// Each rank has some of the values of each token.
+    Values,
+}
+
+/// Division of a matrix among tensor-parallel ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// Each rank has the whole matrix.
+    Whole,
+    /// Each rank has some columns, and computes some values of the output.
+    Columns,
+    /// Each rank has some rows, and computes a summand of the output.
+    Rows,
+}
+
+/// Part of the computation of a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Product of each row of a sample by a `from` x `to` matrix.
+    Matrix {
+        /// Rows per sample or, in a layer of experts, per assignment of a token.
+        rows: u64,
+        /// Values of a row.
+        from: u64,
+        /// Values of a row of the output.
+        to: u64,
+        /// Division of the matrix.
+        cut: Cut,
+        /// Matrices among which the rows are divided: 1, or the experts of the model.
+        matrices: u64,
+        /// Whether the gradients of a bias are summed in a kernel of its own.
+        bias: bool,
+    },
+    /// Attention of all tokens of a sample.
+    Attention {
+        /// Tokens per sample.
+        tokens: u64,
+        /// Heads of queries.
+        heads: u64,
+        /// Values of a head.
+        head: u64,
+        /// Values of a token in the keys (and in the values) of all heads.
+        key_value: u64,
+        /// Whether a token attends to earlier tokens only.
+        causal: bool,
+    },
+    /// Convolution of images.
+    Convolution {
+        /// Input channels.
+        from: u64,
+        /// Output channels.
+        to: u64,
+        /// Values of a window in one channel.
+        window: u64,
+        /// Pixels of the input.
+        input: u64,
+        /// Pixels of the output.
+        output: u64,
+        /// Whether the backward pass computes gradients of the input.
+        input_gradient: bool,
+    },
+    /// Passes over values in memory.
+    Values {
+        /// Name of the operator.
+        name: &'static str,
+        /// Bytes per sample (per assignment), forward and backward.
+        bytes: [u64; 2],
+        /// Kernels, forward and backward.
+        kernels: [u32; 2],
+        /// Division among tensor-parallel ranks.
+        among: Among,
+    },
+    /// Conversion of 32-bit weights to 16 bits, and of 16-bit gradients to 32 bits.
+    Conversion {
+        /// Number of weights.
+        weights: u64,
+    },
+}
+
+/// Work of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Product of an m x k matrix by a k x n matrix, or products of `matrices` such matrices whose
+    /// rows together are m.
+    Product {
+        /// Rows of the first matrix.
+        m: u64,
+        /// Columns of the second matrix.
+        n: u64,
+        /// Length of the sums.
+        k: u64,
+        /// Number of products in one kernel.
+        matrices: u64,
+    },
+    /// Convolution, forward or for one of its gradients.
+    Convolution {
+        /// Channels of the input and the output.
+        channels: [u64; 2],
+        /// Multiply-add pairs.
+        pairs: u64,
+        /// Values that are read and written.
+        values: u64,
+    },
+    /// Attention, forward or backward.
+    Attention {
+        /// Pairs of a query and a key in a head.
+        pairs: u64,
+        /// Values of a head.
+        head: u64,
+        /// Keys of a query.
+        keys: u64,
+        /// Values that are read and written.
+        values: u64,
+        /// Whether this is the backward pass.
+        backward: bool,
+    },
+    /// Passes over values in memory.
+    Values {
+        /// Bytes that are read and written.
+        bytes: u64,
+        /// Kernels.
+        kernels: u32,
+    },
+}
+
+impl Work {
+    /// Returns the floating-point operations; a multiply-add pair counts as two.
+    pub fn operations(&self) -> u128 {
+        let product = |factors: &[u64]| factors.iter().map(|&factor| u128::from(factor)).product();
+        match *self {
+            Work::Product { m, n, k, .. } => product(&[2, m, n, k]),
+            Work::Convolution { pairs, .. } => product(&[2, pairs]),
+            Work::Attention {
+                pairs,
+                head,
+                backward,
+                ..
+            } => product(&[if backward { 10 } else { 4 }, pairs, head]),
+            Work::Values { .. } => 0,
+        }
+    }
+
+    /// Returns the bytes that are read from memory and written to memory.
+    pub fn bytes(&self) -> u128 {
+        let area = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        let values = match *self {
+            Work::Product { m, n, k, matrices } => {
+                area(m, k) + area(m, n) + area(n, k) * u128::from(matrices)
+            }
+            Work::Convolution { values, .. } | Work::Attention { values, .. } => values.into(),
+            Work::Values { bytes, .. } => return bytes.into(),
+        };
+        u128::from(VALUE) * values
+    }
+
+    /// Returns the number of kernels.
+    pub fn kernels(&self) -> u32 {
+        match *self {
+            Work::Values { kernels, .. } => kernels,
+            _ => 1,
+        }
+    }
+}
+
+/// Operator of a layer on one rank: its name, and its work in both passes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operator {
+    /// Name, such as `attention`.
+    pub name: &'static str,
+    /// Work of the forward pass.
+    pub forward: Vec<Work>,
+    /// Work of the backward pass.
+    pub backward: Vec<Work>,
+    /// Whether selective recomputation computes the operator again before its backward pass.
+    pub recomputed: bool,
+}
+
+/// Portion of a layer that one rank computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Portion {
+    /// Samples of a micro-batch.
+    pub samples: u64,
+    /// Ranks that divide each matrix.
+    pub tensor: u64,
+    /// Ranks that divide the tokens between the matrices: 1, or `tensor`.
+    pub sequence: u64,
+    /// Ranks that divide the experts.
+    pub expert: u64,
+    /// Assignments of tokens to the experts of this rank.
+    pub assigned: u64,
+}
+
+impl Portion {
+    /// Returns the portion of a device that computes everything for `samples` samples, which have
+    /// `assignments` assignments of tokens to experts each.
+    pub fn whole(samples: u64, assignments: u64) -> Portion {
+        Portion {
+            samples,
+            tensor: 1,
+            sequence: 1,
+            expert: 1,
+            assigned: samples.saturating_mul(assignments),
+        }
+    }
+}
+
+/// Returns a normalization of `tokens` tokens with `width` values.
+pub(super) fn norm(tokens: u64, width: u64) -> Part {
+    Part::Values {
+        name: "norm",
+        bytes: NORM_PASSES.map(|passes| passes * VALUE * tokens * width),
+        kernels: [1, 2],
+        among: Among::Tokens,
+    }
+}
+
+/// Returns kernels that pass over `values` values per sample, forward and backward.
+pub(super) fn passes(name: &'static str, values: u64, passes: [u64; 2], among: Among) -> Part {
+    Part::Values {
+        name,
+        bytes: passes.map(|passes| passes * VALUE * values),
+        kernels: passes.map(|passes| passes.div_ceil(3) as u32),
+        among,
+    }
+}
+
+/// Returns the loss of `tokens` tokens over `vocabulary` words.
+pub(super) fn loss(tokens: u64, vocabulary: u64) -> Part {
+    Part::Values {
+        name: "loss",
+        bytes: LOSS_BYTES.map(|bytes| bytes * tokens * vocabulary),
+        kernels: [3, 2],
+        among: Among::Values,
+    }
+}
+
+/// Returns the normalization of an image of `values` values.
+pub(super) fn image_norm(values: u64) -> Part {
+    Part::Values {
+        name: "norm",
+        bytes: IMAGE_NORM_BYTES.map(|bytes| bytes * values),
+        kernels: [2, 2],
+        among: Among::Tokens,
+    }
+}
+
+/// Returns a maximum pooling with `outputs` values from windows of `window` values.
+pub(super) fn pooling(outputs: u64, window: u64) -> Part {
+    Part::Values {
+        name: "pooling",
+        bytes: WINDOW_BYTES.map(|bytes| outputs * (bytes * window + INDEX_BYTES)),
+        kernels: [1, 2],
+        among: Among::Tokens,
+    }
+}
+
+/// Returns the work of the optimizer's step over `parameters` parameters.
+pub fn optimizer(parameters: u64) -> Work {
+    Work::Values {
+        bytes: OPTIMIZER_BYTES.saturating_mul(parameters),
+        kernels: 1,
+    }
+}
+
+/// Returns the operators of a layer for the portion of one rank.
+pub fn operators(layer: &Layer, portion: Portion) -> Vec<Operator> {
+    layer
+        .parts
+        .iter()
+        .map(|part| operator(part, layer.split.experts, portion))
+        .collect()
+}
+
+/// Returns the operator of a part.
+fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
+    let Portion {
+        samples,
+        tensor,
+        expert,
+        ..
+    } = portion;
+    let (name, forward, backward) = match *part {
+        Part::Matrix {
+            rows,
+            from,
+            to,
+            cut,
+            matrices,
+            bias,
+        } => {
+            let (k, n) = match cut {
+                Cut::Whole => (from, to),
+                Cut::Columns => (from, to.div_ceil(tensor)),
+                Cut::Rows => (from.div_ceil(tensor), to),
+            };
+            let m = rows_on_rank(rows, experts, portion);
+            let matrices = matrices.div_ceil(expert);
+            let product = |m, n, k| Work::Product { m, n, k, matrices };
+            let mut backward = vec![product(m, k, n), product(n, k, m)];
+            if bias {
+                backward.push(Work::Values {
+                    bytes: m.saturating_mul(VALUE * n),
+                    kernels: 1,
+                });
+            }
+            ("product", vec![product(m, n, k)], backward)
+        }
+        Part::Attention {
+            tokens,
+            heads,
+            head,
+            key_value,
+            causal,
+        } => {
+            let heads = heads.div_ceil(tensor);
+            let pairs = heads * tokens * tokens / if causal { 2 } else { 1 };
+            let pairs = pairs.saturating_mul(samples);
+            let values = 2 * tokens * (heads * head + key_value.div_ceil(tensor));
+            let values = values.saturating_mul(samples);
+            let work = |backward| Work::Attention {
+                pairs,
+                head,
+                keys: tokens,
+                values: values.saturating_mul(if backward { 2 } else { 1 }),
+                backward,
+            };
+            ("attention", vec![work(false)], vec![work(true)])
+        }
+        Part::Convolution {
+            from,
+            to,
+            window,
+            input,
+            output,
+            input_gradient,
+        } => {
+            let work = Work::Convolution {
+                channels: [from, to],
+                pairs: samples.saturating_mul(output * to * from * window),
+                values: samples
+                    .saturating_mul(input * from + output * to)
+                    .saturating_add(from * to * window),
+            };
+            let gradients = 1 + usize::from(input_gradient);
+            ("convolution", vec![work], vec![work; gradients])
+        }
+        Part::Values {
+            name,
+            bytes,
+            kernels,
+            among,
+        } => {
+            let ranks = match among {
+                Among::Tokens => portion.sequence,
+                Among::Values => tensor,
+            };
+            let work = |pass: usize| Work::Values {
+                bytes: rows_on_rank(bytes[pass], experts, portion).div_ceil(ranks),
+                kernels: kernels[pass],
+            };
+            (name, vec![work(0)], vec![work(1)])
+        }
+        Part::Conversion { weights } => {
+            let work = Work::Values {
+                bytes: 3 * VALUE * weights,
+                kernels: 1,
+            };
+            ("conversion", vec![work], vec![work])
+        }
+    };
+    Operator {
+        name,
+        forward,
+        backward,
+        recomputed: matches!(part, Part::Attention { .. }),
+    }
+}
+
+/// Returns the number of rows (or bytes) of a rank. `each` is their number per sample or, in a
+/// layer of experts, per assignment of a token.
+fn rows_on_rank(each: u64, experts: bool, portion: Portion) -> u64 {
+    each.saturating_mul(if experts {
+        portion.assigned
+    } else {
+        portion.samples
+    })
+}
