@@ -55,7 +55,8 @@ def check(row: TrainingRow) -> None:
         assert bucket["start_s"] == pytest.approx(start, abs=1e-12)
         free = bucket["end_s"]
         assert free - start == pytest.approx(durations[bucket["bytes"]], abs=1e-12)
-    assert row["iteration_s"] == pytest.approx(max(row["compute_s"], free), abs=1e-12)
+    before = max(row["compute_s"] - row["optimizer_s"], free)
+    assert row["iteration_s"] == pytest.approx(before + row["optimizer_s"], abs=1e-12)
 
 
 @pytest.mark.parametrize("name", FABRICS)
@@ -539,3 +540,27 @@ def test_a_study_sweeps_tensor_parallelism(run: Run, tmp_path: Path) -> None:
     assert run("sweep", study, "--store", store).code == 0
     rows = json.loads(run("results", store, "--json").out)
     assert {row["tensor_parallel"] for row in rows} == {1, 2, 4, 8}
+
+
+def test_practices_change_what_is_computed_sent_and_stored() -> None:
+    model = "gpt:layers=4,width=1024,heads=8,sequence=512,context=512,vocabulary=1024"
+    options: dict[str, Any] = {"tensor_parallel": 2, "pipeline_parallel": 2, "micro_batches": 4}
+    plain, _ = timed(4, model, **options)
+    full, groups = timed(4, model, recompute="full", **options)
+    assert groups["recompute"] == "full"
+    assert full["compute_s"] > plain["compute_s"]
+    assert full["memory"]["activations_bytes"] < plain["memory"]["activations_bytes"]
+    stored, _ = timed(4, model, attention="scores", **options)
+    selective, _ = timed(4, model, attention="scores", recompute="selective", **options)
+    # 5 a s^2 b bytes of scores in each of 2 blocks, divided by 2 ranks, of 2 micro-batches.
+    scores = 5 * 8 * 512**2 * 1 * 2 // 2 * 2
+    differ = stored["memory"]["activations_bytes"] - selective["memory"]["activations_bytes"]
+    assert differ == scores
+    wide, _ = timed(4, model, main_gradients="float32", **options)
+    assert wide["memory"]["gradients_bytes"] == 2 * plain["memory"]["gradients_bytes"]
+    _, sequence = timed(4, model, sequence_parallel=True, chunks=2, **options)
+    sent = {row["collective"]: row for row in sequence["collectives"] if row["group"] == "tensor"}
+    assert set(sent) == {"all_gather", "reduce_scatter"}
+    assert sequence["bubble"] == (2 - 1) / (2 * 4 + 2 - 1)
+    with pytest.raises(errors.TrainingError, match="chunks x pipeline-parallel 6 does not divide the 4"):
+        timed(4, model, chunks=3, **options)

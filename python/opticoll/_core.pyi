@@ -745,13 +745,19 @@ class GroupedTraining:
         zipf: tuple[float | int, int] | None = None,
         weights: list[list[list[int]]] | None = None,
         capacity: int | None = None,
+        recompute: str = "none",
+        sequence_parallel: bool = False,
+        flash: bool = True,
+        chunks: int = 1,
+        wide_gradients: bool = False,
     ) -> GroupedTraining:
         """Divides a model among groups of ranks. Raises TrainingError if the numbers contradict each
         other.
 
         `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `zipf` is
         (exponent, seed) of Zipf's law. `weights` are the weights by layer, source and expert.
-        `capacity` is the capacity factor in millionths.
+        `capacity` is the capacity factor in millionths. `recompute` is `none`, `selective` or
+        `full`. `chunks` is the number of model chunks of a stage.
         """
     @property
     def assignments(self) -> tuple[int, int]:

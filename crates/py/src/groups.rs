@@ -11,9 +11,10 @@ use opticoll::workload::training::device;
 use opticoll::workload::training::experts::{ExpertLoads, ExpertSkew};
 use opticoll::workload::training::groups::iteration::IterationError;
 use opticoll::workload::training::groups::program::{self, GroupCollective, HALF};
-use opticoll::workload::training::groups::stages::{StageRequest, stages};
+use opticoll::workload::training::groups::stages::{StageRequest, optimizer, stages};
 use opticoll::workload::training::groups::{Groups, Sharding};
 use opticoll::workload::training::memory::GroupedMemory;
+use opticoll::workload::training::practice::{Practice, Recompute};
 use opticoll::workload::training::{Model, TrainingError as TrainingProblem, models};
 use pyo3::prelude::*;
 
@@ -62,6 +63,7 @@ impl GroupedTraining {
             sharding: self.training.sharding,
             samples: self.samples,
             micro_batches: self.training.micro_batches,
+            practice: self.training.practice,
             loads: Some(&self.training.loads),
         }
     }
@@ -78,12 +80,14 @@ impl GroupedTraining {
     ///
     /// `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `zipf` is
     /// (exponent, seed) of Zipf's law. `weights` are the weights by layer, source and expert.
-    /// `capacity` is the capacity factor in millionths.
+    /// `capacity` is the capacity factor in millionths. `recompute` is `none`, `selective` or
+    /// `full`. `chunks` is the number of model chunks of a stage.
     #[new]
     #[pyo3(signature = (
         model, ranks, groups: "tuple[int, int, int]", *, batch, micro_batches = 1, data = None,
         sharded = 0, device = None, throughput = None, bytes_per_parameter = 4, buckets = "ddp",
-        overlap = true, zipf = None, weights = None, capacity = None
+        overlap = true, zipf = None, weights = None, capacity = None, recompute = "none",
+        sequence_parallel = false, flash = true, chunks = 1, wide_gradients = false
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn new(
@@ -102,6 +106,11 @@ impl GroupedTraining {
         zipf: Option<(f64, u64)>,
         weights: Option<Vec<Vec<Vec<u64>>>>,
         capacity: Option<u64>,
+        recompute: &str,
+        sequence_parallel: bool,
+        flash: bool,
+        chunks: u32,
+        wide_gradients: bool,
     ) -> PyResult<GroupedTraining> {
         let build = || -> Result<GroupedTraining, TrainingProblem> {
             let model = models::parse(model)?;
@@ -117,6 +126,21 @@ impl GroupedTraining {
                 )));
             }
             let samples = batch / micro_batches;
+            let practice = Practice {
+                recompute: Recompute::ALL
+                    .into_iter()
+                    .find(|part| part.name() == recompute)
+                    .ok_or_else(|| {
+                        TrainingProblem::Groups(format!(
+                            "recompute is `{recompute}`, not none, selective or full"
+                        ))
+                    })?,
+                sequence_parallel,
+                flash,
+                chunks,
+                wide_gradients,
+            };
+            groups.check_practice(practice, micro_batches, &model)?;
             let rate = match throughput {
                 Some(text) => device::throughput(text)?,
                 None => device::parse(device.unwrap_or(device::DEVICES[0].name))?,
@@ -139,6 +163,7 @@ impl GroupedTraining {
                 loads: &loads,
                 buckets: buckets.parse()?,
                 gradient_bytes: bytes_per_parameter,
+                practice,
             };
             let stages = stages(&model, &request)?;
             let token = form.map_or(0, |shape| HALF * shape.width);
@@ -151,6 +176,8 @@ impl GroupedTraining {
                     activations: token.saturating_mul(tokens),
                     token,
                     gradient_bytes: bytes_per_parameter,
+                    practice,
+                    optimizer: optimizer(&stages, groups, sharded > 0, rate)?,
                     stages,
                     loads,
                 },

@@ -240,9 +240,13 @@ impl TrainingModel {
             Some(text) => device::throughput(text),
             None => device::parse(device.unwrap_or(device::DEVICES[0].name)),
         };
-        rate.and_then(|rate| self.model.timed(batch, rate, bytes_per_parameter))
-            .map(|layers| TimedModel { layers })
-            .or_raise()
+        let timed = |rate| -> Result<TimedModel, training::TrainingError> {
+            Ok(TimedModel {
+                layers: self.model.timed(batch, rate, bytes_per_parameter)?,
+                optimizer: self.model.optimizer(rate)?,
+            })
+        };
+        rate.and_then(timed).or_raise()
     }
 }
 
@@ -265,6 +269,7 @@ getters! { TrainingModel |self|
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct TimedModel {
     layers: Vec<TimedLayer>,
+    optimizer: Time,
 }
 
 impl TimedModel {
@@ -289,6 +294,7 @@ impl TimedModel {
         };
         TimedModel {
             layers: layers.into_iter().map(timed).collect(),
+            optimizer: Time::ZERO,
         }
     }
 
@@ -330,7 +336,7 @@ impl TimedModel {
             .map(|(size, parts)| (Bytes::new(size), cost(parts)))
             .collect();
         let grouped = self.grouped(rule)?;
-        training::iterate(&self.layers, &grouped, overlap, &costs)
+        training::iterate(&self.layers, &grouped, overlap, &costs, self.optimizer)
             .map(Outcome::from_core)
             .or_raise()
     }

@@ -17,8 +17,8 @@
 //! after C is divided in the same proportions as the whole all_reduce.
 //!
 //! [`cost`] simulates the [`Cost`] of an all_reduce. The time of a layer follows from the layer's
-//! shape and a [`device`], or is measured. The model does not include loading of input, the
-//! optimizer's step and stragglers. All devices are equal.
+//! shape and a [`device`], or is measured. On a device, the optimizer's step follows after all
+//! buckets. The model does not include loading of input and stragglers. All devices are equal.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -34,7 +34,7 @@
 //! let sent = buckets::group(&layers, "tensor".parse()?)?;
 //! let cost = Cost { time: Time::from_ps(25), ..Cost::default() };
 //! let costs = BTreeMap::from([(Bytes::new(8), cost)]);
-//! let iteration = training::iterate(&layers, &sent, true, &costs)?;
+//! let iteration = training::iterate(&layers, &sent, true, &costs, Time::ZERO)?;
 //! // The second layer's gradient is ready at 40 and hidden but for 5; the first one's at 60.
 //! assert_eq!((iteration.compute.ps(), iteration.time.ps()), (60, 90));
 //! # Ok::<(), training::TrainingError>(())
@@ -49,6 +49,7 @@ pub mod groups;
 pub mod memory;
 pub mod models;
 pub mod operators;
+pub mod practice;
 mod transformer;
 
 use std::collections::BTreeMap;
@@ -143,8 +144,12 @@ pub struct Layer {
     pub forward: u64,
     /// Number of floating-point operations in the backward pass, per sample.
     pub backward: u64,
-    /// Bytes that the forward pass of a sample stores for the backward pass, in 16-bit floats.
+    /// Bytes that the forward pass of a sample stores for the backward pass, in 16-bit floats,
+    /// without `scores`.
     pub activations: u64,
+    /// Bytes of a sample's scores of attention, which FlashAttention does not store. Ranks divide
+    /// them.
+    pub scores: u64,
     /// Parts of the computation, per sample.
     pub parts: Vec<Part>,
     /// Division of the layer among groups of ranks.
@@ -237,10 +242,12 @@ opticoll_simulate::totals! {
     pub struct Iteration {
         /// Time from the start until all gradients are reduced.
         pub time: Time,
-        /// Time of the forward and backward pass.
+        /// Time of the forward pass, the backward pass and the step of the optimizer.
         pub compute: Time,
         /// Time of the forward pass.
         pub forward: Time,
+        /// Time of the optimizer's step; zero if the computing times include it.
+        pub optimizer: Time,
         /// Time of data transfer after the backward pass.
         pub exposed: Time,
         /// Time of reconfiguration after the backward pass.
@@ -303,7 +310,7 @@ impl Model {
             .map(|layer| (layer, portion))
             .collect();
         let times = device::times(rate, self, &layers)?;
-        let timed = |(layer, [forward, backward]): (&Layer, [Time; 2])| {
+        let timed = |(layer, [forward, backward, _]): (&Layer, [Time; 3])| {
             let bytes = |tensor: &Tensor| {
                 let bytes = tensor.parameters.checked_mul(bytes_per_parameter);
                 bytes.map(Bytes::new).ok_or_else(|| UnitError::Overflow {
@@ -320,10 +327,19 @@ impl Model {
         };
         self.layers.iter().zip(times).map(timed).collect()
     }
+
+    /// Returns the time of the optimizer's step on a device that updates all parameters. Rates
+    /// other than those of operators include this time.
+    ///
+    /// # Errors
+    /// Fails if the time exceeds 64 bits.
+    pub fn optimizer(&self, rate: ComputeRate) -> Result<Time, TrainingError> {
+        Ok(rate.optimizer(self.parameters())?)
+    }
 }
 
 /// Simulates an iteration. `costs` contains the cost of an all_reduce, indexed by size of the
-/// bucket.
+/// bucket. `optimizer` is the time of the optimizer's step after all buckets.
 ///
 /// # Errors
 /// Fails if the cost of a bucket's size is missing or a time exceeds 64 bits.
@@ -332,6 +348,7 @@ pub fn iterate(
     buckets: &[Bucket],
     overlap: bool,
     costs: &BTreeMap<Bytes, Cost>,
+    optimizer: Time,
 ) -> Result<Iteration, TrainingError> {
     let mut forward = Time::ZERO;
     for layer in layers {
@@ -347,6 +364,7 @@ pub fn iterate(
         time: compute,
         compute,
         forward,
+        optimizer,
         exposed: Time::ZERO,
         reconfiguration: Time::ZERO,
         control: Time::ZERO,
@@ -376,7 +394,8 @@ pub fn iterate(
         });
         iteration.count(start, free, cost)?;
     }
-    iteration.time = compute.max(free);
+    iteration.time = compute.max(free).plus(optimizer)?;
+    iteration.compute = compute.plus(optimizer)?;
     Ok(iteration)
 }
 

@@ -112,6 +112,11 @@ def train(
     capacity_factor: str | float | None = None,
     sharded: int | None = None,
     micro_batches: int | None = None,
+    chunks: int | None = None,
+    sequence_parallel: bool | None = None,
+    recompute: str | None = None,
+    attention: str | None = None,
+    main_gradients: str | None = None,
     collectives: Mapping[str, str] | None = None,
     contention: str | None = None,
     reconfigure: str | None = None,
@@ -162,6 +167,19 @@ def train(
         Stage of ZeRO, 0 to 3, which determines the data that replicas divide among themselves.
     micro_batches
         Number of micro-batches per iteration (default: 1, or in a pipeline, one per sample).
+    chunks
+        Number of model chunks of a pipeline stage; several chunks interleave the stages
+        (default: 1).
+    sequence_parallel
+        Whether tensor-parallel ranks divide the tokens between the matrices (default: False).
+    recompute
+        Part of the forward pass that the backward pass computes again: `none`, `selective` (scores
+        of attention) or `full` (blocks) (default: `none`).
+    attention
+        Kernels of attention: `flash`, or `scores`, which are stored (default: `flash`).
+    main_gradients
+        Number format in which a device sums up gradients: `bfloat16` or `float32` (default:
+        `bfloat16`).
     collectives
         Algorithm of each named collective of the groups (default: `auto`).
     contention
@@ -189,7 +207,7 @@ def train(
     >>> ring = "wdm_ring:ranks=16,wavelengths=8"
     >>> row = opticoll.train("resnet50", ring, batch=32, algorithm="ring")
     >>> round(row.iteration_s, 6), round(row.exposed_communication_s, 6), len(row.buckets)
-    (0.053231, 0.025578, 3)
+    (0.05392, 0.025578, 3)
     """
     row: TrainingRow = one("train", **{**locals(), "fabric": [fabric]})
     return row

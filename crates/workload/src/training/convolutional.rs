@@ -86,6 +86,7 @@ impl ImageLayers {
             forward,
             backward: if first { forward } else { 2 * forward },
             activations: 2 * outputs,
+            scores: 0,
             parts: Vec::new(),
             split: LayerSplit::default(),
         });

@@ -14,10 +14,13 @@
 //! | attention, heads of width d | operations / (P `attention`) (1 + `head` / d) |
 //! | attention to s keys, backward | the same (1 + `keys` / s) |
 //!
+//! If the host takes longer to launch the kernels of a block (`host` for each) than the device takes
+//! to execute them, the block takes the time of the host. With CUDA graphs, `host` is 0.
+//!
 //! These constants are fitted to measured times. A device without measured times has the constants
 //! of an H100, as shares of its own peaks.
 
-use super::operators::{Portion, Work, operators};
+use super::operators::{self, Portion, Work};
 use super::{Layer, Model, TrainingError};
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -56,6 +59,8 @@ pub struct Fitted {
     pub memory: f64,
     /// In microseconds.
     pub launch: f64,
+    /// In microseconds.
+    pub host: f64,
 }
 
 const TERA: u64 = 1_000_000_000_000;
@@ -78,6 +83,7 @@ const H100: Fitted = Fitted {
     keys: 2060.0,
     memory: 0.934,
     launch: 4.99,
+    host: 0.0,
 };
 
 /// Name of the option that replaces the times of operators.
@@ -134,10 +140,15 @@ pub const OPTIONS: &[OptionRecord] = &[
         "share of the peak bandwidth of the memory that kernels reach",
     ),
     constant("launch", "microseconds of a kernel that does nothing"),
+    constant(
+        "host",
+        "microseconds that the host takes to launch a kernel",
+    )
+    .range("0 to 1000000"),
 ];
 
 /// Places of the constants, in the order of [`OPTIONS`].
-const PLACES: [fn(&mut Fitted) -> &mut f64; 10] = [
+const PLACES: [fn(&mut Fitted) -> &mut f64; 11] = [
     |fitted| &mut fitted.products,
     |fitted| &mut fitted.depth,
     |fitted| &mut fitted.odd_output,
@@ -148,6 +159,7 @@ const PLACES: [fn(&mut Fitted) -> &mut f64; 10] = [
     |fitted| &mut fitted.keys,
     |fitted| &mut fitted.memory,
     |fitted| &mut fitted.launch,
+    |fitted| &mut fitted.host,
 ];
 
 /// All devices; the first is the default.
@@ -281,13 +293,77 @@ impl Device {
     /// # Errors
     /// Fails if the time exceeds 64 bits of picoseconds.
     pub fn time<'a>(&self, works: impl IntoIterator<Item = &'a Work>) -> Result<Time, UnitError> {
-        let seconds: f64 = works.into_iter().map(|work| self.seconds(work)).sum();
-        let picoseconds = (seconds * TERA as f64).round();
-        if picoseconds >= u64::MAX as f64 {
-            return Err(too_long());
-        }
-        Ok(Time::from_ps(picoseconds as u64))
+        rounded(works.into_iter().map(|work| self.seconds(work)).sum())
     }
+
+    /// Returns the times of layers as [`times`] does.
+    fn times(
+        &self,
+        model: &Model,
+        layers: &[(usize, Portion)],
+    ) -> Result<Vec<[Time; 3]>, TrainingError> {
+        let mut times = Vec::with_capacity(layers.len());
+        for block in layers.chunk_by(|a, b| {
+            let block = |layer: usize| model.layers[layer].split.block;
+            block(a.0).is_some() && block(a.0) == block(b.0)
+        }) {
+            let passes: Vec<[Pass; 3]> = block
+                .iter()
+                .map(|&(layer, portion)| self.passes(&model.layers[layer], portion))
+                .collect();
+            // The host runs ahead of the device within a pass of a block.
+            let slower: [f64; 3] = std::array::from_fn(|pass| {
+                let device: f64 = passes.iter().map(|layer| layer[pass].seconds).sum();
+                let kernels: f64 = passes.iter().map(|layer| layer[pass].kernels).sum();
+                let host = kernels * self.fitted.host / MILLION as f64;
+                if host > device { host / device } else { 1.0 }
+            });
+            for layer in &passes {
+                let mut time = [Time::ZERO; 3];
+                for (pass, time) in time.iter_mut().enumerate() {
+                    *time = rounded(layer[pass].seconds * slower[pass])?;
+                }
+                times.push(time);
+            }
+        }
+        Ok(times)
+    }
+
+    /// Returns the passes of a layer: forward, backward, and what selective recomputation computes
+    /// again.
+    fn passes(&self, layer: &Layer, portion: Portion) -> [Pass; 3] {
+        let operators = operators::operators(layer, portion);
+        let sum = |works: &mut dyn Iterator<Item = &Work>| {
+            let mut pass = Pass::default();
+            for work in works {
+                pass.seconds += self.seconds(work);
+                pass.kernels += f64::from(work.kernels());
+            }
+            pass
+        };
+        let again = operators.iter().filter(|operator| operator.recomputed);
+        [
+            sum(&mut operators.iter().flat_map(|operator| &operator.forward)),
+            sum(&mut operators.iter().flat_map(|operator| &operator.backward)),
+            sum(&mut again.flat_map(|operator| &operator.forward)),
+        ]
+    }
+}
+
+/// Time of a pass through a layer on the device, and its number of kernels.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pass {
+    seconds: f64,
+    kernels: f64,
+}
+
+/// Returns a time in whole picoseconds.
+fn rounded(seconds: f64) -> Result<Time, UnitError> {
+    let picoseconds = (seconds * TERA as f64).round();
+    if picoseconds >= u64::MAX as f64 {
+        return Err(too_long());
+    }
+    Ok(Time::from_ps(picoseconds as u64))
 }
 
 fn too_long() -> UnitError {
@@ -330,7 +406,8 @@ pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
     for (option, place) in OPTIONS[1..].iter().zip(PLACES) {
         if let Some(text) = spec.option(option.name) {
             let value = millionths(text)
-                .filter(|value| (1..=MILLION * MILLION).contains(value))
+                .filter(|&value| value <= MILLION * MILLION)
+                .filter(|&value| value > 0 || option.name == "host")
                 .ok_or_else(|| {
                     let problem = "must be above 0 and at most 1000000, with at most 6 decimals";
                     spec.refuse(option.name, problem)
@@ -362,8 +439,8 @@ pub fn with_operators(text: &str) -> Result<Device, TrainingError> {
     }
 }
 
-/// Returns the names of the constants of a device, with their values. `text` is a specification as
-/// for [`parse`].
+/// Returns the names of the constants of a device above 0, with their values. `text` is a
+/// specification as for [`parse`].
 ///
 /// # Errors
 /// Fails like [`with_operators`].
@@ -373,6 +450,7 @@ pub fn constants(text: &str) -> Result<Vec<(&'static str, f64)>, TrainingError> 
     Ok(names
         .zip(PLACES)
         .map(|(name, place)| (name, *place(&mut device.fitted)))
+        .filter(|(_, value)| *value > 0.0)
         .collect())
 }
 
@@ -469,8 +547,23 @@ impl Clock {
     }
 }
 
-/// Returns the forward and backward times of consecutive layers on one rank. `layers` contains the
-/// index of each layer in the model, and the portion of the layer that the rank computes.
+impl ComputeRate {
+    /// Returns the time of the optimizer's step over `parameters` parameters. Rates other than
+    /// those of operators include this time.
+    ///
+    /// # Errors
+    /// Fails if the time exceeds 64 bits.
+    pub fn optimizer(&self, parameters: u64) -> Result<Time, UnitError> {
+        match self {
+            ComputeRate::Device(device) => device.time(&[operators::optimizer(parameters)]),
+            _ => Ok(Time::ZERO),
+        }
+    }
+}
+
+/// Returns three times of consecutive layers on one rank: of the forward pass, of the backward pass,
+/// and of what selective recomputation computes again. `layers` contains the index of each layer in
+/// the model, and the portion of the layer that the rank computes.
 ///
 /// # Errors
 /// Fails for a rate in samples if no layer computes, and if a time exceeds 64 bits.
@@ -478,19 +571,11 @@ pub(super) fn times(
     rate: ComputeRate,
     model: &Model,
     layers: &[(usize, Portion)],
-) -> Result<Vec<[Time; 2]>, TrainingError> {
+) -> Result<Vec<[Time; 3]>, TrainingError> {
     let second = u128::from(TERA);
     let (forward, backward) = model.operations();
     let (time, operations) = match rate {
-        ComputeRate::Device(device) => {
-            let timed = |&(layer, portion): &(usize, Portion)| {
-                let operators = operators(&model.layers[layer], portion);
-                let forward = operators.iter().flat_map(|operator| &operator.forward);
-                let backward = operators.iter().flat_map(|operator| &operator.backward);
-                Ok([device.time(forward)?, device.time(backward)?])
-            };
-            return layers.iter().map(timed).collect();
-        }
+        ComputeRate::Device(device) => return device.times(model, layers),
         ComputeRate::Operations(rate) => (second, u128::from(rate)),
         ComputeRate::Samples(_) if forward + backward == 0 => {
             return Err(TrainingError::NoComputation);
@@ -522,9 +607,12 @@ pub(super) fn times(
                 u128::from(tensor)
             }
     };
-    let mut times = vec![[Time::ZERO; 2]; layers.len()];
+    let mut times = vec![[Time::ZERO; 3]; layers.len()];
     for (time, layer) in times.iter_mut().zip(layers) {
         time[0] = clock.advance(work(layer, |layer| layer.forward))?;
+        if model.layers[layer.0].scores > 0 && !layer.1.flash {
+            time[2] = time[0];
+        }
     }
     for (time, layer) in times.iter_mut().zip(layers).rev() {
         time[1] = clock.advance(work(layer, |layer| layer.backward))?;

@@ -24,12 +24,13 @@
 
 pub mod iteration;
 pub mod parts;
-mod pipeline;
+pub mod pipeline;
 pub mod program;
 pub mod stages;
 mod trace;
 mod writer;
 
+use super::practice::Practice;
 use super::transformer::TransformerShape;
 use super::{Model, TrainingError};
 
@@ -190,6 +191,40 @@ impl Groups {
                 experts,
             ),
         }
+    }
+
+    /// Checks that a practice fits the groups, `micro_batches` micro-batches and `model`.
+    ///
+    /// # Errors
+    /// Fails if there are several chunks per stage, and there is one stage only, or the chunks do
+    /// not divide the blocks, or the stages do not divide the micro-batches.
+    pub fn check_practice(
+        &self,
+        practice: Practice,
+        micro_batches: u64,
+        model: &Model,
+    ) -> Result<(), TrainingError> {
+        if practice.chunks == 1 {
+            return Ok(());
+        }
+        if practice.chunks == 0 || self.pipeline == 1 {
+            return Err(TrainingError::Groups(format!(
+                "chunks {} of a stage need a pipeline: give pipeline-parallel 2 or more",
+                practice.chunks
+            )));
+        }
+        divides(
+            "pipeline-parallel",
+            self.pipeline,
+            "micro-batches, as interleaved stages need",
+            micro_batches,
+        )?;
+        divides(
+            "chunks x pipeline-parallel",
+            practice.chunks.saturating_mul(self.pipeline),
+            "blocks of the model",
+            model.transformer.map_or(1, |shape| shape.layers),
+        )
     }
 
     /// Returns the number of ranks.

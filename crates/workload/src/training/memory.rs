@@ -5,7 +5,7 @@
 //! (Rajbhandari et al., ZeRO, arXiv:1910.02054, section 3.1). The forward pass of each sample
 //! stores the [activations](super::Layer::activations) of the layers for the backward pass. The
 //! formulas do not include buffers of a framework and fragmentation. Recomputation, which saves
-//! memory, is not modelled.
+//! memory, is stated by a [`Practice`].
 //!
 //! **Groups of ranks.** A rank stores the parameters of its stage. T tensor-parallel ranks divide
 //! the matrices, and E expert-parallel ranks also divide the experts. Each of D replicas stores a
@@ -27,12 +27,15 @@
 //! ```
 
 use super::experts::ExpertLoads;
+use super::groups::pipeline::held;
 use super::groups::stages::{parameters_on_rank, stage_of};
 use super::groups::{Groups, Sharding};
-use super::{Division, Model};
+use super::practice::{Practice, Recompute};
+use super::{Division, Layer, Model};
 
 const WEIGHT: u128 = 2;
 const GRADIENT: u128 = 2;
+const WIDE_GRADIENT: u128 = 4;
 /// Bytes per parameter for Adam's 32-bit weight, momentum and variance.
 const OPTIMIZER: u128 = 12;
 
@@ -75,7 +78,8 @@ impl Memory {
     }
 }
 
-/// Returns the memory of a device that stores the whole model and trains on `batch` samples.
+/// Returns the memory of a device that stores the whole model and trains on `batch` samples, with
+/// FlashAttention and without recomputation.
 pub fn forecast(model: &Model, batch: u64) -> Memory {
     let sample: u128 = model
         .layers
@@ -99,6 +103,8 @@ pub struct GroupedMemory<'a> {
     pub samples: u64,
     /// Number of micro-batches per iteration.
     pub micro_batches: u64,
+    /// How ranks compute and store layers.
+    pub practice: Practice,
     /// Number of tokens that each expert receives in a micro-batch; `None` if tokens are
     /// distributed evenly.
     pub loads: Option<&'a ExpertLoads>,
@@ -107,7 +113,7 @@ pub struct GroupedMemory<'a> {
 impl GroupedMemory<'_> {
     /// Returns the memory of a rank, for the stage that needs the most memory.
     pub fn forecast(&self, model: &Model) -> Memory {
-        let stage_of = stage_of(model, self.groups.pipeline);
+        let stage_of = stage_of(model, self.groups.pipeline, self.practice.chunks);
         let stages = 0..self.groups.pipeline;
         let memories = stages.map(|stage| self.stage_memory(model, stage, &stage_of));
         let largest = memories.max_by_key(Memory::total);
@@ -115,23 +121,29 @@ impl GroupedMemory<'_> {
     }
 
     /// Returns the memory of a rank of `stage`. `stage_of` contains the stage, indexed by layer.
-    fn stage_memory(&self, model: &Model, stage: u32, stage_of: &[u32]) -> Memory {
-        let Groups { tensor, data, .. } = self.groups;
+    fn stage_memory(&self, model: &Model, stage: u32, stage_of: &[(u32, u32)]) -> Memory {
+        let data = self.groups.data;
+        let gradient = match self.practice.wide_gradients {
+            true => WIDE_GRADIENT,
+            false => GRADIENT,
+        };
         let mut memory = Memory::for_parameters(0);
-        let (mut activations, mut experts) = (0u128, 0);
-        for (layer, &layer_stage) in model.layers.iter().zip(stage_of) {
+        let mut experts = 0;
+        let mut layers = Vec::new();
+        for (layer, &(layer_stage, _)) in model.layers.iter().zip(stage_of) {
             let number = experts;
             experts += usize::from(layer.split.experts);
             if layer_stage != stage {
                 continue;
             }
-            for gradient in &layer.tensors {
+            layers.push((layer, number));
+            for tensor in &layer.tensors {
                 let parameters = u128::from(parameters_on_rank(
-                    gradient.parameters,
-                    gradient.division,
+                    tensor.parameters,
+                    tensor.division,
                     self.groups,
                 ));
-                let replicas = match gradient.division {
+                let replicas = match tensor.division {
                     Division::Expert => data / self.groups.expert,
                     _ => data,
                 };
@@ -140,20 +152,71 @@ impl GroupedMemory<'_> {
                     false => bytes * parameters,
                 };
                 memory.weights += part(Sharding::Parameters, WEIGHT);
-                memory.gradients += part(Sharding::Gradients, GRADIENT);
+                memory.gradients += part(Sharding::Gradients, gradient);
                 memory.optimizer += part(Sharding::Optimizer, OPTIMIZER);
             }
-            let divided = u128::from(layer.split.divided_activations);
-            let whole = u128::from(layer.activations) - divided;
-            let sample = whole + divided.div_ceil(u128::from(tensor));
-            activations += match layer.split.experts {
-                true => self.expert_activations(model, number, sample),
-                false => sample * u128::from(self.samples),
-            };
         }
-        let ahead = u64::from(self.groups.pipeline - stage).min(self.micro_batches);
-        memory.activations = activations * u128::from(ahead);
+        memory.activations = self.stored(model, stage, &layers);
         memory
+    }
+
+    /// Returns the bytes of activations on a rank of `stage`. `layers` contains the layers of the
+    /// stage, each with the number of layers with experts before it.
+    fn stored(&self, model: &Model, stage: u32, layers: &[(&Layer, usize)]) -> u128 {
+        let (mut all, mut inputs) = (0u128, 0u128);
+        let mut block = None;
+        let (mut current, mut largest) = (0u128, 0u128);
+        for &(layer, number) in layers {
+            let bytes = self.layer_activations(model, layer, number);
+            all += bytes;
+            if layer.split.block != block {
+                block = layer.split.block;
+                current = 0;
+                inputs += block.map_or(0, |_| self.block_input(model));
+            }
+            current += bytes;
+            largest = largest.max(current);
+        }
+        let ahead = held(
+            self.groups.pipeline,
+            stage,
+            self.micro_batches,
+            self.practice.chunks,
+        );
+        let chunks = u128::from(self.practice.chunks);
+        match self.practice.recompute {
+            // While a block is computed again, all of its values are stored.
+            Recompute::Full => (inputs * u128::from(ahead)).div_ceil(chunks) + largest,
+            _ => (all * u128::from(ahead)).div_ceil(chunks),
+        }
+    }
+
+    /// Returns the bytes of the input of a block on a rank, for a micro-batch.
+    fn block_input(&self, model: &Model) -> u128 {
+        let shape = model.transformer;
+        let values = shape.map_or(0, |shape| {
+            u128::from(shape.sequence) * u128::from(shape.width)
+        });
+        let ranks = self.practice.sequence_ranks(self.groups.tensor);
+        (WEIGHT * values * u128::from(self.samples)).div_ceil(u128::from(ranks))
+    }
+
+    /// Returns the bytes of activations of a layer on a rank, for a micro-batch. `number` is the
+    /// number of layers with experts before the layer.
+    fn layer_activations(&self, model: &Model, layer: &Layer, number: usize) -> u128 {
+        let tensor = u128::from(self.groups.tensor);
+        let scores = match self.practice.stores_scores() {
+            true => u128::from(layer.scores),
+            false => 0,
+        };
+        let divided = u128::from(layer.split.divided_activations);
+        let whole = u128::from(layer.activations) - divided;
+        let ranks = u128::from(self.practice.sequence_ranks(self.groups.tensor));
+        let sample = whole.div_ceil(ranks) + (divided + scores).div_ceil(tensor);
+        match layer.split.experts {
+            true => self.expert_activations(model, number, sample),
+            false => sample * u128::from(self.samples),
+        }
     }
 
     /// Returns the bytes of activations in a layer with experts, on the expert-parallel rank with
@@ -191,6 +254,10 @@ impl GroupedMemory<'_> {
                                 sharding,
                                 samples: batch / micro_batches,
                                 micro_batches,
+                                practice: Practice {
+                                    chunks: 1,
+                                    ..self.practice
+                                },
                                 loads: None,
                             };
                             let memory = candidate.forecast(model);

@@ -7,9 +7,10 @@
 //!
 //! * The backward pass of a product of m rows by a k x n matrix consists of two products with as
 //!   many operations: m x n by n x k, and n x m by m x k.
-//! * Attention never stores its scores (Dao et al., FlashAttention, arXiv:2205.14135). For a pair
-//!   of a query and a key in a head of width d, the forward pass needs 4 d operations. The backward
-//!   pass computes the scores again and needs 10 d operations. A causal mask halves the pairs.
+//! * FlashAttention does not store its scores (Dao et al., arXiv:2205.14135). For a pair of a query
+//!   and a key in a head of width d, the forward pass needs 4 d operations. The backward pass
+//!   computes the scores again and needs 10 d operations. A causal mask halves the pairs.
+//! * Attention that stores its scores consists of products, softmax and dropout over all pairs.
 //! * All other operators read and write values in memory, and their operations do not count.
 
 use super::Layer;
@@ -28,6 +29,10 @@ const IMAGE_NORM_BYTES: [u64; 2] = [13, 12];
 const WINDOW_BYTES: [u64; 2] = [5, 9];
 /// Bytes of the index of a maximum, which a pooling writes and its backward pass reads.
 const INDEX_BYTES: u64 = 8;
+
+/// Bytes that softmax and dropout move per score, forward and backward: softmax reads and writes
+/// 2 bytes (backward: reads its output, too), dropout as well, with 1 byte of its mask.
+const SCORE_BYTES: [u64; 2] = [9, 11];
 
 /// Bytes per logit of a cross-entropy in 32 bits: the conversion of 16-bit logits (6 forward, 6
 /// backward), log-softmax (8 and 12), and in the forward pass the read for the sums over a
@@ -229,6 +234,8 @@ pub struct Portion {
     pub tensor: u64,
     /// Ranks that divide the tokens between the matrices: 1, or `tensor`.
     pub sequence: u64,
+    /// Whether attention does not store its scores.
+    pub flash: bool,
     /// Ranks that divide the experts.
     pub expert: u64,
     /// Assignments of tokens to the experts of this rank.
@@ -243,6 +250,7 @@ impl Portion {
             samples,
             tensor: 1,
             sequence: 1,
+            flash: true,
             expert: 1,
             assigned: samples.saturating_mul(assignments),
         }
@@ -358,6 +366,11 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
             causal,
         } => {
             let heads = heads.div_ceil(tensor);
+            if !portion.flash {
+                let rows = samples.saturating_mul(heads * tokens);
+                let matrices = samples.saturating_mul(heads);
+                return scored_attention(rows, tokens, head, matrices);
+            }
             let pairs = heads * tokens * tokens / if causal { 2 } else { 1 };
             let pairs = pairs.saturating_mul(samples);
             let values = 2 * tokens * (heads * head + key_value.div_ceil(tensor));
@@ -417,7 +430,29 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
         name,
         forward,
         backward,
-        recomputed: matches!(part, Part::Attention { .. }),
+        recomputed: false,
+    }
+}
+
+/// Returns attention that stores its scores: `rows` queries of all heads, each with `keys` keys.
+fn scored_attention(rows: u64, keys: u64, head: u64, matrices: u64) -> Operator {
+    let product = |n, k| Work::Product {
+        m: rows,
+        n,
+        k,
+        matrices,
+    };
+    let scores = |pass: usize| Work::Values {
+        bytes: rows.saturating_mul(SCORE_BYTES[pass] * keys),
+        kernels: 2,
+    };
+    // The gradients of scores and values, then those of queries and keys.
+    let (square, long) = (product(keys, head), product(head, keys));
+    Operator {
+        name: "attention",
+        forward: vec![square, scores(0), long],
+        backward: vec![square, long, scores(1), long, long],
+        recomputed: true,
     }
 }
 

@@ -97,6 +97,7 @@ impl TokenLayers {
             forward,
             backward: 2 * forward,
             activations: 0,
+            scores: 0,
             parts: Vec::new(),
             split: LayerSplit {
                 block: self.block,
@@ -214,8 +215,10 @@ impl TokenLayers {
             causal,
         });
         self.split(MatrixSplit::MoreColumns, []);
-        let scores = 5 * shape.heads * self.sequence;
-        self.store(0, 2 * shape.width + 4 * shape.key_value + scores);
+        self.store(0, 2 * shape.width + 4 * shape.key_value);
+        if let Some(layer) = self.layers.last_mut() {
+            layer.scores = 5 * shape.heads * self.sequence * self.sequence;
+        }
     }
 
     /// Adds the product by the output matrix, and the loss, to the last layer.

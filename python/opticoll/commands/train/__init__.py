@@ -186,6 +186,28 @@ class Train:
         2**20,
         GROUPS,
     )
+    chunks: int | None = count(
+        "Number of model chunks of a stage, which interleave the stages (default: 1)",
+        2**12,
+        GROUPS,
+    )
+    sequence_parallel: bool | None = option(
+        "Division of the tokens between matrices among the tensor-parallel ranks (default: no)",
+        group=GROUPS,
+    )
+    recompute: Literal["none", "selective", "full"] | None = option(
+        "Part of the forward pass that the backward pass computes again: none, selective (scores of "
+        "attention) or full (blocks) (default: none)",
+        group=GROUPS,
+    )
+    attention: Literal["flash", "scores"] | None = option(
+        "Kernels of attention: flash, or scores, which are stored (default: flash)",
+        group=GROUPS,
+    )
+    main_gradients: Literal["bfloat16", "float32"] | None = option(
+        "Number format in which a device sums up gradients (default: bfloat16)",
+        group=GROUPS,
+    )
     collectives: list[str] | None = option(
         "Algorithm of a collective of groups, such as all_gather=ring; repeat the option for "
         "several (default: auto)",
@@ -276,6 +298,7 @@ class TrainingRow(EnergyRow, core="iteration"):
     )
     compute_s: Seconds
     forward_s: Seconds
+    optimizer_s: Seconds
     exposed_communication_s: Seconds = means(
         "Time in which data move after the backward pass; with groups, mean time in which a "
         "device waits for data"
@@ -380,7 +403,7 @@ def _grouped(
     memory = memory_row(
         training.memory_of_device(), memory_of(parameters, device=parameters.throughput is None)
     )
-    refuse_too_large(named, training, memory)
+    refuse_too_large(parameters, named, training, memory)
     named = replace(named, memory=memory)
     grouped = carry_out(parameters, training, fabric, method, settings, watch)
     *_, mean = grouped.row.parts
@@ -400,6 +423,7 @@ def _grouped(
         compute_s=mean.compute_s,
         efficiency=mean.compute_s * PICOSECONDS / max(grouped.iteration.time_ps, 1),
         forward_s=grouped.iteration.forward_ps / PICOSECONDS,
+        optimizer_s=grouped.iteration.optimizer_ps / PICOSECONDS,
         exposed_communication_s=exposed,
         reconfiguration_s=0.0,
         control_s=0.0,
@@ -446,7 +470,7 @@ def _warnings(parameters: Train, named: Model, batch: int, ranks: int) -> list[s
     if parameters.profile is None:
         wide = GRADIENTS[parameters.gradients]
         cure = cure_of(divide(parameters, named.name, batch, ranks, wide), have)
-        cure = f"{activations(named, memory)}; {cure}"
+        cure = f"{activations(named, memory, parameters)}; {cure}"
     size = "a smaller batch fits" if states < have else "no batch fits"
     return [
         f"{named.label} does not fit the device: it takes {need / 1e9:,.1f} GB at a batch of "

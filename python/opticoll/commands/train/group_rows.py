@@ -71,6 +71,17 @@ class GroupsRow(Row, core="groups"):
         "(2), parameters too (3)"
     )
     micro_batches: Positive = means("Number of micro-batches of an iteration")
+    chunks: Positive = means("Number of model chunks of a stage; more than one are interleaved")
+    sequence_parallel: bool = means(
+        "Whether tensor-parallel ranks divide the tokens between the matrices"
+    )
+    recompute: Literal["none", "selective", "full"] = means(
+        "Part of the forward pass that the backward pass computes again"
+    )
+    attention: Literal["flash", "scores"] = means("Kernels of attention; scores are stored")
+    main_gradients: Literal["bfloat16", "float32"] = means(
+        "Number format in which a device sums up gradients"
+    )
     contention: Literal["simulated", "none"] = means("Whether groups compete for links")
     alone: str | None = means(
         "Reason why each group is timed as if alone", absent="all groups are simulated together"
@@ -88,7 +99,7 @@ class GroupsRow(Row, core="groups"):
     )
     bubble: Fraction = means(
         "Share of an iteration for which a device is idle if communication takes no time: (P - "
-        "1) / (M + P - 1) for P stages and M micro-batches"
+        "1) / (v M + P - 1) for P stages of v chunks and M micro-batches"
     )
     messages: Count
     bytes: Bytes

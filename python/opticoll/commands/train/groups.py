@@ -43,6 +43,11 @@ GROUP_OPTIONS = (
     "capacity_factor",
     "sharded",
     "micro_batches",
+    "chunks",
+    "sequence_parallel",
+    "recompute",
+    "attention",
+    "main_gradients",
     "contention",
     "collectives",
     "reconfigure",
@@ -69,6 +74,11 @@ UNDIVIDED = {
     "expert_parallel": 1,
     "sharded": 0,
     "micro_batches": 1,
+    "chunks": 1,
+    "sequence_parallel": False,
+    "recompute": "none",
+    "attention": "flash",
+    "main_gradients": "bfloat16",
 }
 """Values of `GROUP_OPTIONS` with which the model is not divided."""
 
@@ -102,26 +112,37 @@ def divide(parameters: Train, model: str, batch: int, ranks: int, gradient_bytes
         zipf=skew.zipf,
         weights=skew.weights,
         capacity=capacity_millionths(parameters.capacity_factor),
+        recompute=parameters.recompute or "none",
+        sequence_parallel=bool(parameters.sequence_parallel),
+        flash=parameters.attention != "scores",
+        chunks=parameters.chunks or 1,
+        wide_gradients=parameters.main_gradients == "float32",
     )
 
 
-def refuse_too_large(named: Model, training: GroupedTraining, memory: MemoryRow) -> None:
+def refuse_too_large(
+    parameters: Train, named: Model, training: GroupedTraining, memory: MemoryRow
+) -> None:
     """Raises an error if a device lacks memory for the model; suggests a division that fits."""
     if memory.fits is not False:
         return
     have = memory.device_bytes or 0
     raise TrainingError(
         f"{named.label} does not fit the device: a rank needs {memory.total_bytes / 1e9:,.1f} GB, "
-        f"and the device has {have / 1e9:,.1f} GB; {activations(named, memory)}, of all "
-        f"micro-batches in flight and without sequence parallelism; {cure_of(training, have)}"
+        f"and the device has {have / 1e9:,.1f} GB; {activations(named, memory, parameters)}, of all "
+        f"micro-batches in flight; {cure_of(training, have)}"
     )
 
 
-def activations(named: Model, memory: MemoryRow) -> str:
+def activations(named: Model, memory: MemoryRow, parameters: Train) -> str:
     """Returns a sentence on the expected memory of activations, with the assumptions."""
     count = (memory.activations_bytes or 0) / 1e9
-    attention = "" if named.sample == "image" else " and FlashAttention"
-    return f"{count:,.1f} GB of that are activations, counted without recomputation{attention}"
+    said = f"{count:,.1f} GB of that are activations"
+    if named.sample == "image":
+        return said
+    attention = "scores" if parameters.attention == "scores" else "FlashAttention"
+    recompute = f"recomputation {parameters.recompute or 'none'}"
+    return f"{said}, with {attention}, {recompute}"
 
 
 def cure_of(training: GroupedTraining, have: int) -> str:
@@ -261,7 +282,7 @@ def _row(
     method: Method,
 ) -> GroupsRow:
     tensor, pipeline, expert, data = training.groups
-    batches = training.micro_batches
+    batches, chunks = training.micro_batches, parameters.chunks or 1
     assigned, dropped = training.assignments
     parts = [
         PartRow.of(row, stage=None if stage == pipeline else stage)
@@ -279,7 +300,12 @@ def _row(
         if method.alone is None
         else "each collective by its plan",
         dropped=dropped / assigned if assigned else None,
-        bubble=(pipeline - 1) / (batches + pipeline - 1),
+        bubble=(pipeline - 1) / (chunks * batches + pipeline - 1),
+        chunks=chunks,
+        sequence_parallel=bool(parameters.sequence_parallel),
+        recompute=parameters.recompute or "none",
+        attention=parameters.attention or "flash",
+        main_gradients=parameters.main_gradients or "bfloat16",
         parts=parts,
         collectives=collectives,
     )

@@ -147,6 +147,8 @@ def _group_facts(groups: GroupsRow) -> list[list[str]]:
     if groups.expert > 1:
         text += f"; expert {groups.expert} of the {groups.data} replicas"
     batches = f"{groups.micro_batches} micro-batch{'es' if groups.micro_batches > 1 else ''}"
+    if groups.chunks > 1:
+        batches += f", interleaved stages of {groups.chunks} chunks"
     if groups.pipeline > 1:
         batches += f"; bubble {groups.bubble:.1%} of an iteration if sending takes no time"
     experts = []
@@ -162,10 +164,22 @@ def _group_facts(groups: GroupsRow) -> list[list[str]]:
         ["groups", text],
         ["sharded", SHARDED[groups.sharded]],
         ["batches", batches],
+        ["layers", _practice(groups)],
         *experts,
         ["contention", contention],
         ["transport", groups.transport],
     ]
+
+
+def _practice(groups: GroupsRow) -> str:
+    """Returns a phrase on how ranks compute and store layers."""
+    attention = "FlashAttention" if groups.attention == "flash" else "attention with stored scores"
+    parts = [attention, f"recomputation {groups.recompute}"]
+    if groups.sequence_parallel:
+        parts.append("sequence parallelism")
+    if groups.main_gradients == "float32":
+        parts.append("gradients summed in float32")
+    return ", ".join(parts)
 
 
 def _shares(row: TrainingRow) -> str:

@@ -25,6 +25,9 @@ opticoll_simulate::totals! {
         pub time: Time,
         /// Time of the forward passes on a device, as the mean over devices.
         pub forward: Time,
+        /// Time of the optimizer's step on a device, as the mean over devices; zero if the computing
+        /// times include it.
+        pub optimizer: Time,
         /// Name of the simulator; empty if each collective was timed separately.
         pub simulator: &'static str,
         /// Number of messages sent.
@@ -109,6 +112,7 @@ impl GroupedTraining {
         Ok(GroupedIteration {
             time: replayed.time,
             forward: self.forward()?,
+            optimizer: self.mean_optimizer(),
             simulator: outcome.simulator,
             messages: replayed.messages,
             bytes: replayed.bytes,
@@ -125,6 +129,16 @@ impl GroupedTraining {
         let devices = u128::from(self.groups.pipeline) * u128::from(self.groups.expert);
         let mean = Time::from_ps((sum / devices) as u64);
         Ok(mean.times(self.micro_batches)?)
+    }
+
+    /// Returns the time of the optimizer's step, as the mean over stages.
+    fn mean_optimizer(&self) -> Time {
+        let sum: u128 = self
+            .optimizer
+            .iter()
+            .map(|time| u128::from(time.ps()))
+            .sum();
+        Time::from_ps((sum / self.optimizer.len().max(1) as u128) as u64)
     }
 
     /// Returns the approximate memory of the replay in bytes. In a collective of g ranks, each rank

@@ -1,38 +1,91 @@
-//! The 1F1B schedule of a pipeline stage: one forward pass and one backward pass in turn.
+//! Schedules of a pipeline stage: one forward pass and one backward pass in turn (1F1B), with one or
+//! several chunks of the model per stage.
 //!
-//! A stage starts with one forward pass for each later stage, then alternates forward and backward
-//! passes, and ends with the remaining backward passes (Narayanan et al., PipeDream-Flush, ICML
-//! 2021; as in Megatron-LM, arXiv:2104.04473, section 2.2). Let f and b be the times of the forward
-//! and backward pass of a micro-batch in a stage, P the number of stages and M the number of
-//! micro-batches. All stages finish after (M + P - 1) (f + b). Each stage idles for (P - 1) (f + b)
-//! of this time.
+//! A stage starts with some forward passes, then alternates forward and backward passes, and ends
+//! with the remaining backward passes (Narayanan et al., PipeDream-Flush, ICML 2021; as in
+//! Megatron-LM, arXiv:2104.04473, section 2.2). Let f and b be the times of the forward and backward
+//! pass of a micro-batch in a stage, P the number of stages, M the number of micro-batches and v the
+//! number of chunks per stage. The first stage starts with P - 1 forward passes. All stages finish
+//! after (M + P - 1) (f + b); each stage idles for (P - 1) (f + b) of this time.
+//!
+//! With v chunks, the stages are **interleaved**: chunk c of stage p computes part c P + p of the
+//! model. Passes take f / v and b / v, and P micro-batches in turn pass through chunk 0, then
+//! through chunk 1, and so on. A stage starts with 2 (P - 1 - p) + (v - 1) P forward passes, and
+//! idles for (P - 1) (f + b) / v.
 
-/// Forward or backward pass of a micro-batch through a stage.
+/// Forward or backward pass of a micro-batch through a chunk of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pass {
     pub(super) micro_batch: u64,
+    pub(super) chunk: u32,
     pub(super) backward: bool,
 }
 
-/// Returns the passes of the stage with index `stage`, in order. `stages` is the number of stages.
-pub(super) fn one_forward_one_backward(stages: u32, stage: u32, micro_batches: u64) -> Vec<Pass> {
-    let ahead = u64::from(stages - 1 - stage).min(micro_batches);
-    let forward = |micro_batch| Pass {
-        micro_batch,
-        backward: false,
+/// Returns the number of passes that go forward before the first backward pass, without the forward
+/// pass right before it.
+fn ahead(stages: u32, stage: u32, micro_batches: u64, chunks: u32) -> u64 {
+    let later = u64::from(stages - 1 - stage);
+    let passes = match chunks {
+        1 => later,
+        _ => 2 * later + u64::from(chunks - 1) * u64::from(stages),
     };
-    let backward = |micro_batch| Pass {
-        micro_batch,
-        backward: true,
+    passes.min(micro_batches * u64::from(chunks))
+}
+
+/// Returns the largest number of passes through chunks of the stage with index `stage` whose
+/// activations are stored at the same time.
+pub fn held(stages: u32, stage: u32, micro_batches: u64, chunks: u32) -> u64 {
+    let all = micro_batches * u64::from(chunks);
+    (ahead(stages, stage, micro_batches, chunks) + 1).min(all)
+}
+
+/// Returns the passes of the stage with index `stage`, in order. `stages` is the number of stages,
+/// and divides the number of micro-batches if there are several chunks.
+pub(super) fn one_forward_one_backward(
+    stages: u32,
+    stage: u32,
+    micro_batches: u64,
+    chunks: u32,
+) -> Vec<Pass> {
+    let all = micro_batches * u64::from(chunks);
+    let ahead = ahead(stages, stage, micro_batches, chunks);
+    let turn = match chunks {
+        1 => micro_batches.max(1),
+        _ => u64::from(stages),
+    };
+    let place = |number: u64| {
+        let (round, within) = (
+            number / (turn * u64::from(chunks)),
+            number % (turn * u64::from(chunks)),
+        );
+        (round * turn + within % turn, (within / turn) as u32)
+    };
+    let forward = |number| {
+        let (micro_batch, chunk) = place(number);
+        Pass {
+            micro_batch,
+            chunk,
+            backward: false,
+        }
+    };
+    let backward = |number| {
+        let (micro_batch, chunk) = place(number);
+        Pass {
+            micro_batch,
+            chunk: chunks - 1 - chunk,
+            backward: true,
+        }
     };
     let begin = (0..ahead).map(forward);
-    let steady = (ahead..micro_batches).flat_map(|next| [forward(next), backward(next - ahead)]);
-    let last_passes = (micro_batches - ahead..micro_batches).map(backward);
+    let steady = (ahead..all).flat_map(|next| [forward(next), backward(next - ahead)]);
+    let last_passes = (all - ahead..all).map(backward);
     begin.chain(steady).chain(last_passes).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -42,7 +95,7 @@ mod tests {
                 for stage in 0..stages {
                     let (mut held, mut most) = (0u64, 0);
                     let mut next = [0u64; 2];
-                    for pass in one_forward_one_backward(stages, stage, micro_batches) {
+                    for pass in one_forward_one_backward(stages, stage, micro_batches, 1) {
                         let turn = &mut next[usize::from(pass.backward)];
                         assert_eq!(pass.micro_batch, *turn);
                         *turn += 1;
@@ -51,6 +104,38 @@ mod tests {
                     }
                     assert_eq!(next, [micro_batches; 2]);
                     assert_eq!(most, u64::from(stages - stage).min(micro_batches));
+                    assert_eq!(most, super::held(stages, stage, micro_batches, 1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn interleaved_chunks_pass_every_micro_batch_once_forward_and_then_back() {
+        for (stages, chunks) in [(2, 2), (4, 2), (4, 3), (8, 4)] {
+            for rounds in 1..=3 {
+                let micro_batches = u64::from(stages) * rounds;
+                for stage in 0..stages {
+                    let passes = one_forward_one_backward(stages, stage, micro_batches, chunks);
+                    let mut open = BTreeSet::new();
+                    let (mut seen, mut most) = (BTreeSet::new(), 0);
+                    for pass in passes {
+                        let key = (pass.micro_batch, pass.chunk);
+                        match pass.backward {
+                            false => assert!(open.insert(key) && seen.insert(key)),
+                            true => assert!(open.remove(&key)),
+                        }
+                        most = most.max(open.len() as u64);
+                    }
+                    assert_eq!(seen.len() as u64, micro_batches * u64::from(chunks));
+                    assert!(open.is_empty());
+                    assert_eq!(most, super::held(stages, stage, micro_batches, chunks));
+                }
+                // Korthikanti et al., section 4.2.3: the first stage holds 1 + (p - 1) / (p v)
+                // times the activations of p micro-batches.
+                let (p, v) = (u64::from(stages), u64::from(chunks));
+                if rounds > 1 {
+                    assert_eq!(super::held(stages, 0, micro_batches, chunks), p * v + p - 1);
                 }
             }
         }

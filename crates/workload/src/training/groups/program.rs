@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::super::experts::ExpertLoads;
+use super::super::practice::Practice;
 use super::stages::Stage;
 use super::{GroupKind, Groups, Sharding};
 use crate::trace::Trace;
@@ -33,6 +34,10 @@ pub struct GroupedTraining {
     pub token: u64,
     /// Number of bytes per gradient.
     pub gradient_bytes: u64,
+    /// How ranks compute and store layers.
+    pub practice: Practice,
+    /// Time of the optimizer's step on a rank of each stage, indexed by stage.
+    pub optimizer: Vec<Time>,
     /// Part of the model on a rank of each stage, indexed by stage.
     pub stages: Vec<Stage>,
     /// Number of tokens that each expert receives.

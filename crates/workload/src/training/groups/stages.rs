@@ -4,6 +4,7 @@ use super::super::buckets::{self, Bucket, Buckets};
 use super::super::device::{self, ComputeRate};
 use super::super::experts::ExpertLoads;
 use super::super::operators::Portion;
+use super::super::practice::{Practice, Recompute};
 use super::super::{Division, Layer, Model, TimedLayer, TrainingError};
 use super::Groups;
 use opticoll_base::units::{Bytes, Time};
@@ -41,6 +42,10 @@ pub struct Unit {
     pub dense: u64,
     /// Number of parameters of experts.
     pub expert: u64,
+    /// Chunk of the stage to which the unit belongs.
+    pub chunk: u32,
+    /// True if the unit is a block.
+    pub block: bool,
 }
 
 /// Part of a model on one rank of a stage.
@@ -72,23 +77,51 @@ pub struct StageRequest<'a> {
     pub buckets: Buckets,
     /// Number of bytes per gradient.
     pub gradient_bytes: u64,
+    /// How ranks compute and store layers.
+    pub practice: Practice,
 }
 
-/// Returns the stage of each layer, indexed by layer. Blocks are divided evenly among the stages.
-/// Layers before the first block belong to the first stage, and layers after the last block belong
-/// to the last stage.
-pub fn stage_of(model: &Model, stages: u32) -> Vec<u32> {
+/// Returns the stage and the chunk of each layer, indexed by layer. Blocks are divided evenly among
+/// the chunks of all stages, and consecutive chunks belong to consecutive stages. Layers before the
+/// first block belong to the first chunk, and layers after the last block to the last chunk.
+pub fn stage_of(model: &Model, stages: u32, chunks: u32) -> Vec<(u32, u32)> {
     let blocks = model.transformer.map_or(1, |shape| shape.layers);
+    let parts = stages * chunks;
     let mut after_blocks = false;
-    let stage = |layer: &Layer| match layer.split.block {
+    let part = |layer: &Layer| match layer.split.block {
         Some(block) => {
             after_blocks = true;
-            (u64::from(block) * u64::from(stages) / blocks) as u32
+            (u64::from(block) * u64::from(parts) / blocks) as u32
         }
-        None if after_blocks => stages - 1,
+        None if after_blocks => parts - 1,
         None => 0,
     };
-    model.layers.iter().map(stage).collect()
+    let parts = model.layers.iter().map(part);
+    parts.map(|part| (part % stages, part / stages)).collect()
+}
+
+/// Returns the time of the optimizer's step on a rank of each stage. `sharded` is true if replicas
+/// divide the optimizer's state.
+///
+/// # Errors
+/// Fails if a time exceeds 64 bits.
+pub fn optimizer(
+    stages: &[Stage],
+    groups: Groups,
+    sharded: bool,
+    rate: ComputeRate,
+) -> Result<Vec<Time>, TrainingError> {
+    let step = |stage: &Stage| {
+        let share = |parameters: u64, replicas: u32| match sharded {
+            true => parameters.div_ceil(u64::from(replicas)),
+            false => parameters,
+        };
+        let dense = stage.units.iter().map(|unit| unit.dense).sum();
+        let expert = stage.units.iter().map(|unit| unit.expert).sum();
+        let parameters = share(dense, groups.data) + share(expert, groups.data / groups.expert);
+        Ok(rate.optimizer(parameters)?)
+    };
+    stages.iter().map(step).collect()
 }
 
 /// Returns the number of parameters of a tensor that one rank stores. `parameters` is the number of
@@ -112,20 +145,16 @@ pub fn stages(model: &Model, request: &StageRequest<'_>) -> Result<Vec<Stage>, T
     if request.samples == 0 {
         return Err(TrainingError::EmptyBatch);
     }
-    let stage_of = stage_of(model, request.groups.pipeline);
-    let mut experts_before = 0;
+    let stage_of = stage_of(model, request.groups.pipeline, request.practice.chunks);
+    let numbers = expert_numbers(model);
     (0..request.groups.pipeline)
         .map(|stage| {
             let stage_layers: Vec<usize> = (0..model.layers.len())
-                .filter(|&layer| stage_of[layer] == stage)
+                .filter(|&layer| stage_of[layer].0 == stage)
                 .collect();
-            let layers = divided(model, &stage_layers, experts_before, request)?;
-            experts_before += layers
-                .iter()
-                .filter(|layer| layer.experts.is_some())
-                .count();
+            let layers = divided(model, &stage_layers, &numbers, request)?;
             Ok(Stage {
-                units: units(model, &layers),
+                units: units(model, &layers, &stage_of),
                 dense: grouped(&layers, |layer| &layer.dense, request)?,
                 expert: grouped(&layers, |layer| &layer.expert, request)?,
                 layers,
@@ -135,15 +164,14 @@ pub fn stages(model: &Model, request: &StageRequest<'_>) -> Result<Vec<Stage>, T
 }
 
 /// Returns the parts of a stage's layers on one rank, with their times. `stage_layers` contains the
-/// indices of the layers in the model. `experts_before` is the number of layers with experts in
-/// earlier stages.
+/// indices of the layers in the model. `numbers` contains the index among layers with experts,
+/// indexed by layer.
 fn divided(
     model: &Model,
     stage_layers: &[usize],
-    experts_before: usize,
+    numbers: &[Option<usize>],
     request: &StageRequest<'_>,
 ) -> Result<Vec<StageLayer>, TrainingError> {
-    let mut experts = experts_before;
     let mut layers = Vec::with_capacity(stage_layers.len());
     for &number in stage_layers {
         let layer = &model.layers[number];
@@ -165,9 +193,8 @@ fn divided(
             backward: Vec::new(),
             sums_output: split.sums_output,
             sums_input: split.sums_input,
-            experts: split.experts.then_some(experts),
+            experts: numbers[number],
         });
-        experts += usize::from(split.experts);
     }
     for rank in 0..request.groups.expert as usize {
         time(model, &mut layers, rank, request)?;
@@ -185,7 +212,8 @@ fn time(
     let portion = |layer: &StageLayer| Portion {
         samples: request.samples,
         tensor: request.groups.tensor.into(),
-        sequence: 1,
+        sequence: request.practice.sequence_ranks(request.groups.tensor),
+        flash: request.practice.flash,
         expert: request.groups.expert.into(),
         assigned: layer.experts.map_or(0, |number| {
             let received = request.loads.received(number, rank);
@@ -197,14 +225,32 @@ fn time(
         .map(|layer| (layer.layer, portion(layer)))
         .collect();
     let times = device::times(request.rate, model, &portions)?;
-    for (layer, [forward, backward]) in layers.iter_mut().zip(times) {
+    let selective = request.practice.recompute == Recompute::Selective;
+    for (layer, [forward, backward, again]) in layers.iter_mut().zip(times) {
         layer.forward.push(forward);
-        layer.backward.push(backward);
+        layer.backward.push(if selective {
+            backward.plus(again)?
+        } else {
+            backward
+        });
     }
     Ok(())
 }
 
-fn units(model: &Model, layers: &[StageLayer]) -> Vec<Unit> {
+/// Returns the index of each layer among the layers with experts, indexed by layer.
+fn expert_numbers(model: &Model) -> Vec<Option<usize>> {
+    let mut before = 0;
+    let number = |layer: &Layer| {
+        let number = layer.split.experts.then_some(before);
+        before += usize::from(layer.split.experts);
+        number
+    };
+    model.layers.iter().map(number).collect()
+}
+
+/// Returns the units of a stage's layers. `stage_of` contains the stage and chunk of each layer of
+/// the model.
+fn units(model: &Model, layers: &[StageLayer], stage_of: &[(u32, u32)]) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let mut block = None;
     for (place, layer) in layers.iter().enumerate() {
@@ -215,6 +261,8 @@ fn units(model: &Model, layers: &[StageLayer]) -> Vec<Unit> {
                 end: place,
                 dense: 0,
                 expert: 0,
+                chunk: stage_of[layer.layer].1,
+                block: layer_block.is_some(),
             });
         }
         block = layer_block;

@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 
 use super::super::TrainingError;
 use super::super::buckets::Bucket;
+use super::super::practice::Recompute;
 use super::pipeline::{Pass, one_forward_one_backward};
 use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining, HALF, Role};
 use super::stages::Stage;
@@ -154,19 +155,14 @@ impl<'a> RankWriter<'a> {
 
     pub(super) fn iteration(&mut self) -> Result<(), TrainingError> {
         let micro_batches = self.training.micro_batches;
-        let passes =
-            one_forward_one_backward(self.groups.pipeline, self.place.stage, micro_batches);
+        let chunks = self.training.practice.chunks;
+        let stage = self.place.stage;
+        let passes = one_forward_one_backward(self.groups.pipeline, stage, micro_batches, chunks);
         let turns = self.gathered_units(&passes);
         let mut turn = 0;
         for pass in passes {
             self.receive(pass)?;
-            let count = self.stage.units.len();
-            for number in 0..count {
-                let unit = if pass.backward {
-                    count - 1 - number
-                } else {
-                    number
-                };
+            for unit in self.pass_units(&pass) {
                 let gathered = self.gather(&turns, turn)?;
                 turn += 1;
                 self.unit(pass, unit, gathered)?;
@@ -176,16 +172,25 @@ impl<'a> RankWriter<'a> {
         self.close_iteration()
     }
 
+    /// Returns the indices of the units of a pass, in order.
+    fn pass_units(&self, pass: &Pass) -> Vec<usize> {
+        let units = self.stage.units.iter().enumerate();
+        let units = units.filter(|(_, unit)| unit.chunk == pass.chunk);
+        let mut units: Vec<usize> = units.map(|(number, _)| number).collect();
+        if pass.backward {
+            units.reverse();
+        }
+        units
+    }
+
     /// Returns the indices of the units whose parameters are gathered, in the order of gathering.
     /// The list is empty if parameters are not sharded.
     fn gathered_units(&self, passes: &[Pass]) -> Vec<usize> {
-        let count = self.stage.units.len();
-        let pass_units = |pass: &Pass| {
-            let backward = pass.backward;
-            (0..count).map(move |unit| if backward { count - 1 - unit } else { unit })
-        };
         match self.training.sharding {
-            Sharding::Parameters => passes.iter().flat_map(pass_units).collect(),
+            Sharding::Parameters => {
+                let units = passes.iter().map(|pass| self.pass_units(pass));
+                units.flatten().collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -240,6 +245,25 @@ impl<'a> RankWriter<'a> {
         unit: usize,
         mut gathered: Option<u32>,
     ) -> Result<(), TrainingError> {
+        let again = self.training.practice.recompute == Recompute::Full;
+        if pass.backward && again && self.stage.units[unit].block {
+            let forward = Pass {
+                backward: false,
+                ..pass
+            };
+            self.layers(forward, unit, &mut gathered)?;
+        }
+        self.layers(pass, unit, &mut gathered)
+    }
+
+    /// Writes the layers of a unit in the direction of the pass, after the event `gathered`, which
+    /// is reset.
+    fn layers(
+        &mut self,
+        pass: Pass,
+        unit: usize,
+        gathered: &mut Option<u32>,
+    ) -> Result<(), TrainingError> {
         let unit = self.stage.units[unit];
         let layers: Vec<usize> = match pass.backward {
             false => (unit.first..unit.end).collect(),
@@ -248,37 +272,65 @@ impl<'a> RankWriter<'a> {
         let mut computing = Time::ZERO;
         for number in layers {
             let layer = &self.stage.layers[number];
-            let (times, sums) = match pass.backward {
-                false => (&layer.forward, layer.sums_output),
-                true => (&layer.backward, layer.sums_input),
+            let (times, opens, sums) = match pass.backward {
+                false => (&layer.forward, layer.sums_input, layer.sums_output),
+                true => (&layer.backward, layer.sums_output, layer.sums_input),
             };
+            if opens && self.training.practice.sequence_parallel {
+                self.compute(&mut computing, gathered);
+                self.among_tensor(CollectiveKind::AllGather)?;
+            }
             let time = times[self.place.data as usize % times.len()];
             let experts = layer.experts;
             if let Some(experts) = experts {
-                self.compute(&mut computing, &mut gathered);
+                self.compute(&mut computing, gathered);
                 self.exchange(experts, false)?;
             }
             computing = computing.plus(time)?;
             if let Some(experts) = experts {
-                self.compute(&mut computing, &mut gathered);
+                self.compute(&mut computing, gathered);
                 self.exchange(experts, true)?;
             }
-            if sums && self.training.groups.tensor > 1 {
-                self.compute(&mut computing, &mut gathered);
-                self.blocking(GroupCollective {
-                    group: GroupKind::Tensor,
-                    kind: Some(CollectiveKind::AllReduce),
-                    ranks: self.training.groups.tensor,
-                    bytes: self.training.activations,
-                    uneven: None,
+            if sums {
+                self.compute(&mut computing, gathered);
+                self.among_tensor(match self.training.practice.sequence_parallel {
+                    true => CollectiveKind::ReduceScatter,
+                    false => CollectiveKind::AllReduce,
                 })?;
             }
             if pass.backward && self.reduces(pass) {
-                self.reduce(number, &mut computing, &mut gathered)?;
+                self.reduce(number, &mut computing, gathered)?;
             }
         }
-        self.compute(&mut computing, &mut gathered);
+        self.compute(&mut computing, gathered);
         Ok(())
+    }
+
+    /// Writes a collective of the tensor-parallel group over the activations of a micro-batch.
+    fn among_tensor(&mut self, kind: CollectiveKind) -> Result<(), TrainingError> {
+        let ranks = self.training.groups.tensor;
+        if ranks == 1 {
+            return Ok(());
+        }
+        self.blocking(GroupCollective {
+            group: GroupKind::Tensor,
+            kind: Some(kind),
+            ranks,
+            bytes: match kind {
+                CollectiveKind::AllGather => self.share_of_tokens(),
+                _ => self.training.activations,
+            },
+            uneven: None,
+        })
+    }
+
+    /// Returns the bytes of a micro-batch's activations between two layers on one rank.
+    fn share_of_tokens(&self) -> u64 {
+        let ranks = self
+            .training
+            .practice
+            .sequence_ranks(self.training.groups.tensor);
+        self.training.activations.div_ceil(ranks)
     }
 
     /// Writes the accumulated time `computing` as one event of the device, after the event
@@ -478,31 +530,37 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// Returns the rank at the same position in another stage, if this stage exists.
-    fn neighbour(&self, stage: Option<u32>) -> Option<u32> {
-        let stage = stage.filter(|stage| *stage < self.groups.pipeline)?;
-        Some(self.groups.rank(RankPlace {
-            stage,
+    /// Returns the pass before or after a pass of the same micro-batch in the direction of the data:
+    /// the rank that executes the pass, and the tag of the message to it.
+    fn neighbour(&self, pass: Pass, after: bool) -> Option<(u32, u32)> {
+        let (stages, chunks) = (self.groups.pipeline, self.training.practice.chunks);
+        let part = pass.chunk * stages + self.place.stage;
+        let part = match pass.backward == after {
+            true => part.checked_sub(1)?,
+            false => part + 1,
+        };
+        let rank = self.groups.rank(RankPlace {
+            stage: part % stages,
             ..self.place
-        }))
+        });
+        let chunk = part / stages;
+        (chunk < chunks).then(|| (rank, self.tag(Pass { chunk, ..pass })))
     }
 
-    /// Returns the tag of a message; forward and backward passes have different tags.
+    /// Returns the tag of the message to a pass.
     fn tag(&self, pass: Pass) -> u32 {
-        (2 * pass.micro_batch + u64::from(pass.backward)) as u32
+        let number = pass.micro_batch * u64::from(self.training.practice.chunks);
+        let number = number + u64::from(pass.chunk);
+        (2 * number + u64::from(pass.backward)) as u32
     }
 
     fn receive(&mut self, pass: Pass) -> Result<(), TrainingError> {
-        let from = match pass.backward {
-            false => self.place.stage.checked_sub(1),
-            true => Some(self.place.stage + 1),
-        };
-        let Some(peer) = self.neighbour(from) else {
+        let Some((peer, _)) = self.neighbour(pass, false) else {
             return Ok(());
         };
         let tag = self.tag(pass);
         let event = Event {
-            bytes: self.training.activations,
+            bytes: self.share_of_tokens(),
             peer,
             tag,
             call: Call::Receive,
@@ -516,18 +574,14 @@ impl<'a> RankWriter<'a> {
     }
 
     fn send(&mut self, pass: Pass) -> Result<(), TrainingError> {
-        let to = match pass.backward {
-            false => Some(self.place.stage + 1),
-            true => self.place.stage.checked_sub(1),
-        };
-        let Some(peer) = self.neighbour(to) else {
+        let Some((peer, tag)) = self.neighbour(pass, true) else {
             return Ok(());
         };
         let collective = GroupCollective {
             group: GroupKind::Pipeline,
             kind: None,
             ranks: 2,
-            bytes: self.training.activations,
+            bytes: self.share_of_tokens(),
             uneven: None,
         };
         *self.counts.entry(collective).or_default() += 1;
@@ -535,7 +589,7 @@ impl<'a> RankWriter<'a> {
         if let Some(time) = self.time(&collective)? {
             before = Some(self.push(work(time, SENDS), [before], Role::Sending));
         }
-        let (tag, rank) = (self.tag(pass), self.groups.rank(self.place));
+        let rank = self.groups.rank(self.place);
         self.sent_after.push(((rank, peer, tag), self.device));
         let event = Event {
             bytes: collective.bytes,
@@ -549,11 +603,15 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// Writes the collectives among replicas that follow the backward pass, and the device's wait
-    /// for all of these collectives.
+    /// Writes the collectives among replicas that follow the backward pass, the step of the
+    /// optimizer, and the device's wait for all of these collectives.
     fn close_iteration(&mut self) -> Result<(), TrainingError> {
         for (group, kind, bytes) in std::mem::take(&mut self.postponed) {
             self.among_replicas(group, kind, bytes)?;
+        }
+        let step = self.training.optimizer[self.place.stage as usize];
+        if step > Time::ZERO {
+            self.push_on_device(work(step, DEVICE), self.replicas, Role::Computing(step));
         }
         if matches!(
             self.training.sharding,

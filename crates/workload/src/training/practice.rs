@@ -1,0 +1,55 @@
+//! How ranks compute and store layers: recomputation, sequence parallelism, kernels of attention,
+//! interleaved stages, and the width of gradients that are summed up.
+
+opticoll_base::named_enum! {
+    /// Part of the forward pass that the backward pass computes again instead of storing its values
+    /// (Korthikanti et al., arXiv:2205.05198, section 5).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Recompute {
+        /// No part.
+        Nothing = "none",
+        /// The scores of attention. Attention that does not store its scores has nothing to save.
+        Selective = "selective",
+        /// Every block. Only the input of a block is stored.
+        Full = "full",
+    }
+}
+
+/// How ranks compute and store layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Practice {
+    /// Part of the forward pass that the backward pass computes again.
+    pub recompute: Recompute,
+    /// Whether tensor-parallel ranks divide the tokens where they do not divide a matrix: a
+    /// reduce_scatter and an all_gather replace each all_reduce.
+    pub sequence_parallel: bool,
+    /// Whether attention does not store its scores (FlashAttention).
+    pub flash: bool,
+    /// v: number of model chunks of each stage of the pipeline. With more than one, stages are
+    /// interleaved (Narayanan et al., arXiv:2104.04473, section 2.2).
+    pub chunks: u32,
+    /// Whether gradients are summed up and stored in 32 bits.
+    pub wide_gradients: bool,
+}
+
+impl Practice {
+    /// No recomputation, no sequence parallelism, FlashAttention, one chunk per stage, and
+    /// gradients of 16 bits.
+    pub const USUAL: Practice = Practice {
+        recompute: Recompute::Nothing,
+        sequence_parallel: false,
+        flash: true,
+        chunks: 1,
+        wide_gradients: false,
+    };
+
+    /// Returns whether the scores of attention are stored.
+    pub fn stores_scores(&self) -> bool {
+        !self.flash && self.recompute == Recompute::Nothing
+    }
+
+    /// Returns the number of `tensor` ranks that divide tokens between the matrices.
+    pub fn sequence_ranks(&self, tensor: u32) -> u64 {
+        u64::from(if self.sequence_parallel { tensor } else { 1 })
+    }
+}
