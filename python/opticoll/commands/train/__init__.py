@@ -196,8 +196,8 @@ class Train:
         group=GROUPS,
     )
     recompute: Literal["none", "selective", "full"] | None = option(
-        "Part of the forward pass that the backward pass computes again: none, selective (scores of "
-        "attention) or full (blocks) (default: none)",
+        "Part of the forward pass that the backward pass computes again: none, selective (scores "
+        "of attention) or full (blocks) (default: none)",
         group=GROUPS,
     )
     attention: Literal["flash", "scores"] | None = option(
