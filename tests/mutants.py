@@ -21,6 +21,7 @@ from opticoll.inputs import imported
 from opticoll.outputs.verification import Refuted
 from opticoll.reference.chakra import read_chakra
 from opticoll.reference.msccl import read_msccl
+from opticoll.reference.mscclpp import read_mscclpp
 from opticoll.reference.plan import NotAPlan
 from opticoll.reference.program import verify_program
 from opticoll.reference.sends import read_sends, read_te_ccl
@@ -139,9 +140,8 @@ def msccl_changes(text: str) -> Iterator[tuple[str, Change]]:
                 ("offset", name, int(field(line, name) or 0) + 1) for name in ("srcoff", "dstoff")
             ]
             changes += [("resize", "cnt", int(field(line, "cnt") or 0) + 1)]
-            others = {"i": "s", "o": "i", "s": "o"}
             changes += [
-                ("buffer", name, others[field(line, name) or "i"]) for name in ("srcbuf", "dstbuf")
+                ("buffer", name, _OTHER[field(line, name) or "i"]) for name in ("srcbuf", "dstbuf")
             ]
             if int(field(line, "depid") or -1) >= 0:
                 changes += [("dependency", "depid", -1)]
@@ -160,6 +160,86 @@ def msccl_changes(text: str) -> Iterator[tuple[str, Change]]:
         for kind, name, value in changes:
             if field(line, name):
                 yield kind, partial(with_field, at, name, value)
+
+
+def mscclpp_changes(text: str) -> Iterator[tuple[str, Change]]:
+    """Yields all changes of one place in an execution plan of MSCCL++."""
+    plan = json.loads(text)
+    ranks = len(plan["gpus"])
+
+    def changed(path: tuple[Any, ...], value: Any) -> str:
+        """Returns the plan with another value at a place."""
+        other = json.loads(text)
+        table = other
+        for key in path[:-1]:
+            table = table[key]
+        table[path[-1]] = value
+        return json.dumps(other, indent=1)
+
+    def next_of(path: tuple[Any, ...], value: int, count: int | None = None) -> Change:
+        return partial(changed, path, value + 1 if count is None else (value + 1) % count)
+
+    key: tuple[Any, ...]
+    for rank, gpu in enumerate(plan["gpus"]):
+        own = ("gpus", rank)
+        for place, channel in enumerate(gpu["channels"]):
+            for at, peer in enumerate(channel.get("connected_to", [])):
+                key = (*own, "channels", place, "connected_to", at)
+                yield "retarget", next_of(key, peer, ranks)
+        for place, remote in enumerate(gpu["remote_buffers"]):
+            key = (*own, "remote_buffers", place)
+            yield "retarget", next_of((*key, "rank"), remote["rank"], ranks)
+            yield "buffer", partial(changed, (*key, "type"), _OTHER[remote["type"]])
+        for place, semaphore in enumerate(gpu["semaphores"]):
+            key = (*own, "semaphores", place, "init_value")
+            yield "dependency", next_of(key, semaphore["init_value"])
+        for number, block in enumerate(gpu["threadblocks"]):
+            inside = (*own, "threadblocks", number)
+            for place, channel in enumerate(block["channels"]):
+                key = (*inside, "channels", place, "channel_ids")
+                ids = channel["channel_ids"]
+                yield "channel", partial(changed, key, [(one + 1) % 3 for one in ids])
+            yield from _changes_of_operations(block["ops"], (*inside, "ops"), changed)
+
+
+def _changes_of_operations(
+    operations: Rows, path: tuple[Any, ...], changed: Callable[[tuple[Any, ...], Any], str]
+) -> Iterator[tuple[str, Change]]:
+    """Yields all changes of one operation of a thread block or pipeline."""
+    for at, one in enumerate(operations):
+        before, after = operations[:at], operations[at + 1 :]
+        yield "drop", partial(changed, path, [*before, *after])
+        yield "double", partial(changed, path, [*before, one, one, *after])
+        if after:
+            swapped = [*before, after[0], one, *after[1:]]
+            yield "swap", partial(changed, path, swapped)
+        if "ops" in one:
+            yield from _changes_of_operations(one["ops"], (*path, at, "ops"), changed)
+        longer = json.loads(json.dumps(one))
+        for side in {"src_buff", "dst_buff"} & {*one}:
+            for place, buffer in enumerate(one[side]):
+                key = (*path, at, side, place)
+                longer[side][place]["size"] += 1
+                yield "offset", partial(changed, (*key, "index"), buffer["index"] + 1)
+                yield "resize", partial(changed, (*key, "size"), buffer["size"] + 1)
+                if "type" in buffer:
+                    yield "buffer", partial(changed, (*key, "type"), _OTHER[buffer["type"]])
+        if "src_buff" in one:
+            yield "resize", partial(changed, (*path, at), longer)
+        for name in {"channel_ids", "semaphore_ids"} & {*one}:
+            kind = "channel" if name == "channel_ids" else "dependency"
+            ids = [(number + 1) % 3 for number in one[name]]
+            yield kind, partial(changed, (*path, at, name), ids)
+        for name in {"barrier_id", "num_threadblocks"} & {*one}:
+            yield "dependency", partial(changed, (*path, at, name), one[name] + 1)
+        if "tbg_info" in one:
+            group = one["tbg_info"]
+            other = {**group, "tb_id": (group["tb_id"] + 1) % group["tbg_size"]}
+            yield "offset", partial(changed, (*path, at, "tbg_info"), other)
+
+
+_OTHER = {"i": "s", "o": "i", "s": "o"}
+"""Another buffer for each buffer."""
 
 
 def chakra_changes(traces: list[bytes]) -> Iterator[tuple[str, Change]]:
@@ -303,6 +383,7 @@ def _plan_of(content: str, name: str, ranks: int | None = None) -> Plan:
 
 
 MSCCL = Form("msccl", Program.from_msccl, read_msccl, msccl_changes)
+MSCCLPP = Form("mscclpp", Program.from_mscclpp, read_mscclpp, mscclpp_changes)
 CHAKRA = Form("chakra", Program.from_chakra, read_chakra, chakra_changes)
 SENDS = Form("sends", partial(_plan_of, name="sends"), read_sends, sends_changes)
 

@@ -213,6 +213,8 @@ def test_every_format_is_written_and_told(run: Run, tmp_path: Path, name: str) -
     assert (row["format"], row["transfers"], row["chosen"]) == (name, 12, "ring")
     # Traces of Chakra are a file for each rank; the plan is beside every trace.
     files = [tmp_path / f"plan.{rank}.et" for rank in range(4)] if name == "chakra" else [path]
+    # A plan of MSCCL++ has a script that loads it.
+    files += [path.with_suffix(".py")] if name == "mscclpp" else []
     traces = {one.name for one in formats.formats_of("trace")} - {"parquet"}
     files += [path.with_name(f"{path.name}.plan")] if name in traces else []
     assert sorted(tmp_path.iterdir()) == files

@@ -45,6 +45,9 @@ pub const READERS: &[Reader] = &[
     ("msccl", |bytes| {
         instructions(CollectiveProgram::from_msccl(string(bytes)?).map_err(said)?)
     }),
+    ("mscclpp", |bytes| {
+        instructions(CollectiveProgram::from_mscclpp(string(bytes)?).map_err(said)?)
+    }),
     ("chakra", |bytes| {
         let traces: Vec<&[u8]> = traces(bytes).collect();
         instructions(CollectiveProgram::from_chakra(&traces).map_err(said)?)
@@ -187,6 +190,9 @@ fn instructions(program: CollectiveProgram) -> Result<(), String> {
                 said(error);
             }
         }
+    }
+    if program.is_one_sided() {
+        return Ok(());
     }
     again.map(drop)
 }

@@ -1676,6 +1676,36 @@ class Program:
         <Program  of all_reduce: 1 ranks, 0 thread blocks, 0 instructions>
         """
     @staticmethod
+    def from_mscclpp(text: str) -> Program:
+        """Reads the text of an execution plan of MSCCL++ (JSON).
+
+        The operations of such a plan access buffers of other ranks.
+
+        Parameters
+        ----------
+        text : str
+            The complete text.
+
+        Raises
+        ------
+        ProgramError
+            The text is malformed, or MSCCL++ cannot execute the plan; the message names the line.
+        CollectiveError
+            The collective is invalid.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> program = opticoll.Program.from_mscclpp('''
+        ... {"name": "alone", "collective": "allreduce", "protocol": "Simple", "inplace": true,
+        ...  "gpus": [{"id": 0, "input_chunks": 1, "output_chunks": 1, "scratch_chunks": 0,
+        ...            "threadblocks": []}]}''')
+        >>> program
+        <Program alone of all_reduce: 1 ranks, 0 thread blocks, 0 instructions>
+        >>> program.one_sided, program.ranks_per_server
+        (False, None)
+        """
+    @staticmethod
     def from_plan(plan: Plan) -> Program:
         """Returns a program that executes the schedule of a plan.
 
@@ -1709,8 +1739,14 @@ class Program:
     def name(self) -> str:
         """The name of the program."""
     @property
+    def one_sided(self) -> bool:
+        """True if instructions access buffers of other ranks."""
+    @property
     def out_of_place(self) -> bool:
         """True if the program supports calls with separate buffers."""
+    @property
+    def ranks_per_server(self) -> int | None:
+        """The number of consecutive ranks that form a server, or None if all ranks share memory."""
     def run(
         self,
         inputs: list[bytes],
@@ -1828,6 +1864,8 @@ class Program:
         ------
         IndexError
             The rank does not exist.
+        ProgramError
+            Instructions access buffers of other ranks.
 
         Examples
         --------
@@ -1875,6 +1913,31 @@ class Program:
         >>> program = opticoll.Program.from_plan(plan)
         >>> print(program.to_msccl().splitlines()[2].strip())
         <tb id="0" send="1" recv="3" chan="0">
+        """
+    def to_mscclpp(self, size_bytes: int) -> str:
+        """Returns the program as the text of an execution plan of MSCCL++ (JSON).
+
+        Up to 64 KiB, messages are packets with flags if the program allows it. The plan is for
+        calls in place if PyTorch calls the collective in place: all_reduce, reduce and broadcast.
+
+        Parameters
+        ----------
+        size_bytes : int
+            Size of the collective in bytes, which must be divisible into equal chunks of multiples
+            of 16 bytes.
+
+        Raises
+        ------
+        ProgramError
+            The size is not divisible, or the program exceeds a limit of MSCCL++.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+        >>> text = opticoll.Program.from_plan(plan).to_mscclpp(1 << 20)
+        >>> opticoll.Program.from_mscclpp(text).one_sided
+        True
         """
     def verify(self, *, in_place: bool, fabric: Fabric | None = None) -> ProgramProof:
         """Verifies the program, in place or with separate buffers, and returns all violations.

@@ -12,6 +12,10 @@
 //! - messages: if rank a sends to rank b on a channel, the k-th send of a precedes the k-th receive
 //!   of b, which receives its message.
 //!
+//! An instruction may also read or write a buffer of another rank (**one-sided access**). No
+//! message tells the other rank, so its instructions wait for the access by `waits_for`, which may
+//! name an instruction of another rank.
+//!
 //! If a call is in place, input and output share memory, as the collective libraries define it (see
 //! `opticoll_verify::program`).
 //!
@@ -39,6 +43,7 @@ mod lifting;
 mod lowering;
 mod memory;
 mod msccl;
+mod mscclpp;
 
 use std::fmt;
 
@@ -91,6 +96,8 @@ opticoll_base::named_enum! {
 /// offset has no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operand {
+    /// Rank whose buffer contains the chunk; `None` for the rank of the instruction.
+    pub rank: Option<u32>,
     /// Buffer that contains the chunk.
     pub buffer: ChunkBuffer,
     /// Index of the chunk in the buffer, counted from 0.
@@ -136,9 +143,11 @@ impl Operation {
     ];
 }
 
-/// Reference to another instruction of the same rank.
+/// Reference to another instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dependency {
+    /// Rank of this instruction; `None` for the rank of the instruction that waits.
+    pub rank: Option<u32>,
     /// Index of the thread block of this instruction.
     pub thread_block: u32,
     /// Index of the instruction in its thread block.
@@ -212,6 +221,11 @@ pub struct CollectiveProgram {
     /// moves the same data, but over more links than the plan, so no file format can express the
     /// plan.
     pub in_network: bool,
+    /// Number of consecutive ranks that form a server, in which ranks share memory; `None` if all
+    /// ranks do.
+    pub ranks_per_server: Option<u32>,
+    /// True if consecutive calls use two scratch buffers in turn.
+    pub double_scratch: bool,
     /// Program of each rank, indexed by rank.
     pub ranks: Vec<RankProgram>,
 }
@@ -240,15 +254,46 @@ impl CollectiveProgram {
         msccl::write(self)
     }
 
-    /// Fails if switches add or multicast in the schedule of the program.
+    /// Reads a program from the text of an execution plan of MSCCL++ (JSON). Fails for malformed
+    /// JSON, and for a plan that MSCCL++ cannot execute: an operation without the synchronization
+    /// that it needs, or a limit that is exceeded. The message contains the line.
+    pub fn from_mscclpp(text: &str) -> Result<CollectiveProgram, ProgramError> {
+        mscclpp::read(text)
+    }
+
+    /// Returns the program as the text of an execution plan of MSCCL++, for a collective of size
+    /// `size`. Fails if the size cannot be cut into equal chunks of multiples of 16 bytes, if the
+    /// program exceeds a limit of MSCCL++, or for a program that is [one-sided] or adds and
+    /// multicasts in switches.
+    ///
+    /// [one-sided]: CollectiveProgram::is_one_sided
+    pub fn to_mscclpp(&self, size: Bytes) -> Result<String, ProgramError> {
+        self.check_senders()?;
+        mscclpp::write(self, size)
+    }
+
+    /// Fails if the program accesses buffers of other ranks, or if switches add or multicast in its
+    /// schedule.
     fn check_senders(&self) -> Result<(), ProgramError> {
-        if !self.in_network {
+        let problem = if self.in_network {
+            "switches add and multicast the chunks of this plan, but the instructions of a program \
+             send from one rank to one rank; plan on a fabric with in_network=none"
+        } else if self.is_one_sided() {
+            "its instructions access the buffers of other ranks, which this format cannot express; \
+             `opticoll import` makes a plan of it, which can be exported"
+        } else {
             return Ok(());
-        }
-        let problem = "switches add and multicast the chunks of this plan, but the instructions \
-                       of a program send from one rank to one rank; plan on a fabric with \
-                       in_network=none";
+        };
         Err(ProgramError::Refused(problem.into()))
+    }
+
+    /// Returns whether an instruction accesses a buffer of another rank, or waits for another rank.
+    pub fn is_one_sided(&self) -> bool {
+        let blocks = self.ranks.iter().flat_map(|rank| &rank.thread_blocks);
+        blocks.flat_map(|block| &block.instructions).any(|one| {
+            let waits = one.waits_for.and_then(|on| on.rank);
+            one.source.rank.or(one.destination.rank).or(waits).is_some()
+        })
     }
 
     /// Reads a program from the Chakra traces of all ranks, indexed by rank. Fails if a trace is

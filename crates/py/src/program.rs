@@ -1,7 +1,7 @@
 //! The Python class `Program`.
 
 use opticoll::program;
-use opticoll::program::{CollectiveProgram, RunSettings};
+use opticoll::program::{CollectiveProgram, ProgramError, RunSettings};
 use opticoll::units::Bytes;
 use opticoll::verify::program as verify;
 use opticoll::verify::program::LinkGraph;
@@ -113,6 +113,39 @@ impl Program {
         Ok(Program { program })
     }
 
+    /// Reads the text of an execution plan of MSCCL++ (JSON).
+    ///
+    /// The operations of such a plan access buffers of other ranks.
+    ///
+    /// Parameters
+    /// ----------
+    /// text : str
+    ///     The complete text.
+    ///
+    /// Raises
+    /// ------
+    /// ProgramError
+    ///     The text is malformed, or MSCCL++ cannot execute the plan; the message names the line.
+    /// CollectiveError
+    ///     The collective is invalid.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> program = opticoll.Program.from_mscclpp('''
+    /// ... {"name": "alone", "collective": "allreduce", "protocol": "Simple", "inplace": true,
+    /// ...  "gpus": [{"id": 0, "input_chunks": 1, "output_chunks": 1, "scratch_chunks": 0,
+    /// ...            "threadblocks": []}]}''')
+    /// >>> program
+    /// <Program alone of all_reduce: 1 ranks, 0 thread blocks, 0 instructions>
+    /// >>> program.one_sided, program.ranks_per_server
+    /// (False, None)
+    #[staticmethod]
+    fn from_mscclpp(py: Python<'_>, text: &str) -> PyResult<Program> {
+        let program = interrupt::attempt(py, || CollectiveProgram::from_mscclpp(text))?;
+        Ok(Program { program })
+    }
+
     /// Returns a program that executes the schedule of a plan.
     ///
     /// Links and light are not part of a program. A multicast becomes one message to each receiver,
@@ -138,7 +171,11 @@ impl Program {
     fn from_plan(py: Python<'_>, plan: &Plan) -> PyResult<Program> {
         let program = interrupt::attempt(py, || {
             let plan = plan.rows().expanded();
-            CollectiveProgram::from_schedule(&plan.schedule, plan.algorithm.clone())
+            let program = CollectiveProgram::from_schedule(&plan.schedule, plan.algorithm.clone())?;
+            Ok::<_, ProgramError>(CollectiveProgram {
+                ranks_per_server: plan.fabric.group_size(),
+                ..program
+            })
         })?;
         Ok(Program { program })
     }
@@ -189,6 +226,33 @@ impl Program {
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let traces = interrupt::attempt(py, || self.program.to_chakra(Bytes::new(size_bytes)))?;
         Ok(traces.iter().map(|trace| PyBytes::new(py, trace)).collect())
+    }
+
+    /// Returns the program as the text of an execution plan of MSCCL++ (JSON).
+    ///
+    /// Up to 64 KiB, messages are packets with flags if the program allows it. The plan is for
+    /// calls in place if PyTorch calls the collective in place: all_reduce, reduce and broadcast.
+    ///
+    /// Parameters
+    /// ----------
+    /// size_bytes : int
+    ///     Size of the collective in bytes, which must be divisible into equal chunks of multiples
+    ///     of 16 bytes.
+    ///
+    /// Raises
+    /// ------
+    /// ProgramError
+    ///     The size is not divisible, or the program exceeds a limit of MSCCL++.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    /// >>> text = opticoll.Program.from_plan(plan).to_mscclpp(1 << 20)
+    /// >>> opticoll.Program.from_mscclpp(text).one_sided
+    /// True
+    fn to_mscclpp(&self, py: Python<'_>, size_bytes: u64) -> PyResult<String> {
+        interrupt::attempt(py, || self.program.to_mscclpp(Bytes::new(size_bytes)))
     }
 
     /// Executes the program with real bytes in this process.
@@ -277,6 +341,8 @@ impl Program {
     /// ------
     /// IndexError
     ///     The rank does not exist.
+    /// ProgramError
+    ///     Instructions access buffers of other ranks.
     ///
     /// Examples
     /// --------
@@ -300,6 +366,10 @@ impl Program {
         let Some(rank_program) = self.program.ranks.get(rank) else {
             return Err(PyIndexError::new_err(format!("there is no rank {rank}")));
         };
+        if self.program.is_one_sided() {
+            let problem = "its instructions access buffers of other ranks, which have no messages";
+            return Err(ProgramError::Refused(problem.into())).or_raise();
+        }
         let peer = |peer: Option<u32>| peer.map_or(-1, i64::from);
         let blocks = rank_program.thread_blocks.iter().map(|block| {
             let instructions = block.instructions.iter().map(|instruction| {
@@ -448,6 +518,10 @@ getters! { Program |self|
     out_of_place: bool = self.program.out_of_place;
     /// True if switches add or multicast in the plan that the program executes.
     in_network: bool = self.program.in_network;
+    /// The number of consecutive ranks that form a server, or None if all ranks share memory.
+    ranks_per_server: Option<u32> = self.program.ranks_per_server;
+    /// True if instructions access buffers of other ranks.
+    one_sided: bool = self.program.is_one_sided();
     /// The number of thread blocks of all ranks.
     thread_blocks: usize = self.program.thread_blocks();
 }

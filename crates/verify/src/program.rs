@@ -9,6 +9,7 @@
 //!   wait for one another in a cycle (`execution`),
 //! - if two instructions access the same chunk of a buffer and one of them writes, one of the two
 //!   happens before the other (`races`),
+//! - a rank accesses the buffers of another rank only during the call of this rank (`races`),
 //! - every output chunk ends with exactly the contributions that the collective demands, each of
 //!   them once (`execution`),
 //! - if a graph of links is given, links connect the two ranks of each message (`links`).
@@ -74,6 +75,9 @@ opticoll_base::named_enum! {
         Deadlock = "deadlock",
         /// Two conflicting accesses of a chunk are not ordered.
         Race = "race",
+        /// A rank accesses the buffer of another rank before this rank has begun its call, or
+        /// after it has ended the call.
+        OutsideCall = "outside_call",
         /// An instruction reads a chunk that no instruction has written.
         NotWritten = "not_written",
         /// A reduction adds a contribution to a chunk that already contains this contribution.

@@ -118,6 +118,12 @@ FORMATS = (
     Format(
         *("msccl", "program", (".xml",), "core_texts:read_msccl", "core_texts:write_msccl"),
     ),
+    Format(
+        *("mscclpp", "program", (".mscclpp.json",)),
+        *("mscclpp_plan:read", "mscclpp_plan:write"),
+        shows=lambda content: content.lstrip()[:1] == b"{" and b'"gpus"' in content,
+        sized=True,
+    ),
     Format("csv", "rows", (".csv",), writes="table:write_csv"),
     Format(
         *("sends", "schedule", (".csv",), "sends_csv:read", "sends_csv:write"),

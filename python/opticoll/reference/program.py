@@ -4,6 +4,13 @@ Each rank has an input buffer, an output buffer and a scratch buffer, which cons
 blocks run at the same time, and each block runs its steps in order. A step may wait for a step of
 another block of the same rank. Messages have numbered channels. Messages from one rank to another
 on one channel are received in the order in which they are sent. See ``docs/interchange.md``.
+
+A step may also read and write buffers of another rank, and wait for a step of another rank. Nothing
+orders the calls of different ranks. A step therefore accesses the memory of another rank only after
+a step of this rank (which has begun its call), and before a step of this rank (whose call lasts).
+If scratch is doubled, every second call uses the same scratch. An access to scratch may then come
+before its owner begins, if the accessing rank ends after that. If it is not doubled, such an access
+may come before if the accessing rank ends after all accesses to the same chunk.
 """
 
 from __future__ import annotations
@@ -56,10 +63,13 @@ class Step(NamedTuple):
     source: tuple[str, int]
     destination: tuple[str, int]
     chunks: int
-    waits: tuple[int, int] | None
-    """Block and step of the same rank that must end first."""
+    waits: tuple[int, int] | tuple[int, int, int] | None
+    """Step that must end first: its block and number, after its rank if this is another rank."""
     tells: bool
     line: int
+    from_rank: int = -1
+    to_rank: int = -1
+    """Ranks whose buffers are read and written; -1 for the rank of the step."""
 
 
 class Block(NamedTuple):
@@ -82,6 +92,7 @@ class Program:
     in_place: bool
     out_of_place: bool
     ranks: list[Rank]
+    doubled_scratch: bool = False
 
 
 Name = tuple[int, int, int]
@@ -141,17 +152,29 @@ class Check:
             for used, peer in ((act.sends, block.to), (act.arrives, block.of)):
                 if used and (not 0 <= peer < ranks or peer == rank):
                     yield Problem("peer", f"{said(name)} has no peer but {peer}")
-            places = [step.source] * act.reads + [step.destination] * act.writes
-            for buffer, first in places:
+            owners = self.owners(name)
+            places = [(owners[0], *step.source)] * act.reads
+            places += [(owners[1], *step.destination)] * act.writes
+            for owner, buffer, first in places:
                 last = first + step.chunks - 1
-                if first < 0 or last >= self.size(rank, buffer) or step.chunks < 1:
+                if first < 0 or last >= self.size(owner, buffer) or step.chunks < 1:
                     yield Problem("bounds", f"{said(name)} is at {buffer} {first} to {last}")
             if step.waits is not None:
-                awaited = self.steps.get((rank, *step.waits))
+                awaited = self.steps.get(self.awaited(name))
                 if awaited is None or not awaited.tells:
                     yield Problem(
                         "dependency", f"{said(name)} waits for {step.waits}, which never comes"
                     )
+
+    def owners(self, name: Name) -> tuple[int, int]:
+        """Returns the ranks whose buffers a step reads and writes."""
+        step = self.steps[name]
+        ranks = (step.from_rank, step.to_rank)
+        return tuple(name[0] if rank < 0 else rank for rank in ranks)  # type: ignore[return-value]
+
+    def awaited(self, name: Name) -> Name:
+        rank, *place = (name[0], *(self.steps[name].waits or ()))[-3:]
+        return rank, place[0], place[1]
 
     def shared_connections(self) -> Iterator[Problem]:
         for end in ("sends", "arrives"):
@@ -174,6 +197,10 @@ class Check:
             for name, step in self.steps.items()
             if ACTS[step.act].sends
         }
+        moves = [
+            self.owners(name) for name, step in self.steps.items() if step.act in ("cpy", "re")
+        ]
+        pairs |= {(source, target) for source, target in moves if source != target}
         for rank, peer in sorted(pairs):
             near, passed = set(beyond[rank]), set[int]()
             while switches := near - passed - set(ranks):
@@ -267,7 +294,7 @@ class Check:
                     step, act = self.steps[name], ACTS[block.steps[name[2]].act]
                     after = [(rank, number, name[2] - 1)] if name[2] else []
                     if step.waits is not None:
-                        after.append((rank, *step.waits))
+                        after.append(self.awaited(name))
                     channel = under_way[block.of, rank, block.channel]
                     if any(earlier_step not in before for earlier_step in after) or (
                         act.arrives and not channel
@@ -287,18 +314,18 @@ class Check:
                     for step_name in after:
                         mine |= before[step_name]
                     before[name] = mine
-                    reads = self.cells(rank, step.source, step.chunks) if act.reads else []
-                    target = self.cells(rank, step.destination, step.chunks)
-                    if act.writes and set(reads) & set(target) and reads != target:
+                    own, to = self.owners(name)
+                    reads = self.cells(own, step.source, step.chunks) if act.reads else []
+                    target = self.cells(to, step.destination, step.chunks)
+                    overlaps = own == to and set(reads) & set(target) and reads != target
+                    if act.writes and overlaps:
                         yield Problem("race", f"{said(name)} reads and writes overlapping chunks")
                     values = []
                     for index, value in enumerate(arrived):
                         parts = [value] * act.arrives
-                        parts += [
-                            content.get((rank, cell), Counter()) for cell in reads[index:][:1]
-                        ]
+                        parts += [content.get((own, cell), Counter()) for cell in reads[index:][:1]]
                         if act.adds_to_destination:
-                            parts.append(content.get((rank, target[index]), Counter()))
+                            parts.append(content.get((to, target[index]), Counter()))
                         if not all(parts):
                             yield Problem("not_written", f"{said(name)} reads what is not there")
                         total = sum(parts, Counter[tuple[int, int]]())
@@ -306,13 +333,13 @@ class Check:
                             yield Problem("double_reduction", f"{said(name)} adds a part again")
                         values.append(total)
                     # In place, copying an input chunk onto itself changes nothing.
-                    stays = step.act == "cpy" and reads == target
+                    stays = step.act == "cpy" and (own, reads) == (to, target)
                     for cell in [] if stays else reads:
-                        accesses[rank, cell].append((name, False))
+                        accesses[own, cell].append((name, False))
                     if act.writes and not stays:
                         for cell, value in zip(target, values, strict=True):
-                            content[rank, cell] = value
-                            accesses[rank, cell].append((name, True))
+                            content[to, cell] = value
+                            accesses[to, cell].append((name, True))
                     if act.sends:
                         under_way[rank, block.to, block.channel].append((name, values))
         unfinished = [key for key, block in self.blocks.items() if next_of[key] < len(block.steps)]
@@ -323,6 +350,7 @@ class Check:
                 ends = f"rank {source} to {destination} on channel {number}"
                 yield Problem("pairing", f"{len(unread)} messages of {ends} never arrive")
         yield from self.races(accesses, before)
+        yield from self.outside_calls(accesses, before)
         if unfinished:
             return
         for rank, chunk, wanted in self.at_last():
@@ -343,6 +371,37 @@ class Check:
                     if (writes or later_writes) and not ordered:
                         at = f"rank {rank}, chunk {cell[1]}"
                         yield Problem("race", f"{at}: {said(earlier)} and {said(later)}")
+
+    def outside_calls(
+        self,
+        accesses: dict[tuple[int, Cell], list[tuple[Name, bool]]],
+        before: dict[Name, int],
+    ) -> Iterator[Problem]:
+        of_rank: defaultdict[int, int] = defaultdict(int)
+        """By rank: its steps, as bits."""
+        known: defaultdict[int, int] = defaultdict(int)
+        """By rank: the steps before the end of its call, as bits."""
+        for number, (name, earlier) in enumerate(before.items()):
+            of_rank[name[0]] |= 1 << number
+            known[name[0]] |= earlier
+        place = {name: 1 << number for number, name in enumerate(before)}
+        far = {
+            (rank, name, cell)
+            for (rank, cell), steps in accesses.items()
+            for name, _ in steps
+            if name[0] != rank
+        }
+        for rank, name, cell in sorted(far):
+            begun = before[name] & of_rank[rank] != 0
+            if cell[0] == "s" and self.program.doubled_scratch:
+                begun = known[name[0]] & of_rank[rank] != 0
+            elif cell[0] == "s":
+                others = (place[other] for other, _ in accesses[rank, cell])
+                begun = begun or all(other & known[name[0]] for other in others)
+            if not begun:
+                yield Problem("outside_call", f"{said(name)}: has rank {rank} begun its call?")
+            elif not known[rank] & place[name]:
+                yield Problem("outside_call", f"{said(name)}: has rank {rank} ended its call?")
 
 
 def said(name: Name) -> str:

@@ -15,23 +15,23 @@ pub(super) struct UnplacedInstruction {
     pub(super) waits_for: Vec<usize>,
 }
 
-/// Arranges `instructions` in thread blocks. Each entry of `blocks` has a thread block and the
-/// indices of its instructions, in order.
+/// Arranges `instructions` in thread blocks. Each entry of `blocks` has a rank, a thread block and
+/// the indices of its instructions, in order. The thread blocks of a rank follow one another.
 pub(super) fn lay_out_blocks(
     instructions: &[UnplacedInstruction],
-    mut blocks: Vec<(ThreadBlock, Vec<usize>)>,
+    mut blocks: Vec<(u32, ThreadBlock, Vec<usize>)>,
 ) -> Vec<ThreadBlock> {
     // Thread block of each instruction, and position of the instruction in this thread block.
     let mut block_of = vec![0usize; instructions.len()];
     let mut position_of = vec![0usize; instructions.len()];
-    for (block, (_, members)) in blocks.iter().enumerate() {
+    for (block, (_, _, members)) in blocks.iter().enumerate() {
         for (position, &member) in members.iter().enumerate() {
             (block_of[member], position_of[member]) = (block, position);
         }
     }
     let mut waits: Vec<Vec<usize>> = vec![Vec::new(); instructions.len()];
     let mut awaited = vec![false; instructions.len()];
-    for (block, (_, members)) in blocks.iter().enumerate() {
+    for (block, (_, _, members)) in blocks.iter().enumerate() {
         // Number of instructions of each thread block that are certainly complete.
         let mut complete = vec![0usize; blocks.len()];
         for (position, &member) in members.iter().enumerate() {
@@ -53,28 +53,37 @@ pub(super) fn lay_out_blocks(
         }
     }
     let unset = Dependency {
+        rank: None,
         thread_block: 0,
         step: 0,
     };
     let mut places = vec![unset; instructions.len()];
-    for (block, (_, members)) in blocks.iter().enumerate() {
+    let mut thread_block = 0;
+    for (block, (rank, _, members)) in blocks.iter().enumerate() {
+        let is_first = block == 0 || blocks[block - 1].0 != *rank;
+        thread_block = if is_first { 0 } else { thread_block + 1 };
         let mut step = 0;
         for &member in members {
             step += waits[member].len().saturating_sub(1) as u32;
             places[member] = Dependency {
-                thread_block: block as u32,
+                rank: Some(*rank),
+                thread_block,
                 step,
             };
             step += 1;
         }
     }
-    for (block, members) in &mut blocks {
+    for (rank, block, members) in &mut blocks {
         for &member in &*members {
-            let mut on = waits[member].iter().map(|&on| places[on]);
+            let mut on = waits[member].iter().map(|&on| Dependency {
+                rank: places[on].rank.filter(|other| other != rank),
+                ..places[on]
+            });
             let last = on.next_back();
+            let line = instructions[member].instruction.line;
             block
                 .instructions
-                .extend(on.map(|on| wait_instruction(Some(on), 0)));
+                .extend(on.map(|on| wait_instruction(Some(on), line)));
             block.instructions.push(Instruction {
                 waits_for: last,
                 signals: awaited[member],
@@ -82,13 +91,14 @@ pub(super) fn lay_out_blocks(
             });
         }
     }
-    blocks.into_iter().map(|(block, _)| block).collect()
+    blocks.into_iter().map(|(_, block, _)| block).collect()
 }
 
 /// Returns an instruction that only waits for `on`, if there is such an instruction. `line` is its
 /// line in the file, or 0.
 pub(super) fn wait_instruction(on: Option<Dependency>, line: u32) -> Instruction {
     let unused = Operand {
+        rank: None,
         buffer: ChunkBuffer::Input,
         offset: 0,
     };

@@ -90,6 +90,8 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
         in_place: in_place.map_err(|error| at(0, error))?,
         out_of_place: out_of_place.map_err(|error| at(0, error))?,
         in_network: false,
+        ranks_per_server: None,
+        double_scratch: false,
         ranks,
     };
     if !program.in_place && !program.out_of_place {
@@ -381,7 +383,11 @@ impl Reader {
         };
         let offset = offset.ok_or_else(|| node.error("it has no msg_chunk_idx"))?;
         let offset = self.chunks(node, "the chunk", offset)?;
-        Ok(Operand { buffer, offset })
+        Ok(Operand {
+            rank: None,
+            buffer,
+            offset,
+        })
     }
 
     /// Converts `number`, a number of chunks of the trace, to a number of chunks of the collective.

@@ -1,7 +1,7 @@
 //! Execution of a program with real bytes, one instruction after another, in an order that the
 //! program allows.
 //!
-//! Ranks do not share memory; they exchange data only by messages.
+//! Ranks exchange data by messages and by one-sided access to the memory of another rank.
 
 use rustc_hash::FxHashMap;
 
@@ -139,26 +139,30 @@ impl<'a> Machine<'a> {
         if instruction.operation.receives() && value.len() != bytes {
             return Err(wrong("receives a message of another length"));
         }
-        let memory = &mut self.memories[rank];
         let place = |operand: Operand| {
+            let owner = operand.rank.unwrap_or(current.rank);
             let (buffer, first) =
                 self.program
-                    .address(current.rank, operand.buffer, self.settings.in_place);
+                    .address(owner, operand.buffer, self.settings.in_place);
             let start = usize::try_from(first + i64::from(operand.offset)).ok();
-            (buffer, start.map(|start| start * self.chunk_bytes))
+            (
+                owner as usize,
+                buffer,
+                start.map(|start| start * self.chunk_bytes),
+            )
         };
-        let read = |memory: &FxHashMap<ChunkBuffer, Vec<u8>>, operand: Operand| {
-            let (buffer, start) = place(operand);
-            let whole = memory.get(&buffer)?;
+        let read = |memories: &[FxHashMap<ChunkBuffer, Vec<u8>>], operand: Operand| {
+            let (owner, buffer, start) = place(operand);
+            let whole = memories.get(owner)?.get(&buffer)?;
             whole.get(start?..start? + bytes).map(<[u8]>::to_vec)
         };
         let outside = "is outside of its buffer";
         if instruction.operation.reads_source() {
-            let Some(source) = read(memory, instruction.source) else {
+            let Some(source) = read(&self.memories, instruction.source) else {
                 return Err(wrong(outside));
             };
             if instruction.operation == Operation::Reduce {
-                let Some(present) = read(memory, instruction.destination) else {
+                let Some(present) = read(&self.memories, instruction.destination) else {
                     return Err(wrong(outside));
                 };
                 value = present;
@@ -173,11 +177,14 @@ impl<'a> Machine<'a> {
             }
         }
         if instruction.operation.writes_destination() {
-            let (buffer, start) = place(instruction.destination);
-            let target = memory.get_mut(&buffer).and_then(|whole| {
-                let start = start?;
-                whole.get_mut(start..start + bytes)
-            });
+            let (owner, buffer, start) = place(instruction.destination);
+            let memory = self.memories.get_mut(owner);
+            let target = memory
+                .and_then(|memory| memory.get_mut(&buffer))
+                .and_then(|whole| {
+                    let start = start?;
+                    whole.get_mut(start..start + bytes)
+                });
             let Some(target) = target else {
                 return Err(wrong(outside));
             };

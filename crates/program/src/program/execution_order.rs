@@ -77,7 +77,8 @@ pub(super) fn execution_order(
         while let Some(instruction) = current.instructions.get(next[block] as usize) {
             interrupt::check();
             if let Some(on) = instruction.waits_for {
-                let Some(&other) = block_indices.get(&(rank, on.thread_block)) else {
+                let Some(&other) = block_indices.get(&(on.rank.unwrap_or(rank), on.thread_block))
+                else {
                     break;
                 };
                 if next[other] <= on.step {
@@ -122,12 +123,15 @@ pub(super) fn execution_order(
         let thread_block = &program.ranks[rank as usize].thread_blocks[block as usize];
         let instruction = thread_block.instructions.get(step as usize)?;
         let is_complete = |on: Dependency| {
-            let other = block_indices.get(&(rank, on.thread_block));
+            let other = block_indices.get(&(on.rank.unwrap_or(rank), on.thread_block));
             other.is_some_and(|&other| next[other] > on.step)
         };
         let what = match (instruction.waits_for, thread_block.receives_from) {
             (Some(on), _) if !is_complete(on) => {
-                format!("thread block {}, step {}", on.thread_block, on.step)
+                let of = on
+                    .rank
+                    .map_or(String::new(), |rank| format!("rank {rank}, "));
+                format!("{of}thread block {}, step {}", on.thread_block, on.step)
             }
             (_, Some(from)) => format!("a message from rank {from}"),
             _ => "another rank, but it names no rank".to_owned(),

@@ -9,6 +9,10 @@
 //!    message that the receiver sent or received before.
 //! 3. The step is one more than the latest step of the messages that contributed to the sent value.
 //!
+//! An instruction that copies or adds from the buffer of one rank to that of another also counts as
+//! a message. Only rule 3 applies to such a program, because its waits also order messages that do
+//! not depend on each other.
+//!
 //! A schedule has one value of a chunk at each rank, whether this value is in the input, the output
 //! or scratch. If a program has several partial sums of a chunk at a rank, no schedule exists for
 //! it.
@@ -73,7 +77,12 @@ pub(super) fn lift(
     let has_steps = instructions
         .all(|instruction| !instruction.operation.sends() || instruction.sent_in.is_some());
     let mut first_error = None;
-    for rule in usize::from(!has_steps)..3 {
+    let first_rule = match (has_steps, program.is_one_sided()) {
+        (_, true) => 2,
+        (true, false) => 0,
+        (false, false) => 1,
+    };
+    for rule in first_rule..3 {
         match build_schedule(program, &sent, rule) {
             Ok(schedule) => return Ok(schedule),
             Err(error) => first_error = first_error.or(Some(error)),
@@ -124,11 +133,12 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
         let block =
             &program.ranks[current.rank as usize].thread_blocks[current.thread_block as usize];
         let instruction = &block.instructions[current.step as usize];
-        let past_of = |block: u32, step: u32| pasts.get(&(current.rank, block, step)).copied();
+        let past_of = |rank: u32, block: u32, step: u32| pasts.get(&(rank, block, step)).copied();
         let before = current.step.checked_sub(1);
-        let before = before.and_then(|step| past_of(current.thread_block, step));
+        let before = before.and_then(|step| past_of(current.rank, current.thread_block, step));
         let awaited = instruction.waits_for;
-        let awaited = awaited.and_then(|on| past_of(on.thread_block, on.step));
+        let awaited = awaited
+            .and_then(|on| past_of(on.rank.unwrap_or(current.rank), on.thread_block, on.step));
         let mut past = before
             .unwrap_or_default()
             .merge(awaited.unwrap_or_default());
@@ -142,15 +152,34 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
         let first = sent.len();
         let mut sent_values = Vec::new();
         for index in 0..instruction.count {
+            let owner = |operand: Operand| operand.rank.unwrap_or(current.rank);
             let place = |operand: Operand| {
-                let (buffer, first) = program.address(current.rank, operand.buffer, in_place);
+                let (buffer, first) = program.address(owner(operand), operand.buffer, in_place);
                 let offset = first + i64::from(operand.offset) + i64::from(index);
-                (current.rank, buffer, offset)
+                (owner(operand), buffer, offset)
             };
             let read = |operand: Operand| memory.get(&place(operand)).cloned();
+            let (from, to) = (owner(instruction.source), owner(instruction.destination));
             let incoming = || incoming_message.as_ref()?.1.get(index as usize).cloned();
             let value = match instruction.operation {
                 Operation::Nop => continue,
+                Operation::Copy | Operation::Reduce if from != to => {
+                    let moved = read(instruction.source).map(|value| {
+                        let step = value.step + 1;
+                        sent.push(Sent {
+                            chunk: value.chunk,
+                            ranks: Rc::clone(&value.ranks),
+                            source: from,
+                            destination: to,
+                            steps: [step; 3],
+                        });
+                        Value { step, ..value }
+                    });
+                    match instruction.operation {
+                        Operation::Copy => moved,
+                        _ => sum(program, to, moved, read(instruction.destination))?,
+                    }
+                }
                 Operation::Send | Operation::Copy => read(instruction.source),
                 Operation::Receive | Operation::ReceiveCopySend => incoming(),
                 Operation::Reduce => sum(

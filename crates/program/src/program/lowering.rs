@@ -112,6 +112,8 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
         in_place: collective.kind() != CollectiveKind::AllToAll,
         out_of_place: true,
         in_network: schedule.is_in_network(),
+        ranks_per_server: None,
+        double_scratch: false,
         ranks: ranks.collect(),
     })
 }
@@ -154,7 +156,11 @@ fn output_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Oper
 
 fn operand(buffer: ChunkBuffer, offset: u32) -> Operand {
     let offset = offset as i32;
-    Operand { buffer, offset }
+    Operand {
+        rank: None,
+        buffer,
+        offset,
+    }
 }
 
 /// Returns the location `chunks` chunks after `first`.
@@ -650,7 +656,7 @@ impl Lowered {
                 channel,
                 instructions: Vec::new(),
             };
-            (block, drafts.clone())
+            (0, block, drafts.clone())
         });
         lay_out_blocks(&instructions, blocks.collect())
     }

@@ -149,6 +149,8 @@ impl Reader {
             in_place,
             out_of_place,
             in_network: false,
+            ranks_per_server: None,
+            double_scratch: false,
             ranks: gpus,
         })
     }
@@ -188,7 +190,11 @@ impl Reader {
         let thread_block = self.number_or(step, "depid", -1, -1, MAX_NUMBER)?;
         let waited = self.number_or(step, "deps", -1, -1, MAX_NUMBER)?;
         let waits_for = match (u32::try_from(thread_block), u32::try_from(waited)) {
-            (Ok(thread_block), Ok(step)) => Some(Dependency { thread_block, step }),
+            (Ok(thread_block), Ok(step)) => Some(Dependency {
+                rank: None,
+                thread_block,
+                step,
+            }),
             (Ok(_), Err(_)) => {
                 return Err(self.error(step, "depid without deps: no step to wait for".into()));
             }
@@ -224,6 +230,7 @@ impl Reader {
             }
         };
         Ok(Operand {
+            rank: None,
             buffer,
             offset: self.number_or(step, offset, -1, -1, MAX_NUMBER)? as i32,
         })

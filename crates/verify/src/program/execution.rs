@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::contents::{Contents, Contribution, Multiset};
-use super::form::{Effects, effects};
+use super::form::{Effects, effects, named};
 use super::layout::Layout;
 use super::{Findings, ProgramFault, Site, instruction};
 use crate::report::counted;
@@ -257,9 +257,10 @@ impl Execution<'_> {
             step: progress.next,
         };
         let current = instruction(self.program, site);
-        let first = self.first_block[progress.rank as usize];
-        let dependency = current.waits_for;
-        let dependency = dependency.map(|on| (first + on.thread_block as usize, on.step));
+        let dependency = current.waits_for.map(|on| {
+            let first = self.first_block[on.rank.unwrap_or(site.rank) as usize];
+            (first + on.thread_block as usize, on.step)
+        });
         let receives = progress
             .receives
             .filter(|_| effects(current.operation).receives);
@@ -281,18 +282,22 @@ impl Execution<'_> {
             return None;
         }
         let incoming = message.map_or_else(Vec::new, |(_, chunks)| chunks);
+        let owner = |operand: Operand| operand.rank.unwrap_or(site.rank) as usize;
         let cells = |operand: Operand| {
-            let start = self.layout.start(site.rank, operand.buffer) + operand.offset as usize;
+            let start = self.layout.start(owner(operand) as u32, operand.buffer);
+            let start = start + operand.offset as usize;
             start..start + current.count as usize
         };
-        let memory = &self.cells[site.rank as usize];
+        let to = owner(current.destination);
         let source = effects.reads_source.then(|| cells(current.source));
         let destination =
             (effects.writes || effects.reads_destination).then(|| cells(current.destination));
-        let read = source.map_or_else(Vec::new, |cells| memory[cells].to_vec());
+        let read = source.map_or_else(Vec::new, |cells| {
+            self.cells[owner(current.source)][cells].to_vec()
+        });
         let present = destination
             .clone()
-            .map_or_else(Vec::new, |cells| memory[cells].to_vec());
+            .map_or_else(Vec::new, |cells| self.cells[to][cells].to_vec());
         self.report_unwritten(site, &current, &effects, &read, &present);
         let mut values = Vec::with_capacity(current.count as usize);
         for chunk in 0..current.count as usize {
@@ -308,8 +313,12 @@ impl Execution<'_> {
         }
         if let Some(cells) = destination.filter(|_| effects.writes) {
             self.report_remarks(site, &current, &effects, &values, &present);
-            self.written_by[site.rank as usize][cells.clone()].fill(Some(site));
-            self.cells[site.rank as usize][cells].copy_from_slice(&values);
+            self.written_by[to][cells.clone()].fill(Some(site));
+            self.cells[to][cells].copy_from_slice(&values);
+        }
+        if owner(current.source) != to && effects.reads_source && effects.writes {
+            self.run.messages += 1;
+            self.run.chunks_sent += values.len() as u64;
         }
         effects.sends.then_some(values)
     }
@@ -343,10 +352,10 @@ impl Execution<'_> {
         } else {
             &[]
         };
-        for (operand, held) in [(one.source, read), (one.destination, destination)] {
+        for (operand, held) in &[(one.source, read), (one.destination, destination)] {
             if let Some(chunk) = held.iter().position(|&held| held == 0) {
                 let chunk = operand.offset as usize + chunk;
-                let name = operand.buffer.name();
+                let name = named(*operand);
                 let says = || format!("reads chunk {chunk} of {name}, which has not been written");
                 self.findings
                     .add_at(self.program, ProgramFault::NotWritten, site, says);
@@ -367,7 +376,9 @@ impl Execution<'_> {
         let brought = values.iter().zip(present);
         let again = brought.filter(|(value, present)| value == present && **value != 0);
         let again = again.count();
-        if effects.receives && again > 0 {
+        let is_brought = effects.receives
+            || one.source.rank.unwrap_or(site.rank) != one.destination.rank.unwrap_or(site.rank);
+        if is_brought && again > 0 {
             let name = buffer.name();
             let says = || format!("brings {again} chunks that {name} already holds");
             self.findings

@@ -143,6 +143,15 @@ fn connections(program: &CollectiveProgram, rank: u32, findings: &mut Findings) 
     }
 }
 
+/// Returns the name of the buffer of an operand, with its rank if this is another rank.
+pub(super) fn named(operand: Operand) -> String {
+    let name = operand.buffer.name();
+    match operand.rank {
+        None => name.to_owned(),
+        Some(rank) => format!("{name} of rank {rank}"),
+    }
+}
+
 fn operands(
     program: &CollectiveProgram,
     layout: &Layout,
@@ -160,12 +169,19 @@ fn operands(
         ),
     ];
     for (does, _, operand) in used.into_iter().filter(|(_, used, _)| *used) {
-        let size = layout.size(site.rank, operand.buffer);
+        let owner = operand.rank.unwrap_or(site.rank);
+        if owner as usize >= program.ranks.len() {
+            findings.add_at(program, ProgramFault::Peer, site, || {
+                format!("{does} a buffer of rank {owner}, which does not exist")
+            });
+            continue;
+        }
+        let size = layout.size(owner, operand.buffer);
         if !within(operand, one.count, size) {
             findings.add_at(program, ProgramFault::Bounds, site, || {
                 let first = i64::from(operand.offset);
                 let last = first + i64::from(one.count) - 1;
-                let name = operand.buffer.name();
+                let name = named(operand);
                 let which = match first == last {
                     true => format!("chunk {first}"),
                     false => format!("chunks {first} to {last}"),
@@ -192,8 +208,8 @@ fn dependency(program: &CollectiveProgram, site: Site, one: &Instruction, findin
     let Some(waits) = one.waits_for else {
         return;
     };
-    let blocks = &program.ranks[site.rank as usize].thread_blocks;
-    let block = blocks.get(waits.thread_block as usize);
+    let rank = program.ranks.get(waits.rank.unwrap_or(site.rank) as usize);
+    let block = rank.and_then(|rank| rank.thread_blocks.get(waits.thread_block as usize));
     let awaited = block.and_then(|block| block.instructions.get(waits.step as usize));
     let problem = match awaited {
         None => "does not exist",
@@ -202,6 +218,9 @@ fn dependency(program: &CollectiveProgram, site: Site, one: &Instruction, findin
     };
     findings.add_at(program, ProgramFault::Dependency, site, || {
         let (block, step) = (waits.thread_block, waits.step);
-        format!("waits for thread block {block}, step {step}, which {problem}")
+        let of = waits
+            .rank
+            .map_or(String::new(), |rank| format!("rank {rank}, "));
+        format!("waits for {of}thread block {block}, step {step}, which {problem}")
     });
 }

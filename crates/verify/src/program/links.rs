@@ -14,31 +14,41 @@ pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &m
     for &(from, to) in &graph.links {
         next.entry(from).or_default().push(to);
     }
+    // First instruction that moves data, for each sending rank and each receiving rank.
+    let mut peers: BTreeMap<u32, BTreeMap<u32, Site>> = BTreeMap::new();
     for (rank, own) in program.ranks.iter().enumerate() {
-        // First sending instruction for each receiving rank.
-        let mut peers: BTreeMap<u32, Site> = BTreeMap::new();
+        let rank = rank as u32;
         for (thread_block, block) in own.thread_blocks.iter().enumerate() {
-            let mut instructions = block.instructions.iter();
-            let first = instructions.position(|one| effects(one.operation).sends);
-            if let (Some(peer), Some(step)) = (block.sends_to, first) {
-                peers.entry(peer).or_insert(Site {
-                    rank: rank as u32,
-                    thread_block: thread_block as u32,
-                    step: step as u32,
-                });
+            for (step, one) in block.instructions.iter().enumerate() {
+                let effects = effects(one.operation);
+                let sent = block.sends_to.filter(|_| effects.sends);
+                let (from, to) = (one.source.rank.unwrap_or(rank), one.destination.rank);
+                let to = to.unwrap_or(rank);
+                let is_moved = effects.reads_source && effects.writes && from != to;
+                let moved = is_moved.then_some((from, to));
+                for (from, to) in sent.map(|to| (rank, to)).into_iter().chain(moved) {
+                    peers.entry(from).or_default().entry(to).or_insert(Site {
+                        rank,
+                        thread_block: thread_block as u32,
+                        step: step as u32,
+                    });
+                }
             }
         }
-        if peers.is_empty() {
-            continue;
-        }
-        let reached = reached(rank as u32, ranks, &next);
+    }
+    for (rank, peers) in peers {
+        let reached = reached(rank, ranks, &next);
         let unreachable = peers.iter().filter(|(peer, _)| !reached.contains(peer));
         for (&peer, &site) in unreachable {
             let says = || {
                 let name = &graph.name;
+                let sends = match site.rank == rank {
+                    true => "sends".to_owned(),
+                    false => format!("moves data of rank {rank}"),
+                };
                 format!(
-                    "sends to rank {peer}, but no links of {name} join the two ranks, directly or \
-                     through switches"
+                    "{sends} to rank {peer}, but no links of {name} join the two ranks, directly \
+                     or through switches"
                 )
             };
             // Instructions of programs that were made from plans have no line numbers.

@@ -128,7 +128,7 @@ pub(super) fn build_thread_blocks(
             channel: block.channel.unwrap_or(0),
             instructions: Vec::new(),
         };
-        (thread_block, block.nodes)
+        (0, thread_block, block.nodes)
     });
     Ok(lay_out_blocks(&instructions, blocks.collect()))
 }

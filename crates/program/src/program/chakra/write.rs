@@ -205,6 +205,7 @@ impl<'a> Writer<'a> {
         let (mut source, mut destination) = (instruction.source, instruction.destination);
         if instruction.operation == Operation::ReceiveReduceSend {
             destination = Operand {
+                rank: None,
                 buffer: ChunkBuffer::Scratch,
                 offset: self.scratch as i32,
             };

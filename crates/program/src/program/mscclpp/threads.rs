@@ -1,0 +1,65 @@
+//! Accesses of the threads of a thread block, which wait for one another only at a `nop` or a
+//! `barrier`.
+
+use super::super::ChunkBuffer;
+
+/// Access that other threads of the thread block may not have completed.
+#[derive(Clone)]
+pub(super) struct Access {
+    pub(super) line: u32,
+    pub(super) rank: u32,
+    /// Memory, its first chunk that is accessed, and the chunk after the last one.
+    pub(super) memory: (ChunkBuffer, i64, i64),
+    pub(super) writes: bool,
+    /// True if a proxy accesses the memory in the order of the operations, not a thread.
+    pub(super) by_port: bool,
+    /// True if the k-th thread accesses the k-th piece of the size of a packet.
+    pub(super) as_packets: bool,
+}
+
+/// State of the threads of a thread block since they waited for one another.
+#[derive(Default)]
+pub(super) struct Threads {
+    accesses: Vec<Access>,
+    /// Line of a wait for another rank or thread block.
+    waited: Option<u32>,
+}
+
+impl Threads {
+    pub(super) fn meet(&mut self) {
+        *self = Threads::default();
+    }
+
+    pub(super) fn wait(&mut self, line: u32) {
+        self.waited = Some(line);
+    }
+
+    /// Adds accesses of an operation. Returns a line that all threads must be past before.
+    pub(super) fn access(&mut self, new: Vec<Access>) -> Option<u32> {
+        let conflicts = |one: &Access, other: &Access| {
+            (one.rank, one.memory.0) == (other.rank, other.memory.0)
+                && (one.writes || other.writes)
+                && !(one.as_packets && other.as_packets && one.memory.1 == other.memory.1)
+                && one.memory.1 < other.memory.2
+                && other.memory.1 < one.memory.2
+        };
+        let mut before = self.accesses.iter();
+        let before = before.find(|before| new.iter().any(|one| conflicts(before, one)));
+        let line = self.waited.or(before.map(|before| before.line));
+        self.accesses.extend(new);
+        line
+    }
+
+    /// Returns a line that all threads must be past before a signal.
+    pub(super) fn unfinished(&self) -> Option<u32> {
+        self.waited
+            .or(self.accesses.first().map(|access| access.line))
+    }
+
+    /// Returns a line that all threads must be past before a put that signals.
+    pub(super) fn unfinished_writes(&self) -> Option<u32> {
+        let mut accesses = self.accesses.iter();
+        let write = accesses.find(|access| access.writes && !access.by_port);
+        write.map(|access| access.line)
+    }
+}
