@@ -4,10 +4,10 @@
     python validation/mutants_table.py --most 50   at most 50 changes of a kind in a file (10)
 
 The files are those of opticoll's own tests, and those of others in the folders that environment
-variables name: `OPTICOLL_MSCCL` (XML), `OPTICOLL_CHAKRA` (a folder for each trace),
-`OPTICOLL_SENDS` (CSV) and `OPTICOLL_TE_CCL` (JSON). A file that is not proved as it is has no
-mutants. The script fails where the verifiers disagree, or where both accept a change and the bytes
-of a run are wrong. `tests/mutants.py` says what is changed.
+variables name: `OPTICOLL_MSCCL` (XML), `OPTICOLL_MSCCLPP` (JSON), `OPTICOLL_CHAKRA` (a folder for
+each trace), `OPTICOLL_SENDS` (CSV) and `OPTICOLL_TE_CCL` (JSON). A file that is not proved as it is
+has no mutants. The script fails where the verifiers disagree, or where both accept a change and the
+bytes of a run are wrong. `tests/mutants.py` says what is changed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,12 @@ PLANS = (
     ("all_reduce", "torus:dims=2x3", "auto"),
     ("reduce_scatter", "torus:dims=2x3", "auto"),
 )
+SIZES = (16, 1 << 16)
+"""Bytes of a chunk in plans of MSCCL++: packets; and puts, shared by thread blocks."""
+
 NAMES = {
     "msccl": "MSCCL XML",
+    "mscclpp": "plans of MSCCL++",
     "chakra": "Chakra traces",
     "sends": "CSV of sends",
     "te_ccl": "results of TE-CCL",
@@ -65,16 +69,22 @@ def cases() -> Iterator[Case]:
     """Yields all files; those of other tools come last."""
     for path in sorted((TESTS / "data/programs").glob("*.xml")):
         yield Case("msccl", True, path.name, path.read_text())
+    for path in sorted((TESTS / "data/mscclpp").glob("*.json")):
+        yield Case("mscclpp", True, path.name, path.read_text())
     for kind, fabric, algorithm in PLANS:
         plan = opticoll.plan(kind, fabric, algorithm, size="64B")
         name = f"{kind} on {fabric}"
+        for size in SIZES:
+            written = Program.from_plan(plan).to_mscclpp(plan.collective.chunks * size)
+            yield Case("mscclpp", True, f"{name}, {size} bytes a chunk", written)
         traces = Program.from_plan(plan).to_chakra(plan.collective.chunks * 24)
         yield Case("chakra", True, name, traces)
         with tempfile.TemporaryDirectory() as folder:
             (path,) = plan.export(Path(folder, "own.csv"), "sends")
             yield Case("sends", True, name, path.read_text())
     yield Case("te_ccl", True, "all_gather", direct_result(range(4)))
-    for form, ending in (("msccl", "*.xml"), ("sends", "*.csv"), ("te_ccl", "*.json")):
+    endings = {"msccl": "*.xml", "mscclpp": "*.json", "sends": "*.csv", "te_ccl": "*.json"}
+    for form, ending in endings.items():
         folder = os.environ.get(f"OPTICOLL_{form.upper()}")
         for path in sorted(Path(folder).glob(ending)) if folder else []:
             yield Case(form, False, path.name, path.read_text())
@@ -88,7 +98,8 @@ def form_of(case: Case) -> mutants.Form:
     """Returns the functions that read and change a file."""
     if case.form == "te_ccl":
         return mutants.te_ccl(case.content)
-    return {"msccl": mutants.MSCCL, "chakra": mutants.CHAKRA, "sends": mutants.SENDS}[case.form]
+    forms = (mutants.MSCCL, mutants.MSCCLPP, mutants.CHAKRA, mutants.SENDS)
+    return {form.name: form for form in forms}[case.form]
 
 
 def judged(case: Case, most: int) -> Counter[str] | None:

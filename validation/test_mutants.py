@@ -12,4 +12,4 @@ def test_mutants_are_rejected_by_both_verifiers_or_have_the_same_bytes() -> None
         numbers = [int(one.replace(",", "")) for one in (tried, refused, rejected, equal)]
         assert int(files) > 0
         assert numbers[0] == sum(numbers[1:])
-        assert numbers[2] > numbers[0] / 3
+        assert numbers[1] + numbers[2] > numbers[0] / 3
