@@ -164,6 +164,19 @@ REFUSED = {
     "waits for 3": plan([{"name": "barrier", "barrier_id": 0, "num_threadblocks": 3}], []),
     "unknown collective `sendrecv`": plan(right(0), right(1), collective="sendrecv"),
     "`inplace` is missing": plan(right(0), right(1)).replace('"inplace"', '"in_place"'),
+    "only adds, whatever `reduce_op` says": plan(
+        [{**moved("re", 0, 0, "o"), "reduce_op": "max"}], []
+    ),
+    "more than 1048576 instructions": plan(
+        [
+            {
+                "name": "pipeline",
+                "iter_context": {"unit_size": 16, "num_chunks": 2**20},
+                "ops": [{"name": "sem_acquire", "semaphore_ids": [0]}],
+            }
+        ],
+        [],
+    ),
     "no `gpus`": "{}",
     "not JSON": "{",
     "no such memory channel": plan([{**SIGNAL, "channel_ids": [1]}], []),

@@ -149,6 +149,7 @@ class PlanReader:
         self.written: dict[tuple[int, int], Item] = {}
         self.read: list[tuple[Item, int, int]] = []
         self.values: list[list[int]] = []
+        self.items = 0
 
     def operations(self) -> Iterator[Any]:
         for gpu in self.gpus:
@@ -407,6 +408,8 @@ class BlockReader:
         return self.append(Item("nop", None, None))
 
     def append(self, item: Item) -> Item:
+        self.plan.items += 1
+        expect(self.plan.items <= MAX_NUMBER + OPERATIONS, "too many instructions")
         item.previous = self.found[-1] if self.found else None
         self.found.append(item)
         return item
@@ -456,6 +459,7 @@ class BlockReader:
         expect(len(counts) == 1, f"{name}: sizes {counts}")
         if name in SUMS:
             expect(len(targets) > name.startswith("rec"), f"{name}: {len(targets)} destinations")
+            expect(value(operation, "reduce_op", str, "sum") == "sum", f"{name}: only sums")
             rows = [([*chain(*sources)], [*chain(*targets)])]
         elif name in STORES:
             rows = [(sources[0], [*chain(*targets)])]

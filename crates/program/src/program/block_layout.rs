@@ -33,16 +33,16 @@ pub(super) fn lay_out_blocks(
     let mut awaited = vec![false; instructions.len()];
     for (block, (_, _, members)) in blocks.iter().enumerate() {
         // Number of instructions of each thread block that are certainly complete.
-        let mut complete = vec![0usize; blocks.len()];
+        let mut complete: FxHashMap<usize, usize> = FxHashMap::default();
         for (position, &member) in members.iter().enumerate() {
             let mut last: FxHashMap<usize, usize> = FxHashMap::default();
             for &on in &instructions[member].waits_for {
                 let other = block_of[on];
                 // Earlier instructions of the same thread block are complete.
                 if (other != block || position_of[on] >= position)
-                    && position_of[on] >= complete[other]
+                    && position_of[on] >= complete.get(&other).copied().unwrap_or(0)
                 {
-                    complete[other] = position_of[on] + 1;
+                    complete.insert(other, position_of[on] + 1);
                     last.insert(other, on);
                 }
             }

@@ -155,6 +155,10 @@ impl<'a> BlockReader<'a> {
         operation: &Value,
         repetition: Option<(u64, u64)>,
     ) -> Result<(), ProgramError> {
+        if pairing.instructions() as u64 > MAX_NUMBER {
+            let problem = format!("the plan has more than {MAX_NUMBER} instructions");
+            return Err(operation.error(&problem));
+        }
         let name = operation.required("name")?;
         let channel_ids = operation.list_of("channel_ids")?.len();
         within(
@@ -264,6 +268,10 @@ impl<'a> BlockReader<'a> {
             "re" | "res" | "rre" | "rres" | "repkt" | "respkt" | "recpkt" | "recspkt" | "glres" => {
                 let min_destinations = 1 + usize::from(text.starts_with("rec"));
                 are(1, min_destinations)?;
+                let added = operation.get("reduce_op");
+                if let Some(other) = added.filter(|added| added.text() != Ok("sum")) {
+                    return Err(other.error("MSCCL++ only adds, whatever `reduce_op` says"));
+                }
                 self.combine(
                     pairing,
                     operation,

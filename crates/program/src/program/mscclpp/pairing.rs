@@ -54,6 +54,11 @@ fn refused(line: u32, problem: &str) -> ProgramError {
 }
 
 impl Pairing {
+    /// Returns the number of instructions so far.
+    pub(super) fn instructions(&self) -> usize {
+        self.instructions.len()
+    }
+
     /// Adds an instruction and returns its index.
     pub(super) fn add(&mut self, rank: u32, block: usize, instruction: Instruction) -> usize {
         self.owners.push((rank, block));
