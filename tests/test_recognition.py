@@ -103,7 +103,6 @@ def test_texts_without_a_signature_are_of_no_kind(text: str) -> None:
         ),
         ("bound all_gather --fabric", "numpy", "an array of NumPy, not a fabric"),
         ("congestion all_gather --fabric", "astra_system", "a system of ASTRA-sim, not a fabric"),
-        ("verify", "mscclpp", "an execution plan of MSCCL++, not a plan or schedule"),
         ("verify", "graphml", "GraphML, not a plan or schedule; give it as `--fabric FILE`"),
         ("import", "layers", "a workload of SimAI or ASTRA-sim 1, not a plan or schedule"),
         ("replay", "plan", "a plan of opticoll, not a trace; `opticoll simulate FILE` times it"),

@@ -121,7 +121,6 @@ FORMATS = (
     Format(
         *("mscclpp", "program", (".mscclpp.json",)),
         *("mscclpp_plan:read", "mscclpp_plan:write"),
-        shows=lambda content: content.lstrip()[:1] == b"{" and b'"gpus"' in content,
         sized=True,
     ),
     Format("csv", "rows", (".csv",), writes="table:write_csv"),

@@ -170,7 +170,7 @@ CONTENTS = (
     Content(
         *("tuner", "a tuner table of NCCL"),
         _starts(r"(?:allreduce|broadcast|reduce|allgather|reducescatter),\d+,\d+,[a-z_]+,"),
-        "NCCL reads it; `opticoll export ROWS --format nccl_tuner` writes such tables",
+        "NCCL reads it; `opticoll export ROWS --format nccl` writes such tables",
     ),
     # XML.
     Content("msccl", "a program in MSCCL XML", _xml("algo"), _SCHEDULE),
@@ -193,8 +193,7 @@ CONTENTS = (
     Content("gexf", "a graph in GEXF", _xml("gexf"), f"{_NETWORKX}read_gexf(FILE), ...)"),
     # JSON.
     Content(
-        *("mscclpp", "an execution plan of MSCCL++", _json("gpus", "threadblocks")),
-        "opticoll does not read such plans; it reads MSCCL XML",
+        *("mscclpp", "an execution plan of MSCCL++", _json("gpus", "threadblocks"), _SCHEDULE),
     ),
     Content(
         *("te_ccl", "a result of TE-CCL"),

@@ -129,8 +129,8 @@ def refuse_too_large(
     have = memory.device_bytes or 0
     raise TrainingError(
         f"{named.label} does not fit the device: a rank needs {memory.total_bytes / 1e9:,.1f} GB, "
-        f"and the device has {have / 1e9:,.1f} GB; {activations(named, memory, parameters)}, of all "
-        f"micro-batches in flight; {cure_of(training, have)}"
+        f"and the device has {have / 1e9:,.1f} GB; {activations(named, memory, parameters)}, of "
+        f"all micro-batches in flight; {cure_of(training, have)}"
     )
 
 
