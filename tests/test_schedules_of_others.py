@@ -101,6 +101,71 @@ def test_a_result_of_te_ccl_is_proved(run: Run, tmp_path: Path) -> None:
     assert run("verify", written(tmp_path / "whole.json", te_ccl(range(4)))).code == 0
 
 
+def fractions(*flows: str) -> str:
+    """Returns an all_to_all of three ranks, whose chunks from 0 and to 0 are in `flows`."""
+    whole = [f"Chunk 0 from {a} traveled over {a}->{b} in epoch 0" for a, b in ((1, 2), (2, 1))]
+    whole += [f"Chunk 1 from {a} traveled over {a}->0 in epoch 0" for a in (1, 2)]
+    pairs = ((0, 0, 1), (0, 1, 2), (1, 0, 2), (1, 1, 0), (2, 0, 1), (2, 1, 0))
+    paths: dict[str, list[str]] = {
+        f"Demand at {end} for chunk {chunk} from {start} met by epoch 2": []
+        for start, chunk, end in pairs
+    }
+    return json.dumps({"7-Flows": [*flows, *whole], "8-Chunk paths": paths})
+
+
+HALVES = (
+    # A third of chunk 0 goes from 0 to 1 at once, two thirds by way of 2 in two parts.
+    "Chunk 0 from 0 traveled over 0->1 with volume 0.3333333333333333 in epoch 0",
+    "Chunk 0 from 0 traveled over 0->2 with volume 0.666666666 in epoch 0",
+    "Chunk 0 from 0 traveled over 2->1 with volume 0.5 in epoch 1",
+    "Chunk 0 from 0 traveled over 2->1 with volume 0.16666666 in epoch 2",
+    "Chunk 1 from 0 traveled over 0->2 with volume 1.0 in epoch 1",
+)
+
+
+def test_fractions_of_te_ccl_are_pieces_that_move(run: Run, tmp_path: Path) -> None:
+    path = written(tmp_path / "halves.json", fractions(*HALVES))
+    plan = opticoll.read_plan(path)
+    assert plan.verify() == []
+    # The denominators 3, 2 and 6 have 6 in common.
+    assert plan.collective.pieces == 6
+    columns = plan.columns()
+    pieces = zip(columns["source"], columns["destination"], columns["count"], strict=True)
+    moved: dict[tuple[int, int], int] = {}
+    for source, destination, count in pieces:
+        moved[source, destination] = moved.get((source, destination), 0) + int(count)
+    assert moved == {(0, 1): 2, (0, 2): 4 + 6, (2, 1): 3 + 1 + 6, (1, 2): 6, (1, 0): 6, (2, 0): 6}
+    assert run("verify", path).code == 0
+
+
+@pytest.mark.parametrize(
+    ("flows", "words"),
+    [
+        ([*HALVES[:4], HALVES[4].replace("1.0", "0.013")], "no common denominator up to 64"),
+        ([*HALVES[:4], HALVES[4].replace("1.0", "1.5")], "at most the volume of a chunk"),
+        (
+            [HALVES[0], HALVES[1], HALVES[2].replace("epoch 1", "epoch 0"), *HALVES[3:]],
+            "in epoch 0 flows take more of chunk 0 from 0 than has come to vertex 2",
+        ),
+    ],
+)
+def test_fractions_that_do_not_add_up_are_refused(
+    run: Run, tmp_path: Path, flows: list[str], words: str
+) -> None:
+    finished = run("verify", written(tmp_path / "bad.json", fractions(*flows)))
+    assert (finished.code, finished.out) == (2, "")
+    assert words in finished.err
+
+
+def test_fractions_for_several_destinations_leave_parts_open(run: Run, tmp_path: Path) -> None:
+    finished = run("verify", written(tmp_path / "a.json", te_ccl(range(3), "")))
+    assert finished.code == 0
+    text = te_ccl(range(3), "").replace(" in epoch", " with volume 0.5 in epoch")
+    finished = run("verify", written(tmp_path / "a.json", text))
+    assert (finished.code, finished.out) == (2, "")
+    assert "fractions of chunks with several destinations" in finished.err
+
+
 def test_a_result_of_te_ccl_that_leaves_a_rank_out_is_rejected(run: Run, tmp_path: Path) -> None:
     path = written(tmp_path / "part.json", te_ccl(range(1, 4)))
     finished = run("verify", path)

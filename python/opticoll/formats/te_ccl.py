@@ -9,6 +9,11 @@ only forwards data (`via switches`) is a switch, or a rank that the solver used 
 number of ranks decides between the two. If the number is not given, it is derived from the machines
 with switches that TE-CCL knows (`NDv2`, `DGX2` and `AMD` in its `teccl/topologies`).
 
+The linear program of TE-CCL sends fractions of chunks (`with volume 0.5`). In an all_to_all the
+fractions follow from the flows: with the least common denominator d of all volumes, a chunk has d
+pieces, and a flow of volume v takes d v of the pieces that came to its start first. If a chunk has
+several destinations, flows with fractions leave open which parts each destination gets.
+
 TE-CCL does not name the collective, but files of opticoll do, with the key `0-Collective`. In files
 of opticoll all vertices are ranks, and the collective defines the numbers of a source's chunks.
 """
@@ -19,6 +24,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from opticoll._core import Collective, Plan, Program, Schedule
@@ -31,7 +37,8 @@ from opticoll.formats.sends_csv import Line, schedule_of
 
 FLOW = re.compile(
     r"Chunk (\d{1,9}) from (\d{1,9}) traveled over (\d{1,9})->(\d{1,9})"
-    r"(?: with volume 1(?:\.0)?)? in epoch (\d{1,9})(?: via switches ([\d, >-]*))?",
+    r"(?: with volume (\d{0,2}\.?\d{1,20}(?:e-\d{1,2})?))? in epoch (\d{1,9})"
+    r"(?: via switches ([\d, >-]*))?",
     re.ASCII,
 )
 DEMAND = re.compile(
@@ -41,6 +48,12 @@ MAX_RANKS = 2**16
 CHASSIS = 8
 """Number of ranks of a chassis; TE-CCL's machines with switches have 8 or 16 per chassis."""
 
+
+MAX_DENOMINATOR = 64
+"""Maximum common denominator of the volumes of flows, hence of pieces of a chunk."""
+
+TOLERANCE = 1e-5
+"""Maximum error of a volume; the solver's own tolerance is 1e-6."""
 
 NAME = "0-Collective"
 
@@ -53,6 +66,7 @@ class Flow(NamedTuple):
     ends: tuple[int, int]
     epoch: int
     switches: tuple[int, ...]
+    volume: float = 1
 
 
 def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedule, list[str]]:
@@ -70,11 +84,13 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
     if not isinstance(content, dict):
         raise FileError(f"`{path}` is not a result of TE-CCL: it is not a JSON object")
     flows = [_flow(text, path) for text in _entries(content, "flows", list, path)]
+    flows = [flow for flow in flows if flow.volume > TOLERANCE]
     paths = _entries(content, "chunk paths", dict, path)
     demands = [tuple(map(int, _matched(DEMAND, text, path))) for text in paths]
     if not flows or not demands:
         raise FileError(f"`{path}` has no flows or no demands")
-    if NAME in content:
+    parts = _denominator(flows, path)
+    if NAME in content and parts == 1:
         return _named(sends_csv.collective_of(str(content[NAME]), path), flows, path), []
     places, notes = _places(flows, demands, ranks, path)
     count = ranks or len(places)
@@ -86,7 +102,10 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
         for flow in flows
     ]
     if all(len(destinations) == 1 for destinations in wanted.values()):
-        return _all_to_all(flows, wanted, count), notes
+        return _all_to_all(flows, wanted, count, parts, path), notes
+    if parts > 1:
+        problem = "flows carry fractions of chunks with several destinations"
+        raise FileError(f"`{path}`: {problem}, and do not say which parts; let TE-CCL send wholes")
     pieces = 1 + max(chunk for _, chunk in wanted)
     transfers = (
         (flow.epoch, *flow.ends, flow.source * pieces + flow.chunk, 1, "copy") for flow in flows
@@ -225,26 +244,75 @@ def _places(
     return places, notes if ranks is None else []
 
 
-def _all_to_all(flows: list[Flow], wanted: dict[tuple[int, int], set[int]], ranks: int) -> Schedule:
+def _denominator(flows: list[Flow], path: str | os.PathLike[str]) -> int:
+    """Returns the least common denominator of the volumes of flows."""
+    volumes = {flow.volume for flow in flows}
+    for parts in range(1, MAX_DENOMINATOR + 1):
+        if all(
+            abs(volume * parts - round(volume * parts)) <= TOLERANCE * parts for volume in volumes
+        ):
+            return parts
+    raise FileError(
+        f"`{path}`: the volumes of flows have no common denominator up to {MAX_DENOMINATOR}"
+    )
+
+
+def _all_to_all(
+    flows: list[Flow],
+    wanted: dict[tuple[int, int], set[int]],
+    ranks: int,
+    parts: int,
+    path: str | os.PathLike[str],
+) -> Schedule:
     """Returns the schedule of an all_to_all, in which each chunk has one destination.
 
-    Several chunks from one source to one destination are pieces of a block.
+    Several chunks from one source to one destination are pieces of a block, and each chunk has
+    `parts` pieces.
     """
     pieces: dict[tuple[int, int], int] = {}
     places: dict[tuple[int, int], tuple[int, int]] = {}
     for (source, chunk), (destination,) in sorted(wanted.items()):
         piece = pieces.setdefault((source, destination), 0)
-        pieces[source, destination] += 1
+        pieces[source, destination] += parts
         places[source, chunk] = (source * ranks + destination, piece)
     most = max(pieces.values())
 
     def transfers() -> Iterator[Line]:
-        for flow in flows:
+        for flow, moved in _moved(flows, parts, path) if parts > 1 else ((f, [0]) for f in flows):
             if (flow.source, flow.chunk) in places:
                 block, piece = places[flow.source, flow.chunk]
-                yield flow.epoch, *flow.ends, block * most + piece, 1, "copy"
+                for part in moved:
+                    yield flow.epoch, *flow.ends, block * most + piece + part, 1, "copy"
 
     return schedule_of(Collective("all_to_all", ranks, pieces=most), transfers())
+
+
+def _moved(
+    flows: list[Flow], parts: int, path: str | os.PathLike[str]
+) -> Iterator[tuple[Flow, list[int]]]:
+    """Yields each flow with the parts of its chunk that it moves.
+
+    Parts stay where no flow moves them. Flows of an epoch move parts that came in epochs before.
+    """
+    at: dict[tuple[int, int, int], list[int]] = {}
+    for flow in flows:
+        at[flow.source, flow.chunk, flow.source] = list(range(parts))
+    for _, in_epoch in groupby(sorted(flows, key=lambda flow: flow.epoch), lambda flow: flow.epoch):
+        coming: list[tuple[tuple[int, int, int], list[int]]] = []
+        for flow in in_epoch:
+            start, end = flow.ends
+            here = at.get((flow.source, flow.chunk, start), [])
+            count = round(flow.volume * parts)
+            if count > len(here):
+                raise FileError(
+                    f"`{path}`: in epoch {flow.epoch} flows take more of chunk {flow.chunk} from "
+                    f"{flow.source} than has come to vertex {start}"
+                )
+            moved, here[:count] = here[:count], []
+            coming.append(((flow.source, flow.chunk, end), moved))
+            yield flow, moved
+        for key, moved in coming:
+            at.setdefault(key, []).extend(moved)
 
 
 def _entries(
@@ -261,10 +329,13 @@ def _entries(
 
 
 def _flow(text: object, path: str | os.PathLike[str]) -> Flow:
-    *numbers, switches = _matched(FLOW, text, path)
-    chunk, source, start, end, epoch = map(int, numbers)
+    *numbers, volume, epoch, switches = _matched(FLOW, text, path)
+    chunk, source, start, end = map(int, numbers)
     passed = tuple(map(int, re.findall(r"\d{1,9}", switches or "")))
-    return Flow(chunk, source, (start, end), epoch, passed)
+    flow = Flow(chunk, source, (start, end), int(epoch), passed, float(volume or 1))
+    if flow.volume > 1 + TOLERANCE:
+        raise FileError(f"`{path}`: `{str(text)[:80]}`: a flow has at most the volume of a chunk")
+    return flow
 
 
 def _matched(
