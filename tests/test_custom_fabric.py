@@ -368,3 +368,18 @@ def test_a_rate_gets_the_hint_of_a_specification(
     if "bps" in rate:
         spelled = f"custom:ranks=2,links=0-1@{rate}"
         assert hint in run("plan", "broadcast", "--fabric", spelled).err
+
+
+def test_directed_graphs_lead_both_ways_on_demand(tmp_path: Path) -> None:
+    path = tmp_path / "drawn.graphml"
+    edges = '<edge source="a" target="b"/><edge source="c" target="b"/>'
+    nodes = "".join(f'<node id="{name}"/>' for name in "abc")
+    path.write_text(f'<graphml><graph edgedefault="directed">{nodes}{edges}</graph></graphml>')
+    with pytest.raises(ConfigError) as caught:
+        parse_fabric(str(path))
+    assert "edges lead one way; drawn.graphml:directed=no makes them" in str(caught.value)
+    assert "members=" not in str(caught.value)
+    expected = "custom:ranks=3,links=0-1+2-1,names=a+b+c"
+    assert parse_fabric(f"{path}:directed=no") == opticoll.Fabric(expected)
+    with pytest.raises(ConfigError, match="`yes` must be `no`"):
+        parse_fabric(f"{path}:directed=yes")

@@ -67,7 +67,7 @@ class Format:
 
 _OF_GRAPHS = (
     *("rate", "latency", "ties", "members", "without", "degraded", "positions"),
-    *("rate_from", "unit", "length_from", "wavelengths", "hosts"),
+    *("rate_from", "unit", "length_from", "wavelengths", "hosts", "directed"),
 )
 
 FORMATS = (

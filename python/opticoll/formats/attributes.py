@@ -19,7 +19,8 @@ and the attributes that were ignored.
 
 If edges have several attributes for the rate, only the first of them in the table is read. The
 option `rate_from` names another attribute with the rate, and the option `unit` is the unit of the
-rates. An edge from a node to itself is ignored.
+rates. An edge from a node to itself is ignored. With the option `directed=no`, edges lead in both
+directions, whatever the file says.
 
 A graph with `wavelengths` is a graph of fibres. Such a graph may have all options of `wdm_graph`,
 and the following attributes (see `opticoll.formats.fibre_lengths`):
@@ -38,7 +39,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -111,6 +112,10 @@ def fabric_of(
         The graph is no valid fabric; the error names the node or edge.
     """
     stated = {key: value for key, value in beside.items() if value is not None}
+    if (directed := str(stated.pop("directed", "as stated"))) == "no":
+        edges = [replace(edge, one_way=False) for edge in edges]
+    elif directed != "as stated":
+        raise MisplacedError(("directed",), f"`{directed}` must be `no`, or be left out")
     option_names = [*FABRIC_OPTIONS, *LIGHT]
     if "wavelengths" in {*stated, *whole}:
         option_names += fibre_options()
@@ -148,7 +153,14 @@ def fabric_of(
     _note_meanings(file, edges, read, name, rates, delays)
     listed = {"node": nodes, "edge": edges, "graph": [Item((), (), whole)]}
     _note_unread(file, listed, read, any(rates) or (graph.has_fibres and "rate" in stated))
-    return graph.fabric()
+    try:
+        return graph.fabric()
+    except MisplacedError as error:
+        if not any(edge.one_way for edge in edges) or "no links lead" not in error.problem:
+            raise
+        # yEd writes all graphs as directed.
+        hint = f"edges lead one way; {file}:directed=no makes them lead both ways"
+        raise MisplacedError(error.place, f"{error.problem}; {hint}") from error
 
 
 def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:

@@ -208,7 +208,12 @@ class Graph:
         return fabric
 
     def _parts(self) -> str:
-        """Returns a hint with the connected parts of a graph; empty if the graph is connected."""
+        """Returns a hint with the connected parts of a graph; empty if the graph is connected.
+
+        Links in one direction have no hint, because ranks may then reach others and not be reached.
+        """
+        if any(">" in link for link in self.links):
+            return ""
         names = [*self.ranks, *self.switches]
         part = list(range(len(names)))
 
