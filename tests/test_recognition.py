@@ -28,6 +28,7 @@ SAMPLES: dict[str, str | bytes] = {
     "sends": "# all_gather ranks=2\nstep,source,destination,chunk\n",
     "time_independent": "# of two ranks\n0 init\n0 allToAllV 1 1 2\n",
     "table": "# app=x ranks=2\nrank,call,peer\n",
+    "time_independent_index": "traces/rank-0.txt\ntraces/rank-1.txt\n",
     "goal": "/* of two */\nnum_ranks 2\nrank 0 {\n}\n",
     "gml": 'Creator "me"\nVersion 1\ngraph\n[ node [ id 0 ] ]',
     "dot": "strict graph net {\n  a -- b [label=x]\n}\n",

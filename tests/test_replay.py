@@ -596,3 +596,24 @@ def test_the_page_has_the_times_of_the_real_runs(
         if "simulator" not in settings or name == "ft":
             done = opticoll.replay(real(name), fabric, collectives=COMMON, **settings)
             assert round(done["time_s"] * 1e3, 1) == expected, name
+
+
+def test_an_index_names_the_traces_of_all_ranks(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    (folder / "0.txt").write_text("0 init\n0 send 1 0 1000\n0 finalize\n\n")
+    (folder / "1.txt").write_text("# receives\n1 init\n1 recv 0 0 1000\n1 finalize")
+    index = tmp_path / "index.txt"
+    index.write_text("traces/0.txt\n\ntraces/1.txt\n")
+    on = ("--fabric", "hockney:latency=1us,rate=8Gb/s")
+    # 1000 bytes at 1 GB/s, after 1 us.
+    assert run_json(run, "replay", "replay", index, *on)["time_s"] == pytest.approx(2e-6)
+    assert run_json(run, "replay", "replay", index, *on, "--operations", "1000")["ranks"] == 2
+    (folder / "1.txt").write_text("1 init\n1 dance\n")
+    finished = run("replay", index, *on)
+    assert finished.code == 2
+    assert f"{folder / '1.txt'}: line 2: unknown action `dance`" in finished.err
+    (folder / "1.txt").unlink()
+    finished = run("replay", index, *on)
+    assert finished.code == 2
+    assert f"there is no file `{folder / '1.txt'}`" in finished.err

@@ -27,6 +27,8 @@ pub struct ReadyMessage {
     pub destination: u32,
     /// Index of the route among the program's named routes, or [`FABRIC_ROUTE`].
     pub route: u32,
+    /// Network interface of the sending rank, and of the receiving rank.
+    pub interfaces: [u8; 2],
     /// Size of the message.
     pub bytes: Bytes,
     /// Time at which the message is ready.
@@ -40,6 +42,7 @@ impl ReadyMessage {
             source,
             destination,
             route: FABRIC_ROUTE,
+            interfaces: [0, 0],
             bytes,
             ready,
         }

@@ -7,8 +7,8 @@
 //! * [`Zero`]: a message arrives at the moment when it starts.
 //! * [`Hockney`]: a message arrives L + n G after its start, regardless of other messages (Hockney,
 //!   The communication challenge for MPP, Parallel Computing 1994).
-//! * [`LogGp`]: each rank sends one message at a time and receives one message at a time. A message
-//!   starts when the sender's port is free and occupies this port for max(g, n G). The first byte
+//! * [`LogGp`]: each network interface of a rank sends one message at a time and receives one
+//!   message at a time. A message starts when the sender's port is free and occupies this port for max(g, n G). The first byte
 //!   reaches the receiver L after the start and waits until the receiver's port is free. From this
 //!   moment, the message occupies the receiver's port for max(g, n G), and arrives after n G.
 
@@ -56,7 +56,8 @@ impl Live for Hockney {
     }
 }
 
-/// Cost model with latency, gap and rate. Each rank has one sending port and one receiving port.
+/// Cost model with latency, gap and rate. Each network interface of a rank has one sending port and
+/// one receiving port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogGp {
     /// Latency L: time from the first byte sent to the first byte received.
@@ -65,8 +66,9 @@ pub struct LogGp {
     pub gap: Time,
     /// Rate of a port, 1 / G.
     pub rate: Rate,
-    /// Times at which the sending port and the receiving port of each rank become free, indexed by
-    /// rank.
+    ranks: u32,
+    /// Times at which the sending port and the receiving port of each interface become free, indexed
+    /// by interface and rank. Ports beyond the end are free.
     free: Vec<[Time; 2]>,
 }
 
@@ -77,8 +79,19 @@ impl LogGp {
             latency,
             gap: Time::ZERO,
             rate,
+            ranks,
             free: vec![[Time::ZERO; 2]; ranks as usize],
         }
+    }
+
+    /// Returns the time at which the sending port (0) or receiving port (1) of a rank's interface
+    /// becomes free.
+    fn free(&mut self, rank: u32, interface: u8, port: usize) -> &mut Time {
+        let place = interface as usize * self.ranks as usize + rank as usize;
+        if place >= self.free.len() {
+            self.free.resize(place + 1, [Time::ZERO; 2]);
+        }
+        &mut self.free[place][port]
     }
 }
 
@@ -90,11 +103,13 @@ impl Live for LogGp {
     ) -> Result<Option<MessageTimes>, SimulationError> {
         let stream = self.rate.transmission(message.bytes)?;
         let held = stream.max(self.gap);
-        let sending = &mut self.free[message.source as usize][0];
+        let [own, other] = message.interfaces;
+        let latency = self.latency;
+        let sending = self.free(message.source, own, 0);
         let begin = message.ready.max(*sending);
         *sending = begin.plus(held)?;
-        let receiving = &mut self.free[message.destination as usize][1];
-        let head = begin.plus(self.latency)?.max(*receiving);
+        let receiving = self.free(message.destination, other, 1);
+        let head = begin.plus(latency)?.max(*receiving);
         *receiving = head.plus(held)?;
         Ok(Some(MessageTimes {
             leaves: begin.plus(stream)?,

@@ -14,8 +14,8 @@
 //! | `compute_ns` | local work since the rank's previous call |
 //!
 //! Calls are Init, Finalize, Comm_split, Comm_dup, Send, Isend, Recv, Irecv, Wait, Waitall,
-//! Barrier, Bcast, Reduce, Allreduce, Gather, Scatter, Allgather, Reduce_scatter, Alltoall and
-//! Alltoallv.
+//! Barrier, Bcast, Reduce, Allreduce, Gather, Scatter, Allgather, Reduce_scatter, Alltoall,
+//! Alltoallv, Gatherv, Scatterv and Allgatherv.
 //!
 //! Three comments carry data: `# app=NAME ranks=N` (number of ranks), `# comm ID = R R ...`
 //! (members of a communicator) and, after an Alltoallv, `# v B B ...` (bytes for each member).

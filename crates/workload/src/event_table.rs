@@ -32,7 +32,7 @@ pub struct EventRow {
 /// Valid name of a call, with the kind of the call.
 pub type CallName = &'static (&'static str, Call);
 
-const CALLS: [(&str, Call); 20] = [
+const CALLS: [(&str, Call); 23] = [
     ("Init", Call::Local),
     ("Finalize", Call::Local),
     ("Comm_split", Call::Local),
@@ -53,6 +53,9 @@ const CALLS: [(&str, Call); 20] = [
     ("Reduce_scatter", Call::ReduceScatter),
     ("Alltoall", Call::AllToAll),
     ("Alltoallv", Call::AllToAllVarious),
+    ("Gatherv", Call::GatherVarious),
+    ("Scatterv", Call::ScatterVarious),
+    ("Allgatherv", Call::AllGatherVarious),
 ];
 const WAIT_FOR_ALL: &str = "Waitall";
 
@@ -284,6 +287,8 @@ fn event(row: &EventRow, line: u32) -> Result<Event, String> {
             | Call::Reduce
             | Call::Gather
             | Call::Scatter
+            | Call::GatherVarious
+            | Call::ScatterVarious
     );
     if needs_peer && row.peer.is_none() {
         return Err(format!("{name} needs a peer"));
@@ -293,7 +298,9 @@ fn event(row: &EventRow, line: u32) -> Result<Event, String> {
         _ => matches!(call, Call::ImmediateSend | Call::ImmediateReceive),
     };
     let bytes = match call {
-        Call::Receive | Call::ImmediateReceive | Call::Scatter => row.received,
+        Call::Receive | Call::ImmediateReceive | Call::Scatter | Call::ScatterVarious => {
+            row.received
+        }
         // The root sends, the other members receive.
         Call::Broadcast => row.sent.max(row.received),
         _ => row.sent,

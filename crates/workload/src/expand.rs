@@ -196,10 +196,10 @@ fn kind(call: Call) -> Option<CollectiveKind> {
         Call::Broadcast => CollectiveKind::Broadcast,
         Call::Reduce => CollectiveKind::Reduce,
         Call::AllReduce => CollectiveKind::AllReduce,
-        Call::Gather => CollectiveKind::Gather,
-        Call::Scatter => CollectiveKind::Scatter,
-        Call::AllGather => CollectiveKind::AllGather,
-        Call::ReduceScatter => CollectiveKind::ReduceScatter,
+        Call::Gather | Call::GatherVarious => CollectiveKind::Gather,
+        Call::Scatter | Call::ScatterVarious => CollectiveKind::Scatter,
+        Call::AllGather | Call::AllGatherVarious => CollectiveKind::AllGather,
+        Call::ReduceScatter | Call::ReduceScatterVarious => CollectiveKind::ReduceScatter,
         Call::AllToAll | Call::AllToAllVarious => CollectiveKind::AllToAll,
         _ => return None,
     })
@@ -467,10 +467,18 @@ impl Expansion<'_> {
             }
             let bytes = match event.call {
                 Call::AllToAllVarious => {
-                    let size = |origin: u32, target: u32| {
+                    let ranks = members.len() as u32;
+                    let size = |block: u32| {
                         let [origin, target] =
-                            [origin, target].map(|member| order[member as usize]);
+                            [block / ranks, block % ranks].map(|member| order[member as usize]);
                         self.block_of_various(event.communicator, entered, origin, target)
+                    };
+                    various_bytes(&parts.collective, size, part)
+                }
+                call if call.has_own_blocks() => {
+                    let size = |block: u32| {
+                        let member = order[block as usize];
+                        Some(self.entering(event.communicator, entered, member)?.bytes)
                     };
                     various_bytes(&parts.collective, size, part)
                 }
@@ -518,6 +526,26 @@ impl Expansion<'_> {
         depends_on_size.then(|| Bytes::new(if self.is_exact { size } else { rounded() }))
     }
 
+    /// Returns the event by which a member enters a collective. `nth` is the number of earlier
+    /// collectives on the communicator.
+    fn entering(&self, communicator: u32, nth: usize, member: u32) -> Option<Event> {
+        let entered = self.collectives.get(&communicator)?.get(nth)?;
+        let members = self.trace.communicators.get(&communicator)?;
+        let rank = *members.get(member as usize)? as usize;
+        let event = *entered.get(member as usize)? as usize;
+        self.trace.ranks[rank].get(event).copied()
+    }
+
+    /// Returns the sum of the blocks that the members state, and the largest block.
+    fn own_blocks(&self, communicator: u32, nth: usize) -> (u128, u64) {
+        let members = self.trace.communicators.get(&communicator);
+        let members = 0..members.map_or(0, Vec::len) as u32;
+        let events = members.filter_map(|member| self.entering(communicator, nth, member));
+        events.fold((0, 0), |(sum, most), event| {
+            (sum + u128::from(event.bytes), most.max(event.bytes))
+        })
+    }
+
     /// Returns the number of bytes that member `origin` sends to member `target` in an Alltoallv.
     /// `nth` is the number of earlier collectives on the communicator.
     fn block_of_various(
@@ -527,17 +555,7 @@ impl Expansion<'_> {
         origin: u32,
         target: u32,
     ) -> Option<u64> {
-        let event = *self
-            .collectives
-            .get(&communicator)?
-            .get(nth)?
-            .get(origin as usize)?;
-        let rank = *self
-            .trace
-            .communicators
-            .get(&communicator)?
-            .get(origin as usize)?;
-        let event = self.trace.ranks[rank as usize].get(event as usize)?;
+        let event = self.entering(communicator, nth, origin)?;
         let sizes = self.trace.various.get(event.request as usize)?;
         sizes.get(target as usize).copied()
     }
@@ -587,6 +605,15 @@ impl Expansion<'_> {
         let spec = &self.algorithms.chosen[kind.name()];
         let size = match event.call {
             Call::AllToAllVarious => self.mean_of_various(event.communicator, entered),
+            call if call.has_own_blocks() => {
+                let (sum, _) = self.own_blocks(event.communicator, entered);
+                let blocks = if kind == CollectiveKind::ReduceScatter {
+                    1
+                } else {
+                    ranks
+                };
+                u64::try_from(sum / u128::from(blocks)).unwrap_or(u64::MAX)
+            }
             _ => event.bytes,
         };
         let size = self.planned_size(spec, kind, size);

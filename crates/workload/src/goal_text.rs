@@ -16,8 +16,8 @@
 //!
 //! Ranks appear in order. A label is optional and local to its rank; it must be defined above its
 //! uses. The dependencies of a statement may stand anywhere below the statement in the same rank.
-//! `//` and `/* */` are comments. Statements of the same `cpu` run one after another; `nic` is
-//! ignored.
+//! `//` and `/* */` are comments. Statements of the same `cpu` run one after another. With the cost
+//! model `loggp`, each `nic` has its own ports; the links of a fabric do not depend on `nic`.
 //!
 //! Sends and receives with the same source, destination and tag match in the order of statements. A
 //! receive from any rank or with any tag (`-1`) is rejected, because the matching send would depend
@@ -94,6 +94,8 @@ struct GoalParser {
     ranks: u32,
     open: bool,
     nodes: Vec<Node>,
+    /// Nodes of the open rank with an interface other than 0, in ascending order.
+    interfaces: Vec<(u32, u8)>,
     edges: Vec<Dependency>,
     labels: FxHashMap<Box<str>, u32>,
     builder: ProgramBuilder,
@@ -181,9 +183,13 @@ impl GoalParser {
         // The dependencies are mostly sorted already, so a stable sort is cheap.
         self.edges.sort_by_key(|edge| edge.0);
         let mut edges = self.edges.drain(..).peekable();
+        let mut interfaces = self.interfaces.drain(..).peekable();
         for (index, node) in self.nodes.drain(..).enumerate() {
             interrupt::check();
             self.builder.push(node)?;
+            if let Some((_, nic)) = interfaces.next_if(|(node, _)| *node == index as u32) {
+                self.builder.take_interface(nic);
+            }
             while let Some((_, earlier, follows)) = edges.next_if(|edge| edge.0 == index as u32) {
                 match follows {
                     false => self.builder.require(first + earlier),
@@ -191,7 +197,7 @@ impl GoalParser {
                 }
             }
         }
-        drop(edges);
+        drop((edges, interfaces));
         self.labels.clear();
         self.ended(words)
     }
@@ -244,7 +250,10 @@ impl GoalParser {
                 }
                 "cpu" => node.processor = self.number(words.next(), "a cpu from 0 to 255")?,
                 "nic" if operation != "calc" => {
-                    self.number::<u8>(words.next(), "a nic from 0 to 255")?;
+                    let nic = self.number(words.next(), "a nic from 0 to 255")?;
+                    if nic > 0 {
+                        self.interfaces.push((self.nodes.len() as u32, nic));
+                    }
                 }
                 _ => {
                     return Err(

@@ -72,6 +72,27 @@ opticoll_base::named_enum! {
         AllToAll = "all_to_all",
         /// Total exchange of blocks of different sizes.
         AllToAllVarious = "all_to_all_v",
+        /// Gather to a root of blocks of different sizes.
+        GatherVarious = "gather_v",
+        /// Scatter from a root of blocks of different sizes.
+        ScatterVarious = "scatter_v",
+        /// Gather to all ranks of blocks of different sizes.
+        AllGatherVarious = "all_gather_v",
+        /// Reduction after which each rank has its block of the result; blocks have different sizes.
+        ReduceScatterVarious = "reduce_scatter_v",
+    }
+}
+
+impl Call {
+    /// Returns whether each member states the bytes of its own block, and these may differ.
+    pub(super) fn has_own_blocks(self) -> bool {
+        matches!(
+            self,
+            Call::GatherVarious
+                | Call::ScatterVarious
+                | Call::AllGatherVarious
+                | Call::ReduceScatterVarious
+        )
     }
 }
 
@@ -164,6 +185,9 @@ pub struct Program {
     pub(super) joint_collectives: Vec<JointCollective>,
     /// Route of the message of each node, indexed by node, if the plan names a route.
     pub(super) routes: NamedRoutes,
+    /// Network interface of the message of each node, indexed by node. Nodes beyond the end have
+    /// interface 0.
+    pub(super) interfaces: Vec<u8>,
 }
 
 impl Program {
@@ -207,7 +231,13 @@ impl Program {
             + self.waits.capacity()
             + self.dependent_starts.capacity()
             + self.dependents.capacity();
-        self.nodes.capacity() * size_of::<Node>() + words * size_of::<u32>()
+        let bytes = self.nodes.capacity() * size_of::<Node>() + self.interfaces.capacity();
+        bytes + words * size_of::<u32>()
+    }
+
+    /// Returns the network interface of the message of `node`.
+    pub(super) fn interface(&self, node: u32) -> u8 {
+        self.interfaces.get(node as usize).copied().unwrap_or(0)
     }
 
     /// Returns the rank to which `node` belongs.
@@ -237,6 +267,7 @@ pub struct ProgramBuilder {
     waits: Vec<u32>,
     joint_collectives: Vec<JointCollective>,
     routes: NamedRoutes,
+    interfaces: Vec<u8>,
 }
 
 impl ProgramBuilder {
@@ -306,6 +337,14 @@ impl ProgramBuilder {
         self.routes.assign(self.nodes.len() - 1, links);
     }
 
+    /// Sets the network interface of the last node's message.
+    pub(super) fn take_interface(&mut self, interface: u8) {
+        if interface > 0 {
+            self.interfaces.resize(self.nodes.len(), 0);
+            self.interfaces[self.nodes.len() - 1] = interface;
+        }
+    }
+
     /// Builds the program: matches messages and lists the nodes that wait for each node.
     ///
     /// # Errors
@@ -323,6 +362,7 @@ impl ProgramBuilder {
             dependents,
             joint_collectives: self.joint_collectives,
             routes: self.routes,
+            interfaces: self.interfaces,
         };
         match_messages(&mut program)?;
         Ok(program)

@@ -8,15 +8,24 @@
 //! | `init`, `finalize` | `init` with an argument makes doubles the default type, otherwise bytes |
 //! | `compute` | floating point operations |
 //! | `send`, `isend`, `recv`, `irecv` | partner, tag, elements, \[type\] |
+//! | `sendRecv` | elements sent, destination, elements received, source, \[types\] |
 //! | `wait` | source, destination and tag of the request; the oldest open request is meant |
-//! | `waitall`, `barrier`, `comm_size`, `comm_split`, `comm_dup`, `test` | ignored |
+//! | `sleep` | seconds |
+//! | `waitall`, `barrier`, `comm_size`, `comm_split`, `comm_dup`, `test`, `location` | ignored |
 //! | `bcast` | elements, \[root\], \[type\] |
 //! | `reduce` | elements, operations, \[root\], \[type\] |
-//! | `allreduce` | elements, operations, \[type\] |
+//! | `allreduce`, `scan`, `exscan` | elements, operations, \[type\] |
+//! | `reducescatter` | elements of each rank's block, operations, \[type\] |
 //! | `gather`, `scatter` | elements of a block sent, received, \[root\], \[types\] |
+//! | `gatherv` | elements sent, elements of each block received, \[root\], \[types\] |
+//! | `scatterv` | elements of each block sent, elements received, \[root\], \[types\] |
 //! | `allgather`, `alltoall` | elements of a block sent, received, \[types\] |
+//! | `allgatherv` | elements sent, elements of each block received, \[type\] |
+//! | `alltoallv` | buffer, elements to each rank, buffer, elements from each rank, \[types\] |
 //!
-//! A receive of 0 or fewer elements accepts a message of any size. `test` does not wait.
+//! Names are in lower or upper case. A receive of 0 or fewer elements accepts a message of any size.
+//! `test` does not wait. `sendRecv` has tag 0. `scan` and `exscan` become the messages of recursive
+//! doubling: in step k, each rank sends to the rank 2^k above it, if there is one.
 //!
 //! Types are 0 double, 1 int, 2 char, 3 short, 4 long, 5 float, 6 byte. All communication is among
 //! all ranks. The trace contains no times: the time of operations is their number divided by a
@@ -84,9 +93,10 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
             operations_per_second,
             double: ranks[rank as usize].double,
         };
-        let event = action.event(&mut ranks[rank as usize]);
-        let event = event.map_err(|problem| TraceError::Line { line, problem })?;
-        trace.ranks[rank as usize].push(Event { line, ..event });
+        let events = action.events(&mut ranks[rank as usize], &mut trace.various);
+        let events = events.map_err(|problem| TraceError::Line { line, problem })?;
+        let events = events.into_iter().map(|event| Event { line, ..event });
+        trace.ranks[rank as usize].extend(events);
     }
     Ok(trace)
 }
@@ -138,10 +148,101 @@ struct ActionLine<'a> {
     double: bool,
 }
 
+/// Tag of the messages of `scan` and `exscan`, the largest that is no tag of collectives.
+const SCAN_TAG: u32 = (1 << 31) - 1;
+
 impl ActionLine<'_> {
-    /// Returns the event of the action, and updates the state of the rank.
-    fn event(&self, state: &mut RankState) -> Result<Event, String> {
-        let name = *self.words.first().ok_or("an action has a name")?;
+    /// Returns the events of the action, and updates the state of the rank. The sizes of an
+    /// Alltoallv go to `various`.
+    fn events(
+        &self,
+        state: &mut RankState,
+        various: &mut Vec<Vec<u64>>,
+    ) -> Result<Vec<Event>, String> {
+        let name = self.words.first().ok_or("an action has a name")?;
+        let name = name.to_ascii_lowercase();
+        match name.as_str() {
+            "sendrecv" => {
+                let end = |place, size, kind| {
+                    Ok::<_, String>((self.rank_at(place)?, self.bytes(size, kind)?))
+                };
+                let (to, from) = (end(2, 1, 5)?, end(4, 3, 6)?);
+                self.exchange(state, Some(to), Some(from), 0)
+            }
+            "scan" | "exscan" => {
+                let bytes = self.bytes(1, 3)?;
+                let mut events = Vec::new();
+                let mut distance = 1;
+                while distance < self.ranks as u32 {
+                    let above = (self.rank + distance < self.ranks as u32)
+                        .then_some((self.rank + distance, bytes));
+                    let below = self.rank.checked_sub(distance).map(|rank| (rank, bytes));
+                    events.extend(self.exchange(state, above, below, SCAN_TAG)?);
+                    distance *= 2;
+                }
+                state.deferred += self.operations(2)?;
+                Ok(events)
+            }
+            "alltoallv" => {
+                let ranks = self.ranks as usize;
+                let kind = 3 + 2 * ranks;
+                let sizes = (2..2 + ranks).map(|place| self.bytes(place, kind));
+                let sizes: Vec<u64> = sizes.collect::<Result<_, _>>()?;
+                let bytes = sizes
+                    .iter()
+                    .try_fold(0u64, |sum, &size| sum.checked_add(size));
+                let event = Event {
+                    compute: std::mem::take(&mut state.deferred),
+                    bytes: bytes.ok_or("the size exceeds 64 bits")?,
+                    request: various.len() as u32,
+                    call: Call::AllToAllVarious,
+                    ..Event::NOTHING
+                };
+                various.push(sizes);
+                Ok(vec![event])
+            }
+            _ => Ok(vec![self.event(&name, state)?]),
+        }
+    }
+
+    /// Returns the events of a message to one rank and a message from another, which go at the same
+    /// time.
+    fn exchange(
+        &self,
+        state: &mut RankState,
+        to: Option<(u32, u64)>,
+        from: Option<(u32, u64)>,
+        tag: u32,
+    ) -> Result<Vec<Event>, String> {
+        let mut events = Vec::new();
+        let ends = [(Call::ImmediateReceive, from), (Call::ImmediateSend, to)];
+        for (call, end) in ends {
+            if let Some((peer, bytes)) = end {
+                let request = state.requests;
+                state.requests = request.checked_add(1).ok_or("too many requests")?;
+                events.push(Event {
+                    compute: std::mem::take(&mut state.deferred),
+                    bytes,
+                    peer,
+                    tag,
+                    request,
+                    call,
+                    ..Event::NOTHING
+                });
+            }
+        }
+        for number in 0..events.len() {
+            events.push(Event {
+                request: events[number].request,
+                call: Call::Wait,
+                ..Event::NOTHING
+            });
+        }
+        Ok(events)
+    }
+
+    /// Returns the event of an action that has one event, and updates the state of the rank.
+    fn event(&self, name: &str, state: &mut RankState) -> Result<Event, String> {
         let deferred = std::mem::take(&mut state.deferred);
         let event = Event {
             compute: deferred,
@@ -152,7 +253,13 @@ impl ActionLine<'_> {
                 state.double = self.words.len() > 1;
                 event
             }
-            "finalize" | "comm_size" | "comm_split" | "comm_dup" | "test" => event,
+            "finalize" | "comm_size" | "comm_split" | "comm_dup" | "test" | "location" => event,
+            "sleep" => Event {
+                compute: deferred
+                    .checked_add(self.picoseconds(1, 1.0)?)
+                    .ok_or("the work is too long")?,
+                ..event
+            },
             "compute" => Event {
                 compute: deferred
                     .checked_add(self.operations(1)?)
@@ -220,6 +327,28 @@ impl ActionLine<'_> {
             }
             "gather" => self.collective(event, Call::Gather, (1, 4), Some(3), 1)?,
             "scatter" => self.collective(event, Call::Scatter, (1, 4), Some(3), 1)?,
+            "gatherv" => {
+                let root = 2 + self.ranks as usize;
+                self.collective(event, Call::GatherVarious, (1, root + 1), Some(root), 1)?
+            }
+            "scatterv" => {
+                let root = 2 + self.ranks as usize;
+                let places = (root - 1, root + 2);
+                self.collective(event, Call::ScatterVarious, places, Some(root), 1)?
+            }
+            "allgatherv" => {
+                // Displacements may stand between the blocks and the type, or without a type.
+                let (blocks, words) = (2 + self.ranks as usize, self.words.len());
+                let has_type = words <= blocks + 2 || words > blocks + self.ranks as usize;
+                let kind = if has_type { blocks } else { usize::MAX };
+                self.collective(event, Call::AllGatherVarious, (1, kind), None, 1)?
+            }
+            "reducescatter" => {
+                let ranks = self.ranks as usize;
+                let own = (1 + self.rank as usize, ranks + 2);
+                state.deferred = self.operations(ranks + 1)?;
+                self.collective(event, Call::ReduceScatterVarious, own, None, 1)?
+            }
             "allgather" => self.collective(event, Call::AllGather, (1, 3), None, 1)?,
             "alltoall" => self.collective(event, Call::AllToAll, (1, 3), None, self.ranks)?,
             _ => return Err(format!("unknown action `{}`", terminal_text(name))),
@@ -337,7 +466,13 @@ impl ActionLine<'_> {
     /// Reads the number of operations in the word at index `place`. Returns the time of these
     /// operations in picoseconds.
     fn operations(&self, place: usize) -> Result<u64, String> {
-        let picoseconds = self.real(place)? * 1e12 / self.operations_per_second as f64;
+        self.picoseconds(place, self.operations_per_second as f64)
+    }
+
+    /// Reads the number in the word at index `place`, of which `rate` go by in a second. Returns
+    /// the time in picoseconds.
+    fn picoseconds(&self, place: usize, rate: f64) -> Result<u64, String> {
+        let picoseconds = self.real(place)? * 1e12 / rate;
         match picoseconds < 2f64.powi(63) {
             true => Ok(picoseconds.round() as u64),
             false => Err(

@@ -11,7 +11,8 @@ pub struct Event {
     /// Local work since the rank's previous call, in picoseconds.
     pub compute: u64,
     /// Number of bytes: the size of a sent message, the capacity of a receive, or the size of a
-    /// collective, as the collective defines it.
+    /// collective, as the collective defines it. If blocks have different sizes, the size of the
+    /// member's own block.
     pub bytes: u64,
     /// Partner or root, as a rank of the whole program; [`NONE`] if the call has neither.
     pub peer: u32,

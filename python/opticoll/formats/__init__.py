@@ -166,6 +166,7 @@ FORMATS = (
         *("trace_file:time_independent", "core_texts:write_time_independent"),
         sized=True,
     ),
+    Format("time_independent_index", "trace", (), "trace_file:time_independent_index"),
     Format("table", "trace", (".csv",), "trace_file:table"),
 )
 """All formats."""

@@ -81,6 +81,16 @@ def _is_goal(content: bytes) -> bool:
     return first.startswith((b"num_ranks", b"rank "))
 
 
+def _is_list_of_files(content: bytes) -> bool:
+    """Returns whether each line is one word with a letter and with a dot or a slash."""
+    words = (
+        content[:4096].rpartition(b"\n")[0].split(b"\n") if content[4096:] else content.split(b"\n")
+    )
+    words = [word.strip() for word in words if word.strip()]
+    pattern = re.compile(rb"(?=.*[A-Za-z])(?=.*[./])[^\s,:;={}<>\[\]\"]+")
+    return bool(words) and all(pattern.fullmatch(word) for word in words)
+
+
 def _is_chakra(content: bytes) -> bool:
     from opticoll.formats.chakra_traces import is_trace
 
@@ -136,6 +146,11 @@ CONTENTS = (
         "sends", "a list of sends", _has(r"\A\s*#[ \t]*[a-z_]+[ \t][^\n]*\branks=\d+"), _SCHEDULE
     ),
     Content("time_independent", "a trace of SimGrid", _starts(r"\d+\s+[A-Za-z]+(?:\s|$)"), _TRACE),
+    Content(
+        *("time_independent_index", "a list of files, such as the traces of SimGrid"),
+        _is_list_of_files,
+        _TRACE,
+    ),
     Content("table", "an event table", _starts(r"(?=[^\n]*\brank\b)[^\n]*\bcall\b[^\n]*,"), _TRACE),
     Content("goal", "a program in GOAL", _is_goal, f"{_TRACE}; {_SCHEDULE}"),
     Content("gml", "a graph in GML", _starts(r"(?:[A-Z]\w*\s+\S[^\n]*\s+)*graph\s*\["), _FABRIC),

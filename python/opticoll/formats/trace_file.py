@@ -16,6 +16,7 @@ is one `.et` file per rank, in one folder. Files may be compressed with zstd.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def read(
         take_memory(f"reading `{path}`", len(content) + events)
         chosen = chosen or formats.recognized_format(content, path, "a trace", "trace")
         chosen = chosen or by_name["table"]
-        if chosen.name != "time_independent":
+        if not chosen.name.startswith("time_independent"):
             _refuse_rate(path, operations_per_second)
         trace: Trace = chosen.read(path, content, operations_per_second or DEFAULT_OPERATIONS)
         return trace
@@ -83,6 +84,36 @@ def _refuse_rate(path: Source, operations_per_second: int | None) -> None:
 def _core_reader(form: str) -> Callable[[Source, bytes, int], Trace]:
     """Returns the compiled core's reader of a format."""
     return lambda _, content, operations: read_in_core(content, form, operations)
+
+
+def time_independent_index(path: Source, content: bytes, operations: int) -> Trace:
+    """Reads the time-independent traces whose file names an index lists.
+
+    SimGrid writes one file per rank, and an index with a name on each line. Names are relative to
+    the index.
+
+    Raises
+    ------
+    FileError
+        A file cannot be read.
+    TraceError
+        A trace is malformed; the message names the file and the line.
+    """
+    files = [Path(path).parent / name for name in content.decode("utf-8", "replace").split()]
+    contents = [read_content(file) for file in files]
+    lines = [one.rstrip(b"\n").count(b"\n") + 1 for one in contents]
+    try:
+        joined = b"\n".join(one.rstrip(b"\n") for one in contents)
+        return read_in_core(joined, "time_independent", operations)
+    except TraceError as error:
+        if (place := re.match(r"line (\d+)", str(error))) is None:
+            raise
+        number = int(place[1])
+        for file, count in zip(files, lines, strict=True):
+            if number <= count:
+                raise TraceError(f"{file}: line {number}{str(error)[place.end() :]}") from error
+            number -= count
+        raise
 
 
 goal, table = _core_reader("goal"), _core_reader("table")

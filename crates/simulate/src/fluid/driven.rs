@@ -94,6 +94,7 @@ impl Live for DrivenFlows<'_> {
             route,
             bytes,
             ready,
+            ..
         } = message;
         if let Some(times) = message.local_delivery() {
             return Ok(Some(times));

@@ -1,7 +1,7 @@
 //! GOAL programs against the semantics of GOAL.
 
 use opticoll::units::{Rate, Time};
-use opticoll::workload::cost::{Hockney, Zero};
+use opticoll::workload::cost::{Hockney, LogGp, Zero};
 use opticoll::workload::goal_text;
 
 use super::run;
@@ -108,5 +108,30 @@ fn text_that_is_no_goal_is_refused_with_its_line() {
     for [text, expected] in rows(NO_GOAL) {
         let text = text.replace(" / ", "\n");
         assert_eq!(goal_text::read(&text).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn interfaces_send_and_receive_side_by_side() {
+    // A message of 1000 bytes takes 1 us at 1 GB/s, after a latency of 1 us. On one port, the second
+    // message follows the first.
+    for (sending, receiving, microseconds) in [
+        ([0, 1], [0, 1], 2),
+        ([0, 1], [5, 5], 3),
+        ([2, 2], [0, 1], 3),
+    ] {
+        let lines = |word: &str, nics: [u8; 2]| {
+            let line = |tag: usize| format!("{word} tag {tag} nic {}\n", nics[tag]);
+            line(0) + &line(1)
+        };
+        let text = format!(
+            "num_ranks 2\nrank 0 {{\n{}}}\nrank 1 {{\n{}}}\n",
+            lines("send 1000b to 1", sending),
+            lines("recv 1000b from 0", receiving),
+        );
+        let rate = Rate::from_bits_per_second(8_000_000_000).unwrap();
+        let mut model = LogGp::new(2, Time::from_ps(1_000_000), rate);
+        let found = run(&goal_text::read(&text).unwrap(), &mut model).time;
+        assert_eq!(found, Time::from_ps(microseconds * 1_000_000));
     }
 }

@@ -37,7 +37,7 @@ const MALFORMED: &str = "
 0,Dance,,0,0,,0,,0
     | line 3: unknown call `Dance`; known are Init, Finalize, Comm_split, Comm_dup, Send, Isend, \
         Recv, Irecv, Wait, Waitall, Barrier, Bcast, Reduce, Allreduce, Gather, Scatter, \
-        Allgather, Reduce_scatter, Alltoall, Alltoallv
+        Allgather, Reduce_scatter, Alltoall, Alltoallv, Gatherv, Scatterv, Allgatherv
 0,Recv,1,,8,,0,,0 | line 3: column `send_bytes` is empty; it needs a number, such as 0
 0,Send,,8,0,,0,,0 | line 3: Send needs a peer
 0,Alltoallv,,8,8,,0,,0 | line 3: the text ends before the sizes of an Alltoallv

@@ -89,8 +89,8 @@ fn check_agreement(
     };
     let shape = |rank: u32, index: usize| {
         let event = trace.ranks[rank as usize][index];
-        // Sizes may differ among the members of an Alltoallv.
-        let size = (event.call != Call::AllToAllVarious).then_some(event.bytes);
+        let differs = event.call == Call::AllToAllVarious || event.call.has_own_blocks();
+        let size = (!differs).then_some(event.bytes);
         (event.call, event.peer, size)
     };
     let place = trace.place(first_rank, first);

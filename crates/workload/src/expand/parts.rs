@@ -133,20 +133,21 @@ pub(super) fn plain_bytes(collective: &Collective, size: u64, part: &MemberMessa
     })
 }
 
-/// Returns the number of bytes of a message in an Alltoallv, or `None` if the bytes exceed 64 bits.
-/// With N ranks, block i N + j contains the bytes from member i to member j, and is cut evenly into
-/// pieces. `size` returns the number of bytes of a block.
+/// Returns the number of bytes of a message whose blocks have different sizes, or `None` if the
+/// bytes exceed 64 bits. Each block is cut evenly into pieces. `size` returns the number of bytes of
+/// a block. With N ranks, block i N + j of an all_to_all goes from member i to member j, and block i
+/// of other collectives belongs to member i.
 pub(super) fn various_bytes(
     collective: &Collective,
-    size: impl Fn(u32, u32) -> Option<u64>,
+    size: impl Fn(u32) -> Option<u64>,
     part: &MemberMessage,
 ) -> Option<u64> {
-    let (ranks, pieces) = (collective.ranks(), collective.pieces());
+    let pieces = collective.pieces();
     let chunks = part.chunks.iter();
     let mut chunks = chunks.flat_map(|&(chunk, count)| chunk..chunk + count);
     chunks.try_fold(0u64, |sum, chunk| {
-        let (block, piece) = (chunk / pieces, u128::from(chunk % pieces));
-        let whole = u128::from(size(block / ranks, block % ranks)?);
+        let piece = u128::from(chunk % pieces);
+        let whole = u128::from(size(chunk / pieces)?);
         let edge = |piece: u128| whole * piece / u128::from(pieces);
         sum.checked_add((edge(piece + 1) - edge(piece)) as u64)
     })

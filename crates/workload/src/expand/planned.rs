@@ -252,6 +252,12 @@ impl Expansion<'_> {
                 };
                 rows.map(sum).max().flatten()
             }
+            // A plan has equal blocks, so each block takes the time of the largest block.
+            (call, _) if call.has_own_blocks() => {
+                let (_, most) = self.own_blocks(event.communicator, entered);
+                let scatters = kind == CollectiveKind::ReduceScatter;
+                most.checked_mul(if scatters { members.len() as u64 } else { 1 })
+            }
             _ => Some(event.bytes),
         };
         let too_large = || TraceError::at(place, "its sizes exceed 64 bits");

@@ -392,6 +392,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             source,
             destination: operation.peer,
             route: self.program.routes.number(send as usize),
+            interfaces: [send, operation.partner].map(|node| self.program.interface(node)),
             bytes: Bytes::new(operation.amount),
             ready: Time::from_ps(self.now),
         };
