@@ -96,7 +96,7 @@ impl TrainingModel {
     /// Returns
     /// -------
     /// list
-    ///     Tuples of the layer, the operator, and three pairs for the forward and the backward pass:
+    ///     Tuples of the layer, the operator, and three pairs for the forward and backward pass:
     ///     operations, bytes, and seconds.
     ///
     /// Raises

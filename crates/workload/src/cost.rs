@@ -8,9 +8,10 @@
 //! * [`Hockney`]: a message arrives L + n G after its start, regardless of other messages (Hockney,
 //!   The communication challenge for MPP, Parallel Computing 1994).
 //! * [`LogGp`]: each network interface of a rank sends one message at a time and receives one
-//!   message at a time. A message starts when the sender's port is free and occupies this port for max(g, n G). The first byte
-//!   reaches the receiver L after the start and waits until the receiver's port is free. From this
-//!   moment, the message occupies the receiver's port for max(g, n G), and arrives after n G.
+//!   message at a time. A message starts when the sender's port is free and occupies this port for
+//!   max(g, n G). The first byte reaches the receiver L after the start and waits until the
+//!   receiver's port is free. From this moment, the message occupies the receiver's port for max(g,
+//!   n G), and arrives after n G.
 
 use opticoll_base::units::{Rate, Time};
 use opticoll_simulate::SimulationError;
@@ -67,8 +68,8 @@ pub struct LogGp {
     /// Rate of a port, 1 / G.
     pub rate: Rate,
     ranks: u32,
-    /// Times at which the sending port and the receiving port of each interface become free, indexed
-    /// by interface and rank. Ports beyond the end are free.
+    /// Times at which the sending port and the receiving port of each interface become free,
+    /// indexed by interface and rank. Ports beyond the end are free.
     free: Vec<[Time; 2]>,
 }
 

@@ -23,9 +23,9 @@
 //! | `allgatherv` | elements sent, elements of each block received, \[type\] |
 //! | `alltoallv` | buffer, elements to each rank, buffer, elements from each rank, \[types\] |
 //!
-//! Names are in lower or upper case. A receive of 0 or fewer elements accepts a message of any size.
-//! `test` does not wait. `sendRecv` has tag 0. `scan` and `exscan` become the messages of recursive
-//! doubling: in step k, each rank sends to the rank 2^k above it, if there is one.
+//! Names are in lower or upper case. A receive of 0 or fewer elements accepts a message of any
+//! size. `test` does not wait. `sendRecv` has tag 0. `scan` and `exscan` become the messages of
+//! recursive doubling: in step k, each rank sends to the rank 2^k above it, if there is one.
 //!
 //! Types are 0 double, 1 int, 2 char, 3 short, 4 long, 5 float, 6 byte. All communication is among
 //! all ranks. The trace contains no times: the time of operations is their number divided by a

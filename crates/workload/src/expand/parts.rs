@@ -134,9 +134,9 @@ pub(super) fn plain_bytes(collective: &Collective, size: u64, part: &MemberMessa
 }
 
 /// Returns the number of bytes of a message whose blocks have different sizes, or `None` if the
-/// bytes exceed 64 bits. Each block is cut evenly into pieces. `size` returns the number of bytes of
-/// a block. With N ranks, block i N + j of an all_to_all goes from member i to member j, and block i
-/// of other collectives belongs to member i.
+/// bytes exceed 64 bits. Each block is cut evenly into pieces. `size` returns the number of bytes
+/// of a block. With N ranks, block i N + j of an all_to_all goes from member i to member j, and
+/// block i of other collectives belongs to member i.
 pub(super) fn various_bytes(
     collective: &Collective,
     size: impl Fn(u32) -> Option<u64>,

@@ -6,8 +6,8 @@
 //! normalization of b channels has 2 b parameters. The gradients with respect to the inputs and to
 //! the weights each need the same number of operations as the forward pass. The first layer needs
 //! no gradient with respect to its inputs. Normalization, activation and pooling have no counted
-//! operations, but take time ([`operators`]). The backward pass needs the output of every convolution,
-//! normalization and matrix, 2 bytes per value; activations are applied in place.
+//! operations, but take time ([`operators`]). The backward pass needs the output of every
+//! convolution, normalization and matrix, 2 bytes per value; activations are applied in place.
 
 use super::operators::{self, Among, Cut, Part};
 use super::{Division, Layer, LayerSplit, Tensor};

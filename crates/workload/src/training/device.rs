@@ -57,9 +57,9 @@ pub struct Fitted {
     pub head: f64,
     pub keys: f64,
     pub memory: f64,
-    /// In microseconds.
+    /// Unit: microseconds.
     pub launch: f64,
-    /// In microseconds.
+    /// Unit: microseconds.
     pub host: f64,
 }
 

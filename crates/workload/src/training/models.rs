@@ -297,8 +297,8 @@ pub fn parse(text: &str) -> Result<Model, TrainingError> {
     with_sequence(text, None)
 }
 
-/// Parses the specification of a model like [`parse`]. `tokens` is the number of tokens of a sample,
-/// which may exceed the number of positions that have an embedding.
+/// Parses the specification of a model like [`parse`]. `tokens` is the number of tokens of a
+/// sample, which may exceed the number of positions that have an embedding.
 ///
 /// # Errors
 /// Fails like [`parse`].

@@ -78,7 +78,7 @@ pub enum Part {
         cut: Cut,
         /// Matrices among which the rows are divided: 1, or the experts of the model.
         matrices: u64,
-        /// Whether the gradients of a bias are summed in a kernel of its own.
+        /// True if the gradients of a bias are summed in a kernel of its own.
         bias: bool,
     },
     /// Attention of all tokens of a sample.
@@ -91,7 +91,7 @@ pub enum Part {
         head: u64,
         /// Values of a token in the keys (and in the values) of all heads.
         key_value: u64,
-        /// Whether a token attends to earlier tokens only.
+        /// True if a token attends to earlier tokens only.
         causal: bool,
     },
     /// Convolution of images.
@@ -106,7 +106,7 @@ pub enum Part {
         input: u64,
         /// Pixels of the output.
         output: u64,
-        /// Whether the backward pass computes gradients of the input.
+        /// True if the backward pass computes gradients of the input.
         input_gradient: bool,
     },
     /// Passes over values in memory.
@@ -161,7 +161,7 @@ pub enum Work {
         keys: u64,
         /// Values that are read and written.
         values: u64,
-        /// Whether this is the backward pass.
+        /// True for the backward pass.
         backward: bool,
     },
     /// Passes over values in memory.
@@ -221,7 +221,7 @@ pub struct Operator {
     pub forward: Vec<Work>,
     /// Work of the backward pass.
     pub backward: Vec<Work>,
-    /// Whether selective recomputation computes the operator again before its backward pass.
+    /// True if selective recomputation computes the operator again before its backward pass.
     pub recomputed: bool,
 }
 
@@ -234,7 +234,7 @@ pub struct Portion {
     pub tensor: u64,
     /// Ranks that divide the tokens between the matrices: 1, or `tensor`.
     pub sequence: u64,
-    /// Whether attention does not store its scores.
+    /// True if attention does not store its scores.
     pub flash: bool,
     /// Ranks that divide the experts.
     pub expert: u64,

@@ -1,5 +1,5 @@
-//! How ranks compute and store layers: recomputation, sequence parallelism, kernels of attention,
-//! interleaved stages, and the width of gradients that are summed up.
+//! Practices of computing and storing layers: recomputation, sequence parallelism, kernels of
+//! attention, interleaved stages, and the width of gradients that are summed up.
 
 opticoll_base::named_enum! {
     /// Part of the forward pass that the backward pass computes again instead of storing its values
@@ -15,20 +15,20 @@ opticoll_base::named_enum! {
     }
 }
 
-/// How ranks compute and store layers.
+/// Practices of computing and storing layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Practice {
     /// Part of the forward pass that the backward pass computes again.
     pub recompute: Recompute,
-    /// Whether tensor-parallel ranks divide the tokens where they do not divide a matrix: a
+    /// True if tensor-parallel ranks divide the tokens where they do not divide a matrix: a
     /// reduce_scatter and an all_gather replace each all_reduce.
     pub sequence_parallel: bool,
-    /// Whether attention does not store its scores (FlashAttention).
+    /// True if attention does not store its scores (FlashAttention).
     pub flash: bool,
     /// v: number of model chunks of each stage of the pipeline. With more than one, stages are
     /// interleaved (Narayanan et al., arXiv:2104.04473, section 2.2).
     pub chunks: u32,
-    /// Whether gradients are summed up and stored in 32 bits.
+    /// True if gradients are summed up and stored in 32 bits.
     pub wide_gradients: bool,
 }
 

@@ -25,8 +25,8 @@ opticoll_simulate::totals! {
         pub time: Time,
         /// Time of the forward passes on a device, as the mean over devices.
         pub forward: Time,
-        /// Time of the optimizer's step on a device, as the mean over devices; zero if the computing
-        /// times include it.
+        /// Time of the optimizer's step on a device, as the mean over devices; zero if the
+        /// computing times include it.
         pub optimizer: Time,
         /// Name of the simulator; empty if each collective was timed separately.
         pub simulator: &'static str,

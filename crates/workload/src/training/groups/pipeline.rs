@@ -1,12 +1,12 @@
-//! Schedules of a pipeline stage: one forward pass and one backward pass in turn (1F1B), with one or
-//! several chunks of the model per stage.
+//! Schedules of a pipeline stage: one forward pass and one backward pass in turn (1F1B), with one
+//! or several chunks of the model per stage.
 //!
 //! A stage starts with some forward passes, then alternates forward and backward passes, and ends
 //! with the remaining backward passes (Narayanan et al., PipeDream-Flush, ICML 2021; as in
-//! Megatron-LM, arXiv:2104.04473, section 2.2). Let f and b be the times of the forward and backward
-//! pass of a micro-batch in a stage, P the number of stages, M the number of micro-batches and v the
-//! number of chunks per stage. The first stage starts with P - 1 forward passes. All stages finish
-//! after (M + P - 1) (f + b); each stage idles for (P - 1) (f + b) of this time.
+//! Megatron-LM, arXiv:2104.04473, section 2.2). Let f and b be the times of the forward and
+//! backward pass of a micro-batch in a stage, P the number of stages, M the number of micro-batches
+//! and v the number of chunks per stage. The first stage starts with P - 1 forward passes. All
+//! stages finish after (M + P - 1) (f + b); each stage idles for (P - 1) (f + b) of this time.
 //!
 //! With v chunks, the stages are **interleaved**: chunk c of stage p computes part c P + p of the
 //! model. Passes take f / v and b / v, and P micro-batches in turn pass through chunk 0, then

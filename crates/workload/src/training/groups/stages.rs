@@ -77,7 +77,7 @@ pub struct StageRequest<'a> {
     pub buckets: Buckets,
     /// Number of bytes per gradient.
     pub gradient_bytes: u64,
-    /// How ranks compute and store layers.
+    /// Practices of computing and storing layers.
     pub practice: Practice,
 }
 

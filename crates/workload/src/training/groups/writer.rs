@@ -530,8 +530,8 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// Returns the pass before or after a pass of the same micro-batch in the direction of the data:
-    /// the rank that executes the pass, and the tag of the message to it.
+    /// Returns the pass before or after a pass of the same micro-batch in the direction of the
+    /// data: the rank that executes the pass, and the tag of the message to it.
     fn neighbour(&self, pass: Pass, after: bool) -> Option<(u32, u32)> {
         let (stages, chunks) = (self.groups.pipeline, self.training.practice.chunks);
         let part = pass.chunk * stages + self.place.stage;
