@@ -383,3 +383,12 @@ def test_directed_graphs_lead_both_ways_on_demand(tmp_path: Path) -> None:
     assert parse_fabric(f"{path}:directed=no") == opticoll.Fabric(expected)
     with pytest.raises(ConfigError, match="`yes` must be `no`"):
         parse_fabric(f"{path}:directed=yes")
+
+
+def test_a_rate_without_a_unit_gets_one_for_all(tmp_path: Path) -> None:
+    path = tmp_path / "g.json"
+    edge = {"source": 0, "target": 1, "rate": 1e10}
+    path.write_text(json.dumps({"nodes": [{"id": 0}, {"id": 1}], "links": [edge]}))
+    with pytest.raises(ConfigError, match=r"links\.0\.rate: .*such as 40Gb/s, or `unit=b/s`"):
+        parse_fabric(str(path))
+    assert parse_fabric(f"{path}:unit=b/s").link_rates == [10**10, 10**10]

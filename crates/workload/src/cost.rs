@@ -10,8 +10,8 @@
 //! * [`LogGp`]: each network interface of a rank sends one message at a time and receives one
 //!   message at a time. A message starts when the sender's port is free and occupies this port for
 //!   max(g, n G). The first byte reaches the receiver L after the start and waits until the
-//!   receiver's port is free. From this moment, the message occupies the receiver's port for max(g,
-//!   n G), and arrives after n G.
+//!   receiver's port is free. From this moment, the message occupies the receiver's port for
+//!   max(g, n G), and arrives after n G.
 
 use opticoll_base::units::{Rate, Time};
 use opticoll_simulate::SimulationError;

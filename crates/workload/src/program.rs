@@ -78,8 +78,7 @@ opticoll_base::named_enum! {
         ScatterVarious = "scatter_v",
         /// Gather to all ranks of blocks of different sizes.
         AllGatherVarious = "all_gather_v",
-        /// Reduction after which each rank has its block of the result; blocks have different
-        /// sizes.
+        /// Reduction after which each rank has its block, of its own size, of the result.
         ReduceScatterVarious = "reduce_scatter_v",
     }
 }

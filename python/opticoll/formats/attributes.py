@@ -339,6 +339,11 @@ def _rates(
         raise MisplacedError(("rate_from",), f"no edge has an attribute `{name}`{hint}")
     read.add(name)
     if name == "rate" and "unit" not in stated:
+        for edge in edges:
+            place = (*edge.place, name)
+            if isinstance(number := _number(place, edge.attributes.get(name)), Decimal):
+                problem = f"`{number}` is not a rate; give the unit, such as 40Gb/s"
+                raise MisplacedError(place, f"{problem}, or `unit=b/s` beside the file for all")
         given_as = [edge.attributes.get(name) for edge in edges]
         return name, [None if rate is None else str(rate) for rate in given_as]
     if "unit" in stated:

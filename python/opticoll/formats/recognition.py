@@ -198,8 +198,8 @@ CONTENTS = (
     ),
     Content(
         *("hwloc", "a topology of hwloc", _xml("topology", "object")),
-        "it states no rates between processors and GPUs; opticoll reads the topology that "
-        "NCCL_TOPO_DUMP_FILE=FILE writes, or the output of `nvidia-smi topo -m`",
+        "opticoll reads the topology that NCCL_TOPO_DUMP_FILE=FILE writes, or the output of "
+        "`nvidia-smi topo -m`",
     ),
     Content(
         *("simgrid_platform", "a platform of SimGrid", _xml("platform")),
@@ -245,7 +245,7 @@ CONTENTS = (
     Content(
         *("astra_dimensions", "the logical dimensions of ASTRA-sim", _json("logical-dims")),
         "it states no links; give opticoll the topology of ns-3 or htsim that belongs to it, or "
-        "write `torus:dims=8x2,rate=...`",
+        "write `torus:dims=AxB,rate=...`",
     ),
     Content(
         *("astra_memory", "a remote memory of ASTRA-sim", _json("memory-type")),
