@@ -103,6 +103,7 @@ _YAML = r"\b{}[\"']?\s*:"
 _FABRIC = "give it as `--fabric FILE`"
 _SCHEDULE = "`opticoll verify FILE` proves it, and `opticoll import FILE` makes it a plan"
 _TRACE = "`opticoll replay FILE` times it"
+_MESSAGES = f"{_TRACE}; `opticoll verify FILE` proves it if it states the chunks of its messages"
 _PACKED = "decompress the file first"
 _NETWORKX = "opticoll reads GraphML: networkx.write_graphml(networkx."
 _LAYERS = "write its layers as a table (CSV) for `opticoll train --layers FILE`"
@@ -152,7 +153,7 @@ CONTENTS = (
         _TRACE,
     ),
     Content("table", "an event table", _starts(r"(?=[^\n]*\brank\b)[^\n]*\bcall\b[^\n]*,"), _TRACE),
-    Content("goal", "a program in GOAL", _is_goal, f"{_TRACE}; {_SCHEDULE}"),
+    Content("goal", "a program in GOAL", _is_goal, _MESSAGES),
     Content("gml", "a graph in GML", _starts(r"(?:[A-Z]\w*\s+\S[^\n]*\s+)*graph\s*\["), _FABRIC),
     Content(
         *("dot", "a graph in DOT (Graphviz)", _starts(r"(?:strict\s+)?(?:di)?graph\b[^\n\[]*\{")),
@@ -302,6 +303,6 @@ CONTENTS = (
         *("ibnetdiscover", "the output of ibnetdiscover", _has(r'^(?:Switch|Ca)\s+\d+\s+"')),
         "write its switches and hosts as GraphML with the rates of the links",
     ),
-    Content("chakra", "a Chakra trace", _is_chakra, f"{_TRACE}; {_SCHEDULE}"),
+    Content("chakra", "a Chakra trace", _is_chakra, _MESSAGES),
 )
 """All kinds of files; of several signatures that fit, the first counts."""
