@@ -2372,8 +2372,8 @@ class TrainingModel:
         Returns
         -------
         list
-            Tuples of the layer, the operator, and three pairs for the forward and the backward pass:
-            operations, bytes, and seconds.
+            Tuples of the layer, the operator, and three pairs for the forward and the backward
+            pass: operations, bytes, and seconds.
 
         Raises
         ------
@@ -2428,7 +2428,7 @@ class TrainingModel:
         --------
         >>> import opticoll
         >>> opticoll.TrainingModel("resnet50").timed(32, "a100").layers[0]
-        ('conv1', [37632], 955076024, 955076024)
+        ('conv1', [37632], 872078282, 872078282)
         """
     def work(
         self,

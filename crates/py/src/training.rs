@@ -96,8 +96,8 @@ impl TrainingModel {
     /// Returns
     /// -------
     /// list
-    ///     Tuples of the layer, the operator, and three pairs for the forward and backward pass:
-    ///     operations, bytes, and seconds.
+    ///     Tuples of the layer, the operator, and three pairs for the forward and the backward
+    ///     pass: operations, bytes, and seconds.
     ///
     /// Raises
     /// ------
@@ -227,7 +227,7 @@ impl TrainingModel {
     /// --------
     /// >>> import opticoll
     /// >>> opticoll.TrainingModel("resnet50").timed(32, "a100").layers[0]
-    /// ('conv1', [37632], 955076024, 955076024)
+    /// ('conv1', [37632], 872078282, 872078282)
     #[pyo3(signature = (batch, device = None, throughput = None, bytes_per_parameter = 4))]
     fn timed(
         &self,

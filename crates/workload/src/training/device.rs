@@ -1,5 +1,5 @@
-//! Speed of devices: a [`Device`] tells the time of each operator. An efficiency, or a measured rate
-//! in operations or samples per second, replaces the times of the operators.
+//! Speed of devices: a [`Device`] tells the time of each operator. An efficiency, or a measured
+//! rate in operations or samples per second, replaces the times of the operators.
 //!
 //! The time of an operator is the longer one of its computation and its traffic to memory, plus a
 //! launch of each kernel. Let P be the peak rate and B the peak bandwidth of the memory. Traffic
@@ -14,8 +14,8 @@
 //! | attention, heads of width d | operations / (P `attention`) (1 + `head` / d) |
 //! | attention to s keys, backward | the same (1 + `keys` / s) |
 //!
-//! If the host takes longer to launch the kernels of a block (`host` for each) than the device takes
-//! to execute them, the block takes the time of the host. With CUDA graphs, `host` is 0.
+//! If the host takes longer to launch the kernels of a block (`host` for each) than the device
+//! takes to execute them, the block takes the time of the host. With CUDA graphs, `host` is 0.
 //!
 //! These constants are fitted to measured times. A device without measured times has the constants
 //! of an H100, as shares of its own peaks.
@@ -57,9 +57,9 @@ pub struct Fitted {
     pub head: f64,
     pub keys: f64,
     pub memory: f64,
-    /// Unit: microseconds.
+    /// Microseconds.
     pub launch: f64,
-    /// Unit: microseconds.
+    /// Microseconds.
     pub host: f64,
 }
 
@@ -84,6 +84,24 @@ const H100: Fitted = Fitted {
     memory: 0.934,
     launch: 4.99,
     host: 0.0,
+};
+
+/// Fit of five constants (these four, and `host` of Megatron-DeepSpeed at 66 microseconds) to 720
+/// iterations of GPT on 2 to 8 A100 by vTrain (MICRO 2024); see `validation/training_times.py`. Its
+/// kernels are less fused than those of the H100, so that `memory` is lower.
+const A100: Fitted = Fitted {
+    products: 0.8,
+    depth: 134.0,
+    memory: 0.68,
+    launch: 7.5,
+    ..H100
+};
+
+/// Fit of two constants to 12 iterations of Llama 3 on 8 B200 by SimuMax.
+const B200: Fitted = Fitted {
+    products: 0.455,
+    memory: 0.76,
+    ..H100
 };
 
 /// Name of the option that replaces the times of operators.
@@ -190,7 +208,7 @@ pub const DEVICES: &[DeviceRecord] = &[
         peak: 312 * TERA,
         bandwidth: 2039 * GIGA,
         memory: 80 * GIGA,
-        fitted: H100,
+        fitted: A100,
     },
     DeviceRecord {
         name: "h100",
@@ -217,7 +235,7 @@ pub const DEVICES: &[DeviceRecord] = &[
         peak: 2250 * TERA,
         bandwidth: 8000 * GIGA,
         memory: 180 * GIGA,
-        fitted: H100,
+        fitted: B200,
     },
     DeviceRecord {
         name: "tpu_v4",
@@ -561,9 +579,9 @@ impl ComputeRate {
     }
 }
 
-/// Returns three times of consecutive layers on one rank: of the forward pass, of the backward pass,
-/// and of what selective recomputation computes again. `layers` contains the index of each layer in
-/// the model, and the portion of the layer that the rank computes.
+/// Returns three times of consecutive layers on one rank: of the forward pass, of the backward
+/// pass, and of what selective recomputation computes again. `layers` contains the index of each
+/// layer in the model, and the portion of the layer that the rank computes.
 ///
 /// # Errors
 /// Fails for a rate in samples if no layer computes, and if a time exceeds 64 bits.

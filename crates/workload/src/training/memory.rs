@@ -103,7 +103,7 @@ pub struct GroupedMemory<'a> {
     pub samples: u64,
     /// Number of micro-batches per iteration.
     pub micro_batches: u64,
-    /// Practices of computing and storing layers.
+    /// Recomputation, sequence parallelism, and what ranks store.
     pub practice: Practice,
     /// Number of tokens that each expert receives in a micro-batch; `None` if tokens are
     /// distributed evenly.

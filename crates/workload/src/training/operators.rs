@@ -161,7 +161,7 @@ pub enum Work {
         keys: u64,
         /// Values that are read and written.
         values: u64,
-        /// True for the backward pass.
+        /// True if this is the backward pass.
         backward: bool,
     },
     /// Passes over values in memory.

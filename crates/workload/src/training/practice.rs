@@ -15,7 +15,7 @@ opticoll_base::named_enum! {
     }
 }
 
-/// Practices of computing and storing layers.
+/// Practice of computing and storing layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Practice {
     /// Part of the forward pass that the backward pass computes again.

@@ -34,7 +34,7 @@ pub struct GroupedTraining {
     pub token: u64,
     /// Number of bytes per gradient.
     pub gradient_bytes: u64,
-    /// Practices of computing and storing layers.
+    /// Recomputation, sequence parallelism, and what ranks store.
     pub practice: Practice,
     /// Time of the optimizer's step on a rank of each stage, indexed by stage.
     pub optimizer: Vec<Time>,

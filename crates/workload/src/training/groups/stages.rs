@@ -77,7 +77,7 @@ pub struct StageRequest<'a> {
     pub buckets: Buckets,
     /// Number of bytes per gradient.
     pub gradient_bytes: u64,
-    /// Practices of computing and storing layers.
+    /// Recomputation, sequence parallelism, and what ranks store.
     pub practice: Practice,
 }
 
