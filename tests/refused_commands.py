@@ -162,7 +162,7 @@ run all_gather --ranks 0 => --ranks
 
 # Files to write.
 {EXPORT} => --output is missing
-{EXPORT} --output plan.doc => must end in .et or .xml or .csv or .goal or .json
+{EXPORT} --output plan.doc => must end in .et or .xml or .mscclpp.json or .csv or .goal or .json
 {EXPORT} --output plan.csv --format cvs => did you mean `csv`?
 {EXPORT} --output nowhere/plan.csv => there is no folder
 export nothing.plan --output plan.csv => there is no file
@@ -401,8 +401,8 @@ train --profile layers.csv --fabric {SWITCH} --sharded 1 => profile does not say
 {GROUPED} --reconfigure never => reconfigure | crossbar
 {GROUPED} --collective ring => all_reduce=ring
 {GROUPED} --contention none --device-memory 40GB => GPT-3 6.7B does not fit the device
-    | and the device has 40.0 GB | GB of that are activations, counted without recomputation and
-    | FlashAttention, of all micro-batches in flight and without sequence parallelism
+    | and the device has 40.0 GB | GB of that are activations, with FlashAttention, recomputation none
+    | of all micro-batches in flight
 train --model gpt3_6_7b --batch 4 --fabric circuit_switch:ranks=8 --tensor-parallel 8
     --contention simulated => contention | circuit_switch
 """

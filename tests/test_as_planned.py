@@ -149,7 +149,7 @@ def test_times_without_the_costs_of_a_library_say_so(tmp_path: Path) -> None:
 def test_a_plan_file_is_no_trace(run: Run, tmp_path: Path) -> None:
     opticoll.write_plan(opticoll.plan("all_gather", RING), tmp_path / "one.plan")
     finished = run("replay", tmp_path / "one.plan", "--fabric", RING)
-    assert (finished.code, "is a plan and no trace" in finished.err) == (2, True)
+    assert (finished.code, "a plan of opticoll, not a trace" in finished.err) == (2, True)
 
 
 def test_neighbours_share_no_links_and_others_take_turns() -> None:

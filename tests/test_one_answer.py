@@ -472,6 +472,7 @@ UNSTATED = {
     "--components": "a file",
     "--switch": "a component and modules",
     "--rank-power": "of the fabric's bill",
+    "--sequence-parallel": "a flag",
     "--device-memory": "of the device",
     "--sizes": "stands in place of --size",
     "--per": "no table",
