@@ -131,6 +131,12 @@ def test_a_graph_of_networkx_is_a_fabric() -> None:
     assert opticoll.read_fabric(one_way).link_ends == [(0, 1), (1, 2), (2, 0)]
 
 
+def test_a_fabric_is_made_of_a_graph_only() -> None:
+    assert Fabric.from_networkx(diamond()) == DIAMOND
+    with pytest.raises(errors.FabricError, match="not a graph of NetworkX"):
+        Fabric.from_networkx("crossbar:ranks=2")
+
+
 def test_a_graph_that_is_no_fabric_names_the_place() -> None:
     graph = diamond()
     graph.nodes["b"]["kind"] = "swich"
@@ -161,6 +167,63 @@ def test_a_fabric_becomes_a_graph_and_is_read_again(spec: str) -> None:
 def test_a_ring_of_light_has_no_graph() -> None:
     with pytest.raises(errors.FabricError, match="circuits"):
         Fabric(RING).to_networkx()
+
+
+def test_a_slot_of_a_ring_is_a_graph_of_its_transfers() -> None:
+    plan = opticoll.plan("all_gather", "wdm_ring:ranks=5,wavelengths=1", "ring")
+    for slot in range(plan.slots):
+        graph = plan.to_networkx(slot)
+        assert list(graph) == [f"rank {rank}" for rank in range(5)]
+        chunks = {(start, end): row["chunk"] for start, end, row in graph.edges(data=True)}
+        # In step s of a ring, rank r passes on the block of rank r - s.
+        assert chunks == {
+            (f"rank {rank}", f"rank {(rank + 1) % 5}"): (rank - slot) % 5 for rank in range(5)
+        }
+        assert {row["slot"] for *_, row in graph.edges(data=True)} == {slot}
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        "torus:dims=3x3",
+        "fat_tree:down=2x2,up=1x2",
+        "torus:dims=3x2,members=1-3+5",
+        "wdm_graph:ranks=4,links=0-1@1km+1-2@1km+2-3@1km,names=a+b+c+d,wavelengths=2",
+        "wss_grid:rows=2,columns=3",
+    ],
+)
+def test_links_of_a_transfer_lead_from_its_source_to_its_destination(fabric: str) -> None:
+    plan = opticoll.plan("all_to_all", fabric, "direct")
+    whole = plan.to_networkx()
+    assert len(whole.edges) == len(plan) == plan.fabric.ranks * (plan.fabric.ranks - 1)
+    has_links = plan.fabric.link_ends is not None
+    parts = networkx.DiGraph(plan.fabric.to_networkx()) if has_links else whole
+    for source, destination, row in whole.edges(data=True):
+        links = networkx.DiGraph(row["links"])
+        assert networkx.shortest_path_length(links, source, destination) == len(row["links"])
+        assert {*links} <= {*parts}
+        assert not has_links or all(parts.has_edge(*link) for link in row["links"])
+    of_slots = [plan.to_networkx(slot) for slot in range(plan.slots)]
+    assert sum(len(graph.edges) for graph in of_slots) == len(whole.edges)
+
+
+def test_a_broadcast_reaches_every_rank_in_its_graph() -> None:
+    graph = opticoll.plan("broadcast", "dgx_h100", root=3).to_networkx()
+    ranks = {name for name, kind in graph.nodes(data="kind") if kind == "rank"}
+    assert networkx.descendants(graph, "rank 3") == ranks - {"rank 3"}
+
+
+def test_a_plan_has_no_graph_of_a_slot_that_it_lacks() -> None:
+    plan = opticoll.plan("all_gather", RING, "ring")
+    for slot in (-1, plan.slots):
+        with pytest.raises(IndexError, match=f"no slot {slot}: it has slots 0 to"):
+            plan.to_networkx(slot)
+
+
+def test_a_graph_without_its_package_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(errors.UsageError, match="pip install networkx"):
+        opticoll.plan("all_gather", RING, "ring").to_networkx()
 
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {

@@ -46,6 +46,7 @@ from opticoll.interface.files import (
     write_csv,
     write_plan,
 )
+from opticoll.interface.graphs import METHODS as _METHODS
 from opticoll.interface.networks import bursts, congestion, traffic
 from opticoll.interface.planning import bound, compare, measure, plan, records, replan, tasks
 from opticoll.interface.programs import replay, train
@@ -54,6 +55,10 @@ if TYPE_CHECKING:
     from opticoll.study.interface import results, sweep
 
 __version__: str = _core.__version__
+
+for _kind, _methods in _METHODS.items():
+    for _method in _methods:
+        setattr(_kind, _method.__name__, _method)
 
 __all__ = [
     "Collective",

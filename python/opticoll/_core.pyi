@@ -480,6 +480,37 @@ class Fabric:
     @property
     def family(self) -> str:
         """The name of the family, such as `wdm_ring`."""
+    @staticmethod
+    def from_networkx(graph: networkx.Graph) -> Fabric:
+        """Returns the fabric of a NetworkX graph, which `to_networkx` or another program made.
+
+        Functions with a parameter `fabric` also accept the graph itself.
+
+        Parameters
+        ----------
+        graph : networkx.Graph
+            The graph. A node is a rank, unless its attribute `kind` is `switch`. Edges may have the
+            attributes `rate`, `latency`, `sharing` and `duplex`; the graph may have their defaults. An
+            edge of a directed graph leads in one direction only. A graph with the attribute
+            `wavelengths` is a graph of fibres.
+
+        Raises
+        ------
+        ConfigError
+            The graph is no valid fabric; the message names the node or edge.
+        FabricError
+            The value is no graph, or plans do not apply to its fabric.
+
+        Examples
+        --------
+        >>> import networkx, opticoll
+        >>> graph = networkx.star_graph(["switch", "left", "right"])
+        >>> graph.nodes["switch"]["kind"] = "switch"
+        >>> graph.edges["switch", "right"]["rate"] = "40Gb/s"
+        >>> fabric = opticoll.Fabric.from_networkx(graph)
+        >>> fabric.ranks, fabric.link_rates
+        (2, [100000000000, 100000000000, 40000000000, 40000000000])
+        """
     @property
     def idle_ranks(self) -> int:
         """The number of vertices, directly after the ranks, that are ranks of the whole fabric, but
@@ -1523,6 +1554,39 @@ class Plan:
     @property
     def step_slots(self) -> list[int]:
         """The number of slots of each step of the schedule, as a list."""
+    def to_networkx(self, slot: int | None = None) -> networkx.MultiDiGraph:
+        """Returns the transfers of a slot, or of the whole plan, as a directed NetworkX graph.
+
+        The first nodes are the ranks, in order. Other nodes are the switches of the fabric. Nodes have
+        the names and the attribute `kind` of `Fabric.to_networkx`; if ranks have no names, rank 5 is
+        `rank 5`.
+
+        Each transfer is an edge. Its key is the index of the transfer in the plan. Its attributes are
+        the columns of `columns`. If the plan or the fabric determines the links that the transfer
+        passes, the attribute `links` is a list of (start, end) with the names of nodes.
+
+        Parameters
+        ----------
+        slot : int, optional
+            The slot, from 0 (default: all slots).
+
+        Raises
+        ------
+        IndexError
+            The plan has no such slot.
+        UsageError
+            The package `networkx` is not installed.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> ring = "wdm_ring:ranks=4,wavelengths=2"
+        >>> graph = opticoll.plan("all_gather", ring, "ring").to_networkx(slot=0)
+        >>> graph.number_of_nodes(), graph.number_of_edges()
+        (4, 4)
+        >>> graph.edges["rank 0", "rank 1", 0]["wavelength"]
+        0
+        """
     def to_pandas(self) -> pandas.DataFrame:
         """Returns the transfers as a pandas DataFrame with the columns of `columns`.
 
