@@ -91,8 +91,8 @@ class Source(PlanOptions):
     """Source of a plan: a file, a collective with options, or in Python also a `Plan`."""
 
     fabric: str | None = option(
-        "Fabric: a preset, family:key=value,... or a file (required for a collective; with a plan "
-        "file: another fabric for the plan, such as a degraded one)"
+        "Fabric: a preset, family:key=value,..., a file, or your own module:function (required for "
+        "a collective; with a plan file: another fabric for the plan, such as a degraded one)"
     )
     source: str = argument("Plan file, or a collective such as all_gather")
 

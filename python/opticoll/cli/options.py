@@ -33,15 +33,15 @@ GROUPS = _Shown("Groups of ranks", sort_key=4)
 FabricOption = Annotated[
     str | None,
     Parameter(
-        help="Fabric: a preset, family:key=value,... or a file; see `opticoll list fabrics` "
-        "(required)"
+        help="Fabric: a preset, family:key=value,..., a file, or your own module:function; see "
+        "`opticoll list fabrics` (required)"
     ),
 ]
 FabricsOption = Annotated[
     list[str] | None,
     Parameter(
-        help="Fabric: a preset, family:key=value,... or a file; repeat the option for several "
-        "(required)",
+        help="Fabric: a preset, family:key=value,..., a file, or your own module:function; repeat "
+        "the option for several (required)",
         negative=(),
     ),
 ]

@@ -25,8 +25,8 @@ class Import(PartOptions):
     """Parameters of `opticoll import`."""
 
     fabric: str | None = option(
-        "Fabric of a foreign schedule: a preset, family:key=value,... or a YAML file (default: a "
-        "link between every two ranks)"
+        "Fabric of a foreign schedule: a preset, family:key=value,..., a file, or your own "
+        "module:function (default: a link between every two ranks)"
     )
     file: str = argument("File of a schedule, such as theirs.xml")
     format: InputFormatOption = None

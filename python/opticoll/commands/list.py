@@ -18,7 +18,7 @@ from opticoll.errors import UsageError
 from opticoll.formats import FORMATS, Holds
 from opticoll.formats.network_parts import CableRow, SiteRow, network_parts, network_text
 from opticoll.inputs import component_values
-from opticoll.inputs.fabric_files import parse_fabric, split_options
+from opticoll.inputs.fabric_files import is_user_fabric, parse_fabric, split_options
 from opticoll.names import canonical
 from opticoll.outputs.bill import (
     BillRow,
@@ -77,8 +77,8 @@ Listed = RecordRow | FormatRow | SchemaRow | SiteRow | CableRow | BillRow | Bill
 
 
 def _network(named: str) -> Fabric | None:
-    """Returns the fabric of a file, or of a specification with options, if it has links."""
-    if split_options(named)[0] is not None:
+    """Returns the fabric of a file or function, or of a specification with options and links."""
+    if is_user_fabric(named) or split_options(named)[0] is not None:
         return parse_fabric(named)
     if ":" not in named:
         return None

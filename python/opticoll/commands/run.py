@@ -38,7 +38,8 @@ class Run(FileSource):
     """Parameters of `opticoll run`."""
 
     fabric: str | None = option(
-        "Fabric: a preset, family:key=value,... or a file (default: a link between every two ranks)"
+        "Fabric: a preset, family:key=value,..., a file, or your own module:function (default: a "
+        "link between every two ranks)"
     )
     size: str | None = option(
         "Size of the collective, such as 4MiB or 4MB; several with commas (default: 4MiB)",

@@ -92,8 +92,8 @@ def is_graph(value: object) -> TypeGuard[networkx.Graph]:
     return hasattr(value, "is_directed") and hasattr(value, "nodes")
 
 
-def from_networkx(graph: networkx.Graph) -> Fabric:
-    """Returns the custom fabric of a NetworkX graph.
+def from_networkx(graph: networkx.Graph, name: str = "") -> Fabric:
+    """Returns the custom fabric of a NetworkX graph; notes and titles call the graph `name`.
 
     Raises
     ------
@@ -105,8 +105,9 @@ def from_networkx(graph: networkx.Graph) -> Fabric:
         {**attributes, "source": source, "target": target}
         for source, target, attributes in graph.edges(data=True)
     ]
-    directed = graph.is_directed()
-    return fabric_of({"directed": directed, "graph": graph.graph, "nodes": nodes, "edges": edges})
+    directed, whole = graph.is_directed(), graph.graph
+    content = {"directed": directed, "graph": whole, "nodes": nodes, "edges": edges}
+    return fabric_of(content, name)
 
 
 def to_networkx(fabric: Fabric) -> networkx.Graph:

@@ -24,6 +24,9 @@ follow the name of a file, as in `net.gml:wavelengths=16,fibres=2`.
 
 Errors name the file, the line and the field.
 
+A user's function `module:function` returns a fabric, the text of a fabric, or a NetworkX graph.
+Options are keyword arguments of the function, as in `mypkg.mine:pod,spines=4`.
+
 >>> to_fabric("wdm_ring:ranks=4,wavelengths=1").ranks
 4
 """
@@ -32,10 +35,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from opticoll import formats
 from opticoll._core import (
@@ -48,6 +51,7 @@ from opticoll.formats import network_graph, node_link
 from opticoll.formats.content import beginning
 from opticoll.formats.document import Document, Place, is_yaml
 from opticoll.formats.recognition import recognize
+from opticoll.inputs import user_function
 from opticoll.names import canonical, known_names, nearest
 from opticoll.outputs.fabric_names import graph_text, options_of, short_name, without_own
 from opticoll.outputs.records import record_rows
@@ -59,6 +63,8 @@ if TYPE_CHECKING:
 
     FabricLike: TypeAlias = Fabric | str | os.PathLike[str] | networkx.Graph
 
+_Made = TypeVar("_Made")
+
 GRAPHS = formats.suffixes("fabric")
 """Endings of files that contain a graph."""
 
@@ -68,7 +74,7 @@ FILES = tuple(dict.fromkeys([".yaml", ".yml", *GRAPHS]))
 
 
 def to_fabric(fabric: FabricLike) -> Fabric:
-    """Returns the fabric of a specification, a YAML file, a graph file, or a NetworkX graph.
+    """Returns the fabric of a specification, a file, a user's function, or a NetworkX graph.
 
     Raises
     ------
@@ -113,6 +119,8 @@ def to_medium(fabric: FabricLike) -> str:
         fabric = _file_name(fabric)
     if not isinstance(fabric, str):
         return to_fabric(fabric).spec
+    if is_user_fabric(fabric):
+        return _made(fabric, to_medium)
     file, options = split_options(fabric)
     if file is None:
         return fabric
@@ -224,8 +232,72 @@ def _completed(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
             raise error from None
 
 
+def is_user_fabric(text: str) -> bool:
+    """Returns whether a text names a user's function, and neither a file nor a known fabric.
+
+    >>> is_user_fabric("mypkg.mine:pod,spines=4"), is_user_fabric("gpu_servers:rails")
+    (True, False)
+    """
+    if not user_function.is_named(text) or canonical(text.partition(":")[0], _names()):
+        return False
+    return split_options(text)[0] is None
+
+
+def _made(spec: str, convert: Callable[[FabricLike], _Made]) -> _Made:
+    """Calls a user's function, and returns its fabric in the form that `convert` returns.
+
+    Raises
+    ------
+    ConfigError
+        The function returns a graph that is no valid fabric.
+    FabricError
+        The function cannot be called, or returns no fabric.
+    """
+    try:
+        function, options = user_function.load("fabric", spec, FabricError)
+        made = user_function.call("fabric", spec, function, [], FabricError, options)
+    except FabricError as error:
+        family = spec.partition(":")[0]
+        near = nearest(family, _names(), "")
+        # The hint lists opticoll's fabrics, which does not help with a user's function.
+        raise _without_hint(f"{error}{near}") from error
+    try:
+        if isinstance(made, str) and is_user_fabric(made):
+            raise FabricError(f"`{made}` is the name of a function")
+        if node_link.is_graph(made):
+            made = _with_hosts(node_link.from_networkx(made, spec))
+        return convert(cast("FabricLike", made))
+    except network_graph.MisplacedError as error:
+        raise ConfigError(f"{spec}: {error}") from error
+    except FabricError as error:
+        raise _without_hint(f"fabric `{spec}` returned no fabric: {error}") from error
+
+
+def _without_hint(message: str) -> FabricError:
+    """Returns an error without the hint of its class, which lists the fabrics of opticoll."""
+    error = FabricError(message)
+    vars(error)["hint"] = None
+    return error
+
+
 def parse_fabric(text: str, **parts: str) -> Fabric:
-    """Returns the fabric of a command line: a specification, a preset, or a file with options.
+    """Returns the fabric of a command line: as `parse_specification`, or of a user's function.
+
+    Raises
+    ------
+    ConfigError
+        The file or the graph is no valid fabric.
+    FabricError
+        The specification is invalid, the function returns no fabric, or plans do not apply to the
+        fabric.
+    """
+    if is_user_fabric(text):
+        return _part(_made(text, to_fabric), parts)
+    return parse_specification(text, **parts)
+
+
+def parse_specification(text: str, **parts: str) -> Fabric:
+    """Returns the fabric of a specification, a preset, or a file with options; runs no user code.
 
     `parts` are the options `without` and `members`. The part that remains must be connected, but
     the whole graph need not be.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from opticoll import _core, errors
 from opticoll._core import Collective, Demand, Fabric, Plan
-from opticoll.inputs import demands, user_algorithm
+from opticoll.inputs import demands, user_algorithm, user_function
 from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.plan_cache import plan_once, verify_once
 from opticoll.inputs.values import to_bytes, to_root
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from opticoll.inputs.demands import DemandLike
     from opticoll.inputs.fabric_files import FabricLike
     from opticoll.inputs.settings import Settings
-    from opticoll.inputs.user_algorithm import Option, UserAlgorithm
+    from opticoll.inputs.user_algorithm import UserAlgorithm
+    from opticoll.inputs.user_function import Option
 
 
 class PlanArguments(Protocol):
@@ -122,8 +123,8 @@ def read(
     if algorithm is None:
         algorithm = DEFAULT_ALGORITHM
     if not isinstance(algorithm, str):
-        name, function = user_algorithm.name_of(algorithm), (algorithm, {})
-    elif user_algorithm.is_user_algorithm(algorithm):
+        name, function = user_function.name_of(algorithm), (algorithm, {})
+    elif user_function.is_named(algorithm):
         name, function = algorithm.strip(), user_algorithm.load(algorithm)
     else:
         name = algorithm_spelling(collective, algorithm)

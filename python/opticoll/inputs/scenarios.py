@@ -166,7 +166,7 @@ def _machine(document: Document, fabric: str | dict[str, Any], place: Place) -> 
     if split_options(fabric)[0] is not None:
         return parse_fabric(str(document.path.parent / fabric))
     try:
-        return Fabric(fabric)
+        return parse_fabric(fabric)
     except OpticollError as error:
         raise document.error(place, str(error)) from error
 

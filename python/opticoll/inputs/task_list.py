@@ -27,7 +27,7 @@ from typing import Annotated, Any
 
 from opticoll._core import Fabric, collective_kind, parse_time
 from opticoll.formats.document import Document, Text, text, whole
-from opticoll.inputs.fabric_files import parse_fabric
+from opticoll.inputs.fabric_files import parse_specification
 from opticoll.inputs.values import to_bytes
 
 MAX_ROUNDS = 2**40
@@ -65,7 +65,7 @@ class Task:
 class TaskList:
     """A grid of tunable circuits, and the tasks on it."""
 
-    fabric: Annotated[Fabric, text, parse_fabric]
+    fabric: Annotated[Fabric, text, parse_specification]
     tasks: list[Task]
 
 

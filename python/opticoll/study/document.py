@@ -31,7 +31,7 @@ from opticoll import formats
 from opticoll.cli.command_line import Value, options
 from opticoll.errors import ConfigError
 from opticoll.formats.document import Document, Place, text, whole
-from opticoll.inputs.fabric_files import split_options
+from opticoll.inputs.fabric_files import is_user_fabric, split_options
 from opticoll.inputs.values import up_to
 from opticoll.names import canonical, nearest
 from opticoll.outputs.records import record_rows
@@ -239,6 +239,8 @@ def _check_names(study: Study, document: Document) -> None:
     """Raises an error for an option that no point can have, and for a file that is not there."""
     command = import_module(f"opticoll.commands.{study.command}").COMMAND
     known = options(command.parameters)
+    # The options of a user's function are the arguments of the function.
+    of_fabrics = None if any(map(is_user_fabric, _fabrics(study))) else _fabric_options()
     for place, named in _parts(study):
         for name, value in named.items():
             option, dot, key = name.partition(".")
@@ -248,13 +250,23 @@ def _check_names(study: Study, document: Document) -> None:
                 raise document.error(where, problem)
             if option != "fabric":
                 continue
-            if dot and key not in (of_fabrics := _fabric_options()):
+            if dot and of_fabrics is not None and key not in of_fabrics:
                 hint = nearest(key, of_fabrics, "; see `opticoll list fabrics`")
                 raise document.error(where, f"no fabric has an option `{key}`{hint}")
-            for text_value in [] if dot else value if isinstance(value, list) else [value]:
-                file = split_options(str(text_value))[0]
+            for fabric in [] if dot else _texts(value):
+                file = split_options(fabric)[0]
                 if file is not None and not os.path.exists(file):
                     raise document.error(where, f"there is no file `{file}`")
+
+
+def _fabrics(study: Study) -> list[str]:
+    """Returns the fabrics that the options and axes of a study name."""
+    values = [named["fabric"] for _, named in _parts(study) if "fabric" in named]
+    return [text for value in values for text in _texts(value)]
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(item) for item in (value if isinstance(value, list) else [value])]
 
 
 def _fabric_options() -> set[str]:

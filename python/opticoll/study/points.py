@@ -44,8 +44,8 @@ from opticoll.cli.command_line import (
 from opticoll.cli.runner import Command
 from opticoll.errors import OpticollError, UsageError
 from opticoll.formats.document import is_yaml
-from opticoll.inputs import user_algorithm
-from opticoll.inputs.fabric_files import parse_fabric, to_medium
+from opticoll.inputs import user_function
+from opticoll.inputs.fabric_files import is_user_fabric, parse_fabric, to_medium
 from opticoll.names import nearest
 from opticoll.study.build_digest import build
 from opticoll.study.document import Study
@@ -276,7 +276,7 @@ def _complete(name: str, value: Any) -> str:
     text = as_text(value)
     if name == "fabric":
         return _spelled(text)
-    if name == "algorithm" and user_algorithm.is_user_algorithm(text):
+    if name == "algorithm" and user_function.is_named(text):
         return f"{text} {_module_digest(text.partition(':')[0])}"
     return _with_content(text)
 
@@ -289,9 +289,14 @@ def _with_content(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _spelled(text: str) -> str:
-    """Returns the complete specification of a fabric, or the text and a digest of its file."""
+    """Returns the complete specification of a fabric, or the text and a digest of its file.
+
+    For a user's function, the digest of its module is added: Python may still hold the module as it
+    was before the user changed it, but worker processes import the new one.
+    """
     try:
-        return parse_fabric(text).spec
+        spec = parse_fabric(text).spec
+        return f"{spec} {_module_digest(text.partition(':')[0])}" if is_user_fabric(text) else spec
     except OpticollError:
         return f"{text} {_digest(text)}"
 

@@ -47,7 +47,7 @@ from opticoll.errors import (
     WavelengthError,
 )
 from opticoll.formats.document import is_yaml
-from opticoll.inputs import demands, user_algorithm
+from opticoll.inputs import demands, user_function
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.request import check_assignment, check_root
@@ -273,7 +273,7 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
     while done < len(cases):
         machine, algorithm, place, sizes_bytes = cases[done]
         done += 1
-        name = algorithm if isinstance(algorithm, str) else user_algorithm.name_of(algorithm)
+        name = algorithm if isinstance(algorithm, str) else user_function.name_of(algorithm)
         if (name, machine.spec) in refused:
             continue
         sized = "" if len(sizes_bytes) > 1 else f", {format_size(sizes_bytes[0])}"
@@ -348,7 +348,7 @@ def _check_ran(
 ) -> None:
     """Raises an error for a named algorithm that none of several fabrics supports."""
     named = _named(kind, algorithm)
-    name = named if isinstance(named, str) else user_algorithm.name_of(named)
+    name = named if isinstance(named, str) else user_function.name_of(named)
     reasons = [refusal for refusal in refusals if refusal.algorithm == name]
     if reasons and not any(row.algorithm == name for row in rows):
         raise AlgorithmError(f"`{name}` runs on none of these fabrics: {reasons[0].reason}")
@@ -457,14 +457,14 @@ def _algorithms(scenario: Scenario, fabric: Fabric) -> dict[str | UserAlgorithm,
 
 
 def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
-    if not isinstance(algorithm, str) or user_algorithm.is_user_algorithm(algorithm):
+    if not isinstance(algorithm, str) or user_function.is_named(algorithm):
         return algorithm
     return algorithm_spelling(kind, algorithm)
 
 
 def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
     """Returns whether an algorithm has a record or is a user's function."""
-    if not isinstance(algorithm, str) or user_algorithm.is_user_algorithm(algorithm):
+    if not isinstance(algorithm, str) or user_function.is_named(algorithm):
         return True
     if "<" in algorithm:
         return True

@@ -54,7 +54,7 @@ from opticoll.commands.train.prices import (
 )
 from opticoll.commands.train.text import training_text
 from opticoll.errors import UsageError
-from opticoll.inputs import user_algorithm
+from opticoll.inputs import user_function
 from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.settings import Settings, set_settings
 from opticoll.names import DEFAULT_ALGORITHM, known_names
@@ -456,7 +456,7 @@ def _energy(
 
 def _algorithm_name(parameters: Train) -> str:
     chosen = DEFAULT_ALGORITHM if parameters.algorithm is None else parameters.algorithm
-    return chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
+    return chosen if isinstance(chosen, str) else user_function.name_of(chosen)
 
 
 def _warnings(parameters: Train, named: Model, batch: int, ranks: int) -> list[str]:

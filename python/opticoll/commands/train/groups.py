@@ -24,7 +24,7 @@ from opticoll.commands.train.group_rows import (
     mean_size,
 )
 from opticoll.errors import TrainingError, UsageError
-from opticoll.inputs import user_algorithm
+from opticoll.inputs import user_function
 from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _algorithms(parameters: Train) -> dict[str, str]:
     chosen = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
     by_collective = dict(algorithms_by_collective(parameters.collectives))
     if parameters.algorithm is not None:
-        if not isinstance(parameters.algorithm, str) or user_algorithm.is_user_algorithm(
+        if not isinstance(parameters.algorithm, str) or user_function.is_named(
             parameters.algorithm
         ):
             raise UsageError("algorithm: groups run named algorithms, not your own")

@@ -18,7 +18,7 @@ from opticoll._core import (
 )
 from opticoll.commands.train.energy import Spent, spent_by
 from opticoll.errors import UsageError
-from opticoll.inputs import layer_profile, user_algorithm
+from opticoll.inputs import layer_profile, user_function
 from opticoll.inputs.settings import Settings
 from opticoll.inputs.values import to_bytes
 from opticoll.names import DEFAULT_ALGORITHM, known_names, plans_by_size
@@ -178,7 +178,7 @@ class Prices:
         self._fabric, self._settings = fabric, settings
         self._wavelength = parameters.wavelength or "auto"
         chosen = DEFAULT_ALGORITHM if parameters.algorithm is None else parameters.algorithm
-        self.algorithm = chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
+        self.algorithm = chosen if isinstance(chosen, str) else user_function.name_of(chosen)
         self._parts = _parts(chosen, fabric.ranks)
         self._kept: dict[str, tuple[Plan, list[str]]] = {}
         self.costs: dict[int, CollectiveCost] = {}
@@ -234,7 +234,7 @@ def _parts(algorithm: str | UserAlgorithm, ranks: int) -> list[_Part]:
     The algorithm `A+B` performs a reduce_scatter by `A` and then an all_gather by `B`. Any other
     algorithm performs the whole all_reduce.
     """
-    if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
+    if isinstance(algorithm, str) and not user_function.is_named(algorithm):
         scatter, plus, gather = algorithm.partition("+")
         if plus:
             if not (scatter.strip() and gather.strip()) or "+" in gather:
