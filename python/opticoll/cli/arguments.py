@@ -224,7 +224,7 @@ def names_file(source: str) -> bool:
     A source is a file if its name looks like a path, or if a file of this name exists and no
     collective has this name.
     """
-    if source.endswith(imported.SUFFIXES) or os.sep in source:
+    if imported.is_plan_file(source) or os.sep in source:
         return True
     try:
         _core.collective_kind(source)

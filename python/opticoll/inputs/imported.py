@@ -32,6 +32,15 @@ SUFFIXES = tuple(suffix for form in KNOWN.values() for suffix in form.suffixes)
 """Endings of the files in the formats `KNOWN`."""
 
 
+def is_plan_file(name: str) -> bool:
+    """Returns whether a name ends like a file that can be read as a plan.
+
+    >>> is_plan_file("mine.plan.zst"), is_plan_file("ring")
+    (True, False)
+    """
+    return name.endswith(SUFFIXES)
+
+
 STATED_SIZE = re.compile(rb"\s*//[^\n]*\bsize=(\d+)")
 """Pattern of the collective's size in bytes in the first comment of a GOAL file."""
 

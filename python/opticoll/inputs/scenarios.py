@@ -30,6 +30,7 @@ from opticoll.inputs.fabric_files import (
     split_options,
     to_fabrics,
 )
+from opticoll.inputs.imported import is_plan_file
 from opticoll.inputs.settings import SETTING_NAMES, Settings, set_settings
 from opticoll.inputs.values import split_algorithms, split_sizes, split_times, to_bytes
 from opticoll.names import has_root
@@ -138,6 +139,11 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     settings = set_settings(fields)
     fields = {key: value for key, value in fields.items() if key not in SETTING_NAMES}
     fabrics = to_fabrics(machines)
+    if fields["algorithms"] is not None:
+        folder = document.path.parent
+        fields["algorithms"] = [
+            str(folder / name) if is_plan_file(name) else name for name in fields["algorithms"]
+        ]
     if fields["demand"] is not None:
         fields |= _demanded(document, fields["demand"], fabrics[0].ranks)
     return Scenario(fabrics=fabrics, origin=document, settings=settings, **fields)

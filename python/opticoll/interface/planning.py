@@ -189,7 +189,8 @@ def compare(
     fabric
         A fabric as for `plan`, or a list of fabrics.
     algorithms
-        A list of specifications or users' functions, or one text such as `"ring,optree"`. A named
+        A list of specifications, users' functions or names of files of plans, or one text such as
+        `"ring,optree,mine.plan"`. A plan from a file is placed on the fabric and verified. A named
         algorithm must support every fabric. By default all algorithms of the collective are
         compared, and `Comparison.refusals` lists the algorithms that do not support a fabric.
     auto

@@ -46,6 +46,7 @@ from opticoll.errors import OpticollError, UsageError
 from opticoll.formats.document import is_yaml
 from opticoll.inputs import user_function
 from opticoll.inputs.fabric_files import is_user_fabric, parse_fabric, to_medium
+from opticoll.inputs.values import split_algorithms
 from opticoll.names import nearest
 from opticoll.study.build_digest import build
 from opticoll.study.document import Study
@@ -276,7 +277,15 @@ def _complete(name: str, value: Any) -> str:
     text = as_text(value)
     if name == "fabric":
         return _spelled(text)
-    if name == "algorithm" and user_function.is_named(text):
+    if name in ("algorithm", "algorithms"):
+        with suppress(UsageError):
+            return ",".join(map(_algorithm, split_algorithms(text)))
+    return _with_content(text)
+
+
+def _algorithm(text: str) -> str:
+    """Appends a digest to an algorithm that is a user's function or the file of a plan."""
+    if user_function.is_named(text):
         return f"{text} {_module_digest(text.partition(':')[0])}"
     return _with_content(text)
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import opticoll
 from opticoll import _core
-from opticoll._core import Fabric, OpticollError, Plan, format_size
-from opticoll.cli.arguments import PartOptions, settings_on
+from opticoll._core import Demand, Fabric, OpticollError, Plan, format_size
+from opticoll.cli.arguments import FileSource, PartOptions, obtain, settings_on
 from opticoll.cli.command_line import words
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import (
@@ -47,9 +47,10 @@ from opticoll.errors import (
     WavelengthError,
 )
 from opticoll.formats.document import is_yaml
-from opticoll.inputs import demands, user_function
+from opticoll.inputs import demands, imported, user_function
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.fabric_files import need_fabrics
+from opticoll.inputs.imported import is_plan_file
 from opticoll.inputs.request import check_assignment, check_root
 from opticoll.inputs.scenarios import Scenario, read_scenario, to_scenario
 from opticoll.inputs.settings import Settings, set_settings
@@ -59,6 +60,7 @@ from opticoll.names import (
     DEFAULT_ALGORITHM,
     algorithm_names,
     algorithm_spelling,
+    has_root,
     plans_by_size,
     takes_all_stripes,
 )
@@ -66,6 +68,7 @@ from opticoll.outputs import break_even
 from opticoll.outputs.layout import human_time, plural
 from opticoll.outputs.plan_row import PlanRow, measured
 from opticoll.outputs.rows import arrow_stream, dataframe, plain
+from opticoll.outputs.verification import Refuted
 from opticoll.outputs.watch import Watch
 
 if TYPE_CHECKING:
@@ -94,8 +97,8 @@ class Compare(PartOptions):
     source: str = argument("Collective such as all_gather, or a scenario.yaml")
     fabric: FabricsOption = None
     algorithms: str | None = option(
-        "Algorithms to compare with auto, such as ring,optree:k=5 (default: all that the fabric "
-        "supports)",
+        "Algorithms to compare with auto, such as ring,optree:k=5, and files of plans, such as "
+        "mine.plan (default: all that the fabric supports)",
         name=["--algorithms", "--algorithm"],
     )
     no_auto: bool = option(
@@ -210,7 +213,8 @@ def _scenario(options: Compare) -> Scenario:
         ranks = None
         if options.ranks is not None:
             ranks = split_counts("--ranks", options.ranks)
-        fabrics = options.fabric if ranks and options.fabric else need_fabrics(options.fabric)
+        stated = options.fabric or _fabrics_of_plans(options.algorithms)
+        fabrics = stated if ranks and options.fabric else need_fabrics(stated)
         scenario = to_scenario(options.source, fabrics, sizes=DEFAULT_SIZE, ranks=ranks)
     convert: dict[str, Callable[[str], Any]] = {
         "algorithms": split_algorithms,
@@ -237,14 +241,21 @@ def _scenario(options: Compare) -> Scenario:
     return replace(scenario, **fields, settings=together, overridden=overridden)
 
 
+def _fabrics_of_plans(algorithms: str | None) -> list[Fabric] | None:
+    """Returns the fabrics of the plan files among algorithms, or None if there are no files."""
+    names = [] if algorithms is None else split_algorithms(algorithms)
+    return [imported.read_plan(name)[0].fabric for name in names if is_plan_file(name)] or None
+
+
 def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterator[PlanRow]:
     """Plans, verifies and simulates each algorithm for every size on every fabric.
 
     `auto` is added unless the scenario excludes it. A named algorithm must support the fabric; with
     several fabrics, it must support at least one of them. Without named algorithms, all algorithms
-    of the collective are tried. On a WDM ring, algorithms that leave wavelengths unused are also
-    tried with striping over these wavelengths. Algorithms that do not support a fabric are appended
-    to `refusals`. Each fabric uses only the settings that its simulator has.
+    of the collective are tried. A plan in a file is placed on the fabric. On a WDM ring, algorithms
+    that leave wavelengths unused are also tried with striping over these wavelengths. Algorithms
+    that do not support a fabric are appended to `refusals`. Each fabric uses only the settings that
+    its simulator has.
 
     Raises
     ------
@@ -371,22 +382,65 @@ def _rows(
             for size_bytes in sizes_bytes
         ]
         demand, sizes_bytes = stated[0][0], [size_bytes for _, size_bytes in stated]
-    plan = opticoll.plan(
-        scenario.collective,
-        ring,
-        algorithm,
-        size=sizes_bytes[0],
-        root=scenario.root,
-        demand=demand,
-        wavelength=scenario.wavelength if algorithm != DEFAULT_ALGORITHM else "auto",
-        **settings,
-    )
+    file = algorithm if isinstance(algorithm, str) and is_plan_file(algorithm) else None
+    if file is None:
+        plan = opticoll.plan(
+            scenario.collective,
+            ring,
+            algorithm,
+            size=sizes_bytes[0],
+            root=scenario.root,
+            demand=demand,
+            wavelength=scenario.wavelength if algorithm != DEFAULT_ALGORITHM else "auto",
+            **settings,
+        )
+    else:
+        plan = _plan_in(file, scenario, ring, demand, watch)
     violations = plan.verify()
+    if file is not None and violations:
+        raise _unfit(file, violations[0].sentence)
     for size_bytes in sizes_bytes:
         row, _ = measured(plan, violations, size_bytes, settings, watch)
-        if isinstance(algorithm, str):
+        if file is not None:
+            options = {"fabric": ring.spec, "size": f"{size_bytes}B", **settings}
+            row = replace(row, algorithm=file, command=words("simulate", [file], options))
+        elif isinstance(algorithm, str):
             row = replace(row, command=_command(scenario, plan, size_bytes, settings))
         yield row
+
+
+def _plan_in(
+    file: str, scenario: Scenario, fabric: Fabric, demand: Demand | None, watch: Watch
+) -> Plan:
+    """Reads a plan from a file as `opticoll simulate FILE --fabric` does.
+
+    Raises
+    ------
+    AlgorithmError
+        The plan is one of another collective, root or demand, or does not fit the fabric.
+    """
+    try:
+        plan = obtain(FileSource(source=file, fabric=fabric.spec), None, watch)
+    except Refuted:
+        raise
+    except UsageError as error:
+        raise _unfit(file, str(error)) from error
+    held, has_no_root = plan.collective, not has_root(scenario.collective)
+    for what, own, asked in (
+        ("the collective", held.kind, scenario.collective),
+        ("the root", held.root, held.root if has_no_root else scenario.root),
+        ("the demand", held.demand, demand),
+    ):
+        if own != asked:
+            raise _unfit(file, f"{what} of the plan is {own}, not {asked}")
+    return plan
+
+
+def _unfit(file: str, reason: str) -> AlgorithmError:
+    error = AlgorithmError(f"`{file}` does not fit: {reason}")
+    # The hint lists opticoll's algorithms, which does not help with a file.
+    vars(error)["hint"] = None
+    return error
 
 
 def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings) -> str:
@@ -459,14 +513,16 @@ def _algorithms(scenario: Scenario, fabric: Fabric) -> dict[str | UserAlgorithm,
 def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
     if not isinstance(algorithm, str) or user_function.is_named(algorithm):
         return algorithm
+    if is_plan_file(algorithm):
+        return algorithm
     return algorithm_spelling(kind, algorithm)
 
 
 def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
-    """Returns whether an algorithm has a record or is a user's function."""
+    """Returns whether an algorithm has a record, or is a user's function or the file of a plan."""
     if not isinstance(algorithm, str) or user_function.is_named(algorithm):
         return True
-    if "<" in algorithm:
+    if "<" in algorithm or is_plan_file(algorithm):
         return True
     return algorithm.partition(":")[0] in algorithm_names(kind)
 

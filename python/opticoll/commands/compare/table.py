@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from opticoll.inputs.imported import is_plan_file
 from opticoll.names import DEFAULT_ALGORITHM
 from opticoll.outputs import break_even
 from opticoll.outputs.break_even import Lead
@@ -84,7 +85,8 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
             tables[-1] += f"\n{bound} ({first.bound_time_name})"
         for row in group:
             if row.chosen != row.algorithm:
-                tables[-1] += f"\n{row.algorithm} chose {row.chosen}"
+                verb = "is a plan of" if is_plan_file(row.algorithm) else "chose"
+                tables[-1] += f"\n{row.algorithm} {verb} {row.chosen}"
                 if row.algorithm == DEFAULT_ALGORITHM:
                     tables[-1] += _equals(row, group)
     tables += _fastest_by_fabric(rows)
