@@ -83,7 +83,8 @@ def results(
 
     Each row has the axes of a point, and the columns that the study's command printed. If several
     stores have the same point, such as the stores of shards, the result of the first store counts.
-    The table is a sequence of rows; `to_pandas()` returns it as a DataFrame.
+    The table is a sequence of rows. `to_pandas()` returns it as a DataFrame, and `to_xarray()` as a
+    Dataset over the axes; Arrow reads it as well (`pyarrow.table(results)`).
 
     Parameters
     ----------

@@ -15,11 +15,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-from opticoll.errors import UsageError
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll import _core
+from opticoll.errors import UsageError, needed
 from opticoll.names import nearest
 from opticoll.outputs.layout import plural
 from opticoll.outputs.rows import Column, Count, Row, arrow_stream, columns, dataframe, means, plain
@@ -29,6 +34,7 @@ from opticoll.study.store import Store, StoredPoint, StudyRecord
 
 if TYPE_CHECKING:
     import pandas
+    import xarray
 
 
 class ResultRow(Row):
@@ -94,6 +100,66 @@ class Results(Sequence[ResultRow]):
         """
         return dataframe({name: [row[name] for row in self._rows] for name in self._names})
 
+    def to_xarray(self, dimensions: Sequence[str] | None = None) -> xarray.Dataset:
+        """Returns the rows as an xarray Dataset: an array for each column over the axes.
+
+        The coordinates of a dimension are the values of its column, in the order of the rows. The
+        attribute `units` of an array is the unit of its column. Where there is no row, or where the
+        row has no value, the value is missing (`Dataset.isnull`); such whole numbers become floats.
+
+        Parameters
+        ----------
+        dimensions
+            The columns that become dimensions (default: the axes, and `replication` if there are
+            several). Of zipped axes, name only one. If a point has several rows, add the column
+            that tells them apart, such as `algorithm`.
+
+        Raises
+        ------
+        UsageError
+            The package `xarray` is not installed, there is no such column, or two rows have the
+            same place in the Dataset.
+        MemoryLimitError
+            The arrays would need more memory than the limit.
+        """
+        package = needed("xarray", "Datasets need")
+        if dimensions is None:
+            several = len({row["replication"] for row in self._rows}) > 1
+            dimensions = [*self.axes, *(["replication"] if several else [])]
+        for name in dimensions:
+            if name not in self._names:
+                raise UsageError(f"there is no column `{name}`{nearest(name, self._names)}")
+            if any(isinstance(row[name], list | dict) for row in self._rows):
+                raise UsageError(f"the column `{name}` holds tables; it is no dimension")
+        coordinates = {
+            name: list(dict.fromkeys(row[name] for row in self._rows)) for name in dimensions
+        }
+        shape = tuple(map(len, coordinates.values()))
+        others = [name for name in self._names if name not in coordinates]
+        _core.take_memory("the Dataset", prod(shape) * len(others) * BYTES_PER_CELL)
+        places = {
+            name: {value: number for number, value in enumerate(values)}
+            for name, values in coordinates.items()
+        }
+        rows_at: dict[tuple[int, ...], ResultRow] = {}
+        for row in self._rows:
+            place = tuple(places[name][row[name]] for name in dimensions)
+            if place in rows_at:
+                where = ", ".join(f"{name} {row[name]}" for name in dimensions) or "no dimension"
+                raise UsageError(f"two rows have {where}; name further columns in `dimensions`")
+            rows_at[place] = row
+        arrays = {}
+        for name in others:
+            cells = {place: row[name] for place, row in rows_at.items()}
+            unit = {"units": self.units[name]} if name in self.units else {}
+            arrays[name] = (dimensions, _array(cells, shape), unit)
+        indexes = {
+            name: _array({(at,): value for at, value in enumerate(values)}, (len(values),))
+            for name, values in coordinates.items()
+        }
+        dataset: xarray.Dataset = package.Dataset(arrays, indexes)
+        return dataset
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return arrow_stream([plain(row) for row in self._rows], requested_schema)
 
@@ -116,6 +182,33 @@ class Results(Sequence[ResultRow]):
         from opticoll.notebook import cells_html
 
         return cells_html(self._rows, self.units)
+
+
+BYTES_PER_CELL = 16
+"""Bytes of a cell while its array is made: a pointer to the value, and the number."""
+
+
+def _array(cells: Mapping[tuple[int, ...], Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Returns values as an array of numbers, or else of objects; the other cells are missing."""
+    flat = np.full(prod(shape), None, dtype=object)
+    for place, value in cells.items():
+        number = 0
+        for index, length in zip(place, shape, strict=True):
+            number = number * length + index
+        flat[number] = value
+    array = flat.reshape(shape)
+    kinds = {type(value) for value in cells.values()} - {type(None)}
+    is_whole = len(cells) == array.size and None not in cells.values()
+    if kinds == {bool} and is_whole:
+        return array.astype(bool)
+    if not kinds or not kinds <= {int, float}:
+        return array
+    if kinds == {int} and is_whole:
+        try:
+            return array.astype(np.int64)
+        except OverflowError:
+            return array
+    return array.astype(float)
 
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
