@@ -130,7 +130,7 @@ class Results(Sequence[ResultRow]):
             if name not in self._names:
                 raise UsageError(f"there is no column `{name}`{nearest(name, self._names)}")
             if any(isinstance(row[name], list | dict) for row in self._rows):
-                raise UsageError(f"the column `{name}` holds tables; it is no dimension")
+                raise UsageError(f"the column `{name}` holds tables, which cannot be a dimension")
         coordinates = {
             name: list(dict.fromkeys(row[name] for row in self._rows)) for name in dimensions
         }
