@@ -155,7 +155,7 @@ compare all_reduce --fabric {OTHER} --reconfiguration 1us..1ns => start must be 
 compare all_reduce --fabric {OTHER} --reconfiguration 0s..1ms => start must be above 0
 compare all_reduce --fabric {OTHER} --reconfiguration 7 => `7`
 compare all_reduce --fabric crossbar:ranks=4 --reconfiguration 1us,2us => reconfiguration
-run all_gather --ranks 4 --type bfloat16 => --type
+run all_gather --ranks 4 --type float8 => --type
 run all_gather --ranks 4 --operator mean => --operator
 run all_gather --ranks 4 --time-limit 3 => `3` is not a time
 run all_gather --ranks 0 => --ranks

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ import pytest
 import opticoll
 from opticoll import Program, errors
 from opticoll.execution import in_process, mpi
+from opticoll.execution.elements import OPERATORS, TYPES
+from opticoll.execution.interpreter import Interpreter, buffers
 from opticoll.execution.mpi_rank import lives
-from opticoll.execution.payload import OPERATORS, TYPES, payload_of
+from opticoll.execution.payload import Payload, payload_of, wrong
 from opticoll.names import has_root
 from support import Run, some_of
 
@@ -49,6 +52,80 @@ def test_all_types_and_operators_give_the_bytes_of_the_definition(
     payload = payload_of(one.collective, "1KiB", element_type, operator)
     for in_place in (False, True):
         assert in_process.carry_out(one, payload, in_place=in_place).wrong == 0
+
+
+@pytest.mark.parametrize("element_type", ["float16", "bfloat16"])
+def test_16_bit_numbers_are_rounded_as_ieee_754_demands(element_type: str) -> None:
+    """By exact fractions: no other 16-bit number is closer, and ties have an even last bit."""
+    kind = TYPES[element_type]
+    largest = 0x7C00 if element_type == "float16" else 0x7F80  # infinity
+    numbers = kind.numbers(np.arange(largest, dtype=np.uint16).view(kind.dtype))
+    assert (np.diff(numbers) > 0).all()
+    assert (kind.of(numbers).view(np.uint16) == np.arange(largest)).all()
+    middles = (numbers[1:] + numbers[:-1]) / 2  # exact as float64, and as float32
+    even = np.arange(1, largest) // 2 * 2
+    assert (kind.of(middles).view(np.uint16) == even).all()
+    # The numbers of type float32 beside each middle.
+    for towards, shift in ((np.inf, 1), (-np.inf, 0)):
+        beside = np.nextafter(middles.astype(np.float32), np.float32(towards))[1:]
+        assert (kind.of(beside).view(np.uint16) == np.arange(1, largest - 1) + shift).all()
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize("ranks", [2, 7, 100, 300])
+def test_sums_of_a_payload_are_exact_and_averages_are_rounded_once(
+    element_type: str, ranks: int
+) -> None:
+    payload = payload_of(opticoll.Collective("all_reduce", ranks), 4096, element_type, "avg")
+    kind = TYPES[element_type]
+    inputs = [kind.numbers(payload.input(rank)) for rank in range(ranks)]
+    sums = [sum(map(int, column)) for column in zip(*inputs, strict=True)]
+    assert max(sums) <= 2**kind.exact_bits
+    assert all(column.any() for column in inputs)
+    wanted = kind.numbers(payload.output(0))
+    if not kind.floating:
+        assert [int(value) for value in wanted] == [total // ranks for total in sums]
+        return
+    for value, total in zip(wanted.tolist(), sums, strict=True):
+        error = abs(Fraction(value) - Fraction(total, ranks))
+        assert error <= Fraction(total, ranks) / 2**kind.exact_bits
+
+
+def test_parts_of_a_payload_are_the_payload(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opticoll.execution.payload.PART_BYTES", 1)
+    monkeypatch.setattr("opticoll.execution.payload.LEAST_ELEMENTS", 3)
+    for kind in KINDS:
+        one = program(kind, "torus:dims=2x3", root=1 if has_root(kind) else 0)
+        payload = Payload(one.collective, 8, "int64", "sum")
+        assert len(list(payload.parts())) == 3
+        for rank in range(6):
+            whole = payload.input(rank)
+            for part in payload.parts():
+                assert (part.of(whole).ravel() == part.input(rank)).all()
+            assert wrong(payload, rank, payload.output(rank)) == 0
+        changed = payload.output(1).copy()
+        changed[[0, 7]] += 1
+        assert wrong(payload, 1, changed) == 2
+        assert in_process.carry_out(one, payload, in_place=one.in_place).wrong == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_interpreter_gives_the_bytes_of_the_compiled_core(kind: str) -> None:
+    one = program(kind, "wdm_ring:ranks=5,wavelengths=2", root=1 if has_root(kind) else 0)
+    payload = Payload(one.collective, 3, "int8", "sum")
+    inputs = [payload.input(rank).tobytes() for rank in range(5)]
+    outputs = one.run(inputs, elements=3, element_type="int8", in_place=one.in_place)
+    assert outputs == [payload.output(rank).tobytes() for rank in range(5)]
+    assert in_process.carry_out(one, payload, in_place=one.in_place).wrong == 0
+
+
+def test_a_chunk_outside_of_its_buffer_is_named() -> None:
+    one = program("all_gather", "crossbar:ranks=2")
+    blocks = [(1, -1, 0, [("s", 0, 5, 0, 5, 1, -1, -1)])]
+    payload = job(one).payload
+    memory = buffers(payload, 0, 0, in_place=False)
+    with pytest.raises(errors.ProgramError, match="thread block 0, step 0 is outside of its"):
+        Interpreter(blocks, payload, memory, in_process._Messages(0, {})).advance()
 
 
 def test_a_thousand_ranks_need_one_process() -> None:
@@ -113,6 +190,20 @@ def test_mpi_processes_give_the_bytes_of_the_definition_and_of_the_library(fabri
         payload = payload_of(one.collective, 4096, "float32", "sum")
         modes = (False, True) if one.in_place else (False,)
         jobs += [mpi.Job(one, payload, mode) for mode in modes]
+    ended = mpi.carry_out(jobs, 60.0)
+    assert [(one.wrong, one.differing) for one in ended] == [(0, 0)] * len(jobs)
+
+
+@mpi4py
+@pytest.mark.parametrize("element_type", TYPES)
+def test_mpi_processes_compute_all_types_and_operators(element_type: str) -> None:
+    """The MPI library has no 16-bit numbers and no average."""
+    jobs = []
+    for kind in ("all_reduce", "reduce_scatter", "reduce", "all_gather"):
+        one = program(kind, "crossbar:ranks=3")
+        for operator in OPERATORS:
+            payload = payload_of(one.collective, 600, element_type, operator)
+            jobs.append(mpi.Job(one, payload, one.in_place))
     ended = mpi.carry_out(jobs, 60.0)
     assert [(one.wrong, one.differing) for one in ended] == [(0, 0)] * len(jobs)
 

@@ -13,7 +13,8 @@ from opticoll.cli.options import FURTHER_METHOD, WavelengthOption
 from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
 from opticoll.execution import in_process, mpi
-from opticoll.execution.payload import OPERATORS, TYPES, payload_of
+from opticoll.execution.elements import OPERATORS, TYPES
+from opticoll.execution.payload import payload_of
 from opticoll.formulas import bandwidths
 from opticoll.inputs import imported
 from opticoll.inputs.demands import DEFAULT_SIZE
@@ -59,7 +60,9 @@ class Run(FileSource):
         f"Type of the elements: {', '.join(TYPES)} (default: int32)", default="int32"
     )
     operator: str = option(
-        f"Operator of reductions: {', '.join(OPERATORS)} (default: sum)", default="sum"
+        f"Operator of reductions: {', '.join(OPERATORS)} (default: sum)",
+        default="sum",
+        name=("--operator", "--op"),
     )
     repetitions: int = option(
         "Number of repetitions; their mean is printed (default: 1)",
@@ -87,7 +90,9 @@ class RunRow(Row):
     chunks: Positive = means("Number of chunks of the collective", "chunks")
     elements: Positive = means("Number of elements of a chunk", "elements")
     type: str = means("Type of the elements", "type")
-    operator: str = means("Operator of reductions", "operator")
+    operator: str = means(
+        "Operator of reductions; after `avg`, sums are divided by the number of ranks", "operator"
+    )
     root: Count = means("Root; 0 if the collective has none", "root")
     time_s: Seconds = means("Time of one execution on this machine", "time")
     algorithm_bandwidth: GigabytesPerSecond = means(
@@ -140,14 +145,17 @@ def compute(parameters: Run, watch: Watch) -> Iterator[RunRow]:
                 jobs.append((mpi.Job(program, payload, in_place, parameters.repetitions), name))
     if parameters.on == "process":
         for job, name in jobs:
+            watch.update(f"carrying out {name}", 0, 0)
             ended = in_process.carry_out(
                 job.program, job.payload, in_place=job.in_place, repetitions=job.repetitions
             )
             yield _row(parameters, job, name, ended)
         return
     alone = [job for job, _ in jobs]
-    carry_out = mpi.as_rank if mpi.launched() else mpi.carry_out
-    all_ended = carry_out(alone, time_limit_s)
+    if mpi.launched():
+        all_ended = mpi.as_rank(alone, time_limit_s)
+    else:
+        all_ended = mpi.carry_out(alone, time_limit_s)
     for (job, name), ended in zip(jobs, all_ended, strict=True):
         yield _row(parameters, job, name, ended)
 
@@ -229,7 +237,7 @@ def _text(parameters: Run, rows: list[RunRow]) -> str:
 
 COMMAND = Command(
     name="run",
-    example="opticoll run all_reduce --ranks 8 --on process",
+    example="opticoll run all_reduce --ranks 8 --type bfloat16 --op avg",
     parameters=Run,
     rows=RunRow,
     compute=compute,

@@ -1,4 +1,5 @@
 """Execution of programs with real bytes: inputs, expected outputs, and processes.
 
-`payload` defines each collective in NumPy. `in_process` and `mpi` execute programs.
+`elements` has the types and operators, and `payload` defines each collective, in NumPy.
+`interpreter` executes the instructions of a rank; `in_process` and `mpi` execute all ranks.
 """

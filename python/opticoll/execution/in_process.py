@@ -1,4 +1,4 @@
-"""Execution of programs in this process by the compiled core.
+"""Execution of programs in this process.
 
 >>> import opticoll
 >>> from opticoll.execution.payload import payload_of
@@ -10,12 +10,15 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict, deque
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
-from opticoll._core import Program
-from opticoll.execution.payload import Payload
+from opticoll._core import Program, ProgramError, take_memory
+from opticoll.execution.interpreter import Interpreter, buffers
+from opticoll.execution.payload import Payload, differing
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,29 @@ class Ended:
     """Number of output elements that differ from the MPI library's output."""
 
 
+Queues = defaultdict[tuple[int, int, int], deque[NDArray[Any]]]
+"""Messages in flight by sender, receiver and channel."""
+
+
+@dataclass(frozen=True)
+class _Messages:
+    """Messages that a rank exchanges with the other ranks in this process."""
+
+    rank: int
+    queues: Queues
+
+    def receive(self, source: int, channel: int, like: NDArray[Any]) -> NDArray[Any] | None:
+        queue = self.queues[source, self.rank, channel]
+        return queue.popleft() if queue else None
+
+    def send(self, value: NDArray[Any], to: int, channel: int, position: str) -> None:
+        self.queues[self.rank, to, channel].append(value)
+
+
 def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions: int = 1) -> Ended:
     """Executes a program, and compares its outputs with the definition of the collective.
+
+    A large payload is executed in parts that fit into a cache.
 
     Raises
     ------
@@ -42,30 +66,42 @@ def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions
         message names rank and step.
     """
     ranks = range(payload.collective.ranks)
-    inputs = [payload.input(rank).tobytes() for rank in ranks]
-    start = time.perf_counter()
-    for _ in range(repetitions):
-        outputs = program.run(
-            inputs,
-            elements=payload.elements,
-            element_type=payload.element_type,
-            operator=payload.operator,
-            in_place=in_place,
-        )
-    seconds = (time.perf_counter() - start) / repetitions
-    wrong = sum(
-        differing(np.frombuffer(outputs[rank], payload.element_type), payload.output(rank))
-        for rank in ranks
-    )
-    return Ended(seconds, wrong)
+    blocks = [program.thread_blocks_of(rank) for rank in ranks]
+    seconds, differences = 0.0, 0
+    for part in payload.parts():
+        elements = sum(sum(part.sizes(rank)) for rank in ranks)
+        # The inputs are kept beside the buffers, and the bytes of all buffers may be in messages.
+        needed = 3 * elements * part.dtype.itemsize
+        take_memory("the buffers of all ranks, and messages between them", needed)
+        for _ in range(repetitions):
+            queues: Queues = defaultdict(deque)
+            interpreters = []
+            for rank in ranks:
+                memory = buffers(part, rank, program.scratch(rank), in_place=in_place)
+                messages = _Messages(rank, queues)
+                interpreters.append(Interpreter(blocks[rank], part, memory, messages))
+            start = time.perf_counter()
+            _execute(interpreters)
+            outputs = [
+                part.finish(one.memory[1][: part.sizes(rank)[1]])
+                for rank, one in enumerate(interpreters)
+            ]
+            seconds += (time.perf_counter() - start) / repetitions
+        differences += sum(differing(outputs[rank], part.output(rank)) for rank in ranks)
+    return Ended(seconds, differences)
 
 
-def differing(computed: np.ndarray, wanted: np.ndarray) -> int:
-    """Returns the number of elements whose bytes differ between two arrays."""
-    if computed.size != wanted.size:
-        return max(computed.size, wanted.size)
-    width = computed.dtype.itemsize
-    found_bytes, wanted_bytes = (
-        np.ascontiguousarray(side).view(f"V{width}") for side in (computed, wanted)
-    )
-    return int(np.count_nonzero(found_bytes != wanted_bytes))
+def _execute(interpreters: list[Interpreter]) -> None:
+    """Executes the programs of all ranks."""
+    unfinished = dict(enumerate(interpreters))
+    while unfinished:
+        moved = False
+        for rank, one in unfinished.items():
+            try:
+                moved |= one.advance()
+            except ProgramError as error:
+                raise ProgramError(f"rank {rank}: {error}") from None
+        if not moved:
+            rank, first = next(iter(unfinished.items()))
+            raise ProgramError(f"rank {rank}: {first.waiting()}")
+        unfinished = {rank: one for rank, one in unfinished.items() if not one.ended}

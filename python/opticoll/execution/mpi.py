@@ -29,6 +29,7 @@ from opticoll._core import Program
 from opticoll.errors import RunError, UsageError, installing
 from opticoll.execution import mpi_rank
 from opticoll.execution.in_process import Ended
+from opticoll.execution.interpreter import StuckError
 from opticoll.execution.mpi_rank import died, lives
 from opticoll.execution.payload import Payload
 
@@ -140,10 +141,10 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
         try:
             described = _described(job, rank, "", time_limit_s)
             outcome = mpi_rank.run(comm, described, job.payload, progress[:RANK])
-        except (mpi_rank.StuckError, MPI.Exception) as error:
+        except (StuckError, MPI.Exception) as error:
             _, _, block, step, *_ = progress.tolist()
             position = f"thread block {block}, step {step}"
-            if not isinstance(error, mpi_rank.StuckError):
+            if not isinstance(error, StuckError):
                 problem = f"rank {rank}: {position}: {error}"
                 # Give the watching process time to report a dead rank before all ranks are ended.
                 time.sleep(mpi_rank.POLL_S)
@@ -194,7 +195,8 @@ def carry_out(
 ) -> list[Ended]:
     """Starts one process per rank to execute jobs; all processes end before the function returns.
 
-    `watch` is called repeatedly with the progress of the ranks.
+    `watch` is called repeatedly with the progress of the
+    ranks.
 
     Raises
     ------
@@ -207,7 +209,8 @@ def carry_out(
             descriptions = [_described(job, rank, folder, time_limit_s) for job in jobs]
             Path(folder, f"{rank}.job").write_bytes(pickle.dumps(descriptions))
         progress = np.memmap(Path(folder, "progress"), np.int64, "w+", shape=(ranks, 5))
-        command = [str(_mpiexec()), *_lasting(), "-n", str(ranks), sys.executable, "-P", "-m"]
+        launcher = [str(_mpiexec()), *_lasting(), "-n", str(ranks)]
+        command = [*launcher, sys.executable, "-P", "-m"]
         with open(Path(folder, "output"), "wb") as output:
             process = subprocess.Popen(
                 [*command, "opticoll.execution.mpi_rank", folder],

@@ -14,26 +14,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opticoll.execution.in_process import differing
-from opticoll.execution.payload import OPERATORS, Payload
-
-Buffers = list[NDArray[Any]]
-"""Buffers for input, output and scratch; in place, one of input and output contains the other."""
-
-Sent = tuple[Any, str]
-"""MPI request of a sent message, and the error text if no rank receives the message."""
-
-RECEIVING = {"r", "rcs", "rrc", "rrs", "rrcs"}
-SENDING = {"s", "rcs", "rrs", "rrcs"}
-REDUCING = {"rrc", "rrs", "rrcs"}
-WRITING = {"r", "rcs", "rrc", "rrcs", "cpy"}
+from opticoll.execution.elements import TYPES
+from opticoll.execution.interpreter import Interpreter, StuckError, buffers
+from opticoll.execution.payload import Payload, differing, wrong
 
 POLL_S = 0.5
 """Seconds between two checks whether the starting process still exists."""
@@ -46,131 +35,60 @@ GRACE_S = 2.0
 """Additional seconds that ranks other than 0 wait, so that rank 0 can name the missing rank."""
 
 
-class StuckError(Exception):
-    """Error if no thread block can continue; the message names what the first block waits for."""
+class Messages:
+    """Messages of a rank as MPI messages of bytes, since MPI has no types of 16-bit numbers."""
 
-    def __init__(self, message: str, missing: Sequence[int] = ()) -> None:
-        super().__init__(message)
-        self.missing = missing
-        """Ranks that do not answer; some of them may only wait for another of these ranks."""
+    def __init__(self, comm: Any) -> None:
+        self.comm = comm
+        self.sent: list[tuple[Any, str]] = []
+        """MPI request of each sent message, and the error text if no rank receives the message."""
 
+    def receive(self, source: int, channel: int, like: NDArray[Any]) -> NDArray[Any] | None:
+        """Returns the next message as an array like `like`, or None if it has not arrived."""
+        if not self.comm.Iprobe(source=source, tag=channel):
+            return None
+        value = np.empty_like(like)
+        self.comm.Recv(value.view(np.uint8), source=source, tag=channel)
+        return value
 
-def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buffers:
-    """Returns the buffers of a rank, with the rank's input filled in."""
-    piece = payload.collective.pieces * payload.elements
-    own_input = payload.input(rank)
-    sizes = payload.sizes(rank)
-    if payload.collective.kind in ("broadcast", "reduce"):
-        # Ranks without input or output only forward data.
-        sizes = (piece, piece)
-    parts = [np.zeros(size, payload.element_type) for size in sizes]
-    if in_place:
-        own_block = slice(rank * piece, (rank + 1) * piece)
-        if sizes[0] == sizes[1]:
-            parts[1] = parts[0]
-        elif sizes[1] > sizes[0]:
-            parts[0] = parts[1][own_block]
-        elif sizes[0] > sizes[1] > 0:
-            parts[1] = parts[0][own_block]
-    parts[0][: own_input.size] = own_input
-    return [*parts, np.zeros(scratch * payload.elements, payload.element_type)]
+    def send(self, value: NDArray[Any], to: int, channel: int, position: str) -> None:
+        """Sends a message, which must not change until it has arrived."""
+        request = self.comm.Isend(value.view(np.uint8), dest=to, tag=channel)
+        problem = f"{position} waits for rank {to} to receive on channel {channel}"
+        self.sent.append((request, problem))
 
 
-class Interpreter:
-    """Interpreter that executes the thread blocks of a rank."""
+def carry_out(
+    interpreter: Interpreter, messages: Messages, limit_s: float, progress: NDArray[np.int64]
+) -> None:
+    """Executes all thread blocks of a rank, and updates `progress`.
 
-    def __init__(
-        self, comm: Any, job: dict[str, Any], payload: Payload, progress: NDArray[np.int64]
-    ) -> None:
-        self.comm, self.payload, self.progress = comm, payload, progress
-        self.blocks, self.limit = job["blocks"], job["time_limit"]
-        self.combine = OPERATORS[payload.operator]
+    Raises
+    ------
+    StuckError
+        No instruction ends within the time limit.
+    """
+    from mpi4py import MPI
 
-    def carry_out(self, memory: Buffers) -> None:
-        """Executes all thread blocks.
+    def note(block: int, step: int) -> None:
+        progress[1:4] = (progress[1] + 1, block, step)
 
-        Raises
-        ------
-        StuckError
-            No instruction ends within the time limit.
-        """
-        from mpi4py import MPI
-
-        next_of = [0] * len(self.blocks)
-        sent: list[Sent] = []
-        moved, idle = time.monotonic(), 0
-        while True:
-            moving = False
-            for number, block in enumerate(self.blocks):
-                while self._step(number, block, next_of, memory, sent):
-                    next_of[number] += 1
-                    moving = True
-                    self.progress[1:4] = (self.progress[1] + 1, number, next_of[number])
-            through = all(
-                done == len(block[3]) for done, block in zip(next_of, self.blocks, strict=True)
-            )
-            if through and MPI.Request.Testall([request for request, _ in sent]):
-                return
-            if moving:
-                moved, idle = time.monotonic(), 0
-                continue
-            idle += 1
-            if idle > MAX_POLLS:
-                time.sleep(0.0005)
-                if time.monotonic() - moved > self.limit:
-                    raise StuckError(self._waiting(next_of, sent))
-
-    def _waiting(self, next_of: list[int], sent: list[Sent]) -> str:
-        """Returns a text about the event for which the first unfinished thread block waits."""
-        for number, (_, source, channel, instructions) in enumerate(self.blocks):
-            if next_of[number] == len(instructions):
-                continue
-            instruction = instructions[next_of[number]]
-            where = f"thread block {number}, step {next_of[number]}"
-            if instruction[6] >= 0 and next_of[instruction[6]] <= instruction[7]:
-                return f"{where} waits for thread block {instruction[6]}, step {instruction[7]}"
-            return f"{where} waits for a message from rank {source} on channel {channel}"
-        return next(where for request, where in sent if not request.Test())
-
-    def _step(
-        self, number: int, block: Any, next_of: list[int], memory: Buffers, sent: list[Sent]
-    ) -> bool:
-        """Executes the next instruction of a thread block; returns False if the block must wait.
-
-        `number` is the index of the block, and `next_of` has the index of the next instruction by
-        block.
-        """
-        to, source, channel, instructions = block
-        if next_of[number] == len(instructions):
-            return False
-        act, from_buffer, from_, to_buffer, to_, count, waits, step = instructions[next_of[number]]
-        if waits >= 0 and next_of[waits] <= step:
-            return False
-        elements = self.payload.elements
-        value = np.empty(0, self.payload.element_type)
-        if act in RECEIVING:
-            if not self.comm.Iprobe(source=source, tag=channel):
-                return False
-            value = np.empty(count * elements, self.payload.element_type)
-            self.comm.Recv(value, source=source, tag=channel)
-        if act == "nop":
-            return True
-        read = memory[from_buffer][from_ * elements : (from_ + count) * elements]
-        target = memory[to_buffer][to_ * elements : (to_ + count) * elements]
-        with np.errstate(over="ignore"):
-            if act in ("s", "cpy"):
-                value = read.copy()
-            elif act in REDUCING:
-                value = self.combine(value, read)
-            elif act == "re":
-                value = self.combine(target, read)
-        if act in WRITING or act == "re":
-            target[:] = value
-        if act in SENDING:
-            where = f"thread block {number}, step {next_of[number]}"
-            request = self.comm.Isend(value, dest=to, tag=channel)
-            sent.append((request, f"{where} waits for rank {to} to receive on channel {channel}"))
-        return True
+    moved, idle = time.monotonic(), 0
+    while True:
+        moving = interpreter.advance(note)
+        requests = [request for request, _ in messages.sent]
+        if interpreter.ended and MPI.Request.Testall(requests):
+            return
+        if moving:
+            moved, idle = time.monotonic(), 0
+            continue
+        idle += 1
+        if idle > MAX_POLLS:
+            time.sleep(0.0005)
+            if time.monotonic() - moved > limit_s:
+                waiting = interpreter.waiting()
+                unsent = (problem for request, problem in messages.sent if not request.Test())
+                raise StuckError(waiting or next(unsent))
 
 
 def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray[Any]]:
@@ -184,9 +102,20 @@ def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray
     from mpi4py import MPI
 
     rank, collective = comm.Get_rank(), payload.collective
-    operator = getattr(MPI, payload.operator.upper())
     own_input = payload.input(rank)
-    output = np.empty_like(payload.output(rank))
+    output = np.empty(payload.sizes(rank)[1], payload.dtype)
+    kind = TYPES[payload.element_type]
+    operator = getattr(MPI, "SUM" if payload.operator == "avg" else payload.operator.upper())
+    if own := kind.dtype.itemsize == 2:
+        # MPI has no 16-bit numbers: integers with the same bits, and an operator of our own.
+        combine, dtype = kind.combine(payload.operator), kind.dtype
+
+        def into(first: Any, second: Any, _: Any) -> None:
+            result = np.frombuffer(second, dtype)
+            result[:] = combine(np.frombuffer(first, dtype), result)
+
+        operator = MPI.Op.Create(into, commute=True)
+        own_input, output = own_input.view(np.uint16), output.view(np.uint16)
     root = collective.root
     meet(comm, limit_s)
     start = time.perf_counter()
@@ -211,7 +140,11 @@ def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray
         case _:
             request = comm.Iscatter(own_input if rank == root else None, output, root=root)
     end(request, limit_s, f"the MPI library's own {collective.kind} does not end")
-    return time.perf_counter() - start, output
+    output = payload.finish(output.view(payload.dtype))
+    seconds = time.perf_counter() - start
+    if own:
+        operator.Free()
+    return seconds, output
 
 
 def end(request: Any, limit_s: float, problem: str) -> None:
@@ -335,23 +268,23 @@ def run(
         No instruction ends within the time limit.
     """
     rank, limit_s = comm.Get_rank(), job["time_limit"]
-    interpreter = Interpreter(comm, job, payload, progress)
     progress[[0, 4]] = os.getpid(), os.getppid()
     # Programs may use any tag, so ranks wait for each other on a separate communicator.
     apart = comm.Dup()
     seconds = 0.0
     for _ in range(job["repetitions"]):
         memory = buffers(payload, rank, job["scratch"], in_place=job["in_place"])
+        messages = Messages(comm)
+        interpreter = Interpreter(job["blocks"], payload, memory, messages)
         meet(apart, limit_s)
         start = time.perf_counter()
-        interpreter.carry_out(memory)
+        carry_out(interpreter, messages, limit_s, progress)
+        output = payload.finish(memory[1][: payload.sizes(rank)[1]])
         seconds += (time.perf_counter() - start) / job["repetitions"]
-    wanted = payload.output(rank)
-    output = memory[1][: wanted.size]
     library_seconds, library_output = library(apart, payload, limit_s)
     own_row = (
         seconds,
-        differing(output, wanted),
+        wrong(payload, rank, output),
         library_seconds,
         differing(output, library_output),
     )
