@@ -156,6 +156,7 @@ compare all_reduce --fabric {OTHER} --reconfiguration 0s..1ms => start must be a
 compare all_reduce --fabric {OTHER} --reconfiguration 7 => `7`
 compare all_reduce --fabric crossbar:ranks=4 --reconfiguration 1us,2us => reconfiguration
 run all_gather --ranks 4 --type float8 => --type
+run all_gather --ranks 4 --mpi-args -q => --mpi-args is for --on mpi
 run all_gather --ranks 4 --operator mean => --operator
 run all_gather --ranks 4 --time-limit 3 => `3` is not a time
 run all_gather --ranks 0 => --ranks

@@ -209,6 +209,15 @@ def test_mpi_processes_compute_all_types_and_operators(element_type: str) -> Non
 
 
 @mpi4py
+def test_words_of_mpi_args_reach_mpiexec(run: Run) -> None:
+    words = ("run", "all_gather", "--ranks", 2, "--size", "1KiB", "--on", "mpi", "--mpi-args")
+    assert run(*words, "-genv OPTICOLL_WORD 'two words'").code == 0
+    refused = run(*words, "-no-such-option")
+    assert refused.code == 1
+    assert "no-such-option" in refused.err
+
+
+@mpi4py
 def test_a_message_that_never_comes_ends_all_processes_with_rank_and_step() -> None:
     text = (DATA / "ring_all_reduce.xml").read_text()
     lines = text.splitlines()

@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -74,6 +75,11 @@ class Run(FileSource):
         default="30s",
         metavar="TIME",
     )
+    mpi_args: str | None = option(
+        "Further words for the mpiexec of --on mpi, such as '--bind-to core' (default: none)",
+        metavar="WORDS",
+        allow_leading_hyphen=True,
+    )
     wavelength: WavelengthOption = None
     method: Any = FURTHER_METHOD
 
@@ -130,6 +136,7 @@ def compute(parameters: Run, watch: Watch) -> Iterator[RunRow]:
     time_limit_s = parse_time(parameters.time_limit) / PICOSECONDS
     if parameters.on == "mpi":
         mpi.check()
+    words = _mpi_words(parameters)
     if parameters.ranks is not None and not names_file(parameters.source):
         if parameters.fabric is not None:
             raise UsageError("--ranks is for a file, or a collective without --fabric")
@@ -155,9 +162,23 @@ def compute(parameters: Run, watch: Watch) -> Iterator[RunRow]:
     if mpi.launched():
         all_ended = mpi.as_rank(alone, time_limit_s)
     else:
-        all_ended = mpi.carry_out(alone, time_limit_s)
+        all_ended = mpi.carry_out(alone, time_limit_s, words=words)
     for (job, name), ended in zip(jobs, all_ended, strict=True):
         yield _row(parameters, job, name, ended)
+
+
+def _mpi_words(parameters: Run) -> list[str]:
+    """Returns the words of `--mpi-args`."""
+    if parameters.mpi_args is None:
+        return []
+    if parameters.on != "mpi":
+        raise UsageError("--mpi-args is for --on mpi")
+    if mpi.launched():
+        raise UsageError("--mpi-args: the processes run already; give the words to their launcher")
+    try:
+        return shlex.split(parameters.mpi_args)
+    except ValueError as error:
+        raise UsageError(f"--mpi-args: `{parameters.mpi_args}`: {error}") from None
 
 
 def _program(parameters: Run, size: str, watch: Watch) -> tuple[Program, str]:

@@ -191,11 +191,12 @@ def carry_out(
     jobs: Sequence[Job],
     time_limit_s: float,
     *,
+    words: Sequence[str] = (),
     watch: Callable[[np.ndarray], object] = lambda progress: None,
 ) -> list[Ended]:
     """Starts one process per rank to execute jobs; all processes end before the function returns.
 
-    `watch` is called repeatedly with the progress of the
+    `words` are further words for `mpiexec`. `watch` is called repeatedly with the progress of the
     ranks.
 
     Raises
@@ -209,7 +210,7 @@ def carry_out(
             descriptions = [_described(job, rank, folder, time_limit_s) for job in jobs]
             Path(folder, f"{rank}.job").write_bytes(pickle.dumps(descriptions))
         progress = np.memmap(Path(folder, "progress"), np.int64, "w+", shape=(ranks, 5))
-        launcher = [str(_mpiexec()), *_lasting(), "-n", str(ranks)]
+        launcher = [str(_mpiexec()), *_lasting(), *words, "-n", str(ranks)]
         command = [*launcher, sys.executable, "-P", "-m"]
         with open(Path(folder, "output"), "wb") as output:
             process = subprocess.Popen(
