@@ -402,8 +402,8 @@ train --profile layers.csv --fabric {SWITCH} --sharded 1 => profile does not say
 {GROUPED} --reconfigure never => reconfigure | crossbar
 {GROUPED} --collective ring => all_reduce=ring
 {GROUPED} --contention none --device-memory 40GB => GPT-3 6.7B does not fit the device
-    | and the device has 40.0 GB | GB of that are activations, with FlashAttention, recomputation none
-    | of all micro-batches in flight
+    | and the device has 40.0 GB | GB of that are activations, with FlashAttention, recomputation
+    | none, of all micro-batches in flight
 train --model gpt3_6_7b --batch 4 --fabric circuit_switch:ranks=8 --tensor-parallel 8
     --contention simulated => contention | circuit_switch
 """

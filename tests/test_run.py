@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict, deque
 from fractions import Fraction
 from pathlib import Path
 
@@ -125,7 +126,7 @@ def test_a_chunk_outside_of_its_buffer_is_named() -> None:
     payload = job(one).payload
     memory = buffers(payload, 0, 0, in_place=False)
     with pytest.raises(errors.ProgramError, match="thread block 0, step 0 is outside of its"):
-        Interpreter(blocks, payload, memory, in_process._Messages(0, {})).advance()
+        Interpreter(blocks, payload, memory, in_process._Messages(0, defaultdict(deque))).advance()
 
 
 def test_a_thousand_ranks_need_one_process() -> None:
