@@ -5,8 +5,9 @@
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "ring.mscclpp.json"
 >>> [file.name for file in write(opticoll.Program.from_plan(plan), 1 << 20, path)]
 ['ring.mscclpp.json', 'ring.mscclpp.py']
->>> read(path)
-<Program ring of all_gather: 4 ranks, 32 thread blocks, 672 instructions>
+>>> program = read(path)
+>>> program.collective.kind, program.one_sided, program.verify(in_place=False)
+('all_gather', True, [])
 """
 
 from __future__ import annotations
