@@ -6,7 +6,7 @@
 >>> [file.name for file in write(opticoll.Program.from_plan(plan), 1 << 20, path)]
 ['ring.mscclpp.json', 'ring.mscclpp.py']
 >>> program = read(path)
->>> program.collective.kind, program.one_sided, program.verify(in_place=False)
+>>> program.collective.kind, program.one_sided, program.verify(in_place=False).violations
 ('all_gather', True, [])
 """
 
