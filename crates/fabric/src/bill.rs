@@ -198,7 +198,7 @@ impl Bill {
         })
     }
 
-    /// Returns the parts of a network of links ([`WholeNetwork`]).
+    /// Returns the parts of a network of links: of its cables, NICs and switches.
     pub fn for_network(network: &(impl Network + ?Sized)) -> Bill {
         Bill::default().with_cables(network, &WholeNetwork::of(network))
     }

@@ -113,7 +113,7 @@ const fn constant(name: &'static str, meaning: &'static str) -> OptionRecord {
         .default("as fitted")
 }
 
-/// Options of every device: an efficiency, and the constants in the order of [`PLACES`].
+/// Options of every device: an efficiency, and the constants in the order of `PLACES`.
 pub const OPTIONS: &[OptionRecord] = &[
     OptionRecord::new(
         EFFICIENCY,
