@@ -85,10 +85,10 @@ What follows:
 
 - ResNet50 hardly waits for a network, except for lightpaths that take 5 ms to set up: its gradients
   are sent during the backward pass.
-- GPT waits for a third of an iteration or more on every fabric, because nothing hides the exchanges
-  of tensor parallelism. An OCS of 10 us is about as fast as the fat tree. The WDM ring, the WSS grid
-  and the torus are slower: groups share their links or tune lasers often. An OCS of 1.2 ms is slower
-  still.
+- GPT waits for a third of an iteration or more on every fabric, because nothing hides the
+  exchanges of tensor parallelism. An OCS of 10 us is about as fast as the fat tree. The WDM ring,
+  the WSS grid and the torus are slower: groups share their links or tune lasers often. An OCS of
+  1.2 ms is slower still.
 - Experts wait for most of an iteration on every fabric, because of the skew of their load.
 
 """
