@@ -11,8 +11,16 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from opticoll._core import read_chakra
 from opticoll.errors import OpticollError
-from opticoll.formats import FORMATS, otf2_archive, parquet_table
+from opticoll.formats import (
+    FORMATS,
+    chakra_nodes,
+    liballprof,
+    otf2_archive,
+    parquet_table,
+    simai_workload,
+)
 from opticoll.formats.content import read_content
 from opticoll.inputs import (
     component_values,
@@ -136,6 +144,21 @@ def check_tar(content: bytes) -> list[str]:
     return _refusals(read)
 
 
+def check_simai_workload(content: bytes) -> list[str]:
+    """Checks the reader of SimAI's workloads."""
+    return _refusals(lambda: simai_workload.read_trace("changed", content, 1))
+
+
+def check_liballprof(content: bytes) -> list[str]:
+    """Checks the reader of liballprof's traces, with the trace of the only rank."""
+    return _refusals(lambda: liballprof.read_trace("changed", content, 1))
+
+
+def check_chakra_json(content: bytes) -> list[str]:
+    """Checks the conversion of Chakra's JSON, and the reader of what it becomes."""
+    return _refusals(lambda: read_chakra([chakra_nodes.binary_of(content)]))
+
+
 def check_sends(content: bytes) -> list[str]:
     """Checks that a CSV of sends is read, placed and verified, or refused."""
     return _refusals_of_file(content, ".csv", lambda path: imported.read_plan(path, "sends"))
@@ -165,6 +188,9 @@ CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "measured_times": check_measured_times,
     "parquet": check_parquet,
     "tar": check_tar,
+    "simai_workload": check_simai_workload,
+    "liballprof": check_liballprof,
+    "chakra_json": check_chakra_json,
     "sends": check_sends,
     "te_ccl": check_te_ccl,
 }

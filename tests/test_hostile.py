@@ -320,6 +320,7 @@ LIKELY += [b"2024-01-01", b"!!int ", b"&a ", b"*a", b"9" * 30, b"null", b"\xe2\x
     [
         *("yaml", "toml", "graph_json", "graphml", "nccl_topology", "layers", "tar"),
         *("sends", "te_ccl", "gml", "edge_list", "sndlib", "measured_times"),
+        *("simai_workload", "liballprof", "chakra_json"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::opticoll.errors.ReadingNote")

@@ -10,6 +10,9 @@
 //! | COMM_SEND, COMM_RECV | a message of `comm_size` bytes with `comm_tag` |
 //! | METADATA | groups of ranks, if the node defines any |
 //!
+//! The duration of local work is `duration_micros`, or the attribute `duration_ns`, with which
+//! opticoll's readers of other formats state nanoseconds.
+//!
 //! A node waits for its data and control dependencies. If all dependencies together contain a
 //! cycle, only the data dependencies count. Such cycles occur in captures whose control
 //! dependencies are a call tree. Dependencies on missing nodes are ignored. The collectives of a
@@ -47,6 +50,7 @@ const MEMORY: u8 = 2;
 const NETWORK: u8 = 3;
 
 const PICOSECONDS_PER_MICROSECOND: u64 = 1_000_000;
+const PICOSECONDS_PER_NANOSECOND: u64 = 1000;
 
 /// Reads the traces of all ranks, indexed by rank.
 ///
@@ -246,7 +250,12 @@ fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Order
 fn event(rank: u32, node: &ChakraNode, groups: &Groups) -> Result<Event, ChakraError> {
     let on_cpu = node.whole("is_cpu_op")?.is_some_and(|on_cpu| on_cpu != 0);
     let work = |processor: u8| {
-        let compute = node.duration_us.checked_mul(PICOSECONDS_PER_MICROSECOND);
+        let compute = match node.whole("duration_ns")? {
+            None => node.duration_us.checked_mul(PICOSECONDS_PER_MICROSECOND),
+            Some(duration) => u64::try_from(duration)
+                .ok()
+                .and_then(|duration| duration.checked_mul(PICOSECONDS_PER_NANOSECOND)),
+        };
         let compute = compute.ok_or_else(|| node.error("its duration exceeds 64 bits"))?;
         Ok(Event {
             compute,

@@ -115,6 +115,7 @@ FORMATS = (
         *("chakra", "program", (".et",), "chakra_traces:read", "chakra_traces:write"),
         sized=True,
     ),
+    Format("chakra_json", "program", (), "chakra_traces:read"),
     Format(
         *("msccl", "program", (".xml",), "core_texts:read_msccl", "core_texts:write_msccl"),
     ),
@@ -157,6 +158,9 @@ FORMATS = (
     Format(
         *("chakra", "trace", (".et",), "chakra_traces:read_trace"),
     ),
+    Format("chakra_json", "trace", (), "chakra_traces:read_trace"),
+    Format("simai_workload", "trace", (), "simai_workload:read_trace"),
+    Format("liballprof", "trace", (), "liballprof:read_trace"),
     Format(
         *("otf2", "trace", (".otf2", ".tar"), "otf2_archive:read_trace"),
     ),

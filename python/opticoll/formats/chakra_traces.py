@@ -1,7 +1,8 @@
 """Chakra traces of a whole program, or of one collective in the form that ASTRA-sim reads.
 
 Each rank has a file: `name.0.et`, `name.1.et` and so on. The path of any of these files, or of the
-folder, refers to all files. The compiled core reads and writes the content.
+folder, refers to all files. The compiled core reads and writes the content. The files may also be
+JSON (`name.0.json`), which `chakra_nodes` converts.
 
 >>> import pathlib, tempfile, opticoll
 >>> program = opticoll.Program.from_plan(opticoll.plan("all_gather", "crossbar:ranks=3", "ring"))
@@ -18,12 +19,15 @@ import os
 import re
 from pathlib import Path
 
-from opticoll._core import Program, ProgramError, Trace, read_chakra
-from opticoll.errors import FileError
+from opticoll._core import Program, ProgramError, Trace, TraceError, read_chakra
+from opticoll.errors import ConfigError, FileError
+from opticoll.formats import chakra_nodes
 from opticoll.formats.atomic import write_file
 from opticoll.formats.content import naming, read_content
 
-NAME = re.compile(r"(?P<name>.*)\.(?P<rank>\d{1,7})\.et(?P<packed>\.zst)?", re.DOTALL)
+NAME = re.compile(
+    r"(?P<name>.*)\.(?P<rank>\d{1,7})\.(?P<form>et|json)(?P<packed>\.zst)?", re.DOTALL
+)
 
 
 def is_trace(content: bytes) -> bool:
@@ -77,22 +81,26 @@ def paths_of(path: str | os.PathLike[str]) -> list[Path]:
     if named is None and folder is not place:
         raise FileError(f"`{path}`: traces are named by ranks, such as name.0.et and name.1.et")
     traces: dict[str, dict[int, Path]] = {}
+    form = "et" if named is None else named["form"]
     try:
         for file in folder.iterdir():
             match = NAME.fullmatch(file.name)
-            if match and (named is None or match["name"] == named["name"]):
+            if match is None or match["form"] != form:
+                continue
+            if named is None or match["name"] == named["name"]:
                 traces.setdefault(match["name"], {})[int(match["rank"])] = file
     except OSError as error:
         raise FileError(f"cannot read `{folder}`: {error.strerror or error}") from error
     if not traces:
         raise FileError(f"`{path}` has no traces, which are named name.0.et, name.1.et and so on")
     if len(traces) > 1:
-        names = ", ".join(f"{name}.0.et" for name in sorted(traces)[:5])
+        names = ", ".join(f"{name}.0.{form}" for name in sorted(traces)[:5])
         raise FileError(f"`{path}` has several traces; give a file of one of them: {names}")
     ((name, by_rank),) = traces.items()
     missing = next(rank for rank in range(len(by_rank) + 1) if rank not in by_rank)
     if missing < len(by_rank):
-        raise FileError(f"`{path}`: there is no `{name}.{missing}.et`, but {len(by_rank)} others")
+        absent = f"{name}.{missing}.{form}"
+        raise FileError(f"`{path}`: there is no `{absent}`, but {len(by_rank)} others")
     return [by_rank[rank] for rank in range(len(by_rank))]
 
 
@@ -106,7 +114,7 @@ def read(path: str | os.PathLike[str]) -> Program:
     ProgramError
         A trace is malformed; the message names the rank and the byte.
     """
-    contents = [read_content(file) for file in paths_of(path)]
+    contents = [_binary(read_content(file), file) for file in paths_of(path)]
     with naming(path, ProgramError):
         return Program.from_chakra(contents)
 
@@ -124,7 +132,27 @@ def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
         A trace is malformed; the message names the byte and the rank.
     """
     files = os.path.isdir(path) or NAME.fullmatch(os.path.basename(path)) is not None
-    return read_chakra([read_content(file) for file in paths_of(path)] if files else [content])
+    if not files:
+        contents = {Path(path): content}
+    else:
+        contents = {file: read_content(file) for file in paths_of(path)}
+    try:
+        return read_chakra([_binary(content, file) for file, content in contents.items()])
+    except TraceError as error:
+        if not any(map(chakra_nodes.is_json, contents.values())):
+            raise
+        # The position is one in the converted form.
+        raise TraceError(re.sub(r"^byte \d+: of ", "", str(error))) from error
+
+
+def _binary(content: bytes, file: Path) -> bytes:
+    """Returns a trace in binary form; `file` names a trace in JSON in errors."""
+    if not chakra_nodes.is_json(content):
+        return content
+    try:
+        return chakra_nodes.binary_of(content)
+    except ConfigError as error:
+        raise FileError(f"{file}: {error}") from error
 
 
 def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> list[Path]:

@@ -106,7 +106,6 @@ _TRACE = "`opticoll replay FILE` times it"
 _MESSAGES = f"{_TRACE}; `opticoll verify FILE` proves it if it states the chunks of its messages"
 _PACKED = "decompress the file first"
 _NETWORKX = "opticoll reads GraphML: networkx.write_graphml(networkx."
-_LAYERS = "write its layers as a table (CSV) for `opticoll train --layers FILE`"
 
 CONTENTS = (
     # Binary files, and texts that begin with a word of their own.
@@ -177,11 +176,11 @@ CONTENTS = (
     ),
     Content(
         *(
-            "layers",
+            "simai_workload",
             "a workload of SimAI or ASTRA-sim 1",
             _starts(r"[A-Z_]+[^\n]*\n\s*\d+\s*\n\S+\s+-1\s"),
         ),
-        _LAYERS,
+        _TRACE,
     ),
     Content(
         *("tuner", "a tuner table of NCCL"),
@@ -236,7 +235,7 @@ CONTENTS = (
             "a Chakra trace as JSON",
             _json("ctrl_?[dD]eps|data_?[dD]eps|durationMicros"),
         ),
-        "opticoll replays the binary form (.et), from which chakra_jsonizer made it",
+        _MESSAGES,
     ),
     Content(
         *("astra_system", "a system of ASTRA-sim", _json("scheduling-policy")),
@@ -287,8 +286,8 @@ CONTENTS = (
         _FABRIC,
     ),
     Content(
-        *("liballprof", "a trace of liballprof", _has(r"^MPI_[A-Z][A-Za-z_]+:\d")),
-        "Schedgen converts the traces of all ranks to GOAL, which `opticoll replay` times",
+        *("liballprof", "a trace of liballprof", _has(r"^MPI_[A-Z][A-Za-z_]+\s*:\s*\d")),
+        _TRACE,
     ),
     Content(
         *("nccl_tests", "the output of nccl-tests or OSU's benchmarks"),

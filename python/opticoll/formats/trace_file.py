@@ -1,8 +1,8 @@
-"""Traces of programs: event tables, GOAL, time-independent traces, OTF2, Parquet, Chakra.
+"""Traces of programs: event tables, GOAL, time-independent traces, OTF2, Parquet, Chakra and more.
 
 The format is recognized by content (`recognition`); a content that no signature fits is an event
-table. An OTF2 archive is a folder or tar file that contains an anchor file `.otf2`. A Chakra trace
-is one `.et` file per rank, in one folder. Files may be compressed with zstd.
+table. An OTF2 archive is a folder or tar file that contains an anchor file `.otf2`. Traces of
+Chakra and liballprof have one file per rank, in one folder. Files may be compressed with zstd.
 
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "hello.csv"
@@ -32,6 +32,9 @@ DEFAULT_OPERATIONS = 1_000_000_000
 BYTES_PER_LINE = 200
 """Bytes of memory for the event of a line of text."""
 
+_OF_RANK_0 = ("*.0.json*", "*rank-0.txt*")
+"""Names of the files of rank 0 of Chakra's JSON and of liballprof."""
+
 Source = str | os.PathLike[str]
 
 
@@ -59,6 +62,8 @@ def read(
     with naming(path, TraceError):
         if isinstance(source, bytes):
             content = decompressed(source)
+        elif os.path.isdir(path) and (first := _first_file(Path(path))) is not None:
+            path, content = first, read_content(first)
         elif os.path.isdir(path):
             one_a_rank = any(Path(path).glob("*.et*"))
             content, chosen = b"", chosen or by_name["chakra" if one_a_rank else "otf2"]
@@ -72,6 +77,11 @@ def read(
             _refuse_rate(path, operations_per_second)
         trace: Trace = chosen.read(path, content, operations_per_second or DEFAULT_OPERATIONS)
         return trace
+
+
+def _first_file(folder: Path) -> Path | None:
+    """Returns the file of rank 0 in a folder with a text file per rank; None if there is none."""
+    return next((file for form in _OF_RANK_0 for file in sorted(folder.glob(form))), None)
 
 
 def _refuse_rate(path: Source, operations_per_second: int | None) -> None:
