@@ -48,6 +48,7 @@ mod timing_model;
 mod topologies;
 mod training;
 mod training_groups;
+mod training_models;
 mod units;
 mod verify;
 mod wavelengths;

@@ -62,7 +62,7 @@ use operators::{Part, Portion};
 use opticoll_base::names::terminal_text;
 use opticoll_base::spec::SpecError;
 use opticoll_base::units::{Bytes, Time, UnitError};
-pub use transformer::TransformerShape;
+pub use transformer::{LatentShape, TransformerShape};
 
 /// Reason why a computation of training was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -11,7 +11,7 @@
 //! | if n is no multiple of 8 | the same / `odd_output`: rows of the output are not aligned |
 //! | if k or m is no multiple of 8 | the same / `odd_input` |
 //! | convolution from a to b channels | operations / (P `products`) (1 + `channels` / a) (1 + `channels` / b) |
-//! | attention, heads of width d | operations / (P `attention`) (1 + `head` / d) |
+//! | attention, heads of width d (mean of keys and values) | operations / (P `attention`) (1 + `head` / d) |
 //! | attention to s keys, backward | the same (1 + `keys` / s) |
 //!
 //! If the host takes longer to launch the kernels of a block (`host` for each) than the device
@@ -288,6 +288,7 @@ impl Device {
             }
             Work::Attention {
                 head,
+                value,
                 keys,
                 backward,
                 ..
@@ -297,7 +298,8 @@ impl Device {
                 } else {
                     0.0
                 };
-                (1.0 + fitted.head / head as f64) * (1.0 + short) / fitted.attention
+                let width = (head + value) as f64 / 2.0;
+                (1.0 + fitted.head / width) * (1.0 + short) / fitted.attention
             }
             Work::Values { .. } => 0.0,
         };

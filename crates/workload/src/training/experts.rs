@@ -72,8 +72,9 @@ impl ExpertLoads {
         let limit = capacity.map_or(u128::MAX, |factor| {
             (u128::from(factor) * assignments).div_ceil(1_000_000 * experts as u128)
         });
-        for layer in 0..shape.layers {
-            let weights = weights(skew, layer, experts, shape.layers, ranks)?;
+        let layers = shape.expert_layers();
+        for layer in 0..layers {
+            let weights = weights(skew, layer, experts, layers, ranks)?;
             let mut rows = Vec::with_capacity(ranks as usize);
             for source in 0..ranks as usize {
                 let row = weights.get(source).unwrap_or(&weights[0]);

@@ -8,8 +8,9 @@
 //! * The backward pass of a product of m rows by a k x n matrix consists of two products with as
 //!   many operations: m x n by n x k, and n x m by m x k.
 //! * FlashAttention does not store its scores (Dao et al., arXiv:2205.14135). For a pair of a query
-//!   and a key in a head of width d, the forward pass needs 4 d operations. The backward pass
-//!   computes the scores again and needs 10 d operations. A causal mask halves the pairs.
+//!   and a key of d values and a value of e values, the forward pass needs 2 (d + e) operations.
+//!   The backward pass computes the scores again and needs 2 (3 d + 2 e) operations. A causal mask
+//!   halves the pairs.
 //! * Attention that stores its scores consists of products, softmax and dropout over all pairs.
 //! * All other operators read and write values in memory, and their operations do not count.
 
@@ -87,9 +88,11 @@ pub enum Part {
         tokens: u64,
         /// Heads of queries.
         heads: u64,
-        /// Values of a head.
+        /// Values of a head in the queries and in the keys.
         head: u64,
-        /// Values of a token in the keys (and in the values) of all heads.
+        /// Values of a head in the values and in the output.
+        value: u64,
+        /// Values of a token in the keys and in the values of all heads.
         key_value: u64,
         /// True if a token attends to earlier tokens only.
         causal: bool,
@@ -155,8 +158,10 @@ pub enum Work {
     Attention {
         /// Pairs of a query and a key in a head.
         pairs: u64,
-        /// Values of a head.
+        /// Values of a head in the queries and in the keys.
         head: u64,
+        /// Values of a head in the values and in the output.
+        value: u64,
         /// Keys of a query.
         keys: u64,
         /// Values that are read and written.
@@ -183,9 +188,13 @@ impl Work {
             Work::Attention {
                 pairs,
                 head,
+                value,
                 backward,
                 ..
-            } => product(&[if backward { 10 } else { 4 }, pairs, head]),
+            } => match backward {
+                false => product(&[2, pairs, head + value]),
+                true => product(&[2, pairs, 3 * head + 2 * value]),
+            },
             Work::Values { .. } => 0,
         }
     }
@@ -257,13 +266,13 @@ impl Portion {
     }
 }
 
-/// Returns a normalization of `tokens` tokens with `width` values.
-pub(super) fn norm(tokens: u64, width: u64) -> Part {
+/// Returns a normalization of `values` values per sample.
+pub(super) fn norm(values: u64, among: Among) -> Part {
     Part::Values {
         name: "norm",
-        bytes: NORM_PASSES.map(|passes| passes * VALUE * tokens * width),
+        bytes: NORM_PASSES.map(|passes| passes * VALUE * values),
         kernels: [1, 2],
-        among: Among::Tokens,
+        among,
     }
 }
 
@@ -362,6 +371,7 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
             tokens,
             heads,
             head,
+            value,
             key_value,
             causal,
         } => {
@@ -369,15 +379,16 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
             if !portion.flash {
                 let rows = samples.saturating_mul(heads * tokens);
                 let matrices = samples.saturating_mul(heads);
-                return scored_attention(rows, tokens, head, matrices);
+                return scored_attention(rows, tokens, [head, value], matrices);
             }
             let pairs = heads * tokens * tokens / if causal { 2 } else { 1 };
             let pairs = pairs.saturating_mul(samples);
-            let values = 2 * tokens * (heads * head + key_value.div_ceil(tensor));
+            let values = tokens * (heads * (head + value) + key_value.div_ceil(tensor));
             let values = values.saturating_mul(samples);
             let work = |backward| Work::Attention {
                 pairs,
                 head,
+                value,
                 keys: tokens,
                 values: values.saturating_mul(if backward { 2 } else { 1 }),
                 backward,
@@ -434,8 +445,9 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
     }
 }
 
-/// Returns attention that stores its scores: `rows` queries of all heads, each with `keys` keys.
-fn scored_attention(rows: u64, keys: u64, head: u64, matrices: u64) -> Operator {
+/// Returns attention that stores its scores: `rows` queries of all heads, each with `keys` keys. A
+/// query and a key have `head` values, a value has `value` values.
+fn scored_attention(rows: u64, keys: u64, [head, value]: [u64; 2], matrices: u64) -> Operator {
     let product = |n, k| Work::Product {
         m: rows,
         n,
@@ -447,11 +459,12 @@ fn scored_attention(rows: u64, keys: u64, head: u64, matrices: u64) -> Operator 
         kernels: 2,
     };
     // The gradients of scores and values, then those of queries and keys.
-    let (square, long) = (product(keys, head), product(head, keys));
+    let (of_scores, of_values) = (product(keys, value), product(value, keys));
+    let of_queries = product(head, keys);
     Operator {
         name: "attention",
-        forward: vec![square, scores(0), long],
-        backward: vec![square, long, scores(1), long, long],
+        forward: vec![product(keys, head), scores(0), of_values],
+        backward: vec![of_scores, of_values, scores(1), of_queries, of_queries],
         recomputed: true,
     }
 }

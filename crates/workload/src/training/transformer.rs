@@ -30,9 +30,11 @@ pub struct TransformerShape {
     pub layers: u64,
     /// Number of values per token, h.
     pub width: u64,
-    /// Number of values per token inside the feed-forward part, f.
+    /// Number of values per token inside the feed-forward part, or inside an expert, f.
     pub feed_forward: u64,
-    /// Number of values per token in the keys (and in the values); h unless heads share them.
+    /// Number of values per token in the queries of all heads.
+    pub queries: u64,
+    /// Number of values per token in the keys; `queries` unless heads share them.
     pub key_value: u64,
     /// Number of heads of attention, a.
     pub heads: u64,
@@ -44,8 +46,67 @@ pub struct TransformerShape {
     pub sequence: u64,
     /// Number of experts per block; 0 if all tokens pass through one feed-forward part.
     pub experts: u64,
-    /// Number of experts that a token passes through, k.
+    /// Number of experts that the router chooses for a token, k.
     pub top_k: u64,
+    /// Number of further experts, through which all tokens pass.
+    pub shared: u64,
+    /// Number of first blocks that have a feed-forward part in place of experts.
+    pub dense: u64,
+    /// Number of values per token inside the feed-forward part of these blocks.
+    pub dense_feed_forward: u64,
+    /// True if the queries and the keys of each head are normalized.
+    pub head_norms: bool,
+    /// Shape of the latent vectors; `None` if queries, keys and values are computed from the token.
+    pub latent: Option<LatentShape>,
+}
+
+/// Shape of multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): a token has a
+/// short vector from which the keys and values of all heads are computed, and a key for rotary
+/// positions that all heads share. The last part of each head of queries is rotary, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LatentShape {
+    /// Number of values of the vector from which queries are computed; 0 if there is none.
+    pub query: u64,
+    /// Number of values of the vector from which keys and values are computed.
+    pub key_value: u64,
+    /// Number of values of a head that are rotary.
+    pub rotary: u64,
+}
+
+impl TransformerShape {
+    /// Returns the number of values of a head in the queries and in the keys.
+    pub fn head(&self) -> u64 {
+        (self.queries / self.heads).max(1)
+    }
+
+    /// Returns the number of values of a head in the values.
+    pub fn value_head(&self) -> u64 {
+        self.head() - self.latent.map_or(0, |latent| latent.rotary)
+    }
+
+    /// Returns the number of values per token in the values of all heads.
+    pub fn values(&self) -> u64 {
+        match self.latent {
+            Some(_) => self.heads * self.value_head(),
+            None => self.key_value,
+        }
+    }
+
+    /// Returns the number of values per token in the output of all heads.
+    pub fn outputs(&self) -> u64 {
+        match self.latent {
+            Some(_) => self.values(),
+            None => self.queries,
+        }
+    }
+
+    /// Returns the number of blocks with experts.
+    pub fn expert_layers(&self) -> u64 {
+        match self.experts {
+            0 => 0,
+            _ => self.layers - self.dense,
+        }
+    }
 }
 
 /// Division of a matrix among tensor-parallel ranks.
@@ -195,27 +256,29 @@ impl TokenLayers {
     /// Appends a normalization by mean and variance.
     fn norm(&mut self, name: &str, width: u64) {
         self.push(name, &[("weight", width), ("bias", width)], 0);
-        self.part(operators::norm(self.sequence, width));
+        self.part(operators::norm(self.sequence * width, Among::Tokens));
     }
 
     /// Appends a normalization by the root mean square.
     fn root_mean_square(&mut self, name: &str, width: u64) {
         self.push(name, &[("weight", width)], 0);
-        self.part(operators::norm(self.sequence, width));
+        self.part(operators::norm(self.sequence * width, Among::Tokens));
     }
 
     /// Appends the scores of attention and the weighted sum of values.
     fn attention(&mut self, name: &str, shape: TransformerShape, causal: bool) {
-        self.push(name, &[], 2 * self.sequence * shape.width);
+        let key_value = shape.key_value + shape.values();
+        self.push(name, &[], self.sequence * (shape.queries + shape.outputs()));
         self.part(Part::Attention {
             tokens: self.sequence,
             heads: shape.heads,
-            head: (shape.width / shape.heads).max(1),
-            key_value: shape.key_value,
+            head: shape.head(),
+            value: shape.value_head(),
+            key_value,
             causal,
         });
         self.split(MatrixSplit::MoreColumns, []);
-        self.store(0, 2 * shape.width + 4 * shape.key_value);
+        self.store(0, 2 * (shape.queries + key_value));
         if let Some(layer) = self.layers.last_mut() {
             layer.scores = 5 * shape.heads * self.sequence * self.sequence;
         }
@@ -238,31 +301,146 @@ impl TokenLayers {
         self.store(width, 2 * inside);
     }
 
-    /// Appends the attention of Llama 2, with the preceding normalization. One product computes
-    /// queries, keys and values.
-    fn gated_attention(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
-        let width = shape.width;
-        self.root_mean_square(&name("norm1"), width);
+    /// Appends a gated feed-forward part (Touvron et al. 2023).
+    fn gated_feed_forward(&mut self, name: impl Fn(&str) -> String, width: u64, inside: u64) {
+        self.matrix(&name("gate"), width, inside, MatrixSplit::Columns);
+        self.store(2 * width, 2 * inside);
+        self.matrix(&name("expand"), width, inside, MatrixSplit::MoreColumns);
+        // The backward pass sums the gradients of the input of both matrices.
+        self.passes("gradients", width, [0, 3], Among::Tokens);
+        self.passes("activation", inside, GATED_PASSES, Among::Values);
+        self.store(0, 2 * inside);
+        self.matrix(&name("contract"), inside, width, MatrixSplit::Rows);
+        self.residual(width);
+        self.store(width, 2 * inside);
+    }
+
+    /// Appends a router, the experts through which all tokens pass, and the experts that the router
+    /// chooses for each token (Jiang et al. 2024, section 2; DeepSeek-V2, section 2.2).
+    fn experts(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
+        let (width, experts, inside) = (shape.width, shape.experts, shape.feed_forward);
+        self.matrix(&name("router"), width, experts, MatrixSplit::Whole);
         self.store(2 * width, 0);
-        self.push(&name("query"), &[("weight", width * width)], width * width);
-        self.product(
-            width,
-            width + 2 * shape.key_value,
-            MatrixSplit::Columns,
-            false,
-        );
+        if shape.shared > 0 {
+            let name = |part: &str| name(&format!("shared_{part}"));
+            self.gated_feed_forward(name, width, shape.shared * inside);
+        }
+        let matrix = width * inside;
+        // The matrices of all experts form one tensor, as in grouped matrix products.
+        let tensors = ["gate", "expand", "contract"].map(|part| (part, experts * matrix));
+        self.push(&name("experts"), &tensors, 3 * matrix * shape.top_k);
+        // Parts of experts are stated per assignment of a token. Tokens are sorted by expert before
+        // the experts, and back.
+        let part = |from, to, cut| Part::Matrix {
+            rows: 1,
+            from,
+            to,
+            cut,
+            matrices: experts,
+            bias: false,
+        };
+        self.part(operators::passes("sorting", width, [4, 4], Among::Tokens));
+        self.part(part(width, inside, Cut::Columns));
+        self.part(part(width, inside, Cut::Columns));
+        self.part(operators::passes(
+            "activation",
+            inside,
+            GATED_PASSES,
+            Among::Values,
+        ));
+        self.part(part(inside, width, Cut::Rows));
+        // Stored values: the input and the output of each chosen expert (the router's weights
+        // multiply the output); between them the gate, the gated values, and their product.
+        let [whole, divided] = [4 * width, 6 * inside].map(|bytes| bytes * shape.top_k);
+        self.store(whole, divided);
+        if let Some(layer) = self.layers.last_mut() {
+            layer.split.divided = true;
+            layer.split.sums_output = true;
+            layer.split.sums_input = true;
+            layer.split.experts = true;
+            for tensor in &mut layer.tensors {
+                tensor.division = Division::Expert;
+            }
+        }
+    }
+
+    /// Appends the products that compute queries, keys and values from a token. One product
+    /// computes all three.
+    fn query_key_value(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
+        let (width, queries, key_value) = (shape.width, shape.queries, shape.key_value);
+        let weights = width * queries;
+        self.push(&name("query"), &[("weight", weights)], weights);
+        self.product(width, queries + 2 * key_value, MatrixSplit::Columns, false);
         self.split(MatrixSplit::Columns, [0]);
         self.store(2 * width, 0);
         for part in ["key", "value"] {
-            let weights = width * shape.key_value;
+            let weights = width * key_value;
             self.push(&name(part), &[("weight", weights)], weights);
             self.split(MatrixSplit::MoreColumns, [0]);
         }
+        if shape.head_norms {
+            let head = shape.head();
+            self.push(&name("head_norms"), &[("query", head), ("key", head)], 0);
+            let values = queries + key_value;
+            self.part(operators::norm(self.sequence * values, Among::Values));
+            self.split(MatrixSplit::MoreColumns, []);
+            self.store(0, 2 * values);
+        }
+    }
+
+    /// Appends the products that compute latent vectors from a token, and queries, keys and values
+    /// from these vectors. All tensor-parallel ranks compute the latent vectors. The sum of the
+    /// gradients over these ranks counts as long as the token, which exceeds the latent vectors.
+    fn latent_query_key_value(
+        &mut self,
+        name: impl Fn(&str) -> String,
+        shape: TransformerShape,
+        latent: LatentShape,
+    ) {
+        let LatentShape { query, rotary, .. } = latent;
+        let width = shape.width;
+        if query == 0 {
+            let by = MatrixSplit::Columns;
+            self.matrix(&name("query"), width, shape.queries, by);
+        } else {
+            self.matrix(&name("query_down"), width, query, MatrixSplit::Whole);
+            if let Some(layer) = self.layers.last_mut() {
+                layer.split.sums_input = true;
+            }
+        }
+        self.store(2 * width, 0);
+        let up = |this: &mut Self, part: &str, rank: u64, to: u64| {
+            this.root_mean_square(&name(&format!("{part}_norm")), rank);
+            this.store(2 * rank, 0);
+            let by = MatrixSplit::MoreColumns;
+            this.matrix(&name(&format!("{part}_up")), rank, to, by);
+            this.store(2 * rank, 0);
+        };
+        if query > 0 {
+            up(self, "query", query, shape.queries);
+        }
+        let (rank, by) = (latent.key_value, MatrixSplit::Whole);
+        self.matrix(&name("key_value_down"), width, rank + rotary, by);
+        // All heads share the rotary part of the keys.
+        let keys = shape.key_value - shape.heads * rotary;
+        up(self, "key_value", rank, keys + shape.values());
+    }
+
+    /// Appends attention with the preceding normalization.
+    fn gated_attention(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
+        let (width, outputs) = (shape.width, shape.outputs());
+        self.root_mean_square(&name("norm1"), width);
+        self.store(2 * width, 0);
+        match shape.latent {
+            None => self.query_key_value(&name, shape),
+            Some(latent) => self.latent_query_key_value(&name, shape, latent),
+        }
         self.attention(&name("attention"), shape, true);
-        self.passes("rotary", width + shape.key_value, [2, 2], Among::Values);
-        self.matrix(&name("projection"), width, width, MatrixSplit::Rows);
+        let values = shape.queries + shape.key_value;
+        self.passes("rotary", values, [2, 2], Among::Values);
+        self.matrix(&name("projection"), outputs, width, MatrixSplit::Rows);
         self.residual(width);
-        self.store(width, 2 * width);
+        self.store(width, 2 * outputs);
     }
 }
 
@@ -364,77 +542,9 @@ pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
 const GATED_PASSES: [u64; 2] = [5, 8];
 
 /// Returns the layers of Llama 2: no biases, a gated feed-forward part, heads that may share keys
-/// and values, and a separate output matrix (Touvron et al. 2023).
-pub(super) fn llama(shape: TransformerShape) -> Vec<Layer> {
-    gated(shape, |network, name| {
-        let (width, inside) = (shape.width, shape.feed_forward);
-        network.matrix(&name("gate"), width, inside, MatrixSplit::Columns);
-        network.store(2 * width, 2 * inside);
-        network.matrix(&name("expand"), width, inside, MatrixSplit::MoreColumns);
-        // The backward pass sums the gradients of the input of both matrices.
-        network.passes("gradients", width, [0, 3], Among::Tokens);
-        network.passes("activation", inside, GATED_PASSES, Among::Values);
-        network.store(0, 2 * inside);
-        network.matrix(&name("contract"), inside, width, MatrixSplit::Rows);
-        network.residual(width);
-        network.store(width, 2 * inside);
-    })
-}
-
-/// Returns the layers of Mixtral: the layers of Llama 2 with experts instead of the feed-forward
-/// part. A router assigns experts to each token (Jiang et al. 2024, section 2).
-pub(super) fn mixture(shape: TransformerShape) -> Vec<Layer> {
-    gated(shape, |network, name| {
-        let (width, experts) = (shape.width, shape.experts);
-        network.matrix(&name("router"), width, experts, MatrixSplit::Whole);
-        network.store(2 * width, 0);
-        let matrix = width * shape.feed_forward;
-        // The matrices of all experts form one tensor, as in grouped matrix products.
-        let tensors = ["gate", "expand", "contract"].map(|part| (part, experts * matrix));
-        network.push(&name("experts"), &tensors, 3 * matrix * shape.top_k);
-        // Parts of experts are stated per assignment of a token. Tokens are sorted by expert before
-        // the experts, and back.
-        let part = |from, to, cut| Part::Matrix {
-            rows: 1,
-            from,
-            to,
-            cut,
-            matrices: experts,
-            bias: false,
-        };
-        let inside = shape.feed_forward;
-        network.part(operators::passes("sorting", width, [4, 4], Among::Tokens));
-        network.part(part(width, inside, Cut::Columns));
-        network.part(part(width, inside, Cut::Columns));
-        network.part(operators::passes(
-            "activation",
-            inside,
-            GATED_PASSES,
-            Among::Values,
-        ));
-        network.part(part(inside, width, Cut::Rows));
-        // Stored values: the input and the output of each chosen expert (the router's weights
-        // multiply the output); between them the gate, the gated values, and their product.
-        let [whole, divided] = [4 * width, 6 * shape.feed_forward].map(|bytes| bytes * shape.top_k);
-        network.store(whole, divided);
-        if let Some(layer) = network.layers.last_mut() {
-            layer.split.divided = true;
-            layer.split.sums_output = true;
-            layer.split.sums_input = true;
-            layer.split.experts = true;
-            for tensor in &mut layer.tensors {
-                tensor.division = Division::Expert;
-            }
-        }
-    })
-}
-
-/// Returns the layers of a transformer with normalizations and gated attention. `feed_forward`
-/// appends the feed-forward part of a block; its second argument returns the full name of a layer.
-fn gated(
-    shape: TransformerShape,
-    feed_forward: impl Fn(&mut TokenLayers, &dyn Fn(&str) -> String),
-) -> Vec<Layer> {
+/// and values, and a separate output matrix (Touvron et al. 2023). Experts and latent attention
+/// replace parts of these layers if `shape` states them.
+pub(super) fn gated(shape: TransformerShape) -> Vec<Layer> {
     let width = shape.width;
     let mut network = network(shape);
     network.embedding(width, &[("token", shape.vocabulary * width)]);
@@ -444,7 +554,13 @@ fn gated(
         network.gated_attention(name, shape);
         network.root_mean_square(&name("norm2"), width);
         network.store(2 * width, 0);
-        feed_forward(&mut network, &name);
+        match shape.experts {
+            0 => network.gated_feed_forward(name, width, shape.feed_forward),
+            _ if block < shape.dense => {
+                network.gated_feed_forward(name, width, shape.dense_feed_forward);
+            }
+            _ => network.experts(name, shape),
+        }
     }
     network.block = None;
     network.root_mean_square("norm", width);
