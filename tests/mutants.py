@@ -186,6 +186,13 @@ def mscclpp_changes(text: str) -> Iterator[tuple[str, Change]]:
             for at, peer in enumerate(channel.get("connected_to", [])):
                 key = (*own, "channels", place, "connected_to", at)
                 yield "retarget", next_of(key, peer, ranks)
+            for at, group in enumerate(channel.get("rank_groups", [])):
+                key = (*own, "channels", place, "rank_groups", at, "ranks")
+                yield "retarget", partial(changed, key, group["ranks"][1:])
+                yield (
+                    "buffer",
+                    partial(changed, (*key[:4], "buffer_type"), _OTHER[channel["buffer_type"]]),
+                )
         for place, remote in enumerate(gpu["remote_buffers"]):
             key = (*own, "remote_buffers", place)
             yield "retarget", next_of((*key, "rank"), remote["rank"], ranks)

@@ -180,6 +180,30 @@ REFUSED = {
     "no `gpus`": "{}",
     "not JSON": "{",
     "no such memory channel": plan([{**SIGNAL, "channel_ids": [1]}], []),
+    "room for 8 channels of an operation, not for 9": plan(
+        [{**SIGNAL, "channel_ids": [0] * 9}], []
+    ),
+    "room for 10 buffers of an operation, not for 11": plan(
+        [{**moved("re", 0, 0, "o"), "src_buff": [{"type": "i", "index": 0, "size": 1}] * 11}], []
+    ),
+    "room for 16 barriers of a GPU, not for 17": plan(
+        [{"name": "barrier", "barrier_id": 16, "num_threadblocks": 1}], []
+    ),
+    "room for 16 semaphores of an operation, not for 17": plan(
+        [{"name": "sem_release", "semaphore_ids": [0] * 17}], []
+    ),
+    "room for 16 channels of a thread block, not for 17": plan([], []).replace(
+        '"channel_ids": [\n        0\n', '"channel_ids": [\n        0' + ", 0" * 16 + "\n", 1
+    ),
+    "room for 16 remote buffers of a thread block, not for 17": plan([], []).replace(
+        '"remote_buffer_ids": [\n        0,', '"remote_buffer_ids": [\n        ' + "0, " * 16, 1
+    ),
+    "switch channel with 2 ranks have different such channels": plan([], []).replace(
+        '"channels": [\n',
+        '"channels": [\n{"channel_type": "switch", "buffer_type": "i", "rank_groups": '
+        '[{"size": 2, "ranks": [0, 1]}]},\n',
+        1,
+    ),
 }
 
 
@@ -293,10 +317,87 @@ def test_sizes_that_do_not_fit_are_refused(kind: str, size: int, sentence: str) 
         ours.to_mscclpp(size)
 
 
-def test_plans_of_switches_that_add_are_refused() -> None:
-    ours = Program.from_plan(opticoll.plan("all_reduce", "dgx_h100", "nvls", size="1MiB"))
-    with pytest.raises(ProgramError, match="in_network=none"):
+SWITCHES = ("dgx_h100", "crossbar:ranks=5,in_network=reduce+multicast")
+
+
+@pytest.mark.parametrize("fabric", SWITCHES)
+@pytest.mark.parametrize("kind", ["all_reduce", "all_gather", "broadcast"])
+@pytest.mark.parametrize("size", [80 << 10, 40 << 20], ids=["80KiB", "40MiB"])
+def test_switches_add_and_multicast_in_written_plans(kind: str, fabric: str, size: int) -> None:
+    root = 1 if has_root(kind) else 0
+    ours = opticoll.plan(kind, fabric, "nvls", size=size, root=root)
+    text = fitting(ours, size)
+    program = Program.from_mscclpp(text)
+    (in_place,) = modes(program)
+    assert wrong(text, MSCCLPP, in_place=in_place) == (set(), set())
+    assert carried_out(program, in_place=in_place)
+    by_switches = "glres" if kind == "all_reduce" else "gstore"
+    ranks, moved_chunks = program.collective.ranks, 0
+    for gpu in json.loads(text)["gpus"]:
+        switch = [one for one in gpu["channels"] if one["channel_type"] == "switch"]
+        assert [one["rank_groups"] for one in switch] == [
+            [{"size": ranks, "ranks": list(range(ranks))}]
+        ]
+        for block in gpu["threadblocks"]:
+            assert {each["name"] for each in block["ops"]} <= {
+                *("signal", "wait", "nop", by_switches)
+            }
+        first = gpu["threadblocks"][0]["ops"]
+        moved_chunks += sum(each["src_buff"][0]["size"] for each in first if "src_buff" in each)
+    # Switches handle every chunk of the result once.
+    assert moved_chunks == json.loads(text)["gpus"][0]["output_chunks"]
+    counts = judged(MSCCLPP, text, 2)
+    assert counts["retarget", "rejected"] == counts["retarget", "tried"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fabric", "algorithm"),
+    [
+        # One rank receives the sum.
+        *(("reduce", "dgx_h100", "nvls"), ("reduce_scatter", "dgx_h100", "nvls")),
+        # Ranks of other servers add to the sum before it is multicast.
+        ("all_reduce", "dgx_h100:boxes=2", "nvls_rails"),
+    ],
+)
+def test_what_switches_of_mscclpp_cannot_do_is_refused(
+    kind: str, fabric: str, algorithm: str
+) -> None:
+    ours = Program.from_plan(opticoll.plan(kind, fabric, algorithm, size="1MiB"))
+    with pytest.raises(ProgramError, match=r"add only what they multicast.*in_network=none"):
         ours.to_mscclpp(1 << 20)
+
+
+def test_the_protocol_can_be_demanded() -> None:
+    ours = Program.from_plan(opticoll.plan("all_to_all", "crossbar:ranks=8", "direct"))
+    for size, protocol in ((8 << 10, "Simple"), (8 << 20, "LL"), (8 << 20, "ll")):
+        text = ours.to_mscclpp(size, protocol)
+        assert json.loads(text)["protocol"].lower() == protocol.lower()
+        assert wrong(text, MSCCLPP, in_place=False) == (set(), set())
+    with pytest.raises(ProgramError, match="unknown protocol `LL128`"):
+        ours.to_mscclpp(8 << 10, "LL128")
+
+
+@pytest.mark.parametrize(
+    ("kind", "fabric", "algorithm", "reason"),
+    [
+        ("broadcast", "crossbar:ranks=4", "binomial", "does not hear from its receivers"),
+        ("all_reduce", "dgx_a100:boxes=2", "ring", "ranks are in several servers"),
+        ("all_gather", "dgx_h100", "nvls", "do not pass through switches"),
+    ],
+)
+def test_packets_that_do_not_fit_are_refused(
+    kind: str, fabric: str, algorithm: str, reason: str
+) -> None:
+    ours = Program.from_plan(opticoll.plan(kind, fabric, algorithm, size="16KiB"))
+    with pytest.raises(ProgramError, match=f"LL does not fit.*{reason}.*use protocol Simple"):
+        ours.to_mscclpp(16 << 10, "LL")
+
+
+def test_plans_with_too_many_thread_blocks_are_refused() -> None:
+    fabric = "wdm_ring:ranks=8,wavelengths=128"
+    ours = Program.from_plan(opticoll.plan("all_reduce", fabric, "ring:stripes=128"))
+    with pytest.raises(ProgramError, match=r"108 run at the same time.*plan with fewer pieces"):
+        ours.to_mscclpp(16 << 20)
 
 
 def test_commands_write_verify_simulate_and_import(run: Run, tmp_path: Path) -> None:

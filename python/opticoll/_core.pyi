@@ -1978,22 +1978,27 @@ class Program:
         >>> print(program.to_msccl().splitlines()[2].strip())
         <tb id="0" send="1" recv="3" chan="0">
         """
-    def to_mscclpp(self, size_bytes: int) -> str:
+    def to_mscclpp(self, size_bytes: int, protocol: str | None = None) -> str:
         """Returns the program as the text of an execution plan of MSCCL++ (JSON).
 
-        Up to 64 KiB, messages are packets with flags if the program allows it. The plan is for
-        calls in place if PyTorch calls the collective in place: all_reduce, reduce and broadcast.
+        The plan is for calls in place if PyTorch calls the collective in place: all_reduce, reduce
+        and broadcast. If switches add or multicast in the plan of the program, they do so in
+        MSCCL++.
 
         Parameters
         ----------
         size_bytes : int
             Size of the collective in bytes, which must be divisible into equal chunks of multiples
             of 16 bytes.
+        protocol : str, optional
+            `LL` for messages that are packets with flags, or `Simple` (default: `LL` up to 64 KiB
+            if the program allows it).
 
         Raises
         ------
         ProgramError
-            The size is not divisible, or the program exceeds a limit of MSCCL++.
+            The size is not divisible, the protocol does not fit, or the program exceeds a limit of
+            MSCCL++.
 
         Examples
         --------

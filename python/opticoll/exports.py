@@ -94,11 +94,24 @@ def format_of(name: str | None, path: Path, formats: Mapping[str, Format] = KNOW
     raise UsageError(f"--output: `{path}` must end in {' or '.join(endings)}; or give --format")
 
 
+def check_protocol(form: Format) -> None:
+    """Raises an error if files of the format state no protocol.
+
+    Raises
+    ------
+    UsageError
+        The format is not `mscclpp`.
+    """
+    if form.name != "mscclpp":
+        raise UsageError(f"--protocol: only plans of MSCCL++ have one; {form.name} has none")
+
+
 def export(
     plan: Plan,
     path: str | os.PathLike[str],
     format: str | None = None,
     size: str | int | None = None,
+    protocol: str | None = None,
 ) -> list[Path]:
     """Writes a plan as a file for other programs.
 
@@ -114,6 +127,9 @@ def export(
         The format, such as `msccl` (default: the format of the file's ending).
     size
         Size of the collective, for formats that contain bytes (default: the plan's size, or 4 MiB).
+    protocol
+        Protocol of a plan of MSCCL++: `Simple`, or `LL` for packets (default: `LL` up to 64 KiB
+        if the plan allows it).
 
     Returns
     -------
@@ -130,16 +146,20 @@ def export(
         raise UsageError(f"size: {form.name} states chunks and no bytes")
     size_bytes = size if isinstance(size, int) else size_of(plan, size)
     sizes = [size_bytes] if form.sized else []
+    options = {}
+    if protocol is not None:
+        check_protocol(form)
+        options["protocol"] = protocol
     with_plan = form.name in TRACES if plan.fabric.electrical else form.holds != "rows"
     with together():
         if not with_plan and not plan.names_routes:
-            return form.write(CONTENTS[form.holds](plan), *sizes, place) or [place]
+            return form.write(CONTENTS[form.holds](plan), *sizes, place, **options) or [place]
         beside = place.with_name(f"{place.name}.plan")
         formats_of("plan")[0].write(plan.with_size(size_bytes) if form.sized else plan, beside)
         if form.name in TRACES:
             # A plan that is read back from its plan file has the transfers in another order.
             plan = Plan.from_text(plan.to_text())
-        written = form.write(CONTENTS[form.holds](plan), *sizes, place) or [place]
+        written = form.write(CONTENTS[form.holds](plan), *sizes, place, **options) or [place]
         return [*written, beside]
 
 

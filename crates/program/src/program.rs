@@ -44,10 +44,13 @@ mod lowering;
 mod memory;
 mod msccl;
 mod mscclpp;
+mod switched;
 
 use std::fmt;
 
 pub use execution::RunSettings;
+pub use mscclpp::MscclppProtocol;
+pub use switched::SwitchedChunk;
 use thiserror::Error;
 
 use opticoll_base::names::terminal_text;
@@ -217,10 +220,10 @@ pub struct CollectiveProgram {
     pub in_place: bool,
     /// True if the program supports calls with separate buffers.
     pub out_of_place: bool,
-    /// True if switches add or multicast in the schedule that the program executes. Such a program
-    /// moves the same data, but over more links than the plan, so no file format can express the
-    /// plan.
-    pub in_network: bool,
+    /// Chunks that switches add or multicast in the schedule that the program executes, in the
+    /// order of its steps. The messages of such a program move the same data, but over more links
+    /// than the plan. Only MSCCL++ can express the plan.
+    pub switched: Vec<SwitchedChunk>,
     /// Number of consecutive ranks that form a server, in which ranks share memory; `None` if all
     /// ranks do.
     pub ranks_per_server: Option<u32>,
@@ -262,28 +265,39 @@ impl CollectiveProgram {
     }
 
     /// Returns the program as the text of an execution plan of MSCCL++, for a collective of size
-    /// `size`. Fails if the size cannot be cut into equal chunks of multiples of 16 bytes, if the
-    /// program exceeds a limit of MSCCL++, or for a program that is [one-sided] or adds and
-    /// multicasts in switches.
+    /// `size`. If no protocol is given, the protocol is `LL` up to 64 KiB if the program allows it,
+    /// otherwise `Simple`. Fails if the size cannot be cut into equal chunks of multiples of 16
+    /// bytes, if the program exceeds a limit of MSCCL++, or for a program that is [one-sided].
     ///
     /// [one-sided]: CollectiveProgram::is_one_sided
-    pub fn to_mscclpp(&self, size: Bytes) -> Result<String, ProgramError> {
-        self.check_senders()?;
-        mscclpp::write(self, size)
+    pub fn to_mscclpp(
+        &self,
+        size: Bytes,
+        protocol: Option<MscclppProtocol>,
+    ) -> Result<String, ProgramError> {
+        self.check_two_sided()?;
+        mscclpp::write(self, size, protocol)
     }
 
     /// Fails if the program accesses buffers of other ranks, or if switches add or multicast in its
     /// schedule.
     fn check_senders(&self) -> Result<(), ProgramError> {
-        let problem = if self.in_network {
-            "switches add and multicast the chunks of this plan, but the instructions of a program \
-             send from one rank to one rank; plan on a fabric with in_network=none"
-        } else if self.is_one_sided() {
-            "its instructions access the buffers of other ranks, which this format cannot express; \
-             `opticoll import` makes a plan of it, which can be exported"
-        } else {
+        if self.switched.is_empty() {
+            return self.check_two_sided();
+        }
+        let problem = "switches add and multicast the chunks of this plan, but the instructions of \
+                       a program send from one rank to one rank; plan on a fabric with \
+                       in_network=none";
+        Err(ProgramError::Refused(problem.into()))
+    }
+
+    /// Fails if the program accesses buffers of other ranks.
+    fn check_two_sided(&self) -> Result<(), ProgramError> {
+        if !self.is_one_sided() {
             return Ok(());
-        };
+        }
+        let problem = "its instructions access the buffers of other ranks, which this format \
+                       cannot express; `opticoll import` makes a plan of it, which can be exported";
         Err(ProgramError::Refused(problem.into()))
     }
 

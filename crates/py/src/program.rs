@@ -230,19 +230,24 @@ impl Program {
 
     /// Returns the program as the text of an execution plan of MSCCL++ (JSON).
     ///
-    /// Up to 64 KiB, messages are packets with flags if the program allows it. The plan is for
-    /// calls in place if PyTorch calls the collective in place: all_reduce, reduce and broadcast.
+    /// The plan is for calls in place if PyTorch calls the collective in place: all_reduce, reduce
+    /// and broadcast. If switches add or multicast in the plan of the program, they do so in
+    /// MSCCL++.
     ///
     /// Parameters
     /// ----------
     /// size_bytes : int
     ///     Size of the collective in bytes, which must be divisible into equal chunks of multiples
     ///     of 16 bytes.
+    /// protocol : str, optional
+    ///     `LL` for messages that are packets with flags, or `Simple` (default: `LL` up to 64 KiB
+    ///     if the program allows it).
     ///
     /// Raises
     /// ------
     /// ProgramError
-    ///     The size is not divisible, or the program exceeds a limit of MSCCL++.
+    ///     The size is not divisible, the protocol does not fit, or the program exceeds a limit of
+    ///     MSCCL++.
     ///
     /// Examples
     /// --------
@@ -251,8 +256,17 @@ impl Program {
     /// >>> text = opticoll.Program.from_plan(plan).to_mscclpp(1 << 20)
     /// >>> opticoll.Program.from_mscclpp(text).one_sided
     /// True
-    fn to_mscclpp(&self, py: Python<'_>, size_bytes: u64) -> PyResult<String> {
-        interrupt::attempt(py, || self.program.to_mscclpp(Bytes::new(size_bytes)))
+    #[pyo3(signature = (size_bytes, protocol = None))]
+    fn to_mscclpp(
+        &self,
+        py: Python<'_>,
+        size_bytes: u64,
+        protocol: Option<&str>,
+    ) -> PyResult<String> {
+        interrupt::attempt(py, || {
+            let protocol = protocol.map(str::parse).transpose()?;
+            self.program.to_mscclpp(Bytes::new(size_bytes), protocol)
+        })
     }
 
     /// Executes the program with real bytes in this process.
@@ -517,7 +531,7 @@ getters! { Program |self|
     /// True if the program supports calls with separate buffers.
     out_of_place: bool = self.program.out_of_place;
     /// True if switches add or multicast in the plan that the program executes.
-    in_network: bool = self.program.in_network;
+    in_network: bool = !self.program.switched.is_empty();
     /// The number of consecutive ranks that form a server, or None if all ranks share memory.
     ranks_per_server: Option<u32> = self.program.ranks_per_server;
     /// True if instructions access buffers of other ranks.

@@ -22,6 +22,7 @@ from opticoll.formats.selection_table import table
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.fabric_files import to_fabric
 from opticoll.inputs.plan_cache import verify_once
+from opticoll.inputs.settings import set_settings
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import plural
 from opticoll.outputs.rows import Bytes, Count, Positive, Row, hidden, means
@@ -100,7 +101,10 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
     if form.holds == "choices":
         yield _choices_row(parameters, form.name)
         return
-    check_planned(parameters.source, None if form.sized else parameters.size, parameters.settings)
+    steering = parameters.settings
+    if _protocol(parameters, form) is not None:
+        steering = set_settings({**steering, "protocol": None})
+    check_planned(parameters.source, None if form.sized else parameters.size, steering)
     plan = obtain(parameters, parameters.wavelength, watch)
     if verify_once(plan):
         watch.notes.append(
@@ -108,6 +112,16 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
         )
     size_bytes = size_of(plan, parameters.size, parameters.demand) if form.sized else None
     yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes)
+
+
+def _protocol(parameters: Parameters, form: Format) -> str | None:
+    """Returns the protocol of MSCCL++ that the setting `protocol` demands, if the format has one.
+
+    The protocol with which MSCCL++ moves packets is called LL in NCCL, too.
+    """
+    demanded = str(parameters.settings.get("protocol")).lower()
+    known = {"ll": "LL", "simple": "Simple"}
+    return known.get(demanded) if form.name == "mscclpp" else None
 
 
 def _fabric_row(parameters: Parameters, form: Format) -> ExportedFabricRow:
@@ -167,7 +181,8 @@ def _write(parameters: Parameters, rows: list[AnyRow], path: Path) -> list[Path]
     if isinstance(row, ExportedChoicesRow):
         exports.CHOICES[row.format].write(row.content, path)
         return None
-    return exports.export(row.plan, path, row.format, row.size_bytes)
+    protocol = _protocol(parameters, exports.KNOWN[row.format])
+    return exports.export(row.plan, path, row.format, row.size_bytes, protocol)
 
 
 COMMAND: Command[Parameters, AnyRow] = Command(

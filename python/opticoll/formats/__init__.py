@@ -56,12 +56,12 @@ class Format:
         """Reads a file with the format's function; the first use imports the function's module."""
         return _function(self.reads)(*source, **fields)
 
-    def write(self, *content_and_path: Any) -> list[Path] | None:
+    def write(self, *content_and_path: Any, **options: Any) -> list[Path] | None:
         """Writes a file with the function of the format.
 
         Returns the paths of the files if there are several.
         """
-        paths: list[Path] | None = _function(self.writes)(*content_and_path)
+        paths: list[Path] | None = _function(self.writes)(*content_and_path, **options)
         return paths
 
 

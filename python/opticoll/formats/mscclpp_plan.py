@@ -58,7 +58,14 @@ if __name__ == "__main__":
 
     load()
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
     dist.init_process_group("nccl", device_id=device)
+
+    def buffer(elements, value):
+        """Returns memory at the same offset on all ranks, which switches may access."""
+        memory = mscclpp.RawGpuBuffer(4 * elements).to_dlpack(data_type=str(torch.float32))
+        return torch.utils.dlpack.from_dlpack(memory).fill_(value)
+
 {call}
     dist.destroy_process_group()
 '''
@@ -66,19 +73,19 @@ if __name__ == "__main__":
 
 CALLS = {
     "all_reduce": (
-        "data = torch.ones({elements}, device=device)",
+        "data = buffer({elements}, 1)",
         "dist.all_reduce(data)",
         "assert (data == {ranks}).all()",
     ),
     "all_gather": (
-        "own = torch.full(({elements},), float(dist.get_rank()), device=device)",
-        "data = torch.empty({ranks} * {elements}, device=device)",
+        "own = buffer({elements}, dist.get_rank())",
+        "data = buffer({ranks} * {elements}, -1)",
         "dist.all_gather_into_tensor(data, own)",
         "assert (data == torch.arange({ranks}, device=device).repeat_interleave({elements})).all()",
     ),
     "reduce_scatter": (
-        "own = torch.ones({elements}, device=device)",
-        "data = torch.empty({elements} // {ranks}, device=device)",
+        "own = buffer({elements}, 1)",
+        "data = buffer({elements} // {ranks}, -1)",
         "dist.reduce_scatter_tensor(data, own)",
         "assert (data == {ranks}).all()",
     ),
@@ -101,10 +108,16 @@ def read(path: str | os.PathLike[str]) -> Program:
         return Program.from_mscclpp(text)
 
 
-def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> list[Path]:
+def write(
+    program: Program,
+    size_bytes: int,
+    path: str | os.PathLike[str],
+    *,
+    protocol: str | None = None,
+) -> list[Path]:
     """Writes an execution plan, and a script that loads it if PyTorch calls the collective.
 
-    Returns the paths of the files.
+    `protocol` is `Simple` or `LL` (default: by the size). Returns the paths of the files.
 
     Raises
     ------
@@ -114,7 +127,7 @@ def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> li
         MSCCL++ cannot execute the program; the message names the limit that it exceeds.
     """
     place = Path(path)
-    text = program.to_mscclpp(size_bytes)
+    text = program.to_mscclpp(size_bytes, protocol)
     write_file(place, text)
     kind, ranks = program.collective.kind, program.collective.ranks
     per_node = min(ranks, program.ranks_per_server or ranks)

@@ -200,6 +200,14 @@ class PlanReader:
     def program(self) -> Program:
         collective = self.collective()
         gpus = [Gpu(self, collective, rank, gpu) for rank, gpu in enumerate(self.gpus)]
+        for gpu in gpus:
+            for _, members in gpu.groups:
+                # The members of a switch channel make it together.
+                lists = [
+                    [one for one in gpus[rank].groups if one[1] == members] for rank in members
+                ]
+                expect(gpu.rank in members, f"rank {gpu.rank} has a switch channel of others")
+                expect(all(one == lists[0] for one in lists), f"switch channels of {members}")
         self.values = [gpu.values for gpu in gpus]
         number, blocks = 0, list[list[list[Item]]]()
         used = [count * self.cuts for count in self.scratch]

@@ -89,7 +89,7 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
             .map_or_else(|| "Simple".to_owned(), |template| template.protocol.clone()),
         in_place: in_place.map_err(|error| at(0, error))?,
         out_of_place: out_of_place.map_err(|error| at(0, error))?,
-        in_network: false,
+        switched: Vec::new(),
         ranks_per_server: None,
         double_scratch: false,
         ranks,

@@ -6,8 +6,8 @@
 //! can be fused. Pairs of ranks between which the rank forwards most chunks are chosen first.
 //!
 //! A multicast becomes one message to each receiver, and an aggregation one message from each
-//! sender, whose chunks the receiver adds: the same data by other loads of links. Files of programs
-//! refuse such a program ([`CollectiveProgram::in_network`]).
+//! sender, whose chunks the receiver adds: the same data by other loads of links. Most files of
+//! programs refuse such a program ([`CollectiveProgram::switched`]).
 //!
 //! A chunk is in the input until a message with it arrives. Then it is in the output or, if it is
 //! not part of the rank's result, in scratch. Such programs are also correct in place, except for
@@ -23,6 +23,7 @@
 use rustc_hash::FxHashMap;
 
 use super::block_layout::{UnplacedInstruction, lay_out_blocks};
+use super::switched::switched_chunks;
 use super::{
     ChunkBuffer, CollectiveProgram, Instruction, MAX_COUNT, Operand, Operation, ProgramError,
     RankProgram, ThreadBlock,
@@ -111,7 +112,7 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
         protocol: "Simple".into(),
         in_place: collective.kind() != CollectiveKind::AllToAll,
         out_of_place: true,
-        in_network: schedule.is_in_network(),
+        switched: switched_chunks(schedule),
         ranks_per_server: None,
         double_scratch: false,
         ranks: ranks.collect(),
@@ -119,7 +120,7 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
 }
 
 /// Returns the location of `chunk` in the input of `rank`; `None` if it is not part of the input.
-fn input_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
+pub(super) fn input_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
     let pieces = collective.pieces();
     let (block, part) = (chunk / pieces, chunk % pieces);
     let ranks = collective.ranks();
@@ -137,7 +138,7 @@ fn input_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Opera
 }
 
 /// Returns the location of `chunk` in the output of `rank`; `None` if it is not part of the output.
-fn output_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
+pub(super) fn output_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
     let pieces = collective.pieces();
     let (block, part) = (chunk / pieces, chunk % pieces);
     let ranks = collective.ranks();

@@ -148,7 +148,7 @@ impl Reader {
             protocol: self.attribute_or(algo, "proto", "Simple")?.to_owned(),
             in_place,
             out_of_place,
-            in_network: false,
+            switched: Vec::new(),
             ranks_per_server: None,
             double_scratch: false,
             ranks: gpus,

@@ -32,15 +32,43 @@ mod emission;
 mod json;
 mod operations;
 mod pairing;
+mod switches;
 mod threads;
 mod write;
+
+use std::str::FromStr;
 
 use super::block_layout::lay_out_blocks;
 use super::{ChunkBuffer, CollectiveProgram, ProgramError, RankProgram};
 use json::Value;
 use operations::BlockReader;
+use opticoll_base::names::{same_name, suggest, terminal_text};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use pairing::Pairing;
+
+opticoll_base::named_enum! {
+    /// Protocol of an execution plan of MSCCL++.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum MscclppProtocol {
+        /// Messages are puts and signals.
+        Simple = "Simple",
+        /// Messages are packets of data with flags.
+        LowLatency = "LL",
+    }
+}
+
+impl FromStr for MscclppProtocol {
+    type Err = ProgramError;
+
+    fn from_str(name: &str) -> Result<MscclppProtocol, ProgramError> {
+        let mut known = MscclppProtocol::ALL.into_iter();
+        let found = known.find(|one| same_name(one.name(), name));
+        found.ok_or_else(|| {
+            let hint = suggest(name, MscclppProtocol::ALL.map(MscclppProtocol::name));
+            ProgramError::Refused(format!("unknown protocol `{}`{hint}", terminal_text(name)))
+        })
+    }
+}
 
 /// Maximum number of bytes of a file, as for MSCCL XML.
 const MAX_BYTES: usize = 256 << 20;
@@ -122,12 +150,16 @@ pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
     let gpus: Vec<Gpu> = gpus
         .map(|(id, gpu)| read_gpu(gpu, id, ranks))
         .collect::<Result<_, _>>()?;
+    check_groups(&gpus)?;
     let pieces = pieces(&root, &gpus)?;
     let collective = collective(&root, &gpus, pieces)?;
     let is_true = |name| root.get(name).map_or(Ok(false), Value::flag);
     let in_place = root.required("inplace")?.flag()?;
     let protocol = root.required("protocol")?.text()?;
-    if !["Simple", "LL"].contains(&protocol) {
+    if !MscclppProtocol::ALL
+        .map(MscclppProtocol::name)
+        .contains(&protocol)
+    {
         let problem = format!("protocol `{protocol}` is not Simple or LL");
         return Err(root.required("protocol")?.error(&problem));
     }
@@ -137,7 +169,7 @@ pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
         protocol: protocol.to_owned(),
         in_place,
         out_of_place: !in_place,
-        in_network: false,
+        switched: Vec::new(),
         ranks_per_server: None,
         double_scratch: is_true("use_double_scratch_buffer")?,
         ranks: Vec::new(),
@@ -228,6 +260,31 @@ fn read_gpu(gpu: &Value, id: usize, ranks: u32) -> Result<Gpu<'_>, ProgramError>
         remote,
         semaphores,
     })
+}
+
+/// Fails if a rank of a group of ranks has another list of channels of this group: the ranks of a
+/// group make its channels together, each with the same buffer.
+fn check_groups(gpus: &[Gpu<'_>]) -> Result<(), ProgramError> {
+    let of_group = |rank: usize, ranks: &[u32]| -> Vec<ChunkBuffer> {
+        let groups = gpus[rank].groups.iter();
+        let groups = groups.filter(|group| group.ranks == ranks);
+        groups.map(|group| group.buffer).collect()
+    };
+    for (rank, gpu) in gpus.iter().enumerate() {
+        for group in &gpu.groups {
+            let own = of_group(rank, &group.ranks);
+            let mut others = group.ranks.iter();
+            let is_member = group.ranks.contains(&(rank as u32));
+            if !is_member || others.any(|&other| of_group(other as usize, &group.ranks) != own) {
+                let problem = format!(
+                    "the ranks of the switch channel with {} ranks have different such channels",
+                    group.ranks.len()
+                );
+                return Err(gpu.value.error(&problem));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Fails if a number exceeds a limit of the runtime.

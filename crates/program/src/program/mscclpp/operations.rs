@@ -65,7 +65,7 @@ impl<'a> BlockReader<'a> {
         pieces: Pieces,
         value: &'a Value,
     ) -> Result<BlockReader<'a>, ProgramError> {
-        let indices = |list: &Value, count: usize, into: &mut Vec<usize>| {
+        let indices = |what: &str, list: &Value, count: usize, into: &mut Vec<usize>| {
             for index in list.list()? {
                 let number = index.number(MAX_NUMBER)? as usize;
                 if number >= count {
@@ -73,17 +73,18 @@ impl<'a> BlockReader<'a> {
                 }
                 into.push(number);
             }
-            within(list, "channels of a thread block", into.len(), MAX_CHANNELS)
+            within(list, what, into.len(), MAX_CHANNELS)
         };
         let mut channels = [Vec::new(), Vec::new()];
         let mut groups = Vec::new();
         for own in value.list_of("channels")? {
             let (name, ids) = (own.required("channel_type")?, own.required("channel_ids")?);
+            let what = "channels of a thread block";
             match name.text()? == "switch" {
-                true => indices(ids, gpu.groups.len(), &mut groups)?,
+                true => indices(what, ids, gpu.groups.len(), &mut groups)?,
                 false => {
                     let kind = channel_type(name)?;
-                    indices(ids, gpu.channels[kind].len(), &mut channels[kind])?;
+                    indices(what, ids, gpu.channels[kind].len(), &mut channels[kind])?;
                 }
             }
         }
@@ -91,6 +92,7 @@ impl<'a> BlockReader<'a> {
         for own in value.list_of("remote_buffer_refs")? {
             let kind = channel_type(own.required("access_channel_type")?)?;
             indices(
+                "remote buffers of a thread block",
                 own.required("remote_buffer_ids")?,
                 gpu.remote.len(),
                 &mut remote[kind],
@@ -221,7 +223,12 @@ impl<'a> BlockReader<'a> {
             "rppkt" | "gstorepkt" => (|_| true, |_| true),
             "upkt" => (|_| true, |_| false),
             "repkt" | "respkt" | "recpkt" | "recspkt" => (|source| source > 0, |to| to > 0),
-            _ => (|_| false, |_| false),
+            "put" | "pws" | "pwsf" | "get" | "copy" | "gstore" | "re" | "res" | "rre" | "rres"
+            | "glres" => (|_| false, |_| false),
+            other => {
+                let problem = format!("operation `{other}` is not one of MSCCL++");
+                return Err(name.error(&problem));
+            }
         };
         let sources = places("src_buff", &from)?;
         let destinations = places("dst_buff", &to)?;
@@ -265,7 +272,7 @@ impl<'a> BlockReader<'a> {
                 let all: Vec<Place> = destinations.concat();
                 self.combine(pairing, operation, &sources[0], &all)
             }
-            "re" | "res" | "rre" | "rres" | "repkt" | "respkt" | "recpkt" | "recspkt" | "glres" => {
+            _ => {
                 let min_destinations = 1 + usize::from(text.starts_with("rec"));
                 are(1, min_destinations)?;
                 let added = operation.get("reduce_op");
@@ -279,7 +286,6 @@ impl<'a> BlockReader<'a> {
                     &destinations.concat(),
                 )
             }
-            other => Err(name.error(&format!("operation `{other}` is not one of MSCCL++"))),
         }
     }
 

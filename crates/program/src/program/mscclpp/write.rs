@@ -15,7 +15,8 @@ use super::super::{ChunkBuffer, CollectiveProgram, Operation, ProgramError};
 use super::emission::{
     Emission, Emitted, Link, MEMORY, Manner, PORT, Span, emit, senders_hear_receivers,
 };
-use super::{CHANNEL_TYPES, MAX_CHANNELS, MAX_OPERATIONS};
+use super::switches::{ALL_RANKS, emit_switched};
+use super::{CHANNEL_TYPES, MAX_CHANNELS, MAX_OPERATIONS, MscclppProtocol};
 use opticoll_base::units::Bytes;
 use opticoll_plan::collective::CollectiveKind;
 
@@ -41,6 +42,9 @@ const MAX_OFFSET: u64 = u32::MAX as u64;
 /// semaphore, each with a `nop`.
 const OPERATIONS_BETWEEN_BLOCKS: usize = 4;
 
+/// Type of the channels by which switches add and multicast.
+const SWITCH: &str = "switch";
+
 /// Connections of a rank by type: peer and channel of the program.
 type Links = [BTreeSet<Link>; 2];
 
@@ -52,31 +56,52 @@ struct Writer<'a> {
     parts: u64,
     blocks: Vec<Vec<Range<usize>>>,
     links: Vec<Links>,
+    /// Buffers that switches read or write, each of which has a channel of all ranks.
+    switched: BTreeSet<ChunkBuffer>,
 }
 
-/// Returns the plan as text, for a collective of size `size`.
+/// Returns the plan as text, for a collective of size `size`. If no protocol is given, the size
+/// decides.
 pub(in super::super) fn write(
     program: &CollectiveProgram,
     size: Bytes,
+    protocol: Option<MscclppProtocol>,
 ) -> Result<String, ProgramError> {
     let chunk_bytes = chunk_bytes(program, size)?;
-    let packets = size.get() <= MAX_PACKET_BYTES && allows_packets(program)?;
+    let is_switched = !program.switched.is_empty();
+    let packets = match protocol {
+        Some(MscclppProtocol::Simple) => false,
+        None if size.get() > MAX_PACKET_BYTES => false,
+        asked => match packet_problem(program)? {
+            None => true,
+            Some(_) if asked.is_none() => false,
+            Some(problem) => {
+                return Err(ProgramError::Refused(format!(
+                    "protocol LL does not fit, because {problem}; use protocol Simple"
+                )));
+            }
+        },
+    };
     let manner = Manner {
         in_place: is_called_in_place(program),
         packets,
         single_chunks: false,
     };
-    let longest = (program.ranks.iter().flat_map(|rank| &rank.thread_blocks))
-        .flat_map(|block| &block.instructions)
-        .map(|one| u64::from(one.count));
-    let message = longest.max().unwrap_or(1) * chunk_bytes;
+    let mut emission = match is_switched {
+        true => emit_switched(program, manner.in_place)?,
+        false => emit(program, manner)?,
+    };
+    let operations = emission.operations.iter().flatten();
+    let longest = operations.flat_map(|operation| &operation.sources);
+    let longest = longest.map(|span| u64::from(span.count)).max();
+    let message = longest.unwrap_or(1) * chunk_bytes;
     let mut parts = MAX_PARTS;
     while parts > 1 && (message / parts < MIN_PART_BYTES || chunk_bytes % (parts * ALIGNMENT) != 0)
     {
         parts /= 2;
     }
-    let mut emission = emit(program, manner)?;
-    if parts > 1 && !spans_are_equal_or_apart(program, manner, &emission) {
+    // Operations of switches do not depend on one another.
+    if parts > 1 && !is_switched && !spans_are_equal_or_apart(program, manner, &emission) {
         let single_chunks = Manner {
             single_chunks: true,
             ..manner
@@ -85,7 +110,7 @@ pub(in super::super) fn write(
     }
     let mut writer = Writer::new(program, manner, &emission, parts);
     let mut blocks = writer.largest();
-    if blocks > MAX_BLOCKS && parts > 1 {
+    if blocks > MAX_BLOCKS && parts > 1 && !is_switched {
         let whole = emit(program, manner)?;
         let text = Writer::new(program, manner, &whole, 1);
         blocks = text.largest();
@@ -138,16 +163,24 @@ fn is_called_in_place(program: &CollectiveProgram) -> bool {
     program.in_place && (is_usual || !program.out_of_place)
 }
 
-/// Returns whether messages can be packets: all ranks are in one server, scratch is free, no sum is
-/// only sent, and every sender hears its receivers.
-fn allows_packets(program: &CollectiveProgram) -> Result<bool, ProgramError> {
+/// Returns why messages cannot be packets; `None` if they can.
+fn packet_problem(program: &CollectiveProgram) -> Result<Option<&'static str>, ProgramError> {
     let blocks = program.ranks.iter().flat_map(|rank| &rank.thread_blocks);
     let mut instructions = blocks.flat_map(|block| &block.instructions);
     let ranks = program.ranks.len() as u32;
-    Ok(program.ranks.iter().all(|rank| rank.scratch == 0)
-        && program.ranks_per_server.is_none_or(|size| size >= ranks)
-        && instructions.all(|one| one.operation != Operation::ReceiveReduceSend)
-        && senders_hear_receivers(program)?)
+    Ok(if !program.switched.is_empty() {
+        Some("packets do not pass through switches that add")
+    } else if program.ranks_per_server.is_some_and(|size| size < ranks) {
+        Some("packets need memory channels, but ranks are in several servers")
+    } else if program.ranks.iter().any(|rank| rank.scratch > 0) {
+        Some("all scratch holds packets then, but the program keeps chunks there")
+    } else if instructions.any(|one| one.operation == Operation::ReceiveReduceSend) {
+        Some("a rank sends a sum that it does not keep")
+    } else if !senders_hear_receivers(program)? {
+        Some("a sender does not hear from its receivers that they have ended the previous call")
+    } else {
+        None
+    })
 }
 
 /// Returns whether spans of all operations that overlap in memory are equal.
@@ -203,6 +236,14 @@ impl<'a> Writer<'a> {
             parts,
             blocks,
             links,
+            switched: emission
+                .operations
+                .iter()
+                .flatten()
+                .flat_map(|operation| operation.sources.iter().chain(&operation.destinations))
+                .filter(|span| span.rank == ALL_RANKS)
+                .map(|span| span.buffer)
+                .collect(),
         }
     }
 
@@ -265,7 +306,11 @@ impl<'a> Writer<'a> {
              \"buffer_alignment\": {ALIGNMENT}, \"num_threads_per_block\": {THREADS},\n \
              \"min_message_size\": 0, \"max_message_size\": {max_bytes},\n \"gpus\": [",
             kind.name().replace('_', ""),
-            if self.manner.packets { "LL" } else { "Simple" },
+            if self.manner.packets {
+                MscclppProtocol::LowLatency
+            } else {
+                MscclppProtocol::Simple
+            },
             self.manner.in_place,
             self.manner.packets,
         );
@@ -312,11 +357,16 @@ impl<'a> Writer<'a> {
         let used = [MEMORY, PORT]
             .into_iter()
             .filter(|&kind| !links[kind].is_empty());
-        let _ = writeln!(
-            text,
-            "   \"channels\": [{}],",
-            listed(used.map(|kind| &channels[kind]))
-        );
+        let ranks = listed(0..self.program.ranks.len());
+        let switched = self.switched.iter().map(|&buffer| {
+            let (letter, size) = (letter(buffer), self.program.ranks.len());
+            format!(
+                "{{\"channel_type\": \"switch\", \"buffer_type\": \"{letter}\", \"rank_groups\": \
+                 [{{\"size\": {size}, \"ranks\": [{ranks}]}}]}}"
+            )
+        });
+        let channels = used.map(|kind| channels[kind].clone()).chain(switched);
+        let _ = writeln!(text, "   \"channels\": [{}],", listed(channels));
         let buffers = remote.iter().map(|&(kind, peer, buffer)| {
             let (name, letter) = (CHANNEL_TYPES[kind], letter(buffer));
             format!(
@@ -373,25 +423,43 @@ impl<'a> Writer<'a> {
                 buffers[key.0].insert(buffer(key));
             }
         }
-        let references = |name: &str, ids: &str, used: &[BTreeSet<usize>; 2]| {
-            let used = used
-                .iter()
-                .zip(CHANNEL_TYPES)
-                .filter(|(used, _)| !used.is_empty());
+        let is_switched = |operation: &Emitted| {
+            let mut spans = operation.sources.iter().chain(&operation.destinations);
+            spans.any(|span| span.rank == ALL_RANKS)
+        };
+        let mut by_switches = BTreeSet::new();
+        if operations.iter().any(is_switched) {
+            by_switches.extend(0..self.switched.len());
+        }
+        let references = |name: &str, ids: &str, used: &[&BTreeSet<usize>]| {
+            let kinds = CHANNEL_TYPES.iter().chain(&[SWITCH]);
+            let used = used.iter().zip(kinds).filter(|(used, _)| !used.is_empty());
             listed(used.map(|(used, kind)| {
-                format!("{{\"{name}\": \"{kind}\", \"{ids}\": [{}]}}", listed(used))
+                format!("{{\"{name}\": \"{kind}\", \"{ids}\": [{}]}}", listed(*used))
             }))
         };
         let mut text = format!(
             "     \"channels\": [{}],\n     \"remote_buffer_refs\": [{}],\n     \"ops\": [\n",
-            references("channel_type", "channel_ids", &channels),
-            references("access_channel_type", "remote_buffer_ids", &buffers),
+            references(
+                "channel_type",
+                "channel_ids",
+                &[&channels[MEMORY], &channels[PORT], &by_switches]
+            ),
+            references(
+                "access_channel_type",
+                "remote_buffer_ids",
+                &[&buffers[MEMORY], &buffers[PORT]]
+            ),
         );
         let place = |among: &BTreeSet<usize>, index: usize| {
             among.iter().position(|other| *other == index).unwrap_or(0)
         };
         let span = |operation: &Emitted, span: &Span| {
+            let channel = self.switched.iter().position(|own| *own == span.buffer);
             let at = match (span.rank as usize == rank, operation.channel_type) {
+                _ if span.rank == ALL_RANKS => {
+                    format!("\"switch_channel_id\": {}", channel.unwrap_or(0))
+                }
                 (false, Some(kind)) => {
                     let index = buffer((kind, span.rank, span.buffer));
                     format!("\"buffer_id\": {}", place(&buffers[kind], index))
@@ -419,6 +487,9 @@ impl<'a> Writer<'a> {
                     let ids = ids.map(|link| place(&channels[kind], channel(kind, link)));
                     let _ = write!(line, ", \"channel_ids\": [{}]", listed(ids));
                 }
+            }
+            if is_switched(operation) {
+                let _ = write!(line, ", \"channel_type\": \"{SWITCH}\"");
             }
             if !operation.sources.is_empty() {
                 let spans = |spans: &[Span]| listed(spans.iter().map(|one| span(operation, one)));
@@ -471,7 +542,7 @@ fn remote_buffers(
     let spans = operation.sources.iter().chain(&operation.destinations);
     let kind = operation.channel_type.unwrap_or(MEMORY);
     spans
-        .filter(move |span| span.rank as usize != rank)
+        .filter(move |span| span.rank as usize != rank && span.rank != ALL_RANKS)
         .map(move |span| (kind, span.rank, span.buffer))
 }
 
