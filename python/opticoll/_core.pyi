@@ -781,6 +781,8 @@ class GroupedTraining:
         flash: bool = True,
         chunks: int = 1,
         wide_gradients: bool = False,
+        context: int = 1,
+        context_exchange: str = "ring",
     ) -> GroupedTraining:
         """Divides a model among groups of ranks. Raises TrainingError if the numbers contradict each
         other.
@@ -788,13 +790,17 @@ class GroupedTraining:
         `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `zipf` is
         (exponent, seed) of Zipf's law. `weights` are the weights by layer, source and expert.
         `capacity` is the capacity factor in millionths. `recompute` is `none`, `selective` or
-        `full`. `chunks` is the number of model chunks of a stage.
+        `full`. `chunks` is the number of model chunks of a stage. `context` is the number of ranks
+        that divide the tokens of a sample, `context_exchange` is `ring` or `all_to_all`.
         """
     @property
     def assignments(self) -> tuple[int, int]:
         """The number of assignments of tokens to experts, and the number of assignments above the
         capacity of experts, summed over all layers and sources.
         """
+    @property
+    def context(self) -> int:
+        """The number of ranks that divide the tokens of a sample."""
     def demand(self, layer: int, back: bool) -> list[list[int]]:
         """Returns the bytes from each expert-parallel rank to each other rank in a layer of experts.
         If `back` is true, the tokens return from the experts.

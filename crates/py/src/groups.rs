@@ -14,7 +14,7 @@ use opticoll::workload::training::groups::program::{self, GroupCollective, HALF}
 use opticoll::workload::training::groups::stages::{StageRequest, optimizer, stages};
 use opticoll::workload::training::groups::{Groups, Sharding};
 use opticoll::workload::training::memory::GroupedMemory;
-use opticoll::workload::training::practice::{Practice, Recompute};
+use opticoll::workload::training::practice::{ContextExchange, Practice, Recompute};
 use opticoll::workload::training::{Model, TrainingError as TrainingProblem, models};
 use pyo3::prelude::*;
 
@@ -49,6 +49,7 @@ pub(crate) struct GroupCollectiveRecord {
 #[derive(IntoPyObject)]
 pub(crate) struct FittingGroups {
     tensor: u32,
+    context: u32,
     pipeline: u32,
     expert: u32,
     sharded: usize,
@@ -81,13 +82,15 @@ impl GroupedTraining {
     /// `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `zipf` is
     /// (exponent, seed) of Zipf's law. `weights` are the weights by layer, source and expert.
     /// `capacity` is the capacity factor in millionths. `recompute` is `none`, `selective` or
-    /// `full`. `chunks` is the number of model chunks of a stage.
+    /// `full`. `chunks` is the number of model chunks of a stage. `context` is the number of ranks
+    /// that divide the tokens of a sample, `context_exchange` is `ring` or `all_to_all`.
     #[new]
     #[pyo3(signature = (
         model, ranks, groups: "tuple[int, int, int]", *, batch, micro_batches = 1, data = None,
         sharded = 0, device = None, throughput = None, bytes_per_parameter = 4, buckets = "ddp",
         overlap = true, zipf = None, weights = None, capacity = None, recompute = "none",
-        sequence_parallel = false, flash = true, chunks = 1, wide_gradients = false
+        sequence_parallel = false, flash = true, chunks = 1, wide_gradients = false, context = 1,
+        context_exchange = "ring"
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn new(
@@ -111,9 +114,13 @@ impl GroupedTraining {
         flash: bool,
         chunks: u32,
         wide_gradients: bool,
+        context: u32,
+        context_exchange: &str,
     ) -> PyResult<GroupedTraining> {
         let build = || -> Result<GroupedTraining, TrainingProblem> {
             let model = models::parse(model)?;
+            let [tensor, pipeline, expert] = groups;
+            let groups = [tensor, context, pipeline, expert];
             let groups = Groups::new(ranks, groups, data, &model)?;
             let sharding = Sharding::ALL.get(sharded).copied().ok_or_else(|| {
                 TrainingProblem::Groups(format!(
@@ -139,6 +146,14 @@ impl GroupedTraining {
                 flash,
                 chunks,
                 wide_gradients,
+                context_exchange: ContextExchange::ALL
+                    .into_iter()
+                    .find(|exchange| exchange.name() == context_exchange)
+                    .ok_or_else(|| {
+                        TrainingProblem::Groups(format!(
+                            "context-exchange is `{context_exchange}`, not ring or all_to_all"
+                        ))
+                    })?,
             };
             groups.check_practice(practice, micro_batches, &model)?;
             let rate = match throughput {
@@ -152,6 +167,7 @@ impl GroupedTraining {
             };
             let form = model.transformer;
             let tokens = form.map_or(0, |shape| shape.sequence.saturating_mul(samples));
+            let tokens = tokens / u64::from(context);
             let loads = match form {
                 Some(shape) => ExpertLoads::new(shape, groups.expert, tokens, &skew, capacity)?,
                 None => ExpertLoads::none(),
@@ -196,6 +212,12 @@ impl GroupedTraining {
         (groups.tensor, groups.pipeline, groups.expert, groups.data)
     }
 
+    /// The number of ranks that divide the tokens of a sample.
+    #[getter]
+    fn context(&self) -> u32 {
+        self.training.groups.context
+    }
+
     /// The number of micro-batches of an iteration.
     #[getter]
     fn micro_batches(&self) -> u64 {
@@ -226,6 +248,7 @@ impl GroupedTraining {
         let fitting = current.nearest_fit(&self.model, device_bytes, self.batch);
         fitting.map(|(fits, memory)| FittingGroups {
             tensor: fits.groups.tensor,
+            context: fits.groups.context,
             pipeline: fits.groups.pipeline,
             expert: fits.groups.expert,
             sharded: fits.sharding as usize,

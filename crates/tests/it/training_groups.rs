@@ -1,6 +1,7 @@
 //! Training with groups of ranks: iterations against closed forms, memory and volumes against
 //! papers.
 
+mod context;
 mod practice;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ fn transfer(bytes: u64) -> u64 {
 fn groups(tensor: u32, pipeline: u32, expert: u32, data: u32) -> Groups {
     Groups {
         tensor,
+        context: 1,
         pipeline,
         expert,
         data,
@@ -51,6 +53,7 @@ fn layer(number: usize, forward: u64, backward: u64, parameters: &[u64]) -> Stag
         sums_output: false,
         sums_input: false,
         experts: None,
+        attention: None,
     }
 }
 
@@ -131,6 +134,7 @@ fn check(iteration: &GroupedIteration) {
         let parts = [
             &stages.compute,
             &stages.tensor,
+            &stages.context,
             &stages.expert,
             &stages.sending,
             &stages.bubble,
@@ -156,6 +160,7 @@ fn ranks_are_numbered_by_tensor_then_replica_then_stage() {
     }
     let place = RankPlace {
         tensor: 1,
+        context: 0,
         data: 2,
         stage: 1,
     };
@@ -222,8 +227,18 @@ fn model(text: &str) -> Model {
 }
 
 fn divided(model: &Model, groups: Groups, skew: &ExpertSkew, samples: u64) -> GroupedTraining {
+    practised(model, groups, skew, samples, Practice::USUAL)
+}
+
+fn practised(
+    model: &Model,
+    groups: Groups,
+    skew: &ExpertSkew,
+    samples: u64,
+    practice: Practice,
+) -> GroupedTraining {
     let shape = model.transformer.unwrap();
-    let tokens = samples * shape.sequence;
+    let tokens = samples * shape.sequence / u64::from(groups.context);
     let loads = ExpertLoads::new(shape, groups.expert, tokens, skew, None).unwrap();
     let request = StageRequest {
         groups,
@@ -232,7 +247,7 @@ fn divided(model: &Model, groups: Groups, skew: &ExpertSkew, samples: u64) -> Gr
         loads: &loads,
         buckets: Buckets::All,
         gradient_bytes: 4,
-        practice: Practice::USUAL,
+        practice,
     };
     GroupedTraining {
         groups,
@@ -242,7 +257,7 @@ fn divided(model: &Model, groups: Groups, skew: &ExpertSkew, samples: u64) -> Gr
         activations: 2 * tokens * shape.width,
         token: 2 * shape.width,
         gradient_bytes: 4,
-        practice: Practice::USUAL,
+        practice,
         optimizer: vec![Time::ZERO; groups.pipeline as usize],
         stages: stages(model, &request).unwrap(),
         loads,

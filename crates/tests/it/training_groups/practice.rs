@@ -26,6 +26,7 @@ fn activations_with_sequence_parallelism_are_those_of_figure_1() {
                 flash: false,
                 chunks,
                 wide_gradients: true,
+                ..Practice::USUAL
             },
             loads: None,
         };

@@ -605,10 +605,12 @@ pub(super) fn times(
             (forward + backward) * u128::from(rate),
         ),
     };
-    let tensor = layers.first().map_or(1, |(_, portion)| portion.tensor);
+    let first = layers.first();
+    let tensor = first.map_or(1, |(_, portion)| portion.tensor);
+    let context = first.map_or(1, |(_, portion)| portion.context);
     let mut clock = Clock {
         time,
-        operations: operations * u128::from(tensor),
+        operations: operations * u128::from(tensor) * u128::from(context),
         completed: 0,
         now: 0,
     };
@@ -616,7 +618,9 @@ pub(super) fn times(
         let layer = &model.layers[layer];
         let one = u128::from(operations(layer));
         let total = if layer.split.experts {
-            one / u128::from(model.assignments()) * u128::from(portion.assigned)
+            // The assignments are those of this rank only.
+            let assigned = u128::from(portion.assigned) * u128::from(context);
+            one / u128::from(model.assignments()) * assigned
         } else {
             one * u128::from(portion.samples)
         };

@@ -1,21 +1,24 @@
-//! Training with groups of ranks that divide the model: tensor, pipeline, expert and data
+//! Training with groups of ranks that divide the model: tensor, context, pipeline, expert and data
 //! parallelism.
 //!
 //! Ranks are numbered as in Megatron-LM (Narayanan et al., SC 2021, arXiv:2104.04473). Let T be the
-//! number of ranks in a tensor-parallel group, and D the number of replicas of the model. The rank
-//! with index t in its tensor-parallel group, in stage p of the pipeline of replica d, has number
-//! t + T (d + D p). E consecutive replicas form an expert-parallel group. The groups communicate as
-//! follows:
+//! number of ranks in a tensor-parallel group, C the number of ranks in a context-parallel group,
+//! and D the number of replicas of the model. The rank with index t in its tensor-parallel group and
+//! index c in its context-parallel group, in stage p of the pipeline of replica d, has number
+//! t + T (c + C (d + D p)). The C D ranks that differ in c and d only store the same part of the
+//! model, and compute different tokens. E consecutive ranks of these form an expert-parallel group.
+//! The groups communicate as follows:
 //!
 //! | group | ranks | sends |
 //! |---|---|---|
 //! | tensor | T consecutive ranks | all_reduces of activations after each pair of matrices |
+//! | context | C ranks of a replica | keys and values, or heads for tokens, at each attention |
 //! | pipeline | one rank of each stage | activations and their gradients, from stage to stage |
-//! | expert | one rank of each of E replicas | all_to_alls of tokens before and after the experts |
-//! | data | one rank of each replica | gradients, and parameters that are sharded |
-//! | expert data | one rank of every E-th replica | the same as data groups, for the experts |
+//! | expert | E of the C D ranks | all_to_alls of tokens before and after the experts |
+//! | data | C D ranks with the same part | gradients, and parameters that are sharded |
+//! | expert data | every E-th of these ranks | the same as data groups, for the experts |
 //!
-//! Tensor and expert groups communicate in the forward and in the backward pass.
+//! Tensor, context and expert groups communicate in the forward and in the backward pass.
 //!
 //! [`stages`] divides a model into stages. [`program`] writes the computation and communication of
 //! each rank as a trace. The trace is [expanded](super::super::expand) and
@@ -30,7 +33,7 @@ pub mod stages;
 mod trace;
 mod writer;
 
-use super::practice::Practice;
+use super::practice::{ContextExchange, Practice};
 use super::transformer::TransformerShape;
 use super::{Model, TrainingError};
 
@@ -39,9 +42,11 @@ use super::{Model, TrainingError};
 pub struct Groups {
     /// T: number of ranks that divide each matrix.
     pub tensor: u32,
+    /// C: number of ranks that divide the tokens of each sample.
+    pub context: u32,
     /// P: number of stages of the pipeline.
     pub pipeline: u32,
-    /// E: number of replicas that divide the experts.
+    /// E: number of ranks with the same dense part of the model that divide the experts.
     pub expert: u32,
     /// D: number of replicas of the model.
     pub data: u32,
@@ -53,6 +58,8 @@ opticoll_base::named_enum! {
     pub enum GroupKind {
         /// Ranks that divide each matrix.
         Tensor = "tensor",
+        /// Ranks that divide the tokens of a sample.
+        Context = "context",
         /// Ranks of consecutive stages.
         Pipeline = "pipeline",
         /// Ranks that divide the experts.
@@ -69,6 +76,8 @@ opticoll_base::named_enum! {
 pub struct RankPlace {
     /// Index of the rank in its tensor-parallel group.
     pub tensor: u32,
+    /// Index of the rank in its context-parallel group.
+    pub context: u32,
     /// Index of the replica to which the rank belongs.
     pub data: u32,
     /// Index of the pipeline stage to which the rank belongs.
@@ -108,28 +117,35 @@ impl Groups {
     /// size does not divide a number that it must divide, such as the number of attention heads.
     pub fn new(
         ranks: u32,
-        [tensor, pipeline, expert]: [u32; 3],
+        [tensor, context, pipeline, expert]: [u32; 4],
         data: Option<u32>,
         model: &Model,
     ) -> Result<Groups, TrainingError> {
-        let model_ranks = u64::from(tensor) * u64::from(pipeline);
+        let model_ranks = u64::from(tensor) * u64::from(context) * u64::from(pipeline);
+        let factors = match context {
+            1 => format!("tensor-parallel {tensor} x pipeline-parallel {pipeline}"),
+            _ => format!(
+                "tensor-parallel {tensor} x context-parallel {context} x pipeline-parallel \
+                 {pipeline}"
+            ),
+        };
         if model_ranks == 0 || u64::from(ranks) % model_ranks != 0 {
             return Err(TrainingError::Groups(format!(
-                "tensor-parallel {tensor} x pipeline-parallel {pipeline} = {model_ranks} ranks \
-                    hold the model once, and {model_ranks} does not divide the {ranks} ranks of \
-                    the fabric"
+                "{factors} = {model_ranks} ranks hold the model once, and {model_ranks} does not \
+                 divide the {ranks} ranks of the fabric"
             )));
         }
         let replicas = (u64::from(ranks) / model_ranks) as u32;
         if let Some(data) = data.filter(|data| *data != replicas) {
             return Err(TrainingError::Groups(format!(
-                "tensor-parallel {tensor} x pipeline-parallel {pipeline} x data-parallel {data} \
-                    is {} ranks, and the fabric has {ranks}; data-parallel {replicas} fits",
+                "{factors} x data-parallel {data} is {} ranks, and the fabric has {ranks}; \
+                 data-parallel {replicas} fits",
                 u128::from(model_ranks) * u128::from(data)
             )));
         }
         let groups = Groups {
             tensor,
+            context,
             pipeline,
             expert,
             data: replicas,
@@ -143,8 +159,11 @@ impl Groups {
         divides(
             "expert-parallel",
             self.expert,
-            "replicas of the model",
-            self.data.into(),
+            match self.context {
+                1 => "replicas of the model",
+                _ => "context-parallel ranks of all replicas",
+            },
+            self.shares().into(),
         )?;
         let Some(TransformerShape {
             layers,
@@ -155,12 +174,12 @@ impl Groups {
             ..
         }) = model.transformer
         else {
-            if (self.tensor, self.pipeline, self.expert) == (1, 1, 1) {
+            if [self.tensor, self.context, self.pipeline, self.expert] == [1; 4] {
                 return Ok(());
             }
             return Err(TrainingError::Groups(format!(
-                "{} is not a transformer: tensor, pipeline and expert parallelism divide \
-                 transformers",
+                "{} is not a transformer: tensor, context, pipeline and expert parallelism \
+                 divide transformers",
                 model.label
             )));
         };
@@ -197,13 +216,15 @@ impl Groups {
     ///
     /// # Errors
     /// Fails if there are several chunks per stage, and there is one stage only, or the chunks do
-    /// not divide the blocks, or the stages do not divide the micro-batches.
+    /// not divide the blocks, or the stages do not divide the micro-batches. Fails if
+    /// context-parallel ranks cannot divide tokens or heads, or if attention stores its scores.
     pub fn check_practice(
         &self,
         practice: Practice,
         micro_batches: u64,
         model: &Model,
     ) -> Result<(), TrainingError> {
+        self.check_context(practice, model)?;
         if practice.chunks == 1 {
             return Ok(());
         }
@@ -227,22 +248,60 @@ impl Groups {
         )
     }
 
+    /// Checks that the ranks of a context-parallel group can divide the work of attention.
+    fn check_context(&self, practice: Practice, model: &Model) -> Result<(), TrainingError> {
+        let Some(shape) = model.transformer.filter(|_| self.context > 1) else {
+            return Ok(());
+        };
+        if !practice.flash {
+            return Err(TrainingError::Groups(format!(
+                "context-parallel {} needs FlashAttention: no rank has all scores",
+                self.context
+            )));
+        }
+        // A rank has one part from the beginning and one from the end of a sample.
+        divides(
+            "2 x context-parallel",
+            self.context.saturating_mul(2),
+            "tokens of a sample",
+            shape.sequence,
+        )?;
+        if practice.context_exchange == ContextExchange::Ring {
+            return Ok(());
+        }
+        let both = self.tensor.saturating_mul(self.context);
+        let option = "tensor-parallel x context-parallel";
+        divides(option, both, "heads of attention", shape.heads)?;
+        divides(option, both, "values of keys", shape.key_value)
+    }
+
     /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
-        self.tensor * self.data * self.pipeline
+        self.tensor * self.shares() * self.pipeline
+    }
+
+    /// Returns the number of ranks that store the same dense part of the model: C D.
+    pub fn shares(&self) -> u32 {
+        self.context * self.data
+    }
+
+    /// Returns the index of a rank among the ranks that store the same dense part of the model.
+    pub fn share(&self, place: RankPlace) -> u32 {
+        place.context + self.context * place.data
     }
 
     /// Returns the rank at position `place`.
     pub fn rank(&self, place: RankPlace) -> u32 {
-        place.tensor + self.tensor * (place.data + self.data * place.stage)
+        place.tensor + self.tensor * (self.share(place) + self.shares() * place.stage)
     }
 
     /// Returns the position of `rank` in its groups.
     pub fn place(&self, rank: u32) -> RankPlace {
         RankPlace {
             tensor: rank % self.tensor,
-            data: rank / self.tensor % self.data,
-            stage: rank / self.tensor / self.data,
+            context: rank / self.tensor % self.context,
+            data: rank / self.tensor / self.context % self.data,
+            stage: rank / self.tensor / self.shares(),
         }
     }
 
@@ -251,18 +310,25 @@ impl Groups {
     pub fn size(&self, kind: GroupKind) -> u32 {
         match kind {
             GroupKind::Tensor => self.tensor,
+            GroupKind::Context => self.context,
             GroupKind::Pipeline => 2,
             GroupKind::Expert => self.expert,
-            GroupKind::Data => self.data,
-            GroupKind::ExpertData => self.data / self.expert,
+            GroupKind::Data => self.shares(),
+            GroupKind::ExpertData => self.shares() / self.expert,
         }
     }
 
     /// Returns the members of the group of this kind to which the rank at `place` belongs. For the
     /// pipeline, returns the ranks of all stages.
     pub fn members(&self, kind: GroupKind, place: RankPlace) -> Vec<u32> {
-        let RankPlace { data, .. } = place;
-        let member = |data: u32| self.rank(RankPlace { data, ..place });
+        let share = self.share(place);
+        let member = |share: u32| {
+            self.rank(RankPlace {
+                context: share % self.context,
+                data: share / self.context,
+                ..place
+            })
+        };
         match kind {
             GroupKind::Tensor => (0..self.tensor)
                 .map(|tensor| self.rank(RankPlace { tensor, ..place }))
@@ -270,12 +336,13 @@ impl Groups {
             GroupKind::Pipeline => (0..self.pipeline)
                 .map(|stage| self.rank(RankPlace { stage, ..place }))
                 .collect(),
-            GroupKind::Expert => {
-                let first = data - data % self.expert;
-                (first..first + self.expert).map(member).collect()
+            GroupKind::Context | GroupKind::Expert => {
+                let size = self.size(kind);
+                let first = share - share % size;
+                (first..first + size).map(member).collect()
             }
-            GroupKind::Data => (0..self.data).map(member).collect(),
-            GroupKind::ExpertData => (data % self.expert..self.data)
+            GroupKind::Data => (0..self.shares()).map(member).collect(),
+            GroupKind::ExpertData => (share % self.expert..self.shares())
                 .step_by(self.expert as usize)
                 .map(member)
                 .collect(),

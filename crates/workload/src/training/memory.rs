@@ -8,11 +8,12 @@
 //! memory, is stated by a [`Practice`].
 //!
 //! **Groups of ranks.** A rank stores the parameters of its stage. T tensor-parallel ranks divide
-//! the matrices, and E expert-parallel ranks also divide the experts. Each of D replicas stores a
-//! D-th of the sharded state: optimizer, gradients or parameters. For a model of Psi parameters, a
+//! the matrices, and E expert-parallel ranks also divide the experts. Each of D ranks with the same
+//! part of the model (in different replicas, or with different tokens of a sample) stores a D-th of
+//! the sharded state: optimizer, gradients or parameters. For a model of Psi parameters, a
 //! rank needs 4 Psi + 12 Psi / D bytes if the optimizer is sharded, 2 Psi + 14 Psi / D bytes if
 //! gradients are sharded as well, and 16 Psi / D bytes if parameters are sharded as well (ZeRO,
-//! section 5). Experts have D / E replicas. T ranks divide a part of the activations of a block
+//! section 5). Experts are on D / E ranks. T ranks divide a part of the activations of a block
 //! (Korthikanti et al., arXiv:2205.05198, equation 2). Under 1F1B, a stage stores the activations
 //! of one micro-batch for itself and of another micro-batch for each later stage, as far as the
 //! iteration has enough micro-batches (section 4.2.3 of that paper). Activations of experts grow
@@ -122,7 +123,7 @@ impl GroupedMemory<'_> {
 
     /// Returns the memory of a rank of `stage`. `stage_of` contains the stage, indexed by layer.
     fn stage_memory(&self, model: &Model, stage: u32, stage_of: &[(u32, u32)]) -> Memory {
-        let data = self.groups.data;
+        let data = self.groups.shares();
         let gradient = match self.practice.wide_gradients {
             true => WIDE_GRADIENT,
             false => GRADIENT,
@@ -198,6 +199,7 @@ impl GroupedMemory<'_> {
             u128::from(shape.sequence) * u128::from(shape.width)
         });
         let ranks = self.practice.sequence_ranks(self.groups.tensor);
+        let ranks = ranks * u64::from(self.groups.context);
         (WEIGHT * values * u128::from(self.samples)).div_ceil(u128::from(ranks))
     }
 
@@ -215,15 +217,21 @@ impl GroupedMemory<'_> {
         let sample = whole.div_ceil(ranks) + (divided + scores).div_ceil(tensor);
         match layer.split.experts {
             true => self.expert_activations(model, number, sample),
-            false => sample * u128::from(self.samples),
+            false => self.of_tokens(sample),
         }
+    }
+
+    /// Returns the bytes that a rank stores for its tokens of a micro-batch, if all tokens of a
+    /// sample take `sample` bytes.
+    fn of_tokens(&self, sample: u128) -> u128 {
+        (sample * u128::from(self.samples)).div_ceil(u128::from(self.groups.context))
     }
 
     /// Returns the bytes of activations in a layer with experts, on the expert-parallel rank with
     /// the most tokens. `layer` counts layers with experts only. `sample` is the number of bytes
     /// per sample if tokens are distributed evenly.
     fn expert_activations(&self, model: &Model, layer: usize, sample: u128) -> u128 {
-        let even = sample * u128::from(self.samples);
+        let even = self.of_tokens(sample);
         let (Some(loads), Some(shape)) = (self.loads, model.transformer) else {
             return even;
         };
@@ -243,7 +251,7 @@ impl GroupedMemory<'_> {
         for tensor in divisors(ranks).filter(|tensor| *tensor <= MAX_TENSOR) {
             for pipeline in divisors(ranks / tensor) {
                 for expert in divisors(ranks / tensor / pipeline) {
-                    let numbers = [tensor, pipeline, expert];
+                    let numbers = [tensor, self.groups.context, pipeline, expert];
                     let Ok(groups) = Groups::new(ranks, numbers, None, model) else {
                         continue;
                     };

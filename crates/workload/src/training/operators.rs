@@ -178,6 +178,23 @@ pub enum Work {
     },
 }
 
+impl Part {
+    /// Returns the values per sample of queries, and those of keys and values together, if the part
+    /// is attention.
+    pub fn attended(&self) -> Option<[u64; 2]> {
+        match *self {
+            Part::Attention {
+                tokens,
+                heads,
+                head,
+                key_value,
+                ..
+            } => Some([tokens * heads * head, tokens * key_value]),
+            _ => None,
+        }
+    }
+}
+
 impl Work {
     /// Returns the floating-point operations; a multiply-add pair counts as two.
     pub fn operations(&self) -> u128 {
@@ -243,6 +260,11 @@ pub struct Portion {
     pub tensor: u64,
     /// Ranks that divide the tokens between the matrices: 1, or `tensor`.
     pub sequence: u64,
+    /// Ranks that divide the tokens of each sample. All have the same part of attention's work.
+    pub context: u64,
+    /// Blocks of keys and values for which attention is computed one after another: 1, or
+    /// `context`.
+    pub blocks: u64,
     /// True if attention does not store its scores.
     pub flash: bool,
     /// Ranks that divide the experts.
@@ -259,6 +281,8 @@ impl Portion {
             samples,
             tensor: 1,
             sequence: 1,
+            context: 1,
+            blocks: 1,
             flash: true,
             expert: 1,
             assigned: samples.saturating_mul(assignments),
@@ -382,18 +406,22 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
                 return scored_attention(rows, tokens, [head, value], matrices);
             }
             let pairs = heads * tokens * tokens / if causal { 2 } else { 1 };
-            let pairs = pairs.saturating_mul(samples);
+            let Portion {
+                context, blocks, ..
+            } = portion;
+            let pairs = pairs.saturating_mul(samples).div_ceil(context * blocks);
             let values = tokens * (heads * (head + value) + key_value.div_ceil(tensor));
-            let values = values.saturating_mul(samples);
+            let values = values.saturating_mul(samples).div_ceil(context);
             let work = |backward| Work::Attention {
                 pairs,
                 head,
                 value,
-                keys: tokens,
+                keys: tokens.div_ceil(blocks),
                 values: values.saturating_mul(if backward { 2 } else { 1 }),
                 backward,
             };
-            ("attention", vec![work(false)], vec![work(true)])
+            let works = |backward| vec![work(backward); blocks as usize];
+            ("attention", works(false), works(true))
         }
         Part::Convolution {
             from,
@@ -472,9 +500,10 @@ fn scored_attention(rows: u64, keys: u64, [head, value]: [u64; 2], matrices: u64
 /// Returns the number of rows (or bytes) of a rank. `each` is their number per sample or, in a
 /// layer of experts, per assignment of a token.
 fn rows_on_rank(each: u64, experts: bool, portion: Portion) -> u64 {
-    each.saturating_mul(if experts {
-        portion.assigned
-    } else {
-        portion.samples
-    })
+    match experts {
+        true => each.saturating_mul(portion.assigned),
+        false => each
+            .saturating_mul(portion.samples)
+            .div_ceil(portion.context),
+    }
 }

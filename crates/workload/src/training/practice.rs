@@ -1,5 +1,6 @@
 //! Practices of computing and storing layers: recomputation, sequence parallelism, kernels of
-//! attention, interleaved stages, and the width of gradients that are summed up.
+//! attention, interleaved stages, context parallelism, and the width of gradients that are summed
+//! up.
 
 opticoll_base::named_enum! {
     /// Part of the forward pass that the backward pass computes again instead of storing its values
@@ -12,6 +13,19 @@ opticoll_base::named_enum! {
         Selective = "selective",
         /// Every block. Only the input of a block is stored.
         Full = "full",
+    }
+}
+
+opticoll_base::named_enum! {
+    /// Exchange by which ranks that divide the tokens of a sample compute its attention.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum ContextExchange {
+        /// Keys and values pass around the ranks, beside the computation of attention (Liu et al.,
+        /// Ring Attention, arXiv:2310.01889).
+        Ring = "ring",
+        /// Before attention, each rank exchanges its tokens of all heads for all tokens of some
+        /// heads; afterwards back (Jacobs et al., DeepSpeed-Ulysses, arXiv:2309.14509).
+        AllToAll = "all_to_all",
     }
 }
 
@@ -30,17 +44,20 @@ pub struct Practice {
     pub chunks: u32,
     /// True if gradients are summed up and stored in 32 bits.
     pub wide_gradients: bool,
+    /// Exchange of context parallelism.
+    pub context_exchange: ContextExchange,
 }
 
 impl Practice {
-    /// No recomputation, no sequence parallelism, FlashAttention, one chunk per stage, and
-    /// gradients of 16 bits.
+    /// No recomputation, no sequence parallelism, FlashAttention, one chunk per stage, gradients of
+    /// 16 bits, and a ring among context-parallel ranks.
     pub const USUAL: Practice = Practice {
         recompute: Recompute::Nothing,
         sequence_parallel: false,
         flash: true,
         chunks: 1,
         wide_gradients: false,
+        context_exchange: ContextExchange::Ring,
     };
 
     /// Returns whether the scores of attention are stored.

@@ -32,7 +32,7 @@ from opticoll.cli.options import (
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.train.energy import EnergyRow, Spent, energy_row
 from opticoll.commands.train.figure import draw
-from opticoll.commands.train.group_rows import GroupsRow
+from opticoll.commands.train.group_rows import EXCHANGES, GroupsRow
 from opticoll.commands.train.groups import (
     activations,
     carry_out,
@@ -152,6 +152,14 @@ class Train:
     )
     tensor_parallel: int | None = count(
         "Number of ranks that divide each matrix (default: 1)", MAX_RANKS, GROUPS
+    )
+    context_parallel: int | None = count(
+        "Number of ranks that divide the tokens of a sample (default: 1)", MAX_RANKS, GROUPS
+    )
+    context_exchange: Literal["ring", "all_to_all"] | None = option(
+        "Exchange of these ranks at attention: keys and values in a ring, or all_to_all of heads "
+        "(default: ring)",
+        group=GROUPS,
     )
     pipeline_parallel: int | None = count(
         "Number of stages of the pipeline (default: 1)", MAX_RANKS, GROUPS
@@ -407,8 +415,8 @@ def _grouped(
     named = replace(named, memory=memory)
     grouped = carry_out(parameters, training, fabric, method, settings, watch)
     *_, mean = grouped.row.parts
-    exposed = mean.tensor_s + mean.expert_s + mean.sending_s + mean.replicas_s
-    hidden = mean.sending_hidden_s + mean.replicas_hidden_s
+    exposed = sum(getattr(mean, name) for name in EXCHANGES)
+    hidden = sum(getattr(mean, name.replace("_s", "_hidden_s")) for name in EXCHANGES)
     common = _common(
         parameters, fabric, batch, named, bucket_rule, model, grouped.iteration.time_ps
     )
@@ -540,7 +548,8 @@ def _common(
     time_ps: int,
 ) -> dict[str, Any]:
     """Returns the fields that all rows of iterations have."""
-    replica = (parameters.tensor_parallel or 1) * (parameters.pipeline_parallel or 1)
+    replica = (parameters.tensor_parallel or 1) * (parameters.context_parallel or 1)
+    replica *= parameters.pipeline_parallel or 1
     together = batch * (fabric.ranks // replica)
     samples = parameters.samples if parameters.samples is not None else named.epoch_samples
     if parameters.epochs is not None and samples is None:

@@ -71,9 +71,10 @@ class GroupPrices:
         wrong = [violation.sentence for violation in plan.verify()]
         cost = _core.collective_cost(plan, size, **self._settings_on(part))
         tensor, _, _, data = self._training.groups
-        # Messages between stages have a sender and a receiver in different stages.
+        ranks_of_stage = tensor * self._training.context * data
+        # Each rank of a stage sends the messages of its pipeline and of its context group.
         ranks = record["ranks"] if record["collective"] else 1
-        together = record["count"] * (tensor * data // ranks)
+        together = record["count"] * (ranks_of_stage // ranks)
         self.spent.append(spent_by(part, cost, together))
         self.simulator, self.policy = cost["simulator"], cost["policy"]
         algorithm = plan.algorithm if record["collective"] else None
@@ -99,7 +100,7 @@ class GroupPrices:
         self.rows.append(row)
 
     def _even(self, record: GroupCollectiveRecord, part: Fabric) -> Plan:
-        # A message between stages is planned as a broadcast to one other rank.
+        # A message is planned as a broadcast to one other rank.
         kind = record["collective"] or "broadcast"
         static = kind == "all_to_all" and self._reconfigure == "never"
         algorithm = STATIC_ALGORITHM if static else self._algorithms[kind]
@@ -201,12 +202,13 @@ def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
 def members_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list[int]:
     """Returns the ranks of the group of rank 0.
 
-    The group of a message between stages consists of one rank of each of the two stages.
+    The group of a message consists of the two ranks of neighbouring stages or of a context group.
     """
     tensor, _, expert, data = training.groups
     steps = {
         "tensor": 1,
-        "pipeline": tensor * data,
+        "context": tensor,
+        "pipeline": tensor * training.context * data,
         "expert": tensor,
         "data": tensor,
         "expert_data": tensor * expert,

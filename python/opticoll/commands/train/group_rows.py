@@ -11,16 +11,24 @@ if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
 
 
+EXCHANGES = ("tensor_s", "context_s", "expert_s", "sending_s", "replicas_s")
+"""Times in which a device waits for exchanges; `PartRow` has the hidden times as well."""
+
+
 class PartRow(Row, core="groups.stages"):
     """Parts of an iteration's time for the devices of a stage, or as the mean of all devices."""
 
     stage: Count | None = means("Stage of the pipeline", absent="the mean over all devices")
     compute_s: Seconds
     tensor_s: Seconds
+    context_s: Seconds
     expert_s: Seconds
     sending_s: Seconds
     bubble_s: Seconds
     replicas_s: Seconds
+    tensor_hidden_s: Seconds
+    context_hidden_s: Seconds
+    expert_hidden_s: Seconds
     sending_hidden_s: Seconds
     replicas_hidden_s: Seconds
 
@@ -29,10 +37,12 @@ class GroupCollectiveRow(Row):
     """A collective in all groups of one kind, or a message between stages."""
 
     group: str = means(
-        "Kind of group: tensor, pipeline, expert, data (replicas of the model) or expert_data "
-        "(replicas of the same experts)"
+        "Kind of group: tensor, context, pipeline, expert, data (ranks with the same part of the "
+        "model) or expert_data (ranks with the same experts)"
     )
-    collective: str = means("Collective, or `message` from one stage to the next")
+    collective: str = means(
+        "Collective, or `message` from one stage to the next or in a ring of a context group"
+    )
     ranks: Positive = means("Number of ranks of a group")
     size_bytes: Bytes = means(
         "Size of the collective; for an exchange with different sizes, the mean over ranks"
@@ -63,6 +73,10 @@ class GroupsRow(Row, core="groups"):
     """Division of a model among groups of ranks, and the parts of an iteration's time."""
 
     tensor: Positive = means("Number of ranks that divide each matrix")
+    context: Positive = means("Number of ranks that divide the tokens of a sample")
+    context_exchange: Literal["ring", "all_to_all"] | None = means(
+        "Exchange of these ranks at attention", absent="no ranks divide the tokens of a sample"
+    )
     pipeline: Positive = means("Number of stages of the pipeline")
     expert: Positive = means("Number of ranks that divide the experts")
     data: Positive = means("Number of replicas of the model")

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 GROUP_OPTIONS = (
     "tensor_parallel",
+    "context_parallel",
+    "context_exchange",
     "pipeline_parallel",
     "expert_parallel",
     "data_parallel",
@@ -70,6 +72,7 @@ class Grouped:
 
 UNDIVIDED = {
     "tensor_parallel": 1,
+    "context_parallel": 1,
     "pipeline_parallel": 1,
     "expert_parallel": 1,
     "sharded": 0,
@@ -117,6 +120,8 @@ def divide(parameters: Train, model: str, batch: int, ranks: int, gradient_bytes
         flash=parameters.attention != "scores",
         chunks=parameters.chunks or 1,
         wide_gradients=parameters.main_gradients == "float32",
+        context=parameters.context_parallel or 1,
+        context_exchange=parameters.context_exchange or "ring",
     )
 
 
@@ -157,6 +162,7 @@ def _options(fits: Mapping[str, Any]) -> str:
     """Returns a division as command-line options."""
     options = {
         "tensor-parallel": (fits["tensor"], 1),
+        "context-parallel": (fits["context"], 1),
         "pipeline-parallel": (fits["pipeline"], 1),
         "expert-parallel": (fits["expert"], 1),
         "sharded": (fits["sharded"], 0),
@@ -291,6 +297,8 @@ def _row(
     return GroupsRow.of(
         *(iteration, method, training, parameters),
         tensor=tensor,
+        context=training.context,
+        context_exchange=(parameters.context_exchange or "ring") if training.context > 1 else None,
         pipeline=pipeline,
         expert=expert,
         data=data,

@@ -142,10 +142,13 @@ RECONFIGURE = {
 
 def _group_facts(groups: GroupsRow) -> list[list[str]]:
     """Returns facts on the groups of ranks that divide the model."""
-    sizes = [f"tensor {groups.tensor}", f"pipeline {groups.pipeline}", f"data {groups.data}"]
-    text = " x ".join(sizes)
+    context = f" x context {groups.context}" if groups.context > 1 else ""
+    text = f"tensor {groups.tensor}{context} x pipeline {groups.pipeline} x data {groups.data}"
     if groups.expert > 1:
-        text += f"; expert {groups.expert} of the {groups.data} replicas"
+        sharing = f"{groups.data} replicas"
+        if groups.context > 1:
+            sharing = f"{groups.context * groups.data} ranks with the same part of the model"
+        text += f"; expert {groups.expert} of the {sharing}"
     batches = f"{groups.micro_batches} micro-batch{'es' if groups.micro_batches > 1 else ''}"
     if groups.chunks > 1:
         batches += f", interleaved stages of {groups.chunks} chunks"
@@ -177,6 +180,9 @@ def _practice(groups: GroupsRow) -> str:
     parts = [attention, f"recomputation {groups.recompute}"]
     if groups.sequence_parallel:
         parts.append("sequence parallelism")
+    if groups.context_exchange is not None:
+        exchange = {"ring": "keys and values in a ring", "all_to_all": "all_to_all of heads"}
+        parts.append(f"context parallelism by {exchange[groups.context_exchange]}")
     if groups.main_gradients == "float32":
         parts.append("gradients summed in float32")
     return ", ".join(parts)
@@ -197,8 +203,14 @@ def _shares(row: TrainingRow) -> str:
         ]
     else:
         *_, mean = row.groups.parts
-        parts = [(name, mean[key]) for name, key in GROUP_PARTS.items()]
+        parts = [(name, mean[key]) for name, key in group_parts(row.groups).items()]
         hidden = [
+            ("tensor parallelism, hidden", mean.tensor_hidden_s),
+            ("context parallelism, hidden", mean.context_hidden_s),
+            ("expert parallelism, hidden", mean.expert_hidden_s),
+        ]
+        hidden = [
+            *((name, time_s) for name, time_s in hidden if time_s > 0),
             ("between stages, hidden", mean.sending_hidden_s),
             ("between replicas, hidden", mean.replicas_hidden_s),
         ]
@@ -213,6 +225,7 @@ def _shares(row: TrainingRow) -> str:
 GROUP_PARTS = {
     "computing": "compute_s",
     "tensor parallelism, exposed": "tensor_s",
+    "context parallelism, exposed": "context_s",
     "expert parallelism, exposed": "expert_s",
     "between stages, exposed": "sending_s",
     "bubble of the pipeline": "bubble_s",
@@ -221,14 +234,22 @@ GROUP_PARTS = {
 """Name of the field with the time of each part of an iteration, for a model in groups of ranks."""
 
 
+def group_parts(groups: GroupsRow) -> dict[str, str]:
+    """Returns those of `GROUP_PARTS` that an iteration with these groups can have."""
+    left_out = () if groups.context > 1 else ("context_s",)
+    return {name: key for name, key in GROUP_PARTS.items() if key not in left_out}
+
+
 def _stages(groups: GroupsRow) -> str:
     """Returns a table of the parts of each pipeline stage's time."""
-    names = ["computing", "tensor", "expert", "sending", "bubble", "replicas"]
+    keys = group_parts(groups).values()
     lines = [
-        [str(part.stage), *(duration(part[key]) for key in GROUP_PARTS.values())]
+        [str(part.stage), *(duration(part[key]) for key in keys)]
         for part in groups.parts[:-1][:MAX_SIZES]
     ]
-    lines_text = align(lines, ["stage", *names], right=range(1, 7))
+    names = ["computing", *(key.removesuffix("_s") for key in keys if key != "compute_s")]
+    heading = ["stage", *names]
+    lines_text = align(lines, heading, right=range(1, len(heading)))
     return "\n".join([lines_text, *and_more(len(groups.parts) - 1, MAX_SIZES, " stages")])
 
 

@@ -149,7 +149,7 @@ impl GroupedTraining {
             .iter()
             .map(|(collective, count)| u128::from(*count) * 4 * u128::from(collective.ranks))
             .sum();
-        let ranks = u128::from(self.groups.tensor) * u128::from(self.groups.data);
+        let ranks = u128::from(self.groups.tensor) * u128::from(self.groups.shares());
         Ok(u64::try_from(nodes * ranks * NODE_BYTES).unwrap_or(u64::MAX))
     }
 }

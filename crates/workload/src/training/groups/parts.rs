@@ -1,13 +1,15 @@
 //! Division of the time of an iteration among its causes, for each rank.
 //!
-//! Between the ends of two consecutive events of a device, the device computes or waits; the second
-//! event tells for what the device waited. Therefore the parts of a rank add up to the time at
-//! which the rank finishes. From then until the end of the iteration, the rank idles in the
-//! pipeline bubble. If a device waits for another stage, the time in which the message is in flight
-//! counts as sending, and the remaining time as bubble. Work of the other streams is hidden while
-//! the device does not wait for it.
+//! A device computes, or waits for the next of its events to end. The time between the ends of two
+//! consecutive events, without the time of computing, is a wait for the second event, which tells
+//! the cause. Therefore the parts of a rank add up to the time at which the rank finishes. From then
+//! until the end of the iteration, the rank idles in the pipeline bubble. If a device waits for
+//! another stage, the time in which the message is in flight counts as sending, and the remaining
+//! time as bubble. An exchange beside the device is hidden while the device does not wait for it.
 
-use super::RankPlace;
+use std::collections::BTreeMap;
+
+use super::GroupKind;
 use super::program::{GroupedTrace, Role};
 use crate::replay::Timeline;
 use opticoll_base::units::Time;
@@ -20,6 +22,8 @@ opticoll_simulate::columns! {
         pub compute: Time,
         /// Time in which the device waits for all_reduces of its tensor-parallel group.
         pub tensor: Time,
+        /// Time in which the device waits for exchanges of its context-parallel group.
+        pub context: Time,
         /// Time in which the device waits for all_to_alls of its expert-parallel group.
         pub expert: Time,
         /// Time in which the device waits for activations or their gradients in flight between
@@ -29,6 +33,12 @@ opticoll_simulate::columns! {
         pub bubble: Time,
         /// Time in which the device waits for collectives among replicas.
         pub replicas: Time,
+        /// Time of exchanges of the tensor-parallel group while the device does not wait for them.
+        pub tensor_hidden: Time,
+        /// Time of exchanges of the context-parallel group while the device does not wait for them.
+        pub context_hidden: Time,
+        /// Time of exchanges of the expert-parallel group while the device does not wait for them.
+        pub expert_hidden: Time,
         /// Time during which messages between pipeline stages are in flight, but the device does
         /// not wait for these messages.
         pub sending_hidden: Time,
@@ -37,17 +47,23 @@ opticoll_simulate::columns! {
     }
 }
 
-/// Time of one rank, divided among its causes, or the sum over ranks, in picoseconds.
+/// Time of the exchanges of one kind of group on one rank, or the sum over ranks, in picoseconds.
 #[derive(Debug, Clone, Copy, Default)]
+struct Exchanged {
+    /// Time in which the device waits.
+    exposed: u128,
+    /// Time of the exchanges beside the device.
+    beside: u128,
+    /// Part of `exposed` that belongs to exchanges beside the device.
+    awaited: u128,
+}
+
+/// Time of one rank, divided among its causes, or the sum over ranks, in picoseconds.
+#[derive(Debug, Clone, Default)]
 struct Sums {
     compute: u128,
-    tensor: u128,
-    expert: u128,
-    sending: u128,
     bubble: u128,
-    replicas: u128,
-    sending_total: u128,
-    replicas_total: u128,
+    exchanged: BTreeMap<GroupKind, Exchanged>,
 }
 
 /// Returns the time of each stage, divided among its causes. The last row contains the means over
@@ -57,23 +73,16 @@ pub fn parts(written: &GroupedTrace, timeline: &Timeline, time: Time) -> StagePa
     let groups = written.groups;
     let mut parts = StageParts::default();
     let mut total = Sums::default();
-    let ranks_per_stage = u128::from(groups.tensor * groups.data);
+    let ranks_per_stage = groups.ranks() / groups.pipeline;
     for stage in 0..groups.pipeline {
         let mut sums = Sums::default();
-        for data in 0..groups.data {
-            for tensor in 0..groups.tensor {
-                let place = RankPlace {
-                    tensor,
-                    data,
-                    stage,
-                };
-                sums.add(&rank_sums(written, &ends, groups.rank(place), time.ps()));
-            }
+        for rank in stage * ranks_per_stage..(stage + 1) * ranks_per_stage {
+            sums.add(&rank_sums(written, &ends, rank, time.ps()));
         }
         sums.push_to(&mut parts, ranks_per_stage);
         total.add(&sums);
     }
-    total.push_to(&mut parts, ranks_per_stage * u128::from(groups.pipeline));
+    total.push_to(&mut parts, groups.ranks());
     parts
 }
 
@@ -89,43 +98,80 @@ fn event_ends(written: &GroupedTrace, timeline: &Timeline) -> Vec<Vec<u64>> {
     ends
 }
 
+/// Computing of a device: the end of each event and the time of computing until then, in
+/// picoseconds, in the order of ends.
+struct Busy(Vec<(u64, u64)>);
+
+impl Busy {
+    fn new(roles: &[Role], ends: &[u64]) -> Busy {
+        let works = roles.iter().zip(ends);
+        let works = works.filter_map(|(role, &end)| match role {
+            Role::Computing(work) => Some((end, work.ps())),
+            _ => None,
+        });
+        let mut works: Vec<(u64, u64)> = works.collect();
+        works.sort_unstable();
+        let mut sum = 0;
+        for (_, work) in &mut works {
+            sum += *work;
+            *work = sum;
+        }
+        Busy(works)
+    }
+
+    /// Returns the picoseconds before `time` in which the device does not compute.
+    fn idle(&self, time: u64) -> u64 {
+        let next = self.0.partition_point(|&(end, _)| end <= time);
+        let before = next.checked_sub(1).map_or(0, |last| self.0[last].1);
+        let running = self.0.get(next).map_or(0, |&(end, sum)| {
+            // The next event runs for the last part of the time until its end.
+            (sum - before).saturating_sub(end - time)
+        });
+        time - before - running
+    }
+}
+
 /// Divides the time of `rank` among its causes. `ends` contains the end of each event in
 /// picoseconds, indexed by rank and event. `time` is the time of the iteration in picoseconds.
 fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) -> Sums {
     let rank_ends = &ends[rank as usize];
     let after = &written.trace.after[rank as usize];
+    let roles = &written.roles[rank as usize];
+    let busy = Busy::new(roles, rank_ends);
+    let mut order: Vec<usize> = (0..roles.len()).collect();
+    order.sort_by_key(|&event| rank_ends[event]);
     let mut sums = Sums::default();
     let mut now = 0;
-    for (event, role) in written.roles[rank as usize].iter().enumerate() {
+    for event in order {
         let end = rank_ends[event];
-        let spent = u128::from(end.saturating_sub(now));
-        match *role {
+        let waited = |from: u64| u128::from(busy.idle(end) - busy.idle(from.min(end)));
+        let spent = waited(now);
+        match roles[event] {
             Role::Computing(work) => {
-                let work = u128::from(work.ps()).min(spent);
-                sums.compute += work;
+                sums.compute += u128::from(work.ps());
                 // The device waited for sharded parameters during the remaining time.
-                sums.replicas += spent - work;
+                sums.of(GroupKind::Data).wait(spent);
             }
-            Role::Tensor => sums.tensor += spent,
-            Role::Expert => sums.expert += spent,
-            Role::LastReplicas => sums.replicas += spent,
+            Role::Waiting(group) => sums.of(group).wait(spent),
+            Role::Blocking(group) => sums.of(group).exposed += spent,
             Role::Stage { arrival } => {
                 let departure = departure(written, ends, rank, arrival);
-                let in_flight = u128::from(end.saturating_sub(now.max(departure)));
-                sums.sending += in_flight;
+                let in_flight = waited(now.max(departure));
+                sums.of(GroupKind::Pipeline).wait(in_flight);
                 sums.bubble += spent - in_flight;
             }
             Role::Arrival { .. } => {
                 let departure = departure(written, ends, rank, event as u32);
-                sums.sending_total += u128::from(end.saturating_sub(departure));
+                let in_flight = u128::from(end.saturating_sub(departure));
+                sums.of(GroupKind::Pipeline).beside += in_flight;
                 continue;
             }
-            Role::Replicas => {
+            Role::Beside(group) => {
                 let before = after[event]
                     .iter()
                     .map(|&earlier| rank_ends[earlier as usize]);
                 let began = before.max().unwrap_or(0);
-                sums.replicas_total += u128::from(end.saturating_sub(began));
+                sums.of(group).beside += u128::from(end.saturating_sub(began));
                 continue;
             }
             Role::Sending => continue,
@@ -151,32 +197,67 @@ fn departure(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, arrival: u32)
     after.map_or(0, |event| ends[peer as usize][event as usize])
 }
 
+impl Exchanged {
+    fn wait(&mut self, time: u128) {
+        self.exposed += time;
+        self.awaited += time;
+    }
+}
+
 impl Sums {
-    fn add(&mut self, other: &Sums) {
-        self.compute += other.compute;
-        self.tensor += other.tensor;
-        self.expert += other.expert;
-        self.sending += other.sending;
-        self.bubble += other.bubble;
-        self.replicas += other.replicas;
-        self.sending_total += other.sending_total;
-        self.replicas_total += other.replicas_total;
+    fn of(&mut self, group: GroupKind) -> &mut Exchanged {
+        let group = match group {
+            GroupKind::ExpertData => GroupKind::Data,
+            group => group,
+        };
+        self.exchanged.entry(group).or_default()
     }
 
-    fn push_to(&self, parts: &mut StageParts, ranks: u128) {
-        let mean = |sum: u128| Time::from_ps((sum / ranks) as u64);
+    fn add(&mut self, other: &Sums) {
+        self.compute += other.compute;
+        self.bubble += other.bubble;
+        for (group, exchanged) in &other.exchanged {
+            let sum = self.of(*group);
+            sum.exposed += exchanged.exposed;
+            sum.beside += exchanged.beside;
+            sum.awaited += exchanged.awaited;
+        }
+    }
+
+    fn push_to(&self, parts: &mut StageParts, ranks: u32) {
+        let mean = |sum: u128| Time::from_ps((sum / u128::from(ranks)) as u64);
         parts.compute.push(mean(self.compute));
-        parts.tensor.push(mean(self.tensor));
-        parts.expert.push(mean(self.expert));
-        parts.sending.push(mean(self.sending));
         parts.bubble.push(mean(self.bubble));
-        parts.replicas.push(mean(self.replicas));
-        let hidden = |total: u128, exposed: u128| mean(total.saturating_sub(exposed));
-        parts
-            .sending_hidden
-            .push(hidden(self.sending_total, self.sending));
-        parts
-            .replicas_hidden
-            .push(hidden(self.replicas_total, self.replicas));
+        for (group, exposed, hidden) in [
+            (
+                GroupKind::Tensor,
+                &mut parts.tensor,
+                &mut parts.tensor_hidden,
+            ),
+            (
+                GroupKind::Context,
+                &mut parts.context,
+                &mut parts.context_hidden,
+            ),
+            (
+                GroupKind::Expert,
+                &mut parts.expert,
+                &mut parts.expert_hidden,
+            ),
+            (
+                GroupKind::Pipeline,
+                &mut parts.sending,
+                &mut parts.sending_hidden,
+            ),
+            (
+                GroupKind::Data,
+                &mut parts.replicas,
+                &mut parts.replicas_hidden,
+            ),
+        ] {
+            let sum = self.exchanged.get(&group).copied().unwrap_or_default();
+            exposed.push(mean(sum.exposed));
+            hidden.push(mean(sum.beside.saturating_sub(sum.awaited)));
+        }
     }
 }

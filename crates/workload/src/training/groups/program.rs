@@ -28,7 +28,8 @@ pub struct GroupedTraining {
     pub overlap: bool,
     /// Number of micro-batches per iteration.
     pub micro_batches: u64,
-    /// Number of bytes of a micro-batch's activations between two layers.
+    /// Number of bytes of a micro-batch's activations between two layers, of the tokens that the
+    /// ranks of a tensor-parallel group compute.
     pub activations: u64,
     /// Number of bytes of a token's activations between two layers.
     pub token: u64,
@@ -89,17 +90,17 @@ pub struct GroupedTrace {
 pub(super) enum Role {
     /// The device computes for this time.
     Computing(Time),
-    /// The device waits for a collective of its tensor-parallel group.
-    Tensor,
-    /// The device waits for a collective of its expert-parallel group.
-    Expert,
+    /// A collective or message of this kind of group is running beside the device.
+    Beside(GroupKind),
+    /// The device waits for the end of such an exchange.
+    Waiting(GroupKind),
+    /// A collective or message of this kind of group is running, and the device waits for it.
+    Blocking(GroupKind),
     /// The device waits for a message from another stage.
     Stage {
         /// Index of the event in which the message arrives.
         arrival: u32,
     },
-    /// The device waits until all collectives among replicas have ended.
-    LastReplicas,
     /// A message from another stage arrives.
     Arrival {
         /// Sending rank.
@@ -109,6 +110,4 @@ pub(super) enum Role {
     },
     /// The rank sends a message to another stage.
     Sending,
-    /// A collective is running among the replicas.
-    Replicas,
 }

@@ -4,9 +4,10 @@ use super::super::buckets::{self, Bucket, Buckets};
 use super::super::device::{self, ComputeRate};
 use super::super::experts::ExpertLoads;
 use super::super::operators::Portion;
-use super::super::practice::{Practice, Recompute};
+use super::super::practice::{ContextExchange, Practice, Recompute};
 use super::super::{Division, Layer, Model, TimedLayer, TrainingError};
 use super::Groups;
+use super::program::HALF;
 use opticoll_base::units::{Bytes, Time};
 
 /// Part of a layer on one rank.
@@ -29,6 +30,9 @@ pub struct StageLayer {
     pub sums_input: bool,
     /// Index of the layer among layers with experts; `None` for a layer without experts.
     pub experts: Option<usize>,
+    /// Bytes of a micro-batch on the rank, if the layer is attention: queries; keys and values
+    /// together.
+    pub attention: Option<[u64; 2]>,
 }
 
 /// Layers whose sharded parameters are gathered together: a block, or a layer outside of blocks.
@@ -118,7 +122,8 @@ pub fn optimizer(
         };
         let dense = stage.units.iter().map(|unit| unit.dense).sum();
         let expert = stage.units.iter().map(|unit| unit.expert).sum();
-        let parameters = share(dense, groups.data) + share(expert, groups.data / groups.expert);
+        let shares = groups.shares();
+        let parameters = share(dense, shares) + share(expert, shares / groups.expert);
         Ok(rate.optimizer(parameters)?)
     };
     stages.iter().map(step).collect()
@@ -194,6 +199,14 @@ fn divided(
             sums_output: split.sums_output,
             sums_input: split.sums_input,
             experts: numbers[number],
+            attention: layer.parts.iter().find_map(|part| {
+                let ranks = u64::from(request.groups.tensor) * u64::from(request.groups.context);
+                let bytes = |values: u64| {
+                    let all = values.saturating_mul(HALF * request.samples);
+                    all.div_ceil(ranks)
+                };
+                part.attended().map(|values| values.map(bytes))
+            }),
         });
     }
     for rank in 0..request.groups.expert as usize {
@@ -213,6 +226,11 @@ fn time(
         samples: request.samples,
         tensor: request.groups.tensor.into(),
         sequence: request.practice.sequence_ranks(request.groups.tensor),
+        context: request.groups.context.into(),
+        blocks: match request.practice.context_exchange {
+            ContextExchange::Ring => request.groups.context.into(),
+            ContextExchange::AllToAll => 1,
+        },
         flash: request.practice.flash,
         expert: request.groups.expert.into(),
         assigned: layer.experts.map_or(0, |number| {

@@ -7,6 +7,7 @@ use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining};
 use super::writer::{Communicators, RankWriter};
 use super::{Groups, RankPlace};
 use crate::trace::Trace;
+use opticoll_base::units::gcd;
 
 impl GroupedTraining {
     /// Writes the trace of an iteration.
@@ -16,11 +17,16 @@ impl GroupedTraining {
     pub fn trace(&self, carrier: Carrier<'_>) -> Result<GroupedTrace, TrainingError> {
         let groups = match carrier {
             Carrier::Replay => self.groups,
-            Carrier::Times(_) => Groups {
-                tensor: 1,
-                data: self.groups.expert,
-                ..self.groups
-            },
+            Carrier::Times(_) => {
+                // Ranks of a context-parallel group differ if they have different experts.
+                let context = gcd(self.groups.context.into(), self.groups.expert.into()) as u32;
+                Groups {
+                    tensor: 1,
+                    context,
+                    data: self.groups.expert / context,
+                    ..self.groups
+                }
+            }
         };
         let mut written = GroupedTrace {
             trace: Trace::new(groups.ranks()),
@@ -67,6 +73,7 @@ impl GroupedTraining {
         for stage in 0..self.groups.pipeline {
             let place = RankPlace {
                 tensor: 0,
+                context: 0,
                 data: 0,
                 stage,
             };

@@ -1,9 +1,9 @@
 //! Writer of the trace of an iteration: the computation, the messages and the waiting of each rank.
 //!
-//! A rank has a device that executes one event at a time: computation, collectives of tensor- and
-//! expert-parallel groups, and waiting for activations from another stage. Two streams run
-//! concurrently with the device. One stream sends activations to other stages. The other stream
-//! executes collectives among replicas, one after another in the order in which they become ready.
+//! A rank has a device, which computes, and streams beside the device: one for the exchanges of each
+//! kind of group. An exchange starts after the device's latest event, and the device waits for its
+//! end at once, after some computing, or at the end of the iteration ([`exchange`]). Collectives
+//! among replicas run one after another in the order in which they become ready.
 //!
 //! The collectives of an iteration depend on the sharding:
 //!
@@ -23,7 +23,10 @@
 //!
 //! A collective either consists of simulated messages, or takes a given time ([`Carrier`]). With
 //! given times, one rank represents all ranks that do the same at the same time: the ranks of its
-//! tensor-parallel group, and the replicas with the same index in their expert-parallel groups.
+//! tensor-parallel group, and those with the same index in their expert-parallel groups.
+
+mod attention;
+mod exchange;
 
 use std::collections::BTreeMap;
 
@@ -36,15 +39,14 @@ use super::stages::Stage;
 use super::{GroupKind, Groups, RankPlace, Sharding};
 use crate::program::Call;
 use crate::trace::Event;
+use exchange::stream;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 
-/// Index of a rank's processor: the device, the device's collectives, the sends, or the collectives
-/// among replicas.
+/// Index of a rank's processor: the device, and one that never works, for events that only wait.
+/// The streams of [`exchange`] have others.
 const DEVICE: u8 = 0;
-const NETWORK: u8 = 1;
-const SENDS: u8 = 2;
-const REPLICAS: u8 = 3;
+const WAITS: u8 = 1;
 
 /// Communicators, one for each group of ranks.
 #[derive(Default)]
@@ -88,6 +90,8 @@ pub(super) struct RankWriter<'a> {
     /// Index of the event that gathers the parameters of the next unit.
     next_gathered: Option<u32>,
     sent_after: Vec<((u32, u32, u32), Option<u32>)>,
+    /// Number of messages to the next rank of the context-parallel group.
+    shifts: u32,
     pub(super) counts: BTreeMap<GroupCollective, u64>,
     /// Collectives among replicas that must wait for the end of the backward pass, if they may not
     /// overlap with computation. An entry consists of the kind of group, the kind of collective and
@@ -119,6 +123,7 @@ impl<'a> RankWriter<'a> {
             replicas: None,
             next_gathered: None,
             sent_after: Vec::new(),
+            shifts: 0,
             counts: BTreeMap::new(),
             postponed: Vec::new(),
         }
@@ -280,13 +285,18 @@ impl<'a> RankWriter<'a> {
                 self.compute(&mut computing, gathered);
                 self.among_tensor(CollectiveKind::AllGather)?;
             }
-            let time = times[self.place.data as usize % times.len()];
+            let time = times[self.groups.share(self.place) as usize % times.len()];
             let experts = layer.experts;
             if let Some(experts) = experts {
                 self.compute(&mut computing, gathered);
                 self.exchange(experts, false)?;
             }
-            computing = computing.plus(time)?;
+            match layer.attention {
+                Some(bytes) if self.training.groups.context > 1 => {
+                    self.attention(bytes, time, pass.backward, &mut computing, gathered)?;
+                }
+                _ => computing = computing.plus(time)?,
+            }
             if let Some(experts) = experts {
                 self.compute(&mut computing, gathered);
                 self.exchange(experts, true)?;
@@ -371,97 +381,6 @@ impl<'a> RankWriter<'a> {
         })
     }
 
-    /// Writes a collective for which the device waits.
-    fn blocking(&mut self, collective: GroupCollective) -> Result<(), TrainingError> {
-        *self.counts.entry(collective).or_default() += 1;
-        let role = match collective.group {
-            GroupKind::Tensor => Role::Tensor,
-            _ => Role::Expert,
-        };
-        match self.time(&collective)? {
-            None => {
-                let event = self.event(&collective, NETWORK);
-                self.push_on_device(event, None, role);
-            }
-            Some(time) => {
-                if let Some(event) = self.barrier(collective.group, NETWORK) {
-                    self.push_on_device(event, None, role);
-                }
-                self.push_on_device(work(time, NETWORK), None, role);
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the given time of a collective, or `None` if the collective is sent as messages.
-    fn time(&self, collective: &GroupCollective) -> Result<Option<Time>, TrainingError> {
-        match self.carrier {
-            Carrier::Replay => Ok(None),
-            Carrier::Times(times) => {
-                let time = times.get(collective).copied();
-                let missing = || {
-                    let kind = collective.kind.map_or("message", CollectiveKind::name);
-                    let group = collective.group.name();
-                    TrainingError::Groups(format!(
-                        "the time of the {kind} of {} bytes of {group} groups is not given",
-                        collective.bytes
-                    ))
-                };
-                time.map(Some).ok_or_else(missing)
-            }
-        }
-    }
-
-    /// Returns the communicator of the rank's group of this kind, and the number of members that
-    /// the group has in the trace.
-    fn group(&mut self, kind: GroupKind) -> (u32, u32) {
-        if let Some(&group) = self.rank_groups.get(&kind) {
-            return group;
-        }
-        let members = self.groups.members(kind, self.place);
-        let ranks = members.len() as u32;
-        let group = (self.communicators.number(members), ranks);
-        self.rank_groups.insert(kind, group);
-        group
-    }
-
-    /// Returns the event in which the rank enters a collective.
-    fn event(&mut self, collective: &GroupCollective, processor: u8) -> Event {
-        let (communicator, _) = self.group(collective.group);
-        let call = match collective.kind {
-            Some(CollectiveKind::AllReduce) => Call::AllReduce,
-            Some(CollectiveKind::ReduceScatter) => Call::ReduceScatter,
-            Some(CollectiveKind::AllGather) => Call::AllGather,
-            Some(CollectiveKind::AllToAll) if collective.uneven.is_some() => Call::AllToAllVarious,
-            Some(CollectiveKind::AllToAll) => Call::AllToAll,
-            _ => Call::Local,
-        };
-        let sizes = collective.uneven.and_then(|(layer, back)| {
-            let source = self.place.data % self.training.groups.expert;
-            let key = (layer, back, source as usize);
-            self.communicators.sizes.get(&key).copied()
-        });
-        Event {
-            bytes: collective.bytes,
-            communicator,
-            request: sizes.unwrap_or(Event::NOTHING.request),
-            call,
-            processor,
-            ..Event::NOTHING
-        }
-    }
-
-    /// Returns a barrier of the group's members in the trace, or `None` for a single member.
-    fn barrier(&mut self, group: GroupKind, processor: u8) -> Option<Event> {
-        let (communicator, members) = self.group(group);
-        (members > 1).then_some(Event {
-            communicator,
-            call: Call::Barrier,
-            processor,
-            ..Event::NOTHING
-        })
-    }
-
     /// Returns whether the backward pass of a micro-batch reduces its gradients.
     fn reduces(&self, pass: Pass) -> bool {
         let every_micro_batch = self.training.sharding >= Sharding::Gradients;
@@ -515,18 +434,7 @@ impl<'a> RankWriter<'a> {
             bytes,
             uneven: None,
         };
-        *self.counts.entry(collective).or_default() += 1;
-        let mut before = [self.device, self.replicas];
-        let event = match self.time(&collective)? {
-            None => self.event(&collective, REPLICAS),
-            Some(time) => {
-                if let Some(event) = self.barrier(group, REPLICAS) {
-                    before = [Some(self.push(event, before, Role::Replicas)), None];
-                }
-                work(time, REPLICAS)
-            }
-        };
-        self.replicas = Some(self.push(event, before, Role::Replicas));
+        self.replicas = Some(self.start(collective, self.replicas)?.last());
         Ok(())
     }
 
@@ -564,12 +472,12 @@ impl<'a> RankWriter<'a> {
             peer,
             tag,
             call: Call::Receive,
-            processor: SENDS,
+            processor: stream(GroupKind::Pipeline),
             ..Event::NOTHING
         };
         let arrival = self.push(event, [], Role::Arrival { peer, tag });
         let role = Role::Stage { arrival };
-        self.push_on_device(work(Time::ZERO, DEVICE), Some(arrival), role);
+        self.push_on_device(work(Time::ZERO, WAITS), Some(arrival), role);
         Ok(())
     }
 
@@ -587,7 +495,8 @@ impl<'a> RankWriter<'a> {
         *self.counts.entry(collective).or_default() += 1;
         let mut before = self.device;
         if let Some(time) = self.time(&collective)? {
-            before = Some(self.push(work(time, SENDS), [before], Role::Sending));
+            let event = work(time, stream(GroupKind::Pipeline));
+            before = Some(self.push(event, [before], Role::Sending));
         }
         let rank = self.groups.rank(self.place);
         self.sent_after.push(((rank, peer, tag), self.device));
@@ -596,7 +505,7 @@ impl<'a> RankWriter<'a> {
             peer,
             tag,
             call: Call::Send,
-            processor: SENDS,
+            processor: stream(GroupKind::Pipeline),
             ..Event::NOTHING
         };
         self.push(event, [before], Role::Sending);
@@ -630,7 +539,8 @@ impl<'a> RankWriter<'a> {
             }
         }
         let last = self.replicas;
-        self.push_on_device(work(Time::ZERO, DEVICE), last, Role::LastReplicas);
+        let role = Role::Waiting(GroupKind::Data);
+        self.push_on_device(work(Time::ZERO, WAITS), last, role);
         Ok(())
     }
 }

@@ -1,0 +1,201 @@
+//! Exchanges beside the device: collectives of groups of ranks, and messages between the ranks of a
+//! context-parallel group.
+
+use std::ops::Range;
+
+use super::super::super::TrainingError;
+use super::super::program::{Carrier, GroupCollective, Role};
+use super::super::{GroupKind, RankPlace};
+use super::{RankWriter, WAITS, work};
+use crate::program::Call;
+use crate::trace::Event;
+use opticoll_base::units::Time;
+use opticoll_plan::collective::CollectiveKind;
+
+/// Exchange that has started.
+pub(super) struct Exchange {
+    group: GroupKind,
+    /// Events of the exchange; the last one ends with the exchange.
+    events: Range<u32>,
+    /// Latest event of the device when the exchange started.
+    device: Option<u32>,
+}
+
+impl Exchange {
+    /// Returns the index of the event that ends with the exchange.
+    pub(super) fn last(&self) -> u32 {
+        self.events.end - 1
+    }
+}
+
+/// Returns the index of the processor that executes the exchanges of a kind of group.
+pub(super) fn stream(group: GroupKind) -> u8 {
+    match group {
+        GroupKind::Tensor => 2,
+        GroupKind::Context => 3,
+        GroupKind::Expert => 4,
+        GroupKind::Pipeline => 5,
+        GroupKind::Data | GroupKind::ExpertData => 6,
+    }
+}
+
+impl RankWriter<'_> {
+    /// Writes an exchange for which the device waits.
+    pub(super) fn blocking(&mut self, collective: GroupCollective) -> Result<(), TrainingError> {
+        let exchange = self.start(collective, None)?;
+        self.wait(exchange);
+        Ok(())
+    }
+
+    /// Writes an exchange that starts after the device's latest event and after the event
+    /// `besides`.
+    pub(super) fn start(
+        &mut self,
+        collective: GroupCollective,
+        besides: Option<u32>,
+    ) -> Result<Exchange, TrainingError> {
+        *self.counts.entry(collective).or_default() += 1;
+        let processor = stream(collective.group);
+        let role = Role::Beside(collective.group);
+        let first = self.events.len() as u32;
+        let before = [self.device, besides];
+        match (self.time(&collective)?, collective.kind) {
+            (Some(time), _) => {
+                let barrier = self.barrier(collective.group, processor);
+                let before = match barrier {
+                    Some(event) => [Some(self.push(event, before, role)), None],
+                    None => before,
+                };
+                self.push(work(time, processor), before, role);
+            }
+            (None, Some(_)) => {
+                let event = self.event(&collective, processor);
+                self.push(event, before, role);
+            }
+            (None, None) => self.shift(collective.bytes, before),
+        }
+        Ok(Exchange {
+            group: collective.group,
+            events: first..self.events.len() as u32,
+            device: self.device,
+        })
+    }
+
+    /// Writes the device's wait for the end of an exchange.
+    pub(super) fn wait(&mut self, exchange: Exchange) {
+        let last = Some(exchange.last());
+        if self.device == exchange.device {
+            // Nothing is computed in the meantime, so the exchange is the device's next event.
+            for event in exchange.events {
+                self.roles[event as usize] = Role::Blocking(exchange.group);
+            }
+            self.device = last;
+        } else {
+            let role = Role::Waiting(exchange.group);
+            self.push_on_device(work(Time::ZERO, WAITS), last, role);
+        }
+    }
+
+    /// Writes a message of `bytes` to the next rank of the context-parallel group, and one from the
+    /// rank before.
+    fn shift(&mut self, bytes: u64, before: [Option<u32>; 2]) {
+        let ranks = self.groups.context;
+        let rank = |distance: u32| {
+            self.groups.rank(RankPlace {
+                context: (self.place.context + distance) % ranks,
+                ..self.place
+            })
+        };
+        let (next, previous) = (rank(1), rank(ranks - 1));
+        let message = Event {
+            bytes,
+            tag: self.shifts,
+            processor: stream(GroupKind::Context),
+            ..Event::NOTHING
+        };
+        let sent = Event {
+            peer: next,
+            call: Call::Send,
+            ..message
+        };
+        let received = Event {
+            peer: previous,
+            call: Call::Receive,
+            ..message
+        };
+        self.shifts += 1;
+        let sent = self.push(sent, before, Role::Sending);
+        let received = self.push(received, before, Role::Beside(GroupKind::Context));
+        let both = [Some(sent), Some(received)];
+        self.push(work(Time::ZERO, WAITS), both, Role::Sending);
+    }
+
+    /// Returns the given time of a collective, or `None` if the collective is sent as messages.
+    pub(super) fn time(&self, collective: &GroupCollective) -> Result<Option<Time>, TrainingError> {
+        match self.carrier {
+            Carrier::Replay => Ok(None),
+            Carrier::Times(times) => {
+                let time = times.get(collective).copied();
+                let missing = || {
+                    let kind = collective.kind.map_or("message", CollectiveKind::name);
+                    let group = collective.group.name();
+                    TrainingError::Groups(format!(
+                        "the time of the {kind} of {} bytes of {group} groups is not given",
+                        collective.bytes
+                    ))
+                };
+                time.map(Some).ok_or_else(missing)
+            }
+        }
+    }
+
+    /// Returns the communicator of the rank's group of this kind, and the number of members that
+    /// the group has in the trace.
+    fn group(&mut self, kind: GroupKind) -> (u32, u32) {
+        if let Some(&group) = self.rank_groups.get(&kind) {
+            return group;
+        }
+        let members = self.groups.members(kind, self.place);
+        let ranks = members.len() as u32;
+        let group = (self.communicators.number(members), ranks);
+        self.rank_groups.insert(kind, group);
+        group
+    }
+
+    /// Returns the event in which the rank enters a collective.
+    fn event(&mut self, collective: &GroupCollective, processor: u8) -> Event {
+        let (communicator, _) = self.group(collective.group);
+        let call = match collective.kind {
+            Some(CollectiveKind::AllReduce) => Call::AllReduce,
+            Some(CollectiveKind::ReduceScatter) => Call::ReduceScatter,
+            Some(CollectiveKind::AllGather) => Call::AllGather,
+            Some(CollectiveKind::AllToAll) if collective.uneven.is_some() => Call::AllToAllVarious,
+            Some(CollectiveKind::AllToAll) => Call::AllToAll,
+            _ => Call::Local,
+        };
+        let sizes = collective.uneven.and_then(|(layer, back)| {
+            let source = self.groups.share(self.place) % self.training.groups.expert;
+            let key = (layer, back, source as usize);
+            self.communicators.sizes.get(&key).copied()
+        });
+        Event {
+            bytes: collective.bytes,
+            communicator,
+            request: sizes.unwrap_or(Event::NOTHING.request),
+            call,
+            processor,
+            ..Event::NOTHING
+        }
+    }
+
+    /// Returns a barrier of the group's members in the trace, or `None` for a single member.
+    fn barrier(&mut self, group: GroupKind, processor: u8) -> Option<Event> {
+        let (communicator, members) = self.group(group);
+        (members > 1).then_some(Event {
+            communicator,
+            call: Call::Barrier,
+            processor,
+            ..Event::NOTHING
+        })
+    }
+}
