@@ -171,6 +171,11 @@ def check_te_ccl(content: bytes) -> list[str]:
     )
 
 
+def check_sccl(content: bytes) -> list[str]:
+    """Checks that an algorithm of SCCL is read, placed and verified, or refused."""
+    return _refusals_of_file(content, ".json", lambda path: imported.read_plan(path, "sccl"))
+
+
 CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "yaml": check_yaml,
     "toml": check_toml,
@@ -193,6 +198,7 @@ CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "chakra_json": check_chakra_json,
     "sends": check_sends,
     "te_ccl": check_te_ccl,
+    "sccl": check_sccl,
 }
 """The check of each target; the folder of its seeds has the same name."""
 

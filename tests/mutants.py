@@ -24,7 +24,7 @@ from opticoll.reference.msccl import read_msccl
 from opticoll.reference.mscclpp import read_mscclpp
 from opticoll.reference.plan import NotAPlan
 from opticoll.reference.program import verify_program
-from opticoll.reference.sends import read_sends, read_te_ccl
+from opticoll.reference.sends import read_sccl, read_sends, read_te_ccl
 
 KINDS = {
     "drop": "an instruction, a node, a send or a flow is left out",
@@ -155,6 +155,9 @@ def msccl_changes(text: str) -> Iterator[tuple[str, Change]]:
                 if (peer := int(field(line, name) or -1)) >= 0
             ]
             changes += [("channel", "chan", int(field(line, "chan") or 0) + 1)]
+        elif "<copy" in line:
+            yield "drop", partial(moved, at, last=at + 1)
+            changes = [("offset", name, int(field(line, name)) + 1) for name in ("i_off", "o_off")]
         else:
             continue
         for kind, name, value in changes:
@@ -349,6 +352,26 @@ def te_ccl_changes(text: str) -> Iterator[tuple[str, Change]]:
     yield from _row_changes(rows, len(vertices), written)
 
 
+def sccl_changes(text: str) -> Iterator[tuple[str, Change]]:
+    """Yields all changes of one send in an algorithm of SCCL."""
+    content = json.loads(text)
+    names = ("chunk", "source", "destination")
+    rows = [
+        {"step": step, **dict(zip(names, send, strict=True))}
+        for step, each in enumerate(content["steps"])
+        for send in each["sends"]
+    ]
+
+    def written(changed: Rows) -> str:
+        count = 1 + max(int(row["step"]) for row in changed)
+        steps = [{**content["steps"][0], "sends": list[Any]()} for _ in range(count)]
+        for row in changed:
+            steps[int(row["step"])]["sends"].append([int(row[name]) for name in names])
+        return json.dumps({**content, "steps": steps})
+
+    yield from _row_changes(rows, content["collective"]["nodes"], written)
+
+
 def _row_changes(
     rows: Rows, ranks: int, written: Callable[[Rows], str]
 ) -> Iterator[tuple[str, Change]]:
@@ -393,6 +416,7 @@ MSCCL = Form("msccl", Program.from_msccl, read_msccl, msccl_changes)
 MSCCLPP = Form("mscclpp", Program.from_mscclpp, read_mscclpp, mscclpp_changes)
 CHAKRA = Form("chakra", Program.from_chakra, read_chakra, chakra_changes)
 SENDS = Form("sends", partial(_plan_of, name="sends"), read_sends, sends_changes)
+SCCL = Form("sccl", partial(_plan_of, name="sccl"), read_sccl, sccl_changes)
 
 
 def te_ccl(text: str) -> Form:

@@ -136,6 +136,7 @@ FORMATS = (
         *("te_ccl", "schedule", (".json",), "te_ccl:read", "te_ccl:write"),
         on_links=True,
     ),
+    Format("sccl", "schedule", (".json",), "sccl:read", on_links=True),
     *(
         Format(name, "choices", suffixes, writes="selection_table:write")
         for name, suffixes in (

@@ -216,8 +216,8 @@ CONTENTS = (
         _SCHEDULE,
     ),
     Content(
-        *("sccl", "an object of msccl-tools (SCCL) in JSON", _json("msccl_type")),
-        "write the algorithm as MSCCL XML (`msccl ncclize`), which opticoll reads",
+        *("sccl", "an algorithm of SCCL (msccl-tools)", _json("m?sccl_type")),
+        _SCHEDULE,
     ),
     Content(
         *("kineto", "a timeline of PyTorch or Chrome", _json("traceEvents")),

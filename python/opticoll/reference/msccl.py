@@ -10,7 +10,7 @@ from opticoll.reference.plan import Collective, NotAPlan, TooLarge
 from opticoll.reference.program import ACTS, Block, Program, Rank, Step
 from opticoll.reference.words import expect
 
-INSIDE = {"algo": "", "gpu": "algo", "tb": "gpu", "step": "tb"}
+INSIDE = {"algo": "", "gpu": "algo", "copy": "gpu", "tb": "gpu", "step": "tb"}
 """Name of the parent element, by name of the element."""
 
 KINDS = (
@@ -43,8 +43,12 @@ class Element:
         return number
 
     def numbered(self, name: str) -> list[Element]:
-        """Returns the children, sorted by the attribute `name`; its values must be 0, 1, 2, ..."""
-        children = sorted(self.children, key=lambda child: child.number(name, least=0))
+        """Returns the children, sorted by the attribute `name`; its values must be 0, 1, 2, ...
+
+        Copies have no numbers.
+        """
+        own = [child for child in self.children if child.tag != "copy"]
+        children = sorted(own, key=lambda child: child.number(name, least=0))
         for place, child in enumerate(children):
             expect(child.number(name) == place, f"line {child.line}: there is no {name} {place}")
         return children
@@ -95,7 +99,24 @@ def rank_of(gpu: Element, ranks: int) -> Rank:
         expect(max(peers) < ranks, f"line {tb.line}: rank {max(peers)} does not exist")
         steps = [step_of(step) for step in tb.numbered("s")]
         blocks.append(Block(peers[0], peers[1], tb.number("chan", 0, least=0), steps))
+    copies = [copy_of(copy) for copy in gpu.children if copy.tag == "copy"]
+    if copies:
+        # All blocks begin after the copies, so the numbers of their steps rise by one.
+        begin = Step("nop", ("i", 0), ("i", 0), 0, (len(blocks), len(copies) - 1), False, 0)
+        for block in blocks:
+            later = [
+                step._replace(waits=step.waits and (step.waits[0], step.waits[1] + 1))
+                for step in block.steps
+            ]
+            block.steps[:] = [begin, *later]
+        blocks.append(Block(-1, -1, 0, copies))
     return Rank(gpu.number("s_chunks", 0, least=0), blocks)
+
+
+def copy_of(copy: Element) -> Step:
+    """Returns an initial copy of a chunk from the input to the output."""
+    source, target = (copy.number(name, least=0) for name in ("i_off", "o_off"))
+    return Step("cpy", ("i", source), ("o", target), 1, None, True, copy.line)
 
 
 def step_of(step: Element) -> Step:

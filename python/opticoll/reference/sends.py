@@ -1,4 +1,4 @@
-"""Reader of schedules that only list sends: CSV files, and results of TE-CCL.
+"""Reader of schedules that only list sends: CSV files, results of TE-CCL, algorithms of SCCL.
 
 Such a schedule becomes a plan on a fabric on which any rank may send to any other. Therefore
 `verify` judges only the transfers. Each line is a transfer. All lines of a step (in TE-CCL: an
@@ -100,6 +100,105 @@ def read_te_ccl(text: str, ranks: int) -> Plan:
         if (rank[source], chunk) in number_of
     ]
     return plan_of(Collective(kind, ranks, 0, pieces), sent)
+
+
+def read_sccl(text: str) -> Plan:
+    """Reads an algorithm of SCCL, whose chunks state who has them before and who needs them.
+
+    Raises:
+        NotAPlan: the text is no valid algorithm, or of no collective that is known here.
+    """
+    try:
+        content = json.loads(text)
+        collective, parts = content["collective"], content["instance"]["chunks"]
+        ranks, chunks = collective["nodes"], collective["chunks"]
+        sends = [
+            (step, *send) for step, each in enumerate(content["steps"]) for send in each["sends"]
+        ]
+        rows = [(one["addr"], (*one["pre"],), (*sorted(one["post"]),)) for one in chunks]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise NotAPlan(f"no algorithm of SCCL: {error}") from error
+    for number in _flat([ranks, parts, sends, rows]):
+        expect(type(number) is int and 0 <= number <= 2**20, f"{str(number)[:50]} is no number")
+    expect(ranks > 0 and parts > 0 and all(len(send) == 4 for send in sends), "no algorithm")
+    ends: dict[int, Ends] = {}
+    for address, before, after in rows:
+        summands, wanted = ends.get(address, ((), after))
+        expect(len(before) == 1 and wanted == after, f"the chunks of address {address}")
+        expect(not {*before} & {*summands}, f"two chunks of one rank have address {address}")
+        ends[address] = (*sorted((*summands, *before)),), after
+    kind, root, blocks = _blocks(ends, ranks)
+    (each_block,) = {len(block) for block in blocks}
+    number_of = {
+        address: index * each_block + place
+        for index, block in enumerate(blocks)
+        for place, address in enumerate(block)
+    }
+    held = {
+        (rank, address * parts + part): {rank}
+        for address, (owners, _) in ends.items()
+        for part in range(parts)
+        for rank in owners
+    }
+    sent, last, then = [], -1, held
+    for step, place, source, target in sends:
+        then = {key: {*summands} for key, summands in held.items()} if step > last else then
+        last, address = step, place // parts
+        expect(max(source, target) < ranks and address in ends, "an address or a rank")
+        brought = then.get((source, place), set[int]())
+        there = held.get((target, place), set[int]())
+        held[target, place] = there | brought
+        action = "copy" if there <= brought else "reduce"
+        chunk = number_of[address] * parts + place % parts
+        sent.append(Transfer(step, action, chunk, 1, source, target))
+    return plan_of(Collective(kind, ranks, root, each_block * parts), sent)
+
+
+Ends = tuple[tuple[int, ...], tuple[int, ...]]
+"""Ranks that have the chunks of an address before, and ranks that need their sum."""
+
+
+def _flat(value: object) -> list[object]:
+    """Returns all values in nested lists and tuples."""
+    if not isinstance(value, list | tuple):
+        return [value]
+    return [inner for part in value for inner in _flat(part)]
+
+
+def _blocks(ends: dict[int, Ends], ranks: int) -> tuple[str, int, list[list[int]]]:
+    """Returns the kind of collective, its root, and the addresses of its blocks.
+
+    Raises:
+        NotAPlan: the addresses are those of no collective.
+    """
+    for kind, before, after in FORMS:
+        if not ends or not (_fits(before, ends, 0, ranks) and _fits(after, ends, 1, ranks)):
+            continue
+        source, target = next(iter(ends.values()))
+        root = source[0] if before == "root" else target[0] if after == "root" else 0
+        blocks: dict[tuple[int, ...], list[int]] = {}
+        for address, (source, target) in sorted(ends.items()):
+            key = (source if before == "one" else ()) + (target if after == "one" else ())
+            blocks.setdefault(key, []).append(address)
+        expect(len(blocks) == ranks ** [before, after].count("one"), f"{kind}: a block is missing")
+        expect(len({len(block) for block in blocks.values()}) == 1, f"{kind}: unequal blocks")
+        return kind, root, [blocks[key] for key in sorted(blocks)]
+    raise NotAPlan("the chunks are those of no collective")
+
+
+FORMS = (
+    *(("all_reduce", "all", "all"), ("reduce", "all", "root"), ("reduce_scatter", "all", "one")),
+    *(("broadcast", "root", "all"), ("all_gather", "one", "all"), ("scatter", "root", "one")),
+    *(("gather", "one", "root"), ("all_to_all", "one", "one")),
+)
+"""Collectives by who has an address before and who needs it: all ranks, the root, or one rank."""
+
+
+def _fits(form: str, ends: dict[int, Ends], side: int, ranks: int) -> bool:
+    sets = {end[side] for end in ends.values()}
+    if form == "all":
+        return sets == {(*range(ranks),)}
+    return all(len(one) == 1 for one in sets) and (form == "one" or len(sets) == 1)
 
 
 def numbers(pattern: str, text: object) -> list[int]:

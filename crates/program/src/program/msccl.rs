@@ -1,4 +1,5 @@
-//! Reader of MSCCL XML, whose elements are `algo` > `gpu` > `tb` > `step`.
+//! Reader of MSCCL XML, whose elements are `algo` > `gpu` > `tb` > `step`. Files of SCCL also have
+//! `gpu` > `copy`.
 //!
 //! Attributes that only some runtimes write (`redop`, `maxcount`, `nthreadblocks`, `outofplace`,
 //! `minBytes`, ...) may be missing or unknown. Document types, and with them entities, are
@@ -10,6 +11,7 @@ mod write;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
+use super::block_layout::wait_instruction;
 use super::{
     ChunkBuffer, CollectiveProgram, Dependency, Instruction, Operand, Operation, ProgramError,
     RankProgram, ThreadBlock,
@@ -31,6 +33,10 @@ const MAX_ATTRIBUTE_BYTES: usize = 4096;
 
 /// Maximum depth of nested elements. Programs need a depth of four.
 const MAX_DEPTH: usize = 64;
+
+/// Element of a copy from input to output before all instructions. SCCL wrote such elements until
+/// July 2021 (`sccl/ncclize.py` of msccl-tools at commit 4627fd1).
+const COPY: &str = "copy";
 
 /// Maximum number of ranks, chunks or channels. It is small enough for the number types of runtimes
 /// and for memory.
@@ -156,12 +162,71 @@ impl Reader {
     }
 
     fn rank(&self, gpu: Node<'_, '_>, ranks: u32) -> Result<RankProgram, ProgramError> {
+        let mut blocks = self.numbered(gpu, "tb", "id", |tb| self.thread_block(tb, ranks))?;
+        self.add_copies(gpu, &mut blocks)?;
         Ok(RankProgram {
             input: self.number_or(gpu, "i_chunks", 0, 0, MAX_NUMBER)? as u32,
             output: self.number_or(gpu, "o_chunks", 0, 0, MAX_NUMBER)? as u32,
             scratch: self.number_or(gpu, "s_chunks", 0, 0, MAX_NUMBER)? as u32,
-            thread_blocks: self.numbered(gpu, "tb", "id", |tb| self.thread_block(tb, ranks))?,
+            thread_blocks: blocks,
         })
+    }
+
+    /// Adds a thread block with the initial copies (`<copy>`) of a rank, for which all others wait.
+    fn add_copies(
+        &self,
+        gpu: Node<'_, '_>,
+        blocks: &mut Vec<ThreadBlock>,
+    ) -> Result<(), ProgramError> {
+        let offset = |copy, name| self.number(copy, name, 0, MAX_NUMBER);
+        let operand = |buffer, offset: i64| Operand {
+            rank: None,
+            buffer,
+            offset: offset as i32,
+        };
+        let copies = gpu.children().filter(|child| child.has_tag_name(COPY));
+        let mut instructions = Vec::new();
+        for copy in copies {
+            instructions.push(Instruction {
+                operation: Operation::Copy,
+                source: operand(ChunkBuffer::Input, offset(copy, "i_off")?),
+                destination: operand(ChunkBuffer::Output, offset(copy, "o_off")?),
+                count: 1,
+                waits_for: None,
+                signals: false,
+                sent_in: None,
+                line: self.line(copy),
+            });
+        }
+        let Some(last) = instructions.last_mut() else {
+            return Ok(());
+        };
+        last.signals = true;
+        let copied = Dependency {
+            rank: None,
+            thread_block: blocks.len() as u32,
+            step: instructions.len() as u32 - 1,
+        };
+        for block in &mut *blocks {
+            // The instruction that waits for the copies is the first, so all others are one later.
+            for waits in block.instructions.iter_mut() {
+                waits.waits_for = waits.waits_for.map(|on| Dependency {
+                    step: on.step + 1,
+                    ..on
+                });
+            }
+            let line = block.instructions.first().map_or(0, |first| first.line);
+            block
+                .instructions
+                .insert(0, wait_instruction(Some(copied), line));
+        }
+        blocks.push(ThreadBlock {
+            sends_to: None,
+            receives_from: None,
+            channel: 0,
+            instructions,
+        });
+        Ok(())
     }
 
     fn thread_block(&self, tb: Node<'_, '_>, ranks: u32) -> Result<ThreadBlock, ProgramError> {
@@ -251,7 +316,7 @@ impl Reader {
                 let problem = format!("text within <{}>", parent.tag_name().name());
                 return Err(self.error(child, problem));
             }
-            if !child.is_element() {
+            if !child.is_element() || (tag == "tb" && child.has_tag_name(COPY)) {
                 continue;
             }
             if child.tag_name().name() != tag {
