@@ -112,7 +112,7 @@ components:
   - {name: nic, power: 25 W, price: 1000 USD, source: ours}
   - {name: packet_switch, energy: 10 pJ/b, failure_rate: 500 FIT, source: ours}
   - {name: transceiver, energy: 10 pJ/b, source: ours}
-  - {name: lamp, power: 1 W, source: ours}
+  - {name: our_switch, ports: 64 ports, port_rate: 800 Gb/s, source: ours}
   - {name: ocs, reconfiguration_energy: 0.02 J, source: ours}
 """
 
@@ -121,7 +121,7 @@ components = [
   {name = "nic", power = "25 W", price = "1000 USD", source = "ours"},
   {name = "packet_switch", energy = "10 pJ/b", failure_rate = "500 FIT", source = "ours"},
   {name = "transceiver", energy = "10 pJ/b", source = "ours"},
-  {name = "lamp", power = "1 W", source = "ours"},
+  {name = "our_switch", ports = "64 ports", port_rate = "800 Gb/s", source = "ours"},
   {name = "ocs", reconfiguration_energy = "0.02 J", source = "ours"},
 ]
 """
@@ -147,7 +147,7 @@ def test_values_of_a_user_come_first(run: Run, tmp_path: Path, name: str, text: 
     listed = run("list", "components", "--components", str(path)).out
     assert "energy 10 pJ/b; given: ours" in listed
     assert "reconfiguration energy 0.02 J; given: ours" in listed
-    assert "lamp" in listed
+    assert "our_switch" in listed
 
 
 @pytest.mark.parametrize(
@@ -170,6 +170,30 @@ def test_mistakes_in_a_file_are_named(run: Run, tmp_path: Path, text: str, probl
 
 
 @pytest.mark.parametrize(
+    ("component", "problem"),
+    [
+        (
+            "name: nik, power: 25 W",
+            "components.0.name: unknown component `nik`; did you mean `nic`?",
+        ),
+        ("name: lamp, power: 25 W", "unknown component `lamp`; see `opticoll list components`"),
+        (
+            "name: lamp, ports: 4 ports",
+            "a switch of your own for --switch states ports and port_rate",
+        ),
+    ],
+)
+def test_a_component_that_is_not_listed_is_refused(
+    run: Run, tmp_path: Path, component: str, problem: str
+) -> None:
+    path = tmp_path / "parts.yaml"
+    path.write_text(f"components: [{{{component}, source: ours}}]")
+    done = run("list", "bom", "crossbar:ranks=4", "--components", str(path))
+    assert done.code == 2
+    assert problem in done.err
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("source = 'ours'\npower = 25", "components.1.power: `25` is not a number with the unit W"),
@@ -187,7 +211,7 @@ def test_mistakes_in_a_toml_file_are_named(
     run: Run, tmp_path: Path, text: str, problem: str
 ) -> None:
     path = tmp_path / "parts.toml"
-    first = "[[components]]\nname = 'lamp'\nsource = 'ours'\n"
+    first = "[[components]]\nname = 'ocs'\nsource = 'ours'\n"
     path.write_text(f"{first}[[components]]\nname = 'nic'\n{text}\n")
     done = run("list", "bom", "crossbar:ranks=4", "--components", str(path))
     assert done.code == 2

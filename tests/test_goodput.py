@@ -525,7 +525,15 @@ def test_figure_has_a_curve_for_each_fabric(run: RunCommand, tmp_path: Path) -> 
         ("--fabric ocs_torus:dims=4x4x8 --unit 8 --spares 1", "the size of the spare cubes"),
         (
             "--fabric circuit_switch:ranks=16 --replan all_reduce --share 0",
-            "circuit_switch cannot lose the ranks of a unit",
+            "the ranks of a circuit_switch cannot fail; state a failure with --failed dead_ports=3.0",
+        ),
+        (
+            "--fabric circuit_switch:ranks=16 --replan all_reduce --share 0 --failed 5",
+            "`5` is not a part of a circuit_switch that can fail; give dead_ports=3.0 or degraded=",
+        ),
+        (
+            "--fabric passive_star:ranks=16,wavelengths=4 --replan all_reduce --share 0 --failed 5",
+            "the failures of a passive_star are not modelled",
         ),
     ],
 )

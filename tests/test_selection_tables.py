@@ -163,8 +163,12 @@ BYTES = {
     "ucc": {"allgather": 8192, "allreduce": 1024, "alltoall": 1024},
     # The bytes of a block of a rank, as the buffers of an all_gather and a reduce_scatter have.
     "oneccl": {
-        **{"ALLGATHER": 1024, "ALLGATHERV": 1024, "REDUCE_SCATTER": 128},
-        **{"ALLREDUCE": 1024, "BCAST": 1024, "BROADCAST": 1024},
+        "ALLGATHER": 1024,
+        "ALLGATHERV": 1024,
+        "REDUCE_SCATTER": 128,
+        "ALLREDUCE": 1024,
+        "BCAST": 1024,
+        "BROADCAST": 1024,
     },
 }
 """Bytes that a library counts where `--size` is 1 KiB, by call."""

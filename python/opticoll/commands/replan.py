@@ -61,6 +61,7 @@ def _check(failed: str, fabric: Fabric) -> None:
     FabricError
         There is no such part, or no ranks remain.
     """
+    failures.check_form([failed], fabric.family)
     fabric_options = record_row("fabrics", fabric.family).options
     names = {option["name"] for option in fabric_options} & {"without", "degraded"}
     for key in names & (options := failures.options_of([failed])).keys():
@@ -112,6 +113,8 @@ def compute(parameters: Replan, watch: Watch) -> Iterator[ReplanRow]:
     if parameters.fabric is not None:
         _check(failed, need_fabric(parameters.fabric))
     before = obtain(parameters, None, watch)
+    if parameters.fabric is None:
+        _check(failed, before.fabric)
     size_bytes = size_of(before, parameters.size, parameters.demand)
     instead = parameters.instead or parameters.algorithm or "auto"
     instead = algorithm_spelling(before.collective.kind, instead)

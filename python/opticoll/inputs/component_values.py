@@ -12,7 +12,8 @@
 
 In TOML, each component is a table `[[components]]` with the same fields.
 
-A component that opticoll does not list is added. `source` says where the values come from.
+A component that opticoll does not list is a switch for `--switch`, and states `ports` and
+`port_rate`. `source` says where the values come from.
 
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "parts.yaml"
@@ -34,8 +35,9 @@ from typing import Annotated, NamedTuple
 from opticoll.errors import ConfigError
 from opticoll.formats.document import text
 from opticoll.formats.toml import read_yaml_or_toml
+from opticoll.names import nearest
 from opticoll.outputs.bill import OWN
-from opticoll.outputs.records import OptionRow
+from opticoll.outputs.records import OptionRow, record_rows
 
 NUMBER = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*(\S+)")
 
@@ -121,10 +123,19 @@ def read(path: str | os.PathLike[str]) -> dict[str, list[OptionRow]]:
         The file cannot be read.
     ConfigError
         A field is missing, unknown or invalid; the error names file and field, and in YAML the
-        line.
+        line. Or a component is not listed, and is no switch.
     """
+    listed = [record.name for record in record_rows("components")]
     values: dict[str, list[OptionRow]] = {}
-    for component in read_yaml_or_toml(path, Components).components:
+    for place, component in enumerate(read_yaml_or_toml(path, Components).components):
+        if component.name not in listed and (
+            component.ports is None or component.port_rate is None
+        ):
+            raise ConfigError(
+                f"{os.fspath(path)}, components.{place}.name: unknown component `{component.name}`"
+                f"{nearest(component.name, listed, '; see `opticoll list components`')} (a switch "
+                "of your own for --switch states ports and port_rate)"
+            )
         own = values.setdefault(component.name, [])
         for field, unit in UNITS.items():
             number = getattr(component, field)

@@ -8,7 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opticoll._core import records
 from opticoll.errors import UsageError
+
+STATES = ("without", "dead_ports", "dead_transceivers", "dead", "degraded")
+"""Options of fabrics that state failures, the most frequent ones first."""
+
+
+def ways(family: str) -> str:
+    """Returns how the failures of a family are stated, with an example of each option.
+
+    >>> ways("circuit_switch")
+    'dead_ports=3.0 or degraded=3.0@100Gb/s'
+    """
+    (options,) = (record["options"] for record in records("fabrics") if record["name"] == family)
+    examples = {option["name"]: option["range"].split("+")[0] for option in options}
+    return " or ".join(f"{name}={examples[name]}" for name in STATES if name in examples)
+
+
+def check_form(failed: Sequence[str], family: str) -> None:
+    """Raises an error if a part is named without an option, and the family needs the option.
+
+    Raises
+    ------
+    UsageError
+        The family has no ranks, links or switches that can fail.
+    """
+    (options,) = (record["options"] for record in records("fabrics") if record["name"] == family)
+    names = {option["name"] for option in options}
+    for part in ",".join(failed).split(",") if failed else ():
+        if "=" not in part and ("degraded" if "@" in part else "without") not in names:
+            known = ways(family)
+            advice = f"give {known}" if known else f"the failures of a {family} are not modelled"
+            raise UsageError(
+                f"--failed: `{part}` is not a part of a {family} that can fail; {advice}"
+            )
 
 
 def joined(failed: Sequence[str]) -> str:

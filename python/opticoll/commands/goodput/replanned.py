@@ -90,7 +90,12 @@ def _loss(fabric: Fabric, unit: int) -> str:
             f"--replan: no unit is left: {fabric.spec} has {fabric.ranks} ranks, and a unit has "
             f"{unit} devices; give --unit or --failed"
         )
-    key = "without" if "without" in defaults(fabric.family) else "leaving"
+    options = defaults(fabric.family)
+    if "without" not in options and "dead_transceivers" not in options:
+        known = failures.ways(fabric.family)
+        advice = f"state a failure with --failed {known}" if known else "leave --replan out"
+        raise UsageError(f"--replan: the ranks of a {fabric.family} cannot fail; {advice}")
+    key = "without" if "without" in options else "leaving"
     return f"{key}={'+'.join(map(str, unit_ranks(fabric, unit)))}"
 
 
@@ -123,6 +128,7 @@ def replanned(
         watch.try_candidate
     )
     size_bytes = size_of(before, size, None)
+    failures.check_form(failed, fabric.family)
     loss = failures.joined(failed) if failed else _loss(fabric, unit)
     name = algorithm_spelling(before.collective.kind, algorithm or "auto")
     began = time.perf_counter()
