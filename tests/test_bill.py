@@ -173,8 +173,8 @@ def test_mistakes_in_a_file_are_named(run: Run, tmp_path: Path, text: str, probl
     ("component", "problem"),
     [
         (
-            "name: nik, power: 25 W",
-            "components.0.name: unknown component `nik`; did you mean `nic`?",
+            "name: transciever, power: 1 W",
+            "components.0.name: unknown component `transciever`; did you mean `transceiver`?",
         ),
         ("name: lamp, power: 25 W", "unknown component `lamp`; see `opticoll list components`"),
         (

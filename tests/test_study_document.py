@@ -192,13 +192,18 @@ def wanted(**fields: Any) -> Optimise:
 def searched(
     looked_for: Optimise, points: list[dict[str, Any]], time: Any
 ) -> tuple[list[tuple[dict[str, Any], str]], int]:
-    """Searches where a point takes `time(point)`; returns the finds, and the points computed."""
+    """Searches where a point takes `time(point)`; returns the finds, and the points computed.
+
+    `time` may return several results of a point by name.
+    """
     proposed: list[dict[str, Any]] = []
 
     def value_of(expression: Expression, place: int) -> Any:
         taken = time(proposed[place])
-        row = {**proposed[place], "time_s": taken}
-        return None if taken is None else expression.value(row.__getitem__)
+        result = taken if isinstance(taken, dict) else {"time_s": taken}
+        row = {**proposed[place], **result}
+        unknown = taken is None or any(row.get(name, 0) is None for name in expression.names)
+        return None if unknown else expression.value(row.__getitem__)
 
     search = rounds(looked_for, [Candidate(one, one.__getitem__) for one in points])
     give: ValueOf | None = None
@@ -269,6 +274,29 @@ def test_a_pareto_front_has_every_point_that_no_other_beats() -> None:
                    for other in triples)
     }  # fmt: skip
     assert {(one["cost"], time(one), one["number"]) for one, _ in found} == best
+
+
+def test_points_without_a_value_are_counted() -> None:
+    points = [{"cost": cost, "lamp": lamp} for cost in (1, 2) for lamp in ("a", "b", "c")]
+    prices = {"a": 5, "b": None, "c": 7}
+
+    def results(point: dict[str, Any]) -> dict[str, Any]:
+        return {"time_s": point["cost"], "price": prices[point["lamp"]]}
+
+    lacking = {"cost": 1, "lamp": "b"}
+    cheapest = {"cost": 1, "lamp": "a"}
+    for looked_for, without in (
+        (wanted(pareto=["cost", "price * time_s"]), "price * time_s"),
+        (wanted(cheapest="price * time_s", meets="time_s < 9"), "price * time_s"),
+        (wanted(cheapest="cost", meets="price < 6"), "price < 6"),
+    ):
+        found, _ = searched(looked_for, points, results)
+        (left, words), (best, _), *others = found
+        assert words == f"not compared: 2 of 6 points without {without}, the first of them"
+        assert (left, best, others) == (lacking, cheapest, [])
+    # A point that misses a condition is left out anyway.
+    found, _ = searched(wanted(pareto=["cost", "price"], meets="time_s < 2"), points, results)
+    assert found[0][1] == "not compared: 1 of 6 points without price, the first of them"
 
 
 @pytest.mark.parametrize("crossing", [2, 3, 17, 500, 999, 1000])

@@ -199,6 +199,8 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
         row = None if point is None else verified_row(store.result(point.key))
         if point is None or row is None:
             return None
+        if any(row.get(name, 0) is None for name in expression.names):
+            return None
         scope = Scope(point.given, set())
 
         def value(name: str) -> Any:

@@ -15,7 +15,9 @@ At the end it reports its findings. Each finding is a verified row of the store.
       axis_of: of
 
 `cheapest` computes points by increasing cost until a point meets all conditions. If the cost
-depends on results, such as the energy, it computes all points. `break_even` bisects the range of an
+depends on results, such as the energy, it computes all points. Of points with the same cost, it
+finds the first one. A point without a value, such as an unknown price, cannot be compared: the
+findings state the number of such points. `break_even` bisects the range of an
 axis to find the value at which the faster of two alternatives becomes the slower one.
 """
 
@@ -39,6 +41,9 @@ CONCURRENT_POINTS = 8
 
 BREAK_EVEN_TOLERANCE = Fraction(1, 100)
 """Relative width of the interval at which the search for a break-even ends."""
+
+VERIFIED = Expression("1")
+"""Expression that has a value for each verified point."""
 
 UNVERIFIED_NOTE = "a side has no verified result"
 
@@ -135,7 +140,10 @@ class Found:
 
 
 ValueOf = Callable[[Expression, int], Any]
-"""Function that returns an expression's value for a candidate's index, or None if unverified."""
+"""Function that returns an expression's value for a candidate's index.
+
+The value is None if the candidate is unverified, or if a name in the expression has no value.
+"""
 
 Rounds = Generator[list[dict[str, Value]], ValueOf, list[Found]]
 """Generator that yields options of points, receives their `ValueOf`, and returns the findings."""
@@ -218,9 +226,10 @@ def _pareto(
 ) -> Rounds:
     """Searches for the Pareto front: points that no other point beats in all `axes`."""
     value_of = yield [candidate.options for candidate in candidates]
-    findings = []
+    findings: list[Found] = []
     for key, places in _groups(wanted, candidates).items():
         met = [place for place in places if _meets(wanted, value_of, place)]
+        findings += _unknown(wanted, axes, value_of, places, key)
         ends = {place: [_number(value_of(axis, place), axis) for axis in axes] for place in met}
         candidates_met = [
             ([end.number for end in known], place)
@@ -238,6 +247,33 @@ def _pareto(
                 values = _values(value_of, place, axes)
                 names = (*wanted.for_each, *(axis.text for axis in axes))
                 findings.append(Found(place, f"Pareto front{_for(key)}", values, names))
+    return findings
+
+
+def _unknown(
+    wanted: Optimise,
+    values: Sequence[Expression],
+    value_of: ValueOf,
+    places: Sequence[int],
+    key: tuple[str, ...],
+) -> list[Found]:
+    """Returns findings on verified points that cannot be compared, with their number.
+
+    A condition or one of `values` has no value for these points, and no condition is false.
+    """
+    verified = [place for place in places if value_of(VERIFIED, place) is not None]
+    open_points = [
+        place
+        for place in verified
+        if all(value_of(condition, place) is not False for condition in wanted.meets)
+    ]
+    findings = []
+    for expression in (*wanted.meets, *values):
+        lacking = [place for place in open_points if value_of(expression, place) is None]
+        if lacking:
+            points = f"{len(lacking)} of {len(verified)} points"
+            what = f"not compared{_for(key)}: {points} without {expression.text}, the first of them"
+            findings.append(Found(lacking[0], what, (), tuple(wanted.for_each)))
     return findings
 
 
@@ -264,9 +300,10 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
     if any(known_cost is None for known_cost in costs):
         # If a cost depends on results, all points must be computed first.
         value_of = yield [any_candidate.options for any_candidate in candidates]
-        findings = []
+        findings: list[Found] = []
         for key, places in grouped.items():
             met = [place for place in places if _meets(wanted, value_of, place)]
+            findings += _unknown(wanted, [cost], value_of, places, key)
             costs_of = {place: _number(value_of(cost, place), cost) for place in met}
             costs_of_group = [
                 (value.number, place) for place, value in costs_of.items() if value is not None
@@ -282,6 +319,7 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
 
     untried = {key: sorted(places, key=by_cost, reverse=True) for key, places in grouped.items()}
     findings = []
+    tried: dict[tuple[str, ...], list[int]] = {key: [] for key in untried}
     while untried:
         share = max(1, CONCURRENT_POINTS // len(untried))
         proposed: dict[tuple[str, ...], list[int]] = {}
@@ -292,6 +330,9 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
         value_of = yield [candidates[place].options for place in every]
         for key, places in proposed.items():
             met = [place for place in places if _meets(wanted, value_of, order[place])]
+            tried[key] += [order[place] for place in places]
+            if met or not untried[key]:
+                findings += _unknown(wanted, [], value_of, tried[key], key)
             if met:
                 findings.append(cheapest(value_of, order[met[0]], key))
             if met or not untried[key]:
