@@ -783,6 +783,7 @@ class GroupedTraining:
         wide_gradients: bool = False,
         context: int = 1,
         context_exchange: str = "ring",
+        narrow_dispatch: bool = False,
     ) -> GroupedTraining:
         """Divides a model among groups of ranks. Raises TrainingError if the numbers contradict each
         other.

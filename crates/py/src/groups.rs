@@ -90,7 +90,7 @@ impl GroupedTraining {
         sharded = 0, device = None, throughput = None, bytes_per_parameter = 4, buckets = "ddp",
         overlap = true, zipf = None, weights = None, capacity = None, recompute = "none",
         sequence_parallel = false, flash = true, chunks = 1, wide_gradients = false, context = 1,
-        context_exchange = "ring"
+        context_exchange = "ring", narrow_dispatch = false
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn new(
@@ -116,6 +116,7 @@ impl GroupedTraining {
         wide_gradients: bool,
         context: u32,
         context_exchange: &str,
+        narrow_dispatch: bool,
     ) -> PyResult<GroupedTraining> {
         let build = || -> Result<GroupedTraining, TrainingProblem> {
             let model = models::parse(model)?;
@@ -154,6 +155,7 @@ impl GroupedTraining {
                             "context-exchange is `{context_exchange}`, not ring or all_to_all"
                         ))
                     })?,
+                narrow_dispatch,
             };
             groups.check_practice(practice, micro_batches, &model)?;
             let rate = match throughput {
@@ -280,13 +282,14 @@ impl GroupedTraining {
     /// If `back` is true, the tokens return from the experts.
     fn demand(&self, layer: usize, back: bool) -> Vec<Vec<u64>> {
         let ranks = self.training.groups.expert as usize;
+        let token = self.training.exchanged(back);
         let bytes = |source, target| {
             let (source, target) = if back {
                 (target, source)
             } else {
                 (source, target)
             };
-            self.training.loads.between(layer, source, target) * self.training.token
+            self.training.loads.between(layer, source, target) * token
         };
         let row = |source| (0..ranks).map(|target| bytes(source, target)).collect();
         (0..ranks).map(row).collect()

@@ -114,6 +114,7 @@ impl TrainingModel {
         let device = device::with_operators(device).or_raise()?;
         let portion = Portion {
             tensor: tensor.max(1),
+            narrow: device.narrow(),
             ..Portion::whole(samples, self.model.assignments())
         };
         let mut times = Vec::new();
@@ -362,9 +363,14 @@ impl DeviceWork {
     /// Returns the product of an m x k by a k x n matrix in 16 bits.
     #[staticmethod]
     fn product(m: u64, n: u64, k: u64) -> DeviceWork {
-        let matrices = 1;
         DeviceWork {
-            works: vec![Work::Product { m, n, k, matrices }],
+            works: vec![Work::Product {
+                m,
+                n,
+                k,
+                matrices: 1,
+                narrow: false,
+            }],
         }
     }
 

@@ -1,7 +1,8 @@
 //! Transformers with latent attention, shared experts and heads of their own width, against
 //! published totals and counts by hand.
 
-use opticoll::workload::training::operators::{Portion, Work, operators};
+use opticoll::workload::training::device::{self, DEVICES};
+use opticoll::workload::training::operators::{Operator, Portion, Work, operators};
 use opticoll::workload::training::{Model, memory, models};
 
 fn model(spec: &str) -> Model {
@@ -148,4 +149,128 @@ fn latent_vectors_are_stored() {
     let block = 2 * width + 2 * width + latents + attention + feed_forward;
     let forecast = memory::forecast(&model, 3);
     assert_eq!(forecast.activations, 3 * 2 * tokens * block);
+}
+
+/// Returns the operators of all layers of a model for 1 sample.
+fn all_operators(model: &Model, narrow: bool) -> Vec<(String, Operator)> {
+    let portion = Portion {
+        narrow,
+        ..Portion::whole(1, model.assignments())
+    };
+    let layers = model.layers.iter();
+    layers
+        .flat_map(|layer| {
+            let operators = operators(layer, portion);
+            operators
+                .into_iter()
+                .map(|operator| (layer.name.clone(), operator))
+        })
+        .collect()
+}
+
+fn narrow_product(work: &Work) -> bool {
+    matches!(work, Work::Product { narrow: true, .. })
+}
+
+#[test]
+fn products_of_blocks_have_8_bit_inputs_except_those_of_a_router() {
+    // DeepSeek-V3, section 3.3.1: the embedding, the output, the router, normalizations and
+    // attention keep their precision.
+    let model = model("deepseek_v3");
+    for (layer, operator) in all_operators(&model, true) {
+        let wide = layer == "output" || layer.ends_with("router") || operator.name != "product";
+        let works = operator.forward.iter().chain(&operator.backward);
+        assert_eq!(works.clone().any(narrow_product), !wide, "{layer}");
+        let products = works.filter(|work| matches!(work, Work::Product { .. }));
+        assert!(products.clone().all(|work| narrow_product(work) != wide));
+    }
+    assert!(
+        all_operators(&model, false)
+            .iter()
+            .all(|(_, operator)| !operator.forward.iter().any(narrow_product))
+    );
+}
+
+#[test]
+fn an_8_bit_product_reads_half_the_bytes_and_converts_its_inputs() {
+    let model = model("llama:layers=1,width=256,feed_forward=1024,sequence=512");
+    let operators = all_operators(&model, true);
+    let of = |name: &str| {
+        let found = operators.iter().find(|(layer, _)| layer == name);
+        found.map(|(_, operator)| operator.clone()).unwrap()
+    };
+    let bytes = |works: &[Work]| works.iter().map(Work::bytes).sum::<u128>();
+    let (tokens, width, inside) = (512, 256, 1024);
+    // A product reads two inputs of 1 byte, and writes 2 bytes. A conversion reads 2 bytes and
+    // writes 1 byte twice.
+    let product = |m: u128, n: u128, k: u128| m * k + k * n + 2 * m * n;
+    let gate = of("block0.gate");
+    let forward = product(tokens, inside, width) + 4 * tokens * width;
+    assert_eq!(bytes(&gate.forward), forward);
+    let gradients = product(tokens, width, inside) + product(inside, width, tokens);
+    assert_eq!(bytes(&gate.backward), gradients + 4 * tokens * inside);
+    // The gate has converted the input of `expand`.
+    let expand = of("block0.expand");
+    assert_eq!(bytes(&expand.forward), product(tokens, inside, width));
+    assert_eq!(bytes(&expand.backward), gradients + 4 * tokens * inside);
+}
+
+#[test]
+fn an_8_bit_product_takes_its_share_of_its_own_peak() {
+    let work = Work::Product {
+        m: 8192,
+        n: 8192,
+        k: 8192,
+        matrices: 1,
+        narrow: true,
+    };
+    let exact = "fp8_products=0.5,fp8_depth=8192,launch=0.000001";
+    for record in DEVICES.iter().filter(|device| device.narrow_peak > 0) {
+        let spec = format!("{}:precision=fp8,{exact}", record.name);
+        let device = device::with_operators(&spec).unwrap();
+        // Half of the peak, and twice the time at sums as long as the depth.
+        let expected = 2.0 * 8192_f64.powi(3) * 2.0 / (0.5 * record.narrow_peak as f64);
+        assert!((device.seconds(&work) / expected - 1.0).abs() < 1e-6);
+        // Dense peaks of 8-bit floats are twice those of 16-bit floats, rounded to TFLOP/s.
+        let twice = record.narrow_peak as f64 / record.peak as f64;
+        assert!((twice - 2.0).abs() < 0.002, "{}", record.name);
+    }
+    let refused = [
+        ("a100:precision=fp8", "h100, h800, h200, b200 have"),
+        ("h100:precision=fp16", "bf16 or fp8"),
+        ("h100:precision=fp8,efficiency=0.4", "leave one of both out"),
+    ];
+    for (text, words) in refused {
+        let problem = device::parse(text).unwrap_err().to_string();
+        assert!(problem.contains(words), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn products_that_were_measured_in_8_bits_take_the_published_time() {
+    // First README of DeepGEMM, February 2025, H800: rows, columns, length of sums, groups,
+    // TFLOP/s. The two constants of 8-bit products were fitted to these rows.
+    let rows = [
+        (4096, 24_576, 1536, 1, 990.0),
+        (4096, 32_768, 512, 1, 590.0),
+        (4096, 7168, 16_384, 1, 1358.0),
+        (4096, 4096, 7168, 1, 1304.0),
+        (4096, 7168, 2048, 1, 1025.0),
+        (4 * 8192, 4096, 7168, 4, 1297.0),
+        (4 * 8192, 7168, 2048, 4, 1099.0),
+        (8 * 4096, 4096, 7168, 8, 1288.0),
+        (8 * 4096, 7168, 2048, 8, 1093.0),
+    ];
+    let device = device::with_operators("h800:precision=fp8").unwrap();
+    for (m, n, k, matrices, measured) in rows {
+        let work = Work::Product {
+            m,
+            n,
+            k,
+            matrices,
+            narrow: true,
+        };
+        let rate = work.operations() as f64 / device.seconds(&work) / 1e12;
+        assert!((rate / measured - 1.0).abs() < 0.045, "{m} {n} {k}: {rate}");
+    }
 }

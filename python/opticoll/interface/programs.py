@@ -117,6 +117,7 @@ def train(
     recompute: str | None = None,
     attention: str | None = None,
     main_gradients: str | None = None,
+    dispatch: str | None = None,
     collectives: Mapping[str, str] | None = None,
     contention: str | None = None,
     reconfigure: str | None = None,
@@ -180,6 +181,8 @@ def train(
     main_gradients
         Number format in which a device sums up gradients: `bfloat16` or `float32` (default:
         `bfloat16`).
+    dispatch
+        Number format of tokens on their way to experts: `bf16` or `fp8` (default: `bf16`).
     collectives
         Algorithm of each named collective of the groups (default: `auto`).
     contention

@@ -133,3 +133,25 @@ fn the_optimizer_updates_the_shard_of_a_rank() {
         Time::ZERO
     );
 }
+
+#[test]
+fn tokens_in_8_bits_travel_to_experts_with_their_scales() {
+    // DeepSeek-V3, sections 3.3.2 and 3.3.3: 8-bit values, a 32-bit scale for every 128 of them;
+    // the way back has 16 bits, forward and backward.
+    let model = model(
+        "moe:layers=2,width=256,experts=8,top_k=2,heads=8,feed_forward=64,sequence=128,\
+         vocabulary=512",
+    );
+    let mut training = divided(&model, groups(1, 1, 4, 4), &ExpertSkew::Even, 2);
+    training.practice.narrow_dispatch = true;
+    let made = training.collectives().unwrap();
+    let exchanges = made
+        .iter()
+        .filter(|(one, _)| one.group == GroupKind::Expert);
+    let found: Vec<_> = exchanges.map(|(one, count)| (one.bytes, *count)).collect();
+    let tokens = 2 * (2 * 128);
+    assert_eq!(
+        found,
+        [(tokens * (256 + 2 * 4), 2 * 2), (tokens * 2 * 256, 2 * 2)]
+    );
+}

@@ -9,7 +9,7 @@
 //! operations, but take time ([`operators`]). The backward pass needs the output of every
 //! convolution, normalization and matrix, 2 bytes per value; activations are applied in place.
 
-use super::operators::{self, Among, Cut, Part};
+use super::operators::{self, Among, Cut, Narrow, Part};
 use super::{Division, Layer, LayerSplit, Tensor};
 
 /// Square image between two layers: number of channels, and side in pixels.
@@ -184,6 +184,7 @@ impl ImageLayers {
             cut: Cut::Whole,
             matrices: 1,
             bias: false,
+            narrow: Narrow::Never,
         });
         to
     }

@@ -8,8 +8,9 @@
 //! | operator | time |
 //! |---|---|
 //! | product of m x k by k x n | operations / (P `products`) (1 + `depth` / k) |
-//! | if n is no multiple of 8 | the same / `odd_output`: rows of the output are not aligned |
+//! | if n is no multiple of 8 (8-bit inputs: 16) | the same / `odd_output`: rows of the output are not aligned |
 //! | if k or m is no multiple of 8 | the same / `odd_input` |
+//! | product of 8-bit inputs | operations / (P8 `fp8_products`) (1 + `fp8_depth` / k), P8 the peak of these products |
 //! | convolution from a to b channels | operations / (P `products`) (1 + `channels` / a) (1 + `channels` / b) |
 //! | attention, heads of width d (mean of keys and values) | operations / (P `attention`) (1 + `head` / d) |
 //! | attention to s keys, backward | the same (1 + `keys` / s) |
@@ -20,29 +21,15 @@
 //! These constants are fitted to measured times. A device without measured times has the constants
 //! of an H100, as shares of its own peaks.
 
+mod list;
+
+pub use list::{DEVICES, DeviceRecord};
+
 use super::operators::{self, Portion, Work};
 use super::{Layer, Model, TrainingError};
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time, UnitError};
-
-/// Declaration of a device.
-pub struct DeviceRecord {
-    /// Name in specifications.
-    pub name: &'static str,
-    /// Description in one sentence.
-    pub summary: &'static str,
-    /// Source of the peaks.
-    pub citation: &'static str,
-    /// Peak rate of dense matrix products in 16-bit floats, in operations per second.
-    pub peak: u64,
-    /// Peak bandwidth of the memory, in bytes per second.
-    pub bandwidth: u64,
-    /// Bytes of memory. If a device has several versions, the largest memory.
-    pub memory: u64,
-    /// Constants that are fitted to measured times.
-    pub fitted: Fitted,
-}
 
 /// Constants of a device that are fitted to measured times; the header states what they mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,51 +48,22 @@ pub struct Fitted {
     pub launch: f64,
     /// Microseconds.
     pub host: f64,
+    pub fp8_products: f64,
+    pub fp8_depth: f64,
 }
 
 const TERA: u64 = 1_000_000_000_000;
 const GIGA: u64 = 1_000_000_000;
 const MILLION: u64 = 1_000_000;
 
-/// Number of values to whose multiples rows must be aligned: 16 bytes.
-const ALIGNED: u64 = 8;
-
-/// Fit by `opticoll calibrate` to products, blocks, output layers and image networks, each measured
-/// on an H100 with PyTorch 2.11.
-const H100: Fitted = Fitted {
-    products: 0.728,
-    depth: 164.0,
-    odd_output: 0.139,
-    odd_input: 0.197,
-    channels: 46.6,
-    attention: 0.826,
-    head: 86.0,
-    keys: 2060.0,
-    memory: 0.934,
-    launch: 4.99,
-    host: 0.0,
-};
-
-/// Fit of five constants (these four, and `host` of Megatron-DeepSpeed at 66 microseconds) to 720
-/// iterations of GPT on 2 to 8 A100 by vTrain (MICRO 2024); see `validation/training_times.py`. Its
-/// kernels are less fused than those of the H100, so that `memory` is lower.
-const A100: Fitted = Fitted {
-    products: 0.8,
-    depth: 134.0,
-    memory: 0.68,
-    launch: 7.5,
-    ..H100
-};
-
-/// Fit of two constants to 12 iterations of Llama 3 on 8 B200 by SimuMax.
-const B200: Fitted = Fitted {
-    products: 0.455,
-    memory: 0.76,
-    ..H100
-};
+/// Bytes to whose multiples rows must be aligned.
+const ALIGNED: u64 = 16;
 
 /// Name of the option that replaces the times of operators.
 const EFFICIENCY: &str = "efficiency";
+
+/// Name of the option that selects 8-bit products.
+const PRECISION: &str = "precision";
 
 const fn constant(name: &'static str, meaning: &'static str) -> OptionRecord {
     OptionRecord::new(name, meaning)
@@ -113,7 +71,8 @@ const fn constant(name: &'static str, meaning: &'static str) -> OptionRecord {
         .default("as fitted")
 }
 
-/// Options of every device: an efficiency, and the constants in the order of `PLACES`.
+/// Options of every device: an efficiency, the precision, and the constants in the order of
+/// `PLACES`.
 pub const OPTIONS: &[OptionRecord] = &[
     OptionRecord::new(
         EFFICIENCY,
@@ -121,6 +80,12 @@ pub const OPTIONS: &[OptionRecord] = &[
     )
     .range("above 0, at most 1")
     .default("none"),
+    OptionRecord::new(
+        PRECISION,
+        "bf16, or fp8: products of blocks have 8-bit inputs, except those of a router",
+    )
+    .range("bf16 or fp8")
+    .default("bf16"),
     constant(
         "products",
         "share of the peak rate that long products reach",
@@ -163,10 +128,21 @@ pub const OPTIONS: &[OptionRecord] = &[
         "microseconds that the host takes to launch a kernel",
     )
     .range("0 to 1000000"),
+    constant(
+        "fp8_products",
+        "share of the peak rate of 8-bit products that long products reach",
+    ),
+    constant(
+        "fp8_depth",
+        "length of sums at which an 8-bit product takes twice the time",
+    ),
 ];
 
+/// Number of [`OPTIONS`] before the constants.
+const BEFORE_CONSTANTS: usize = 2;
+
 /// Places of the constants, in the order of [`OPTIONS`].
-const PLACES: [fn(&mut Fitted) -> &mut f64; 11] = [
+const PLACES: [fn(&mut Fitted) -> &mut f64; 13] = [
     |fitted| &mut fitted.products,
     |fitted| &mut fitted.depth,
     |fitted| &mut fitted.odd_output,
@@ -178,83 +154,8 @@ const PLACES: [fn(&mut Fitted) -> &mut f64; 11] = [
     |fitted| &mut fitted.memory,
     |fitted| &mut fitted.launch,
     |fitted| &mut fitted.host,
-];
-
-/// All devices; the first is the default.
-pub const DEVICES: &[DeviceRecord] = &[
-    DeviceRecord {
-        name: "ascend_910",
-        summary: "256 TFLOP/s in 16-bit floats, as in the prototype of the ODDL paper",
-        citation: "Huawei, launch of the Ascend 910, August 2019; bandwidth: Liao et al., Ascend, \
-            HPCA 2021",
-        peak: 256 * TERA,
-        bandwidth: 1200 * GIGA,
-        memory: 32 * GIGA,
-        fitted: H100,
-    },
-    DeviceRecord {
-        name: "v100",
-        summary: "125 TFLOP/s in 16-bit floats",
-        citation: "NVIDIA V100 datasheet, SXM2",
-        peak: 125 * TERA,
-        bandwidth: 900 * GIGA,
-        memory: 32 * GIGA,
-        fitted: H100,
-    },
-    DeviceRecord {
-        name: "a100",
-        summary: "312 TFLOP/s in 16-bit floats, without sparsity",
-        citation: "NVIDIA A100 datasheet, SXM 80 GB",
-        peak: 312 * TERA,
-        bandwidth: 2039 * GIGA,
-        memory: 80 * GIGA,
-        fitted: A100,
-    },
-    DeviceRecord {
-        name: "h100",
-        summary: "989 TFLOP/s in 16-bit floats, without sparsity",
-        citation: "NVIDIA H100 datasheet, SXM",
-        peak: 989 * TERA,
-        bandwidth: 3350 * GIGA,
-        memory: 80 * GIGA,
-        fitted: H100,
-    },
-    DeviceRecord {
-        name: "h200",
-        summary: "989 TFLOP/s in 16-bit floats, without sparsity",
-        citation: "NVIDIA H200 datasheet, SXM",
-        peak: 989 * TERA,
-        bandwidth: 4800 * GIGA,
-        memory: 141 * GIGA,
-        fitted: H100,
-    },
-    DeviceRecord {
-        name: "b200",
-        summary: "2,250 TFLOP/s in 16-bit floats, without sparsity",
-        citation: "NVIDIA HGX B200 datasheet",
-        peak: 2250 * TERA,
-        bandwidth: 8000 * GIGA,
-        memory: 180 * GIGA,
-        fitted: B200,
-    },
-    DeviceRecord {
-        name: "tpu_v4",
-        summary: "275 TFLOP/s in 16-bit floats",
-        citation: "Jouppi et al., TPU v4, ISCA 2023, Table 4",
-        peak: 275 * TERA,
-        bandwidth: 1200 * GIGA,
-        memory: 32 * GIGA,
-        fitted: H100,
-    },
-    DeviceRecord {
-        name: "tpu_v5p",
-        summary: "459 TFLOP/s in 16-bit floats",
-        citation: "Google Cloud documentation, TPU v5p",
-        peak: 459 * TERA,
-        bandwidth: 2765 * GIGA,
-        memory: 95 * GIGA,
-        fitted: H100,
-    },
+    |fitted| &mut fitted.fp8_products,
+    |fitted| &mut fitted.fp8_depth,
 ];
 
 /// Device whose operators have times of their own.
@@ -262,25 +163,43 @@ pub const DEVICES: &[DeviceRecord] = &[
 pub struct Device {
     /// Peak rate in operations per second.
     peak: f64,
+    /// Peak rate of 8-bit products, if blocks have such products.
+    narrow_peak: Option<f64>,
     /// Peak bandwidth of the memory in bytes per second.
     bandwidth: f64,
     fitted: Fitted,
 }
 
 impl Device {
+    /// Returns whether blocks have 8-bit products.
+    pub fn narrow(&self) -> bool {
+        self.narrow_peak.is_some()
+    }
+
     /// Returns the time of some work in seconds.
     pub fn seconds(&self, work: &Work) -> f64 {
         let fitted = &self.fitted;
+        let mut peak = self.peak;
         let slower = match *work {
-            Work::Product { m, n, k, .. } => {
-                let odd = if n % ALIGNED != 0 {
+            Work::Product {
+                m, n, k, narrow, ..
+            } => {
+                let aligned = ALIGNED / operators::width(narrow);
+                let odd = if n % aligned != 0 {
                     fitted.odd_output
-                } else if k % ALIGNED != 0 || m % ALIGNED != 0 {
+                } else if k % aligned != 0 || m % aligned != 0 {
                     fitted.odd_input
                 } else {
                     1.0
                 };
-                (1.0 + fitted.depth / k as f64) / (fitted.products * odd)
+                let (products, depth) = match self.narrow_peak.filter(|_| narrow) {
+                    Some(narrow_peak) => {
+                        peak = narrow_peak;
+                        (fitted.fp8_products, fitted.fp8_depth)
+                    }
+                    None => (fitted.products, fitted.depth),
+                };
+                (1.0 + depth / k as f64) / (products * odd)
             }
             Work::Convolution { channels, .. } => {
                 let narrow = |channels: u64| 1.0 + fitted.channels / channels as f64;
@@ -303,7 +222,7 @@ impl Device {
             }
             Work::Values { .. } => 0.0,
         };
-        let computing = work.operations() as f64 / self.peak * slower;
+        let computing = work.operations() as f64 / peak * slower;
         let traffic = work.bytes() as f64 / (self.bandwidth * fitted.memory);
         computing.max(traffic) + f64::from(work.kernels()) * fitted.launch / MILLION as f64
     }
@@ -352,7 +271,8 @@ impl Device {
     /// Returns the passes of a layer: forward, backward, and what selective recomputation computes
     /// again.
     fn passes(&self, layer: &Layer, portion: Portion) -> [Pass; 3] {
-        let operators = operators::operators(layer, portion);
+        let narrow = self.narrow();
+        let operators = operators::operators(layer, Portion { narrow, ..portion });
         let sum = |works: &mut dyn Iterator<Item = &Work>| {
             let mut pass = Pass::default();
             for work in works {
@@ -413,6 +333,25 @@ pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
     let spec: Spec = text.parse()?;
     let record = find(&spec)?;
     spec.only_declared(OPTIONS)?;
+    let narrow_peak = match spec.option(PRECISION) {
+        None | Some("bf16") => None,
+        Some("fp8") if spec.option(EFFICIENCY).is_some() => {
+            let problem = "an efficiency replaces the times of operators; leave one of both out";
+            return Err(spec.refuse(PRECISION, problem).into());
+        }
+        Some("fp8") if record.narrow_peak > 0 => Some(record.narrow_peak as f64),
+        Some("fp8") => {
+            let has = |device: &&DeviceRecord| device.narrow_peak > 0;
+            let devices = DEVICES.iter().filter(has).map(|device| device.name);
+            let problem = format!(
+                "{} has no products of 8-bit floats; {} have",
+                record.name,
+                devices.collect::<Vec<_>>().join(", ")
+            );
+            return Err(spec.refuse(PRECISION, problem).into());
+        }
+        Some(_) => return Err(spec.refuse(PRECISION, "must be bf16 or fp8").into()),
+    };
     if let Some(text) = spec.option(EFFICIENCY) {
         let efficiency = millionths(text)
             .filter(|part| (1..=MILLION).contains(part))
@@ -423,7 +362,7 @@ pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
         return Ok(ComputeRate::Operations(rate as u64));
     }
     let mut fitted = record.fitted;
-    for (option, place) in OPTIONS[1..].iter().zip(PLACES) {
+    for (option, place) in OPTIONS[BEFORE_CONSTANTS..].iter().zip(PLACES) {
         if let Some(text) = spec.option(option.name) {
             let value = millionths(text)
                 .filter(|&value| value <= MILLION * MILLION)
@@ -437,6 +376,7 @@ pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
     }
     Ok(ComputeRate::Device(Device {
         peak: record.peak as f64,
+        narrow_peak,
         bandwidth: record.bandwidth as f64,
         fitted,
     }))
@@ -459,18 +399,19 @@ pub fn with_operators(text: &str) -> Result<Device, TrainingError> {
     }
 }
 
-/// Returns the names of the constants of a device above 0, with their values. `text` is a
-/// specification as for [`parse`].
+/// Returns the names of the constants of a device above 0 that affect its times, with their values.
+/// `text` is a specification as for [`parse`].
 ///
 /// # Errors
 /// Fails like [`with_operators`].
 pub fn constants(text: &str) -> Result<Vec<(&'static str, f64)>, TrainingError> {
     let mut device = with_operators(text)?;
-    let names = OPTIONS[1..].iter().map(|option| option.name);
+    let narrow = device.narrow();
+    let names = OPTIONS[BEFORE_CONSTANTS..].iter().map(|option| option.name);
     Ok(names
         .zip(PLACES)
         .map(|(name, place)| (name, *place(&mut device.fitted)))
-        .filter(|(_, value)| *value > 0.0)
+        .filter(|(name, value)| *value > 0.0 && (narrow || !name.starts_with("fp8_")))
         .collect())
 }
 
@@ -575,7 +516,9 @@ impl ComputeRate {
     /// Fails if the time exceeds 64 bits.
     pub fn optimizer(&self, parameters: u64) -> Result<Time, UnitError> {
         match self {
-            ComputeRate::Device(device) => device.time(&[operators::optimizer(parameters)]),
+            ComputeRate::Device(device) => {
+                device.time(&[operators::optimizer(parameters, device.narrow())])
+            }
             _ => Ok(Time::ZERO),
         }
     }

@@ -12,12 +12,21 @@
 //!   The backward pass computes the scores again and needs 2 (3 d + 2 e) operations. A causal mask
 //!   halves the pairs.
 //! * Attention that stores its scores consists of products, softmax and dropout over all pairs.
+//! * On a device with 8-bit products, the products of blocks have 8-bit inputs and 16-bit outputs,
+//!   except that of a router; attention, normalizations, the embedding and the output keep 16 bits
+//!   (DeepSeek-V3, arXiv:2412.19437, section 3.3.1). The input and the gradient of the output are
+//!   converted in passes of their own: once as they are, once transposed. The optimizer's step
+//!   converts the weights.
 //! * All other operators read and write values in memory, and their operations do not count.
 
 use super::Layer;
 
 /// Bytes of a value.
 const VALUE: u64 = 2;
+/// Bytes that the conversion of a value to 8 bits reads and writes: it writes the value twice,
+/// because an 8-bit product sums along the rows of both inputs, forward and backward (Transformer
+/// Engine, documentation of FP8 on Hopper).
+const CONVERTED: u64 = VALUE + 2;
 
 /// Passes of a normalization over its values, forward and backward. The backward pass computes the
 /// gradients of the input and of the weights in separate kernels. The number of backward passes is
@@ -43,6 +52,9 @@ const LOSS_BYTES: [u64; 2] = [20, 18];
 /// Bytes that Adam moves per parameter: it reads the gradient and reads and writes three 32-bit
 /// states (4 + 24), and writes the 16-bit weight (2).
 const OPTIMIZER_BYTES: u64 = 30;
+/// Bytes that Adam writes in addition on a device with 8-bit products: the weight and its
+/// transpose.
+const NARROW_WEIGHT_BYTES: u64 = 2;
 
 /// Division of the values of a [`Part::Values`] among tensor-parallel ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +76,17 @@ pub enum Cut {
     Rows,
 }
 
+/// Input of a product on a device with 8-bit products.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Narrow {
+    /// The input keeps 16 bits.
+    Never,
+    /// The input is converted to 8 bits.
+    Converted,
+    /// Another product has converted the same input to 8 bits.
+    Shared,
+}
+
 /// Part of the computation of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -81,6 +104,8 @@ pub enum Part {
         matrices: u64,
         /// True if the gradients of a bias are summed in a kernel of its own.
         bias: bool,
+        /// Input on a device with 8-bit products.
+        narrow: Narrow,
     },
     /// Attention of all tokens of a sample.
     Attention {
@@ -144,6 +169,8 @@ pub enum Work {
         k: u64,
         /// Number of products in one kernel.
         matrices: u64,
+        /// True if both inputs have 8 bits.
+        narrow: bool,
     },
     /// Convolution, forward or for one of its gradients.
     Convolution {
@@ -219,14 +246,22 @@ impl Work {
     /// Returns the bytes that are read from memory and written to memory.
     pub fn bytes(&self) -> u128 {
         let area = |a: u64, b: u64| u128::from(a) * u128::from(b);
-        let values = match *self {
-            Work::Product { m, n, k, matrices } => {
-                area(m, k) + area(m, n) + area(n, k) * u128::from(matrices)
+        match *self {
+            Work::Product {
+                m,
+                n,
+                k,
+                matrices,
+                narrow,
+            } => {
+                let inputs = area(m, k) + area(n, k) * u128::from(matrices);
+                u128::from(width(narrow)) * inputs + u128::from(VALUE) * area(m, n)
             }
-            Work::Convolution { values, .. } | Work::Attention { values, .. } => values.into(),
-            Work::Values { bytes, .. } => return bytes.into(),
-        };
-        u128::from(VALUE) * values
+            Work::Convolution { values, .. } | Work::Attention { values, .. } => {
+                area(VALUE, values)
+            }
+            Work::Values { bytes, .. } => bytes.into(),
+        }
     }
 
     /// Returns the number of kernels.
@@ -236,6 +271,11 @@ impl Work {
             _ => 1,
         }
     }
+}
+
+/// Returns the bytes of a value that a product reads.
+pub(super) fn width(narrow: bool) -> u64 {
+    if narrow { 1 } else { VALUE }
 }
 
 /// Operator of a layer on one rank: its name, and its work in both passes.
@@ -271,6 +311,8 @@ pub struct Portion {
     pub expert: u64,
     /// Assignments of tokens to the experts of this rank.
     pub assigned: u64,
+    /// True if the device has 8-bit products.
+    pub narrow: bool,
 }
 
 impl Portion {
@@ -286,6 +328,7 @@ impl Portion {
             flash: true,
             expert: 1,
             assigned: samples.saturating_mul(assignments),
+            narrow: false,
         }
     }
 }
@@ -341,9 +384,11 @@ pub(super) fn pooling(outputs: u64, window: u64) -> Part {
 }
 
 /// Returns the work of the optimizer's step over `parameters` parameters.
-pub fn optimizer(parameters: u64) -> Work {
+/// `narrow` is true on a device with 8-bit products.
+pub fn optimizer(parameters: u64, narrow: bool) -> Work {
+    let bytes = OPTIMIZER_BYTES + if narrow { NARROW_WEIGHT_BYTES } else { 0 };
     Work::Values {
-        bytes: OPTIMIZER_BYTES.saturating_mul(parameters),
+        bytes: bytes.saturating_mul(parameters),
         kernels: 1,
     }
 }
@@ -373,6 +418,7 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
             cut,
             matrices,
             bias,
+            narrow: input,
         } => {
             let (k, n) = match cut {
                 Cut::Whole => (from, to),
@@ -381,15 +427,33 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
             };
             let m = rows_on_rank(rows, experts, portion);
             let matrices = matrices.div_ceil(expert);
-            let product = |m, n, k| Work::Product { m, n, k, matrices };
+            let narrow = portion.narrow && input != Narrow::Never;
+            let product = |m, n, k| Work::Product {
+                m,
+                n,
+                k,
+                matrices,
+                narrow,
+            };
+            let conversion = |values: u64| Work::Values {
+                bytes: m.saturating_mul(CONVERTED * values),
+                kernels: 1,
+            };
+            let mut forward = vec![product(m, n, k)];
             let mut backward = vec![product(m, k, n), product(n, k, m)];
+            if narrow {
+                backward.push(conversion(n));
+                if input == Narrow::Converted {
+                    forward.push(conversion(k));
+                }
+            }
             if bias {
                 backward.push(Work::Values {
                     bytes: m.saturating_mul(VALUE * n),
                     kernels: 1,
                 });
             }
-            ("product", vec![product(m, n, k)], backward)
+            ("product", forward, backward)
         }
         Part::Attention {
             tokens,
@@ -481,6 +545,7 @@ fn scored_attention(rows: u64, keys: u64, [head, value]: [u64; 2], matrices: u64
         n,
         k,
         matrices,
+        narrow: false,
     };
     let scores = |pass: usize| Work::Values {
         bytes: rows.saturating_mul(SCORE_BYTES[pass] * keys),

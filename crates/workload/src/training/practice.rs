@@ -46,6 +46,9 @@ pub struct Practice {
     pub wide_gradients: bool,
     /// Exchange of context parallelism.
     pub context_exchange: ContextExchange,
+    /// True if tokens travel to experts in 8 bits, as do the gradients of their outputs. Outputs,
+    /// and gradients of tokens, travel back in 16 bits (DeepSeek-V3, section 3.3.3).
+    pub narrow_dispatch: bool,
 }
 
 impl Practice {
@@ -58,6 +61,7 @@ impl Practice {
         chunks: 1,
         wide_gradients: false,
         context_exchange: ContextExchange::Ring,
+        narrow_dispatch: false,
     };
 
     /// Returns whether the scores of attention are stored.

@@ -20,7 +20,7 @@
 //! matrices, and two masks). The ranks divide the remaining s b h (24 + 5 a s / h) bytes among
 //! themselves (equation 2).
 
-use super::operators::{self, Among, Cut, Part};
+use super::operators::{self, Among, Cut, Narrow, Part};
 use super::{Division, Layer, LayerSplit, Tensor};
 
 /// Shape of a transformer.
@@ -183,7 +183,23 @@ impl TokenLayers {
             cut: by.cut(),
             matrices: 1,
             bias,
+            narrow: match (self.block, by) {
+                (None, _) => Narrow::Never,
+                (_, MatrixSplit::MoreColumns) => Narrow::Shared,
+                _ => Narrow::Converted,
+            },
         });
+    }
+
+    /// Sets the input of the last layer's product on a device with 8-bit products.
+    fn set_narrow(&mut self, input: Narrow) {
+        let part = self
+            .layers
+            .last_mut()
+            .and_then(|layer| layer.parts.last_mut());
+        if let Some(Part::Matrix { narrow, .. }) = part {
+            *narrow = input;
+        }
     }
 
     /// Adds kernels that pass over `width` values of each token to the last layer.
@@ -320,6 +336,7 @@ impl TokenLayers {
     fn experts(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
         let (width, experts, inside) = (shape.width, shape.experts, shape.feed_forward);
         self.matrix(&name("router"), width, experts, MatrixSplit::Whole);
+        self.set_narrow(Narrow::Never);
         self.store(2 * width, 0);
         if shape.shared > 0 {
             let name = |part: &str| name(&format!("shared_{part}"));
@@ -331,24 +348,25 @@ impl TokenLayers {
         self.push(&name("experts"), &tensors, 3 * matrix * shape.top_k);
         // Parts of experts are stated per assignment of a token. Tokens are sorted by expert before
         // the experts, and back.
-        let part = |from, to, cut| Part::Matrix {
+        let part = |from, to, cut, narrow| Part::Matrix {
             rows: 1,
             from,
             to,
             cut,
             matrices: experts,
             bias: false,
+            narrow,
         };
         self.part(operators::passes("sorting", width, [4, 4], Among::Tokens));
-        self.part(part(width, inside, Cut::Columns));
-        self.part(part(width, inside, Cut::Columns));
+        self.part(part(width, inside, Cut::Columns, Narrow::Converted));
+        self.part(part(width, inside, Cut::Columns, Narrow::Shared));
         self.part(operators::passes(
             "activation",
             inside,
             GATED_PASSES,
             Among::Values,
         ));
-        self.part(part(inside, width, Cut::Rows));
+        self.part(part(inside, width, Cut::Rows, Narrow::Converted));
         // Stored values: the input and the output of each chosen expert (the router's weights
         // multiply the output); between them the gate, the gated values, and their product.
         let [whole, divided] = [4 * width, 6 * inside].map(|bytes| bytes * shape.top_k);
@@ -412,8 +430,11 @@ impl TokenLayers {
         let up = |this: &mut Self, part: &str, rank: u64, to: u64| {
             this.root_mean_square(&name(&format!("{part}_norm")), rank);
             this.store(2 * rank, 0);
-            let by = MatrixSplit::MoreColumns;
+            let by = MatrixSplit::Columns;
             this.matrix(&name(&format!("{part}_up")), rank, to, by);
+            if let Some(layer) = this.layers.last_mut() {
+                layer.split.sums_input = false;
+            }
             this.store(2 * rank, 0);
         };
         if query > 0 {
@@ -421,6 +442,7 @@ impl TokenLayers {
         }
         let (rank, by) = (latent.key_value, MatrixSplit::Whole);
         self.matrix(&name("key_value_down"), width, rank + rotary, by);
+        self.set_narrow(Narrow::Shared);
         // All heads share the rotary part of the keys.
         let keys = shape.key_value - shape.heads * rotary;
         up(self, "key_value", rank, keys + shape.values());

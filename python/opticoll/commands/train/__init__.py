@@ -216,6 +216,10 @@ class Train:
         "Number format in which a device sums up gradients (default: bfloat16)",
         group=GROUPS,
     )
+    dispatch: Literal["bf16", "fp8"] | None = option(
+        "Number format of tokens on their way to experts: bf16 or fp8 (default: bf16)",
+        group=GROUPS,
+    )
     collectives: list[str] | None = option(
         "Algorithm of a collective of groups, such as all_gather=ring; repeat the option for "
         "several (default: auto)",

@@ -96,6 +96,7 @@ class GroupsRow(Row, core="groups"):
     main_gradients: Literal["bfloat16", "float32"] = means(
         "Number format in which a device sums up gradients"
     )
+    dispatch: Literal["bf16", "fp8"] = means("Number format of tokens on their way to experts")
     contention: Literal["simulated", "none"] = means("Whether groups compete for links")
     alone: str | None = means(
         "Reason why each group is timed as if alone", absent="all groups are simulated together"

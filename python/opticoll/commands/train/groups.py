@@ -50,6 +50,7 @@ GROUP_OPTIONS = (
     "recompute",
     "attention",
     "main_gradients",
+    "dispatch",
     "contention",
     "collectives",
     "reconfigure",
@@ -82,6 +83,7 @@ UNDIVIDED = {
     "recompute": "none",
     "attention": "flash",
     "main_gradients": "bfloat16",
+    "dispatch": "bf16",
 }
 """Values of `GROUP_OPTIONS` with which the model is not divided."""
 
@@ -122,6 +124,7 @@ def divide(parameters: Train, model: str, batch: int, ranks: int, gradient_bytes
         wide_gradients=parameters.main_gradients == "float32",
         context=parameters.context_parallel or 1,
         context_exchange=parameters.context_exchange or "ring",
+        narrow_dispatch=parameters.dispatch == "fp8",
     )
 
 
@@ -314,6 +317,7 @@ def _row(
         recompute=parameters.recompute or "none",
         attention=parameters.attention or "flash",
         main_gradients=parameters.main_gradients or "bfloat16",
+        dispatch=parameters.dispatch or "bf16",
         parts=parts,
         collectives=collectives,
     )

@@ -185,6 +185,8 @@ def _practice(groups: GroupsRow) -> str:
         parts.append(f"context parallelism by {exchange[groups.context_exchange]}")
     if groups.main_gradients == "float32":
         parts.append("gradients summed in float32")
+    if groups.dispatch == "fp8":
+        parts.append("tokens in fp8 to experts")
     return ", ".join(parts)
 
 

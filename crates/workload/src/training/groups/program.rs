@@ -45,6 +45,18 @@ pub struct GroupedTraining {
     pub loads: ExpertLoads,
 }
 
+impl GroupedTraining {
+    /// Returns the bytes of a token on the way to experts or, if `back`, from experts. In 8 bits, a
+    /// token has a 32-bit scale for every 128 values (DeepSeek-V3, arXiv:2412.19437, section 3.3.2).
+    pub fn exchanged(&self, back: bool) -> u64 {
+        let values = self.token / HALF;
+        match self.practice.narrow_dispatch && !back {
+            true => values + 4 * values.div_ceil(128),
+            false => self.token,
+        }
+    }
+}
+
 /// Collective of a group, or message between stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupCollective {

@@ -237,6 +237,7 @@ fn time(
             let received = request.loads.received(number, rank);
             u64::try_from(received).unwrap_or(u64::MAX)
         }),
+        narrow: false,
     };
     let portions: Vec<_> = layers
         .iter()

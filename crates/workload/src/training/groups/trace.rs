@@ -44,7 +44,7 @@ impl GroupedTraining {
                         } else {
                             (source, target)
                         };
-                        self.loads.between(layer, pair.0, pair.1) * self.token
+                        self.loads.between(layer, pair.0, pair.1) * self.exchanged(back)
                     });
                     communicators
                         .sizes

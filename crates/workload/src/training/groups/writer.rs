@@ -367,7 +367,8 @@ impl<'a> RankWriter<'a> {
             return Ok(());
         }
         let is_even = self.training.loads.is_even(layer);
-        let pair_bytes = self.training.loads.between(layer, 0, 0) * self.training.token;
+        let token = self.training.exchanged(back);
+        let pair_bytes = self.training.loads.between(layer, 0, 0) * token;
         self.blocking(GroupCollective {
             group: GroupKind::Expert,
             kind: Some(CollectiveKind::AllToAll),
