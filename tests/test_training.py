@@ -562,5 +562,5 @@ def test_practices_change_what_is_computed_sent_and_stored() -> None:
     sent = {row["collective"]: row for row in sequence["collectives"] if row["group"] == "tensor"}
     assert set(sent) == {"all_gather", "reduce_scatter"}
     assert sequence["bubble"] == (2 - 1) / (2 * 4 + 2 - 1)
-    with pytest.raises(errors.TrainingError, match="chunks x pipeline-parallel 6 does not divide"):
-        timed(4, model, chunks=3, **options)
+    with pytest.raises(errors.TrainingError, match="chunks x pipeline-parallel 8 leaves a chunk"):
+        timed(4, model, chunks=4, **options)

@@ -2,6 +2,7 @@
 //! papers.
 
 mod context;
+mod large;
 mod practice;
 
 use std::collections::BTreeMap;

@@ -64,7 +64,9 @@ use opticoll_base::units::{Quantity, Time};
 use outside::Copies;
 pub use outside::{Layout, Outside};
 
-const MAX_SERVERS: u32 = 512;
+/// Maximum number of servers: the next power of two above the 3,072 servers of Meta's clusters with
+/// 24,576 GPUs (Llama Team, arXiv:2407.21783, section 3.3.1).
+const MAX_SERVERS: u32 = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Model {

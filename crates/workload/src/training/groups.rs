@@ -191,12 +191,7 @@ impl Groups {
             "values of the feed-forward part",
             feed_forward,
         )?;
-        divides(
-            "pipeline-parallel",
-            self.pipeline,
-            "blocks of the model",
-            layers,
-        )?;
+        covers("pipeline-parallel", self.pipeline, layers)?;
         match (experts, self.expert) {
             (_, 1) => Ok(()),
             (0, _) => Err(TrainingError::Groups(format!(
@@ -215,9 +210,9 @@ impl Groups {
     /// Checks that a practice fits the groups, `micro_batches` micro-batches and `model`.
     ///
     /// # Errors
-    /// Fails if there are several chunks per stage, and there is one stage only, or the chunks do
-    /// not divide the blocks, or the stages do not divide the micro-batches. Fails if
-    /// context-parallel ranks cannot divide tokens or heads, or if attention stores its scores.
+    /// Fails if there are several chunks per stage, and there is one stage only, or a chunk has no
+    /// layer, or the stages do not divide the micro-batches. Fails if context-parallel ranks cannot
+    /// divide tokens or heads, or if attention stores its scores.
     pub fn check_practice(
         &self,
         practice: Practice,
@@ -240,10 +235,9 @@ impl Groups {
             "micro-batches, as interleaved stages need",
             micro_batches,
         )?;
-        divides(
+        covers(
             "chunks x pipeline-parallel",
             practice.chunks.saturating_mul(self.pipeline),
-            "blocks of the model",
             model.transformer.map_or(1, |shape| shape.layers),
         )
     }
@@ -348,6 +342,19 @@ impl Groups {
                 .collect(),
         }
     }
+}
+
+/// Checks that each of `number` chunks of the blocks has a layer. The first chunk has the embedding,
+/// and the last chunk the output.
+fn covers(option: &'static str, number: u32, blocks: u64) -> Result<(), TrainingError> {
+    if number == 1 || (1..=blocks + 2).contains(&u64::from(number)) {
+        return Ok(());
+    }
+    Err(TrainingError::Groups(format!(
+        "{option} {number} leaves a chunk without layers: the model has {blocks} blocks, and at \
+            most {} chunks",
+        blocks + 2
+    )))
 }
 
 /// Checks that `number` divides `count`. The error lists numbers that divide `count`.

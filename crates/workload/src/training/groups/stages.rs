@@ -85,17 +85,39 @@ pub struct StageRequest<'a> {
     pub practice: Practice,
 }
 
-/// Returns the stage and the chunk of each layer, indexed by layer. Blocks are divided evenly among
-/// the chunks of all stages, and consecutive chunks belong to consecutive stages. Layers before the
-/// first block belong to the first chunk, and layers after the last block to the last chunk.
+/// Returns the number of blocks of each of `parts` chunks, in the order of the forward pass. If the
+/// chunks do not divide the blocks, those nearest to both ends have a block less, the last chunk
+/// first: the ends also have the output and the embedding. Llama 3 405B has 126 blocks on 128
+/// chunks, of which the first and the last have none (arXiv:2407.21783, section 3.3.2).
+fn blocks_of_parts(blocks: u64, parts: u64) -> impl Iterator<Item = u64> {
+    let most = blocks.div_ceil(parts);
+    let fewer = parts * most - blocks;
+    (0..parts).map(move |part| {
+        let after = parts - 1 - part;
+        let place = if part < after {
+            2 * part + 1
+        } else {
+            2 * after
+        };
+        most - u64::from(place < fewer)
+    })
+}
+
+/// Returns the stage and the chunk of each layer, indexed by layer. Consecutive chunks belong to
+/// consecutive stages. Layers before the first block belong to the first chunk, and layers after
+/// the last block to the last chunk.
 pub fn stage_of(model: &Model, stages: u32, chunks: u32) -> Vec<(u32, u32)> {
     let blocks = model.transformer.map_or(1, |shape| shape.layers);
     let parts = stages * chunks;
+    let of_blocks: Vec<u32> = blocks_of_parts(blocks, parts.into())
+        .zip(0..)
+        .flat_map(|(count, part)| std::iter::repeat_n(part, count as usize))
+        .collect();
     let mut after_blocks = false;
     let part = |layer: &Layer| match layer.split.block {
         Some(block) => {
             after_blocks = true;
-            (u64::from(block) * u64::from(parts) / blocks) as u32
+            of_blocks[block as usize]
         }
         None if after_blocks => parts - 1,
         None => 0,

@@ -18,12 +18,15 @@ impl GroupedTraining {
         let groups = match carrier {
             Carrier::Replay => self.groups,
             Carrier::Times(_) => {
+                let even = (0..self.loads.layers()).all(|layer| self.loads.is_even(layer));
+                let expert = if even { 1 } else { self.groups.expert };
                 // Ranks of a context-parallel group differ if they have different experts.
-                let context = gcd(self.groups.context.into(), self.groups.expert.into()) as u32;
+                let context = gcd(self.groups.context.into(), expert.into()) as u32;
                 Groups {
                     tensor: 1,
                     context,
-                    data: self.groups.expert / context,
+                    expert,
+                    data: expert / context,
                     ..self.groups
                 }
             }

@@ -23,7 +23,8 @@
 //!
 //! A collective either consists of simulated messages, or takes a given time ([`Carrier`]). With
 //! given times, one rank represents all ranks that do the same at the same time: the ranks of its
-//! tensor-parallel group, and those with the same index in their expert-parallel groups.
+//! tensor-parallel group, and those with the same index in their expert-parallel groups, or all if
+//! all experts receive the same number of tokens.
 
 mod attention;
 mod exchange;
