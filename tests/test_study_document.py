@@ -292,11 +292,11 @@ def test_points_without_a_value_are_counted() -> None:
     ):
         found, _ = searched(looked_for, points, results)
         (left, words), (best, _), *others = found
-        assert words == f"not compared: 2 of 6 points without {without}, the first of them"
+        assert words == f"not compared: 2 of 6 points with unknown `{without}`, the first of them"
         assert (left, best, others) == (lacking, cheapest, [])
     # A point that misses a condition is left out anyway.
     found, _ = searched(wanted(pareto=["cost", "price"], meets="time_s < 2"), points, results)
-    assert found[0][1] == "not compared: 1 of 6 points without price, the first of them"
+    assert found[0][1] == "not compared: 1 of 6 points with unknown `price`, the first of them"
 
 
 @pytest.mark.parametrize("crossing", [2, 3, 17, 500, 999, 1000])

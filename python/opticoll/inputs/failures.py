@@ -22,7 +22,7 @@ def ways(family: str) -> str:
     'dead_ports=3.0 or degraded=3.0@100Gb/s'
     """
     (options,) = (record["options"] for record in records("fabrics") if record["name"] == family)
-    examples = {option["name"]: option["range"].split("+")[0] for option in options}
+    examples = {option["name"]: (option["range"] or "").split("+")[0] for option in options}
     return " or ".join(f"{name}={examples[name]}" for name in STATES if name in examples)
 
 

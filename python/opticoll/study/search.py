@@ -272,7 +272,8 @@ def _unknown(
         lacking = [place for place in open_points if value_of(expression, place) is None]
         if lacking:
             points = f"{len(lacking)} of {len(verified)} points"
-            what = f"not compared{_for(key)}: {points} without {expression.text}, the first of them"
+            unknown = f"unknown `{expression.text}`, the first of them"
+            what = f"not compared{_for(key)}: {points} with {unknown}"
             findings.append(Found(lacking[0], what, (), tuple(wanted.for_each)))
     return findings
 
