@@ -32,6 +32,7 @@ PACKETS = (
 )
 TRAINED = "train --model resnet50 --batch 32 --fabric crossbar:ranks=4,rate=100Gb/s,latency=0s"
 GROUPED = "train --model gpt3_6_7b --batch 4 --fabric crossbar:ranks=8,rate=400Gb/s,latency=0s"
+EXPERTS = "train --model mixtral_8x7b --batch 4 --fabric crossbar:ranks=8 --expert-parallel 8"
 
 # Each command is followed by words of its error, or of the hint after the error.
 REFUSED = f"""
@@ -396,8 +397,15 @@ train --model mixtral_8x7b --batch 4 --fabric crossbar:ranks=8 --tensor-parallel
 {TRAINED} --tensor-parallel 2 => not a transformer
 train --profile layers.csv --fabric {SWITCH} --sharded 1 => profile does not say how
 {GROUPED} --sharded 1 --algorithm ring+ring => --sharded 1 sends both
-{GROUPED} --expert-skew zip:exponent=1 => Zipf | .csv
-{GROUPED} --expert-skew zipf:power=1 => no option `power`
+{GROUPED} --expert-skew zipf => has no experts
+{EXPERTS} --expert-skew zip:exponent=1 => unknown skew | zipf
+{EXPERTS} --expert-skew zipf:power=1 => no option `power` | exponent
+{EXPERTS} --expert-skew burst:period=0 => period | 1 to
+{EXPERTS} --expert-skew hot_rank:share=2 => share | 0 to 1
+{EXPERTS} --replicate-experts 57 => replicate-experts 57 | at most 56
+{EXPERTS} --expert-chunks 3 => expert-chunks 3 does not divide the
+{EXPERTS} --expert-placement best => order
+{GROUPED} --expert-chunks 2 => has no experts
 {GROUPED} --capacity-factor 0 => capacity-factor
 {GROUPED} --reconfigure never => reconfigure | crossbar
 {GROUPED} --collective ring => all_reduce=ring

@@ -135,6 +135,15 @@ class FittingGroups(TypedDict):
     micro_batches: int
     total_bytes: int
 
+class ExpertLayer(TypedDict):
+    """Layer of experts in a micro-batch; times and tokens of a chunk, by expert-parallel rank."""
+
+    forward_ps: list[int]
+    backward_ps: list[int]
+    received: list[int]
+    least_received: int
+    hosts: list[list[int]]
+
 class GroupCollectiveRecord(TypedDict):
     """Collective of one kind of groups; `collective` is None for a message between stages."""
 
@@ -144,4 +153,5 @@ class GroupCollectiveRecord(TypedDict):
     size_bytes: int
     count: int
     layer: int | None
+    micro_batch: int | None
     back: bool

@@ -135,6 +135,15 @@ class FittingGroups(TypedDict):
     micro_batches: int
     total_bytes: int
 
+class ExpertLayer(TypedDict):
+    """Layer of experts in a micro-batch; times and tokens of a chunk, by expert-parallel rank."""
+
+    forward_ps: list[int]
+    backward_ps: list[int]
+    received: list[int]
+    least_received: int
+    hosts: list[list[int]]
+
 class GroupCollectiveRecord(TypedDict):
     """Collective of one kind of groups; `collective` is None for a message between stages."""
 
@@ -144,6 +153,7 @@ class GroupCollectiveRecord(TypedDict):
     size_bytes: int
     count: int
     layer: int | None
+    micro_batch: int | None
     back: bool
 
 class Settings(TypedDict, total=False):
@@ -773,9 +783,11 @@ class GroupedTraining:
         bytes_per_parameter: int = 4,
         buckets: str = "ddp",
         overlap: bool = True,
-        zipf: tuple[float | int, int] | None = None,
-        weights: list[list[list[int]]] | None = None,
+        weights: list[list[list[tuple[int, list[int]]]]] | None = None,
         capacity: int | None = None,
+        expert_copies: int = 0,
+        placement: str = "order",
+        expert_chunks: int = 1,
         recompute: str = "none",
         sequence_parallel: bool = False,
         flash: bool = True,
@@ -788,11 +800,11 @@ class GroupedTraining:
         """Divides a model among groups of ranks. Raises TrainingError if the numbers contradict each
         other.
 
-        `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `zipf` is
-        (exponent, seed) of Zipf's law. `weights` are the weights by layer, source and expert.
-        `capacity` is the capacity factor in millionths. `recompute` is `none`, `selective` or
-        `full`. `chunks` is the number of model chunks of a stage. `context` is the number of ranks
-        that divide the tokens of a sample, `context_exchange` is `ring` or `all_to_all`.
+        `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `weights`
+        are those of `expert_weights`. `capacity` is the capacity factor in millionths. `placement`
+        is `order` or `load`. `recompute` is `none`, `selective` or `full`. `chunks` is the number of
+        model chunks of a stage. `context` is the number of ranks that divide the tokens of a sample,
+        `context_exchange` is `ring` or `all_to_all`.
         """
     @property
     def assignments(self) -> tuple[int, int]:
@@ -802,9 +814,16 @@ class GroupedTraining:
     @property
     def context(self) -> int:
         """The number of ranks that divide the tokens of a sample."""
-    def demand(self, layer: int, back: bool) -> list[list[int]]:
-        """Returns the bytes from each expert-parallel rank to each other rank in a layer of experts.
-        If `back` is true, the tokens return from the experts.
+    def demand(self, layer: int, back: bool, micro_batch: int = 0) -> list[list[int]]:
+        """Returns the bytes from each expert-parallel rank to each other rank in a layer of experts,
+        for a chunk of a micro-batch. If `back` is true, the tokens return from the experts.
+        """
+    def expert_layer(self, layer: int, micro_batch: int = 0) -> ExpertLayer:
+        """Returns the times and tokens of the experts of a layer, and the ranks of their copies.
+
+        `received` are the assignments of tokens to the experts of each rank, `least_received` is a
+        lower bound on their maximum, and `hosts` are the ranks of each expert. Raises TrainingError
+        if there is no such layer.
         """
     @property
     def groups(self) -> tuple[int, int, int, int]:
@@ -814,7 +833,7 @@ class GroupedTraining:
         of one rank of each stage, added over all stages.
 
         `collective` is None for a message between stages. `layer` is the layer of an uneven
-        exchange, and `back` is True if its tokens return.
+        exchange, `micro_batch` its first micro-batch, and `back` is True if its tokens return.
         """
     def memory_of_device(self) -> tuple[int, int, int, int]:
         """Returns the bytes on a device of the pipeline stage that needs the most memory, for weights,
@@ -833,6 +852,9 @@ class GroupedTraining:
         """Returns the groups and sharding that take at most `device_bytes` with the fewest changes, or
         None if there are none.
         """
+    @property
+    def tokens(self) -> int:
+        """The number of tokens of a micro-batch on a rank; 0 if the model has no tokens."""
     def with_times(self, times_ps: list[int]) -> Outcome:
         """Simulates an iteration in which the collectives of `made_of` take the given picoseconds."""
 
@@ -2654,6 +2676,14 @@ def expected_traffic(
 ) -> tuple[int, int, int]:
     """Forecasts the work of `simulate_traffic`: the number of messages, the number of chunks, and the
     approximate number of forwards by routers.
+    """
+
+def expert_weights(
+    model: str, skew: str, ranks: int, micro_batches: int = 1
+) -> list[list[list[tuple[int, list[int]]]]]:
+    """Returns the weights of experts that a rule such as `zipf:exponent=1.2,seed=0` describes, by
+    micro-batch, layer and source: the source's tokens, in millionths of the tokens of a
+    micro-batch, and the weight of each expert. Raises TrainingError for an unknown rule.
     """
 
 def fields_of(result: str) -> list[FieldRecord]:

@@ -8,7 +8,9 @@ use opticoll::simulate::Simulator;
 use opticoll::units::Time;
 use opticoll::workload::network::TransportModel;
 use opticoll::workload::training::device;
-use opticoll::workload::training::experts::{ExpertLoads, ExpertSkew};
+use opticoll::workload::training::experts::{
+    ExpertLoads, ExpertWeights, LoadRequest, Placement, SourceWeights, skews,
+};
 use opticoll::workload::training::groups::iteration::IterationError;
 use opticoll::workload::training::groups::program::{self, GroupCollective, HALF};
 use opticoll::workload::training::groups::stages::{StageRequest, optimizer, stages};
@@ -42,7 +44,19 @@ pub(crate) struct GroupCollectiveRecord {
     size_bytes: u64,
     count: u64,
     layer: Option<usize>,
+    micro_batch: Option<u64>,
     back: bool,
+}
+
+/// A layer of experts in a micro-batch. Lists are indexed by expert-parallel rank; times and tokens
+/// are those of a chunk.
+#[derive(IntoPyObject)]
+pub(crate) struct ExpertLayer {
+    forward_ps: Vec<u64>,
+    backward_ps: Vec<u64>,
+    received: Vec<u128>,
+    least_received: u128,
+    hosts: Vec<Vec<usize>>,
 }
 
 /// Numbers of ranks per group, and a sharding, with which the model fits a device.
@@ -79,18 +93,19 @@ impl GroupedTraining {
     /// Divides a model among groups of ranks. Raises TrainingError if the numbers contradict each
     /// other.
     ///
-    /// `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `zipf` is
-    /// (exponent, seed) of Zipf's law. `weights` are the weights by layer, source and expert.
-    /// `capacity` is the capacity factor in millionths. `recompute` is `none`, `selective` or
-    /// `full`. `chunks` is the number of model chunks of a stage. `context` is the number of ranks
-    /// that divide the tokens of a sample, `context_exchange` is `ring` or `all_to_all`.
+    /// `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `weights`
+    /// are those of `expert_weights`. `capacity` is the capacity factor in millionths. `placement`
+    /// is `order` or `load`. `recompute` is `none`, `selective` or `full`. `chunks` is the number of
+    /// model chunks of a stage. `context` is the number of ranks that divide the tokens of a sample,
+    /// `context_exchange` is `ring` or `all_to_all`.
     #[new]
     #[pyo3(signature = (
         model, ranks, groups: "tuple[int, int, int]", *, batch, micro_batches = 1, data = None,
         sharded = 0, device = None, throughput = None, bytes_per_parameter = 4, buckets = "ddp",
-        overlap = true, zipf = None, weights = None, capacity = None, recompute = "none",
-        sequence_parallel = false, flash = true, chunks = 1, wide_gradients = false, context = 1,
-        context_exchange = "ring", narrow_dispatch = false
+        overlap = true, weights: "list[list[list[tuple[int, list[int]]]]] | None" = None,
+        capacity = None, expert_copies = 0, placement = "order", expert_chunks = 1,
+        recompute = "none", sequence_parallel = false, flash = true, chunks = 1,
+        wide_gradients = false, context = 1, context_exchange = "ring", narrow_dispatch = false
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn new(
@@ -106,9 +121,11 @@ impl GroupedTraining {
         bytes_per_parameter: u64,
         buckets: &str,
         overlap: bool,
-        zipf: Option<(f64, u64)>,
-        weights: Option<Vec<Vec<Vec<u64>>>>,
+        weights: Option<Weights>,
         capacity: Option<u64>,
+        expert_copies: u64,
+        placement: &str,
+        expert_chunks: u64,
         recompute: &str,
         sequence_parallel: bool,
         flash: bool,
@@ -156,22 +173,43 @@ impl GroupedTraining {
                         ))
                     })?,
                 narrow_dispatch,
+                expert_copies,
             };
             groups.check_practice(practice, micro_batches, &model)?;
             let rate = match throughput {
                 Some(text) => device::throughput(text)?,
                 None => device::parse(device.unwrap_or(device::DEVICES[0].name))?,
             };
-            let skew = match (zipf, weights) {
-                (Some((exponent, seed)), _) => ExpertSkew::Zipf { exponent, seed },
-                (None, Some(table)) => ExpertSkew::Table(table),
-                (None, None) => ExpertSkew::Even,
-            };
             let form = model.transformer;
             let tokens = form.map_or(0, |shape| shape.sequence.saturating_mul(samples));
             let tokens = tokens / u64::from(context);
+            let states_experts = weights.is_some() || expert_copies > 0 || expert_chunks > 1;
+            if states_experts && form.is_none_or(|shape| shape.experts == 0) {
+                return Err(TrainingProblem::Groups(format!(
+                    "{} has no experts: options of experts are for models such as mixtral_8x7b",
+                    model.label
+                )));
+            }
+            if expert_chunks > 1 && groups.expert == 1 {
+                return Err(TrainingProblem::Groups(
+                    "expert-chunks: no tokens are sent to experts; give expert-parallel 2 or more"
+                        .into(),
+                ));
+            }
             let loads = match form {
-                Some(shape) => ExpertLoads::new(shape, groups.expert, tokens, &skew, capacity)?,
+                Some(shape) => {
+                    let even = || ExpertWeights::even(shape);
+                    let request = LoadRequest {
+                        ranks: groups.expert,
+                        tokens,
+                        weights: &weights.map_or_else(even, |table| from_rows(table)),
+                        capacity,
+                        copies: expert_copies,
+                        placement: placement_named(placement)?,
+                        chunks: expert_chunks,
+                    };
+                    ExpertLoads::new(shape, &request)?
+                }
                 None => ExpertLoads::none(),
             };
             let request = StageRequest {
@@ -226,6 +264,13 @@ impl GroupedTraining {
         self.training.micro_batches
     }
 
+    /// The number of tokens of a micro-batch on a rank; 0 if the model has no tokens.
+    #[getter]
+    fn tokens(&self) -> u64 {
+        let shape = self.model.transformer;
+        shape.map_or(0, |shape| shape.sequence.saturating_mul(self.samples))
+    }
+
     /// The number of assignments of tokens to experts, and the number of assignments above the
     /// capacity of experts, summed over all layers and sources.
     #[getter]
@@ -263,24 +308,31 @@ impl GroupedTraining {
     /// of one rank of each stage, added over all stages.
     ///
     /// `collective` is None for a message between stages. `layer` is the layer of an uneven
-    /// exchange, and `back` is True if its tokens return.
+    /// exchange, `micro_batch` its first micro-batch, and `back` is True if its tokens return.
     #[pyo3(signature = () -> "list[GroupCollectiveRecord]")]
     fn made_of(&self) -> PyResult<Vec<GroupCollectiveRecord>> {
+        let loads = &self.training.loads;
         let record = |(collective, count): (GroupCollective, u64)| GroupCollectiveRecord {
             group: collective.group.name(),
             collective: collective.kind.map(CollectiveKind::name),
             ranks: collective.ranks,
             size_bytes: collective.bytes,
             count,
-            layer: collective.uneven.map(|(layer, _)| layer),
+            layer: collective.uneven.map(|(number, _)| number % loads.layers()),
+            micro_batch: collective
+                .uneven
+                .map(|(number, _)| first_micro_batch(loads, number)),
             back: collective.uneven.is_some_and(|(_, back)| back),
         };
         Ok(self.collectives()?.into_iter().map(record).collect())
     }
 
-    /// Returns the bytes from each expert-parallel rank to each other rank in a layer of experts.
-    /// If `back` is true, the tokens return from the experts.
-    fn demand(&self, layer: usize, back: bool) -> Vec<Vec<u64>> {
+    /// Returns the bytes from each expert-parallel rank to each other rank in a layer of experts,
+    /// for a chunk of a micro-batch. If `back` is true, the tokens return from the experts.
+    #[pyo3(signature = (layer, back, micro_batch = 0))]
+    fn demand(&self, layer: usize, back: bool, micro_batch: u64) -> Vec<Vec<u64>> {
+        let loads = &self.training.loads;
+        let number = loads.number(loads.phase(micro_batch), layer);
         let ranks = self.training.groups.expert as usize;
         let token = self.training.exchanged(back);
         let bytes = |source, target| {
@@ -289,10 +341,46 @@ impl GroupedTraining {
             } else {
                 (source, target)
             };
-            self.training.loads.between(layer, source, target) * token
+            loads.between(number, source, target) * token
         };
         let row = |source| (0..ranks).map(|target| bytes(source, target)).collect();
         (0..ranks).map(row).collect()
+    }
+
+    /// Returns the times and tokens of the experts of a layer, and the ranks of their copies.
+    ///
+    /// `received` are the assignments of tokens to the experts of each rank, `least_received` is a
+    /// lower bound on their maximum, and `hosts` are the ranks of each expert. Raises TrainingError
+    /// if there is no such layer.
+    #[pyo3(signature = (layer, micro_batch = 0) -> "ExpertLayer")]
+    fn expert_layer(&self, layer: usize, micro_batch: u64) -> PyResult<ExpertLayer> {
+        let (loads, groups) = (&self.training.loads, self.training.groups);
+        let layers = self.training.stages.iter().flat_map(|stage| &stage.layers);
+        let mut layers = layers.filter(|one| one.experts == Some(layer));
+        let Some(found) = layers.next() else {
+            let count = loads.layers();
+            let problem = format!("there is no layer {layer}: {count} layers have experts");
+            return Err(TrainingError::new_err(problem));
+        };
+        let ranks = groups.expert as usize;
+        let phase = loads.phase(micro_batch);
+        let number = loads.number(phase, layer);
+        let of_ranks = |times: &[Time]| {
+            let first = phase * ranks;
+            times[first..first + ranks]
+                .iter()
+                .map(|time| time.ps())
+                .collect()
+        };
+        Ok(ExpertLayer {
+            forward_ps: of_ranks(&found.forward),
+            backward_ps: of_ranks(&found.backward),
+            received: (0..ranks)
+                .map(|rank| loads.received(number, rank))
+                .collect(),
+            least_received: loads.least(number),
+            hosts: loads.hosts(layer).to_vec(),
+        })
     }
 
     /// Simulates an iteration in which all groups use the fabric together. Raises the errors of
@@ -327,6 +415,67 @@ impl GroupedTraining {
             .collect();
         interrupt::attempt(py, || self.training.with_times(&times)).map(Outcome::from_core)
     }
+}
+
+/// Weights by micro-batch, layer, source and expert. A source also has its number of tokens, in
+/// millionths of the tokens of a micro-batch.
+type Weights = Vec<Vec<Vec<(u64, Vec<u64>)>>>;
+
+fn from_rows(table: Weights) -> ExpertWeights {
+    let row = |(tokens, weights)| SourceWeights { tokens, weights };
+    let layer = |rows: Vec<(u64, Vec<u64>)>| rows.into_iter().map(row).collect();
+    let tables = table.into_iter();
+    ExpertWeights(
+        tables
+            .map(|layers| layers.into_iter().map(layer).collect())
+            .collect(),
+    )
+}
+
+fn placement_named(name: &str) -> Result<Placement, TrainingProblem> {
+    let named = Placement::ALL.into_iter().find(|one| one.name() == name);
+    named.ok_or_else(|| {
+        TrainingProblem::Groups(format!("expert-placement is `{name}`, not order or load"))
+    })
+}
+
+/// Returns the first micro-batch with an exchange.
+fn first_micro_batch(loads: &ExpertLoads, number: usize) -> u64 {
+    let mut micro_batch = 0;
+    while loads.phase(micro_batch) != number / loads.layers() {
+        micro_batch += 1;
+    }
+    micro_batch
+}
+
+/// Returns the weights of experts that a rule such as `zipf:exponent=1.2,seed=0` describes, by
+/// micro-batch, layer and source: the source's tokens, in millionths of the tokens of a
+/// micro-batch, and the weight of each expert. Raises TrainingError for an unknown rule.
+#[pyfunction]
+#[pyo3(signature = (
+    model, skew, ranks, micro_batches = 1
+) -> "list[list[list[tuple[int, list[int]]]]]")]
+pub(crate) fn expert_weights(
+    model: &str,
+    skew: &str,
+    ranks: u32,
+    micro_batches: u64,
+) -> PyResult<Weights> {
+    let generate = || -> Result<ExpertWeights, TrainingProblem> {
+        let spec = skew.parse()?;
+        let model = models::parse(model)?;
+        let form = model.transformer.filter(|shape| shape.experts > 0);
+        let shape = form.ok_or_else(|| {
+            TrainingProblem::Groups(format!("expert-skew: {} has no experts", model.label))
+        })?;
+        skews::generate(&spec, shape, ranks, micro_batches)
+    };
+    let row = |row: SourceWeights| (row.tokens, row.weights);
+    let layer = |rows: Vec<SourceWeights>| rows.into_iter().map(row).collect();
+    let tables = generate().or_raise()?.0.into_iter();
+    Ok(tables
+        .map(|layers| layers.into_iter().map(layer).collect())
+        .collect())
 }
 
 /// Returns whether the simulator of a fabric can time single messages, as programs send them.

@@ -2,6 +2,7 @@
 //! papers.
 
 mod context;
+mod experts;
 mod large;
 mod practice;
 
@@ -17,7 +18,7 @@ use opticoll::workload::expand::Algorithms;
 use opticoll::workload::network::TransportModel;
 use opticoll::workload::training::buckets::{Bucket, Buckets};
 use opticoll::workload::training::device::{self, ComputeRate};
-use opticoll::workload::training::experts::{ExpertLoads, ExpertSkew};
+use opticoll::workload::training::experts::{ExpertLoads, ExpertWeights};
 use opticoll::workload::training::groups::iteration::GroupedIteration;
 use opticoll::workload::training::groups::program::GroupedTraining;
 use opticoll::workload::training::groups::stages::{Stage, StageLayer, StageRequest, Unit, stages};
@@ -49,6 +50,7 @@ fn layer(number: usize, forward: u64, backward: u64, parameters: &[u64]) -> Stag
         layer: number,
         dense: parameters.to_vec(),
         expert: Vec::new(),
+        copied: Vec::new(),
         forward: vec![Time::from_ps(forward)],
         backward: vec![Time::from_ps(backward)],
         sums_output: false,
@@ -84,6 +86,7 @@ fn alike(groups: Groups, layers: &[StageLayer], activations: u64) -> GroupedTrai
         units: units.collect(),
         dense: buckets.collect(),
         expert: Vec::new(),
+        copied: Vec::new(),
     };
     GroupedTraining {
         groups,
@@ -227,20 +230,20 @@ fn model(text: &str) -> Model {
     models::parse(text).unwrap()
 }
 
-fn divided(model: &Model, groups: Groups, skew: &ExpertSkew, samples: u64) -> GroupedTraining {
-    practised(model, groups, skew, samples, Practice::USUAL)
+/// Divides a model whose experts receive equal numbers of tokens.
+fn divided(model: &Model, groups: Groups, samples: u64) -> GroupedTraining {
+    let shape = model.transformer.unwrap();
+    let weights = ExpertWeights::even(shape);
+    let tokens = samples * shape.sequence / u64::from(groups.context);
+    let request = experts::loads(groups.expert, tokens, &weights);
+    let loads = ExpertLoads::new(shape, &request).unwrap();
+    with_loads(model, groups, samples, loads)
 }
 
-fn practised(
-    model: &Model,
-    groups: Groups,
-    skew: &ExpertSkew,
-    samples: u64,
-    practice: Practice,
-) -> GroupedTraining {
+/// Divides a model whose experts receive `loads`.
+fn with_loads(model: &Model, groups: Groups, samples: u64, loads: ExpertLoads) -> GroupedTraining {
     let shape = model.transformer.unwrap();
     let tokens = samples * shape.sequence / u64::from(groups.context);
-    let loads = ExpertLoads::new(shape, groups.expert, tokens, skew, None).unwrap();
     let request = StageRequest {
         groups,
         samples,
@@ -248,7 +251,7 @@ fn practised(
         loads: &loads,
         buckets: Buckets::All,
         gradient_bytes: 4,
-        practice,
+        practice: Practice::USUAL,
     };
     GroupedTraining {
         groups,
@@ -258,7 +261,7 @@ fn practised(
         activations: 2 * tokens * shape.width,
         token: 2 * shape.width,
         gradient_bytes: 4,
-        practice,
+        practice: Practice::USUAL,
         optimizer: vec![Time::ZERO; groups.pipeline as usize],
         stages: stages(model, &request).unwrap(),
         loads,
@@ -283,7 +286,7 @@ const RING: [(CollectiveKind, &str); 3] = [
 fn four_all_reduces_of_a_block_are_those_of_megatron() {
     let model = model("gpt:layers=3,width=256,heads=8,sequence=128,context=128,vocabulary=512");
     for tensor in [2, 4, 8] {
-        let mut training = divided(&model, groups(tensor, 1, 1, 1), &ExpertSkew::Even, 2);
+        let mut training = divided(&model, groups(tensor, 1, 1, 1), 2);
         training.micro_batches = 3;
         // Narayanan et al., arXiv:2104.04473, section 3.2: all_reduces of b s h values, two forward
         // and two backward for each layer and micro-batch; one more behind the table of words, one
@@ -308,8 +311,8 @@ fn four_all_reduces_of_a_block_are_those_of_megatron() {
 #[test]
 fn tensor_parallel_ranks_divide_the_operations() {
     let model = model("gpt:layers=2,width=256,heads=8,sequence=128,context=128,vocabulary=512");
-    let whole = divided(&model, groups(1, 1, 1, 1), &ExpertSkew::Even, 2);
-    let part = divided(&model, groups(4, 1, 1, 1), &ExpertSkew::Even, 2);
+    let whole = divided(&model, groups(1, 1, 1, 1), 2);
+    let part = divided(&model, groups(4, 1, 1, 1), 2);
     near(4 * computing(&part), computing(&whole));
     let (forward, backward) = model.operations();
     near(computing(&whole), ((forward + backward) * 2 / 100) as u64);
@@ -380,7 +383,7 @@ fn a_time_for_each_collective_gives_the_time_of_a_crossbar() {
     let divisions = [(4, 1, 1), (1, 4, 1), (1, 1, 4), (2, 2, 1), (2, 1, 2)];
     for (tensor, pipeline, data) in divisions {
         let groups = groups(tensor, pipeline, 1, data);
-        let training = divided(&model, groups, &ExpertSkew::Even, 1);
+        let training = divided(&model, groups, 1);
         // One micro-batch, and gradients behind it: no two groups send at a time.
         let made = training.collectives().unwrap();
         let times: BTreeMap<_, _> = made
@@ -427,112 +430,6 @@ fn groups_that_share_links_slow_each_other_down() {
     let each = 2 * transfer(2_000_000);
     near(wide.time.ps(), 30 + each);
     near(narrow.time.ps(), 30 + 2 * each);
-}
-
-#[test]
-fn tokens_go_to_their_experts_and_back() {
-    let model = model(
-        "moe:layers=2,width=256,experts=8,top_k=2,heads=8,feed_forward=64,sequence=128,\
-         vocabulary=512",
-    );
-    let mut algorithms = RING.to_vec();
-    algorithms.push((CollectiveKind::AllToAll, "direct"));
-    for expert in [2, 4, 8] {
-        let training = divided(&model, groups(1, 1, expert, expert), &ExpertSkew::Even, 2);
-        // Four exchanges for each layer: there and back, forward and backward; of k b s tokens of h
-        // values.
-        let bytes = 2 * 2 * (2 * 128) * 256;
-        let made = training.collectives().unwrap();
-        let exchange = made.iter().find(|(one, _)| one.group == GroupKind::Expert);
-        let (one, count) = exchange.unwrap();
-        assert_eq!((one.bytes, *count), (bytes, 2 * 4));
-        let iteration = over_crossbar(&training, &algorithms);
-        let ranks = u64::from(expert);
-        let each = (ranks - 1) * transfer(bytes / ranks);
-        near(iteration.stages.expert[0].ps(), 8 * each);
-    }
-}
-
-#[test]
-fn a_popular_expert_gets_what_its_weight_says() {
-    let shape = model("moe:layers=2,width=64,experts=4,top_k=1,heads=2,vocabulary=64")
-        .transformer
-        .unwrap();
-    let rows = vec![vec![vec![3, 1, 0, 0]], vec![vec![1, 1, 1, 1]]];
-    let table = ExpertSkew::Table(rows);
-    let loads = ExpertLoads::new(shape, 2, 1000, &table, None).unwrap();
-    // The first rank has experts 0 and 1.
-    assert_eq!((loads.between(0, 0, 0), loads.between(0, 1, 1)), (1000, 0));
-    assert_eq!((loads.received(0, 0), loads.received(1, 1)), (2000, 1000));
-    assert!(!loads.is_even(0) && loads.is_even(1));
-    // With a capacity factor of 1.5 an expert takes 375 of 1000: 625 - 0 and none of 250 are
-    // dropped, at two sources.
-    let loads = ExpertLoads::new(shape, 2, 1000, &table, Some(1_500_000)).unwrap();
-    assert_eq!(loads.between(0, 0, 0), 375 + 250);
-    assert_eq!((loads.dropped, loads.assigned), (2 * 375, 4000));
-    // No token goes to one expert twice.
-    let shape = model("moe:layers=1,width=64,experts=4,top_k=2,heads=2,vocabulary=64")
-        .transformer
-        .unwrap();
-    let table = ExpertSkew::Table(vec![vec![vec![8, 1, 1, 0]]]);
-    let loads = ExpertLoads::new(shape, 4, 1000, &table, None).unwrap();
-    let row: Vec<u64> = (0..4).map(|target| loads.between(0, 0, target)).collect();
-    assert_eq!(row, [1000, 500, 500, 0]);
-    let table = ExpertSkew::Table(vec![vec![vec![8, 0, 0, 0]]]);
-    assert!(ExpertLoads::new(shape, 4, 1000, &table, None).is_err());
-}
-
-#[test]
-fn zipf_shares_tokens_by_powers_of_the_rank() {
-    let shape = model("moe:layers=3,width=64,experts=8,top_k=1,heads=2,vocabulary=64")
-        .transformer
-        .unwrap();
-    let even = ExpertLoads::new(shape, 8, 8000, &ExpertSkew::Even, None).unwrap();
-    let flat = ExpertSkew::Zipf {
-        exponent: 0.0,
-        seed: 1,
-    };
-    assert_eq!(ExpertLoads::new(shape, 8, 8000, &flat, None).unwrap(), even);
-    let zipf = ExpertSkew::Zipf {
-        exponent: 1.0,
-        seed: 1,
-    };
-    let loads = ExpertLoads::new(shape, 8, 8000, &zipf, None).unwrap();
-    let mut orders = Vec::new();
-    for layer in 0..3 {
-        let mut row: Vec<u64> = (0..8)
-            .map(|target| loads.between(layer, 0, target))
-            .collect();
-        orders.push(row.clone());
-        row.sort_unstable_by(|one, other| other.cmp(one));
-        // H(8) = 761 / 280.
-        for (place, tokens) in row.iter().enumerate() {
-            let expected = 8000.0 / (place as f64 + 1.0) * 280.0 / 761.0;
-            assert!((*tokens as f64 - expected).abs() <= 1.0, "{row:?}");
-        }
-        assert_eq!(row.iter().sum::<u64>(), 8000);
-    }
-    assert!(orders[0] != orders[1] || orders[1] != orders[2]);
-}
-
-#[test]
-fn an_exchange_ends_with_the_rank_that_gets_most() {
-    let text = "moe:layers=1,width=256,experts=4,top_k=1,heads=8,feed_forward=64,sequence=128,\
-                vocabulary=512";
-    let model = model(text);
-    let table = ExpertSkew::Table(vec![vec![vec![5, 1, 1, 1]]]);
-    let training = divided(&model, groups(1, 1, 4, 4), &table, 2);
-    let mut algorithms = RING.to_vec();
-    algorithms.push((CollectiveKind::AllToAll, "direct"));
-    let iteration = over_crossbar(&training, &algorithms);
-    // 5 of 8 of 256 tokens of each of three others go to the first rank, over one cable; experts of
-    // the others wait.
-    let most = 3 * transfer(160 * 512);
-    let found = iteration.stages.expert[1].ps();
-    assert!(found >= 4 * most, "{found} {most}");
-    let layers = &training.stages[0].layers;
-    let experts = layers.iter().find(|layer| layer.experts.is_some()).unwrap();
-    near(experts.forward[0].ps(), 5 * experts.forward[1].ps());
 }
 
 #[test]

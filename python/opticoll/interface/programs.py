@@ -110,6 +110,9 @@ def train(
     expert_parallel: int | None = None,
     expert_skew: str | None = None,
     capacity_factor: str | float | None = None,
+    replicate_experts: int | None = None,
+    expert_placement: str | None = None,
+    expert_chunks: int | None = None,
     sharded: int | None = None,
     micro_batches: int | None = None,
     chunks: int | None = None,
@@ -162,8 +165,14 @@ def train(
         replicas that divide the experts. If any of these options or of the options below is given,
         groups of ranks divide the model, and the row has `groups`.
     expert_skew, capacity_factor
-        `expert_skew` is the distribution of tokens over experts: `zipf:exponent=...,seed=...` or a
-        .csv file. An expert's capacity is `capacity_factor` times an even share of the tokens.
+        `expert_skew` is the distribution of tokens over experts: a rule such as `zipf:exponent=1.2`
+        or `hot_rank`, or a .csv file. An expert's capacity is `capacity_factor` times an even share
+        of the tokens.
+    replicate_experts, expert_placement
+        Number of further copies of the most loaded experts of a layer (default: 0), and their
+        placement on ranks: in the `order` of their numbers, or by `load` (default: `order`).
+    expert_chunks
+        Number of chunks in which tokens are sent to experts (default: 1).
     sharded
         Stage of ZeRO, 0 to 3, which determines the data that replicas divide among themselves.
     micro_batches

@@ -112,7 +112,7 @@ fn exchanges_of_attention_have_the_bytes_of_their_heads() {
     let model = model(GROUPED_QUERIES);
     for (tensor, context) in [(1, 2), (2, 4), (1, 8)] {
         let groups = with_context(context, groups(tensor, 1, 1, 2));
-        let training = divided(&model, groups, &ExpertSkew::Even, 2);
+        let training = divided(&model, groups, 2);
         let ranks = u64::from(tensor) * u64::from(context);
         // 2 bytes, 2 samples of 128 tokens, 8 heads of 32 values; 2 + 2 heads of keys and values.
         let [queries, pairs] = [2 * 2 * 128 * 8 * 32, 2 * 2 * 128 * (2 + 2) * 32];
@@ -147,8 +147,8 @@ fn context_parallel_ranks_divide_operations_and_memory() {
         for context in [2, 4] {
             let whole = groups(1, 1, 1, 1);
             let parts = with_context(context, whole);
-            let one = divided(&model, whole, &ExpertSkew::Even, 2);
-            let part = divided(&model, parts, &ExpertSkew::Even, 2);
+            let one = divided(&model, whole, 2);
+            let part = divided(&model, parts, 2);
             near(u64::from(context) * computing(&part), computing(&one));
             let memory = |groups| {
                 let asked = GroupedMemory {

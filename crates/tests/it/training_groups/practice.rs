@@ -79,7 +79,7 @@ fn interleaved_stages_divide_the_bubble_by_their_chunks() {
 #[test]
 fn sequence_parallelism_gathers_and_scatters_what_was_reduced() {
     let model = model("gpt:layers=3,width=256,heads=8,sequence=128,context=128,vocabulary=512");
-    let mut training = divided(&model, groups(4, 1, 1, 1), &ExpertSkew::Even, 2);
+    let mut training = divided(&model, groups(4, 1, 1, 1), 2);
     training.practice.sequence_parallel = true;
     // Korthikanti et al., section 4.2.2: each all_reduce of a block becomes a reduce_scatter and an
     // all_gather of the same values; so do those of the table of words and the output matrix.
@@ -102,7 +102,7 @@ fn sequence_parallelism_gathers_and_scatters_what_was_reduced() {
 #[test]
 fn full_recomputation_runs_blocks_forward_once_more() {
     let model = model("gpt:layers=3,width=256,heads=8,sequence=128,context=128,vocabulary=512");
-    let mut training = divided(&model, groups(2, 1, 1, 1), &ExpertSkew::Even, 2);
+    let mut training = divided(&model, groups(2, 1, 1, 1), 2);
     let plain = over_crossbar(&training, &RING);
     training.practice.recompute = Recompute::Full;
     let again = over_crossbar(&training, &RING);
@@ -142,7 +142,7 @@ fn tokens_in_8_bits_travel_to_experts_with_their_scales() {
         "moe:layers=2,width=256,experts=8,top_k=2,heads=8,feed_forward=64,sequence=128,\
          vocabulary=512",
     );
-    let mut training = divided(&model, groups(1, 1, 4, 4), &ExpertSkew::Even, 2);
+    let mut training = divided(&model, groups(1, 1, 4, 4), 2);
     training.practice.narrow_dispatch = true;
     let made = training.collectives().unwrap();
     let exchanges = made

@@ -25,7 +25,7 @@ mod list;
 
 pub use list::{DEVICES, DeviceRecord};
 
-use super::operators::{self, Portion, Work};
+use super::operators::{self, ALIGNED, Portion, Work};
 use super::{Layer, Model, TrainingError};
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -55,9 +55,6 @@ pub struct Fitted {
 const TERA: u64 = 1_000_000_000_000;
 const GIGA: u64 = 1_000_000_000;
 const MILLION: u64 = 1_000_000;
-
-/// Bytes to whose multiples rows must be aligned.
-const ALIGNED: u64 = 16;
 
 /// Name of the option that replaces the times of operators.
 const EFFICIENCY: &str = "efficiency";

@@ -1,108 +1,269 @@
-//! Distribution of tokens among experts: even, by Zipf's law, or by a table.
+//! Distribution of tokens among experts, and placement of the experts on ranks.
 //!
 //! A micro-batch of n tokens has n k assignments to experts: each token is assigned to k different
 //! experts. The experts of a layer receive assignments in proportion to weights. An expert whose
 //! share exceeds n receives n assignments, and the other experts divide the remaining assignments.
 //! With a capacity factor c and x experts, an expert accepts at most ceil(c n k / x) assignments
 //! from a replica; further assignments are dropped (Lepikhin et al., GShard, arXiv:2006.16668,
-//! section 2.2; Fedus et al., Switch Transformers, arXiv:2101.03961, equation 3).
+//! section 2.2; Fedus et al., Switch Transformers, arXiv:2101.03961, equation 3). If the tokens are
+//! sent in chunks, n is the number of tokens of a chunk.
+//!
+//! [`skews`] has rules for weights, [`placement`] the copies and ranks of the experts.
+
+pub mod placement;
+pub mod skews;
 
 use super::TrainingError;
 use super::transformer::TransformerShape;
-use opticoll_base::hash::shuffled;
+use placement::Instance;
 
-/// Weights in proportion to which experts receive tokens.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ExpertSkew {
-    /// Equal weights.
-    Even,
-    /// The r-th expert has weight r^-exponent. The order of the experts is drawn at random for each
-    /// layer.
-    Zipf {
-        /// Exponent, at least 0.
-        exponent: f64,
-        /// Seed from which the orders are drawn.
-        seed: u64,
-    },
-    /// Weight of each expert, indexed by layer with experts, source and expert. A layer has one row
-    /// per expert-parallel source rank, or a single row for all source ranks.
-    Table(Vec<Vec<Vec<u64>>>),
+/// Divisor of [`SourceWeights::tokens`].
+pub const MILLION: u64 = 1_000_000;
+
+/// Weights of the experts for the tokens of one source rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceWeights {
+    /// Tokens of the source that are sent to experts, in millionths of the tokens of a micro-batch.
+    /// The other tokens are padding.
+    pub tokens: u64,
+    /// Weight of each expert.
+    pub weights: Vec<u64>,
 }
 
-/// Weight of the most popular expert under Zipf's law. The other weights are rounded down to
-/// integers of at least 1.
-const MAX_WEIGHT: f64 = 4_294_967_296.0;
+/// Weights of experts, indexed by micro-batch, layer with experts and source. A layer has one row
+/// per expert-parallel source rank, or a single row for all source ranks. The weights of the
+/// micro-batches repeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpertWeights(pub Vec<Vec<Vec<SourceWeights>>>);
 
-/// Number of assignments of a micro-batch to each expert, for each layer with experts.
+opticoll_base::named_enum! {
+    /// Rule that assigns experts to ranks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Placement {
+        /// Experts are placed in the order of their numbers, the same number on each rank. Further
+        /// copies are placed by load.
+        Order = "order",
+        /// All copies are placed by load.
+        Load = "load",
+    }
+}
+
+/// Sizes and rules for the distribution of tokens.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadRequest<'a> {
+    /// Number of expert-parallel ranks.
+    pub ranks: u32,
+    /// Number of tokens of a micro-batch.
+    pub tokens: u64,
+    /// Weights of the experts.
+    pub weights: &'a ExpertWeights,
+    /// Capacity factor in millionths; `None` means no limit.
+    pub capacity: Option<u64>,
+    /// Number of copies of experts besides one of each expert.
+    pub copies: u64,
+    /// Rule that assigns experts to ranks.
+    pub placement: Placement,
+    /// Number of chunks in which tokens are sent to the experts.
+    pub chunks: u64,
+}
+
+/// Exchange of a layer with experts in a micro-batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Exchange {
+    /// Number of assignments of a chunk, indexed by source rank and target rank.
+    between: Vec<Vec<u64>>,
+    /// Lower bound on the most assignments of a rank, whatever the placement.
+    least: u128,
+}
+
+/// Number of assignments of a micro-batch to the experts of each rank, for each layer with experts.
+/// Micro-batches with equal weights share an **exchange number** for each layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpertLoads {
-    /// Number of experts on each expert-parallel rank.
-    experts_per_rank: usize,
-    /// Number of assignments, indexed by layer, source rank and expert.
-    layers: Vec<Vec<Vec<u64>>>,
-    /// Number of dropped assignments, summed over layers and source ranks.
+    layers: usize,
+    /// Number of chunks of a micro-batch.
+    pub chunks: u64,
+    /// Index of the weights of each micro-batch. The list repeats.
+    phases: Vec<usize>,
+    /// Exchanges, indexed by exchange number.
+    exchanges: Vec<Exchange>,
+    /// Ranks of each copy, indexed by layer and expert.
+    hosts: Vec<Vec<Vec<usize>>>,
+    /// Number of dropped assignments, summed over layers and source ranks, for the micro-batches
+    /// until the weights repeat.
     pub dropped: u128,
     /// Number of assignments, including dropped assignments.
     pub assigned: u128,
 }
 
+impl ExpertWeights {
+    /// Returns equal weights for all experts.
+    pub fn even(shape: TransformerShape) -> ExpertWeights {
+        let row = SourceWeights {
+            tokens: MILLION,
+            weights: vec![1; shape.experts as usize],
+        };
+        ExpertWeights(vec![vec![vec![row]; shape.expert_layers() as usize]])
+    }
+
+    /// Checks that the table has the layers and experts of the model, and one source or `ranks`
+    /// sources.
+    fn check(&self, shape: TransformerShape, ranks: u32) -> Result<(), TrainingError> {
+        let refuse =
+            |problem: String| Err(TrainingError::Groups(format!("expert-skew: {problem}")));
+        let (layers, experts) = (shape.expert_layers(), shape.experts);
+        for table in &self.0 {
+            if table.len() as u64 != layers {
+                let table_layers = table.len();
+                return refuse(format!(
+                    "the table has {table_layers} layers, but the model has {layers} layers with \
+                     experts"
+                ));
+            }
+            for (layer, rows) in table.iter().enumerate() {
+                if rows.len() != 1 && rows.len() != ranks as usize {
+                    return refuse(format!(
+                        "layer {layer} has {} sources; give one source for all ranks, or {ranks} \
+                         sources, one for each expert-parallel rank",
+                        rows.len()
+                    ));
+                }
+                let mut counts = rows.iter().map(|row| row.weights.len());
+                if let Some(count) = counts.find(|count| *count as u64 != experts) {
+                    return refuse(format!(
+                        "layer {layer} has weights of {count} experts, but the model has {experts} \
+                         experts"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 impl ExpertLoads {
-    /// Computes the assignments of micro-batches of `tokens` tokens on `ranks` expert-parallel
-    /// ranks. `capacity` is the capacity factor in millionths; `None` means no limit.
+    /// Computes the assignments of micro-batches on the ranks of an expert-parallel group.
     ///
     /// # Errors
-    /// Fails if a table has another shape or only zero weights, or if an exponent is negative or
-    /// not a number.
+    /// Fails if a table has another shape or too few weights above 0, if the chunks do not divide
+    /// the tokens, or if there are more copies than places.
     pub fn new(
         shape: TransformerShape,
-        ranks: u32,
-        tokens: u64,
-        skew: &ExpertSkew,
-        capacity: Option<u64>,
+        request: &LoadRequest<'_>,
     ) -> Result<ExpertLoads, TrainingError> {
-        let experts = shape.experts as usize;
+        let LoadRequest {
+            ranks,
+            tokens,
+            copies,
+            chunks,
+            ..
+        } = *request;
+        if shape.experts == 0 {
+            return Ok(ExpertLoads::none());
+        }
+        request.weights.check(shape, ranks)?;
+        if chunks == 0 || tokens % chunks != 0 {
+            return Err(TrainingError::Groups(format!(
+                "expert-chunks {chunks} does not divide the {tokens} tokens of a micro-batch"
+            )));
+        }
+        let most = shape.experts * u64::from(ranks - 1);
+        if copies > most {
+            return Err(TrainingError::Groups(format!(
+                "replicate-experts {copies}: {} experts have at most {most} further copies on \
+                 {ranks} expert-parallel ranks",
+                shape.experts
+            )));
+        }
         let mut loads = ExpertLoads {
-            experts_per_rank: experts / (ranks as usize).max(1),
+            layers: shape.expert_layers() as usize,
+            chunks,
             ..ExpertLoads::none()
         };
-        if experts == 0 {
-            return Ok(loads);
-        }
-        let assignments = u128::from(tokens) * u128::from(shape.top_k);
-        let limit = capacity.map_or(u128::MAX, |factor| {
-            (u128::from(factor) * assignments).div_ceil(1_000_000 * experts as u128)
-        });
-        let layers = shape.expert_layers();
-        for layer in 0..layers {
-            let weights = weights(skew, layer, experts, layers, ranks)?;
-            let mut rows = Vec::with_capacity(ranks as usize);
-            for source in 0..ranks as usize {
-                let row = weights.get(source).unwrap_or(&weights[0]);
-                let mut shared = share(row, assignments, u128::from(tokens)).ok_or_else(|| {
-                    TrainingError::Groups(format!(
-                        "the experts of layer {layer} receive too few tokens: {} experts have a \
-                         weight, but each token goes to {} experts",
-                        row.iter().filter(|weight| **weight > 0).count(),
-                        shape.top_k
-                    ))
-                })?;
-                loads.assigned += assignments;
-                for load in &mut shared {
-                    loads.dropped += u128::from(*load).saturating_sub(limit);
-                    *load = u128::from(*load).min(limit) as u64;
-                }
-                rows.push(shared);
+        // Micro-batches with equal weights are computed once.
+        let mut distinct: Vec<&Vec<Vec<SourceWeights>>> = Vec::new();
+        for table in &request.weights.0 {
+            let equal = distinct.iter().position(|earlier| *earlier == table);
+            loads.phases.push(equal.unwrap_or(distinct.len()));
+            if equal.is_none() {
+                distinct.push(table);
             }
-            loads.layers.push(rows);
+        }
+        let mut by_expert = Vec::with_capacity(distinct.len());
+        for (phase, table) in distinct.iter().enumerate() {
+            let times = loads.phases.iter().filter(|one| **one == phase).count() as u128;
+            let layers = table.iter().enumerate();
+            let layers =
+                layers.map(|(layer, rows)| loads.shared(shape, request, layer, rows, times));
+            by_expert.push(layers.collect::<Result<Vec<_>, _>>()?);
+        }
+        for layer in 0..loads.layers {
+            let sum = |expert: usize| {
+                let phases = loads.phases.iter().map(|&phase| &by_expert[phase][layer]);
+                let sources = phases
+                    .flatten()
+                    .map(|source: &Vec<u64>| u128::from(source[expert]));
+                sources.sum()
+            };
+            let sums: Vec<u128> = (0..shape.experts as usize).map(sum).collect();
+            loads.hosts.push(hosts(&sums, request));
+        }
+        for table in &by_expert {
+            for (layer, sources) in table.iter().enumerate() {
+                let exchange = exchange(sources, &loads.hosts[layer], ranks as usize);
+                loads.exchanges.push(exchange);
+            }
         }
         Ok(loads)
+    }
+
+    /// Returns the assignments of a chunk in `layer`, indexed by source and expert. Counts dropped
+    /// assignments for `times` micro-batches.
+    fn shared(
+        &mut self,
+        shape: TransformerShape,
+        request: &LoadRequest<'_>,
+        layer: usize,
+        rows: &[SourceWeights],
+        times: u128,
+    ) -> Result<Vec<Vec<u64>>, TrainingError> {
+        let (top_k, experts) = (u128::from(shape.top_k), u128::from(shape.experts));
+        let chunk = request.tokens / self.chunks;
+        let limit = request.capacity.map_or(u128::MAX, |factor| {
+            (u128::from(factor) * u128::from(chunk) * top_k).div_ceil(u128::from(MILLION) * experts)
+        });
+        let mut sources = Vec::with_capacity(request.ranks as usize);
+        for source in 0..request.ranks as usize {
+            let row = rows.get(source).unwrap_or(&rows[0]);
+            let tokens = u128::from(chunk) * u128::from(row.tokens) / u128::from(MILLION);
+            let assignments = tokens * top_k;
+            let mut shared = share(&row.weights, assignments, tokens).ok_or_else(|| {
+                TrainingError::Groups(format!(
+                    "the experts of layer {layer} receive too few tokens: {} experts have a \
+                     weight, but each token goes to {} experts",
+                    row.weights.iter().filter(|weight| **weight > 0).count(),
+                    shape.top_k
+                ))
+            })?;
+            let micro_batches = times * u128::from(self.chunks);
+            self.assigned += assignments * micro_batches;
+            for load in &mut shared {
+                self.dropped += u128::from(*load).saturating_sub(limit) * micro_batches;
+                *load = u128::from(*load).min(limit) as u64;
+            }
+            sources.push(shared);
+        }
+        Ok(sources)
     }
 
     /// Creates the loads of a model without experts.
     pub fn none() -> ExpertLoads {
         ExpertLoads {
-            experts_per_rank: 0,
-            layers: Vec::new(),
+            layers: 0,
+            chunks: 1,
+            phases: Vec::new(),
+            exchanges: Vec::new(),
+            hosts: Vec::new(),
             dropped: 0,
             assigned: 0,
         }
@@ -110,86 +271,157 @@ impl ExpertLoads {
 
     /// Returns the number of layers with experts.
     pub fn layers(&self) -> usize {
-        self.layers.len()
+        self.layers
     }
 
-    /// Returns the number of assignments in `layer` from the tokens of rank `source` to the experts
-    /// of rank `target`. Both are expert-parallel ranks.
-    pub fn between(&self, layer: usize, source: usize, target: usize) -> u64 {
-        let first = target * self.experts_per_rank;
-        let loads = &self.layers[layer][source][first..first + self.experts_per_rank];
-        loads.iter().sum()
+    /// Returns the number of different weights of micro-batches, at least 1.
+    pub fn phases(&self) -> usize {
+        self.phases.iter().max().map_or(1, |last| last + 1)
     }
 
-    /// Returns the number of assignments in `layer` from all ranks to the experts of rank `target`.
-    pub fn received(&self, layer: usize, target: usize) -> u128 {
-        let sources = 0..self.layers[layer].len();
-        sources
-            .map(|source| u128::from(self.between(layer, source, target)))
-            .sum()
+    /// Returns the index of the weights of a micro-batch.
+    pub fn phase(&self, micro_batch: u64) -> usize {
+        let count = self.phases.len().max(1) as u64;
+        self.phases
+            .get((micro_batch % count) as usize)
+            .copied()
+            .unwrap_or(0)
     }
 
-    /// Returns whether all pairs of ranks exchange the same number of tokens in `layer`.
-    pub fn is_even(&self, layer: usize) -> bool {
-        let ranks = self.layers[layer].len();
-        let first = self.between(layer, 0, 0);
-        let mut pairs =
-            (0..ranks).flat_map(|source| (0..ranks).map(move |target| (source, target)));
-        pairs.all(|(source, target)| self.between(layer, source, target) == first)
+    /// Returns the exchange number of a layer in the micro-batches with the weights `phase`.
+    pub fn number(&self, phase: usize, layer: usize) -> usize {
+        phase * self.layers + layer
+    }
+
+    /// Returns the number of exchanges: exchange numbers are below.
+    pub fn exchanges(&self) -> usize {
+        self.exchanges.len()
+    }
+
+    /// Returns the ranks of the copies of each expert of `layer`, indexed by expert.
+    pub fn hosts(&self, layer: usize) -> &[Vec<usize>] {
+        &self.hosts[layer]
+    }
+
+    /// Returns the number of experts of `layer` with several copies.
+    pub fn copied(&self, layer: usize) -> u64 {
+        let hosts = self.hosts.get(layer).into_iter().flatten();
+        hosts.filter(|hosts| hosts.len() > 1).count() as u64
+    }
+
+    /// Returns the number of assignments of a chunk in exchange `number` from the tokens of rank
+    /// `source` to the experts of rank `target`. Both are expert-parallel ranks.
+    pub fn between(&self, number: usize, source: usize, target: usize) -> u64 {
+        self.exchanges[number].between[source][target]
+    }
+
+    /// Returns the number of assignments of a chunk in exchange `number` from all ranks to the
+    /// experts of rank `target`.
+    pub fn received(&self, number: usize, target: usize) -> u128 {
+        let sources = self.exchanges[number].between.iter();
+        sources.map(|targets| u128::from(targets[target])).sum()
+    }
+
+    /// Returns the most assignments of a chunk in exchange `number` that a rank receives.
+    pub fn most(&self, number: usize) -> u128 {
+        let ranks = 0..self.exchanges[number].between.len();
+        ranks
+            .map(|rank| self.received(number, rank))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Returns a lower bound on [`most`](Self::most) for the same copies, whatever their placement.
+    pub fn least(&self, number: usize) -> u128 {
+        self.exchanges[number].least
+    }
+
+    /// Returns the most assignments of a micro-batch in `layer` that a rank receives.
+    pub fn most_of_layer(&self, layer: usize) -> u128 {
+        let numbers = (0..self.phases()).map(|phase| self.number(phase, layer));
+        numbers.map(|number| self.most(number)).max().unwrap_or(0) * u128::from(self.chunks)
+    }
+
+    /// Returns whether all pairs of ranks exchange the same number of tokens in exchange `number`.
+    pub fn is_even(&self, number: usize) -> bool {
+        let between = &self.exchanges[number].between;
+        let mut pairs = between.iter().flatten();
+        pairs.all(|amount| *amount == between[0][0])
     }
 }
 
-/// Returns the weights of a layer's experts, indexed by source rank and expert. A single row stands
-/// for all source ranks.
-fn weights(
-    skew: &ExpertSkew,
-    layer: u64,
-    experts: usize,
-    layers: u64,
-    ranks: u32,
-) -> Result<Vec<Vec<u64>>, TrainingError> {
-    let refuse = |problem: String| TrainingError::Groups(format!("expert-skew: {problem}"));
-    match skew {
-        ExpertSkew::Even => Ok(vec![vec![1; experts]]),
-        ExpertSkew::Zipf { exponent, seed } => {
-            if !(exponent.is_finite() && *exponent >= 0.0) {
-                return Err(refuse(format!(
-                    "the exponent {exponent} is not a number of at least 0"
-                )));
-            }
-            let order = shuffled(experts as u32, seed.wrapping_add(layer));
-            let mut row = vec![0; experts];
-            for (place, expert) in order.into_iter().enumerate() {
-                let weight = MAX_WEIGHT * libm::pow(place as f64 + 1.0, -exponent);
-                row[expert as usize] = (weight as u64).max(1);
-            }
-            Ok(vec![row])
+/// Returns the ranks of the copies of each expert. `sums` contains the assignments of each expert.
+fn hosts(sums: &[u128], request: &LoadRequest<'_>) -> Vec<Vec<usize>> {
+    let ranks = request.ranks as usize;
+    let room = (sums.len() + request.copies as usize).div_ceil(ranks);
+    let copies = placement::copies(sums, request.copies, request.ranks.into());
+    let mut instances = Vec::new();
+    for (expert, (sum, copies)) in sums.iter().zip(copies).enumerate() {
+        for copy in 0..copies {
+            instances.push(Instance {
+                expert,
+                load: sum / u128::from(copies),
+                rank: (copy == 0 && request.placement == Placement::Order)
+                    .then_some(expert * ranks / sums.len()),
+            });
         }
-        ExpertSkew::Table(table) => {
-            if table.len() as u64 != layers {
-                let table_layers = table.len();
-                return Err(refuse(format!(
-                    "the table has {table_layers} layers, but the model has {layers} layers with \
-                     experts"
-                )));
-            }
-            let rows = &table[layer as usize];
-            if rows.len() != 1 && rows.len() != ranks as usize {
-                return Err(refuse(format!(
-                    "layer {layer} has {} sources; give one source for all ranks, or {ranks} \
-                     sources, one for each expert-parallel rank",
-                    rows.len()
-                )));
-            }
-            match rows.iter().find(|row| row.len() != experts) {
-                Some(row) => Err(refuse(format!(
-                    "layer {layer} has weights of {} experts, but the model has {experts} experts",
-                    row.len()
-                ))),
-                None => Ok(rows.clone()),
+    }
+    let mut hosts = vec![Vec::new(); sums.len()];
+    let placed = placement::longest_first(&instances, ranks, room);
+    for (instance, rank) in instances.iter().zip(placed) {
+        hosts[instance.expert].push(rank);
+    }
+    hosts
+}
+
+/// Returns the exchange for the assignments `sources`, indexed by source and expert. `hosts`
+/// contains the ranks of the copies of each expert.
+fn exchange(sources: &[Vec<u64>], hosts: &[Vec<usize>], ranks: usize) -> Exchange {
+    let sum = |expert: usize| sources.iter().map(|loads| u128::from(loads[expert])).sum();
+    let sums: Vec<u128> = (0..hosts.len()).map(sum).collect();
+    let shares = placement::divided(&sums, hosts, ranks);
+    let mut between = vec![vec![0; ranks]; sources.len()];
+    for (expert, (hosts, shares)) in hosts.iter().zip(&shares).enumerate() {
+        let loads: Vec<u64> = sources.iter().map(|loads| loads[expert]).collect();
+        for (targets, parts) in between.iter_mut().zip(in_proportion(&loads, shares)) {
+            for (rank, part) in hosts.iter().zip(parts) {
+                targets[*rank] += part;
             }
         }
     }
+    let counts: Vec<u64> = hosts.iter().map(|hosts| hosts.len() as u64).collect();
+    Exchange {
+        between,
+        least: placement::lower_bound(&sums, &counts, ranks),
+    }
+}
+
+/// Divides each of the numbers `loads` in proportion to `shares`, which have the same sum. The
+/// parts of the first loads together are in proportion, too, except for rounding.
+fn in_proportion(loads: &[u64], shares: &[u128]) -> Vec<Vec<u64>> {
+    let sum = shares.iter().sum::<u128>().max(1);
+    let mut given = vec![0u128; shares.len()];
+    let mut before = 0u128;
+    let of_load = |&load: &u64| {
+        before += u128::from(load);
+        let (mut left, mut parts) = (u128::from(load), vec![0; shares.len()]);
+        for (copy, part) in parts.iter_mut().enumerate() {
+            *part = (shares[copy] * before / sum)
+                .saturating_sub(given[copy])
+                .min(left);
+            left -= *part;
+        }
+        let mut order: Vec<usize> = (0..shares.len()).collect();
+        order.sort_by_key(|&copy| std::cmp::Reverse(shares[copy] * before % sum));
+        for copy in order.into_iter().take(left as usize) {
+            parts[copy] += 1;
+        }
+        for (given, part) in given.iter_mut().zip(&parts) {
+            *given += part;
+        }
+        parts.into_iter().map(|part| part as u64).collect()
+    };
+    loads.iter().map(of_load).collect()
 }
 
 /// Divides `assignments` in proportion to `weights`, with at most `max_share` assignments per

@@ -140,9 +140,11 @@ impl GroupedMemory<'_> {
             layers.push((layer, number));
             for tensor in &layer.tensors {
                 let parameters = u128::from(parameters_on_rank(
+                    model,
                     tensor.parameters,
                     tensor.division,
                     self.groups,
+                    self.practice.expert_copies,
                 ));
                 let replicas = match tensor.division {
                     Division::Expert => data / self.groups.expert,
@@ -235,10 +237,8 @@ impl GroupedMemory<'_> {
         let (Some(loads), Some(shape)) = (self.loads, model.transformer) else {
             return even;
         };
-        let ranks = 0..self.groups.expert as usize;
-        let most_tokens = ranks.map(|rank| loads.received(layer, rank)).max();
         let assignments_per_sample = u128::from(shape.sequence * shape.top_k);
-        (sample * most_tokens.unwrap_or(0)).div_ceil(assignments_per_sample)
+        (sample * loads.most_of_layer(layer)).div_ceil(assignments_per_sample)
     }
 
     /// Searches for groups, a sharding and a number of micro-batches for which the forecast is at

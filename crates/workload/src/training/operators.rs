@@ -28,6 +28,9 @@ const VALUE: u64 = 2;
 /// Engine, documentation of FP8 on Hopper).
 const CONVERTED: u64 = VALUE + 2;
 
+/// Bytes to whose multiples rows must be aligned.
+pub(super) const ALIGNED: u64 = 16;
+
 /// Passes of a normalization over its values, forward and backward. The backward pass computes the
 /// gradients of the input and of the weights in separate kernels. The number of backward passes is
 /// measured: the blocks of six transformers on an H100.
@@ -309,6 +312,8 @@ pub struct Portion {
     pub flash: bool,
     /// Ranks that divide the experts.
     pub expert: u64,
+    /// Copies of experts on these ranks, besides one of each expert.
+    pub expert_copies: u64,
     /// Assignments of tokens to the experts of this rank.
     pub assigned: u64,
     /// True if the device has 8-bit products.
@@ -327,6 +332,7 @@ impl Portion {
             blocks: 1,
             flash: true,
             expert: 1,
+            expert_copies: 0,
             assigned: samples.saturating_mul(assignments),
             narrow: false,
         }
@@ -408,6 +414,7 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
         samples,
         tensor,
         expert,
+        expert_copies,
         ..
     } = portion;
     let (name, forward, backward) = match *part {
@@ -425,9 +432,15 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
                 Cut::Columns => (from, to.div_ceil(tensor)),
                 Cut::Rows => (from.div_ceil(tensor), to),
             };
-            let m = rows_on_rank(rows, experts, portion);
-            let matrices = matrices.div_ceil(expert);
             let narrow = portion.narrow && input != Narrow::Never;
+            let mut m = rows_on_rank(rows, experts, portion);
+            if experts {
+                // Assumption: as frameworks may choose how to store the tokens of experts, kernels
+                // pad the tokens to aligned numbers.
+                m = m.next_multiple_of(ALIGNED / width(narrow));
+            }
+            let copies = if experts { expert_copies } else { 0 };
+            let matrices = (matrices + copies).div_ceil(expert);
             let product = |m, n, k| Work::Product {
                 m,
                 n,

@@ -49,11 +49,13 @@ pub struct Practice {
     /// True if tokens travel to experts in 8 bits, as do the gradients of their outputs. Outputs,
     /// and gradients of tokens, travel back in 16 bits (DeepSeek-V3, section 3.3.3).
     pub narrow_dispatch: bool,
+    /// Number of copies of experts in a layer, besides one of each expert.
+    pub expert_copies: u64,
 }
 
 impl Practice {
     /// No recomputation, no sequence parallelism, FlashAttention, one chunk per stage, gradients of
-    /// 16 bits, and a ring among context-parallel ranks.
+    /// 16 bits, a ring among context-parallel ranks, and one copy of each expert.
     pub const USUAL: Practice = Practice {
         recompute: Recompute::Nothing,
         sequence_parallel: false,
@@ -62,6 +64,7 @@ impl Practice {
         wide_gradients: false,
         context_exchange: ContextExchange::Ring,
         narrow_dispatch: false,
+        expert_copies: 0,
     };
 
     /// Returns whether the scores of attention are stored.

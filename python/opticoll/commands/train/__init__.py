@@ -173,8 +173,8 @@ class Train:
         "Number of replicas that divide the experts (default: 1)", MAX_RANKS, GROUPS
     )
     expert_skew: str | None = option(
-        "Skew of tokens among experts: zipf:exponent=...,seed=... or a .csv file of "
-        "weights by layer (default: none, all experts alike)",
+        "Skew of tokens among experts: a rule such as zipf:exponent=1.2 or hot_rank, or a "
+        ".csv file of weights by layer (default: none, all experts alike)",
         group=GROUPS,
     )
     capacity_factor: str | None = option(
@@ -182,6 +182,21 @@ class Train:
         "above it are dropped (default: none, no tokens are dropped)",
         group=GROUPS,
         allow_leading_hyphen=True,
+    )
+    replicate_experts: int | None = option(
+        "Number of further copies of the most loaded experts of a layer (default: 0)",
+        converter=whole(least=0, most=MAX_RANKS),
+        group=GROUPS,
+    )
+    expert_placement: Literal["order", "load"] | None = option(
+        "Placement of experts on ranks: in the order of their numbers, or by load (default: order)",
+        group=GROUPS,
+    )
+    expert_chunks: int | None = count(
+        "Number of chunks in which tokens are sent to experts while the experts compute for "
+        "earlier chunks (default: 1)",
+        MAX_RANKS,
+        GROUPS,
     )
     sharded: int | None = option(
         "Stage of ZeRO: replicas divide the optimizer's state (1), also gradients (2), also "

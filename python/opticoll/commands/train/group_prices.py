@@ -20,7 +20,11 @@ import opticoll
 from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Plan
 from opticoll.commands.train.energy import Spent, spent_by
-from opticoll.commands.train.group_rows import GroupCollectiveRow, collective_row
+from opticoll.commands.train.group_rows import (
+    GroupCollectiveRow,
+    collective_row,
+    demand_of,
+)
 from opticoll.names import algorithm_spelling
 from opticoll.outputs.layout import PICOSECONDS
 
@@ -60,7 +64,7 @@ class GroupPrices:
         if record["layer"] is None:
             plan, size = self._even(record, part), record["size_bytes"]
         else:
-            demand = travelling(self._training.demand(record["layer"], record["back"]))
+            demand = travelling(demand_of(self._training, record))
             size = max(map(sum, demand))
             if size == 0:
                 self._add(record, None, (0, 0), [])
@@ -147,7 +151,7 @@ class GroupPrices:
         for record in self._training.made_of():
             if record["layer"] is None:
                 continue
-            demand = travelling(self._training.demand(record["layer"], record["back"]))
+            demand = travelling(demand_of(self._training, record))
             for total_row, row in zip(total, demand, strict=True):
                 total_row[:] = [
                     before + record["count"] * more

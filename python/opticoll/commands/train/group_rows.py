@@ -51,6 +51,10 @@ class GroupCollectiveRow(Row):
         "Layer of experts",
         absent="all layers exchange the same, or the row is no exchange among experts",
     )
+    micro_batch: Count | None = means(
+        "First micro-batch with this exchange",
+        absent="all layers exchange the same, or the row is no exchange among experts",
+    )
     count: Positive = means(
         "Number of such collectives in an iteration: those in which one rank of each stage takes "
         "part, summed over stages"
@@ -103,6 +107,9 @@ class GroupsRow(Row, core="groups"):
     )
     transport: str = means("Transport of the groups' collectives and messages over the fabric")
     expert_skew: str | None = means("Skew of tokens among experts", absent="all experts are alike")
+    replicate_experts: Count = means("Number of further copies of experts in a layer")
+    expert_placement: Literal["order", "load"] = means("Rule that assigns experts to ranks")
+    expert_chunks: Positive = means("Number of chunks in which tokens are sent to experts")
     dropped: Fraction | None = means(
         "Share of assignments of tokens to experts above the capacity of the experts",
         absent="the model has no experts",
@@ -122,9 +129,14 @@ class GroupsRow(Row, core="groups"):
     collectives: list[GroupCollectiveRow] = means("Distinct collectives of the groups")
 
 
+def demand_of(training: GroupedTraining, record: "GroupCollectiveRecord") -> list[list[int]]:
+    """Returns the bytes by source and destination of an exchange of unequal blocks."""
+    return training.demand(record["layer"] or 0, record["back"], record["micro_batch"] or 0)
+
+
 def mean_size(training: GroupedTraining, record: "GroupCollectiveRecord") -> int:
     """Returns the mean number of bytes of a rank in an exchange of unequal blocks."""
-    demand = training.demand(record["layer"] or 0, record["back"])
+    demand = demand_of(training, record)
     return sum(map(sum, demand)) // len(demand)
 
 

@@ -14,7 +14,6 @@ from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Outcome, carries_messages
 from opticoll.cli.arguments import algorithms_by_collective, describe_transport
 from opticoll.commands.train.energy import Spent
-from opticoll.commands.train.experts import capacity_millionths, read_skew
 from opticoll.commands.train.group_prices import GroupPrices
 from opticoll.commands.train.group_rows import (
     GroupCollectiveRow,
@@ -25,6 +24,7 @@ from opticoll.commands.train.group_rows import (
 )
 from opticoll.errors import TrainingError, UsageError
 from opticoll.inputs import user_function
+from opticoll.inputs.expert_skew import capacity_millionths, read_skew
 from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ GROUP_OPTIONS = (
     "data_parallel",
     "expert_skew",
     "capacity_factor",
+    "replicate_experts",
+    "expert_placement",
+    "expert_chunks",
     "sharded",
     "micro_batches",
     "chunks",
@@ -76,6 +79,9 @@ UNDIVIDED = {
     "context_parallel": 1,
     "pipeline_parallel": 1,
     "expert_parallel": 1,
+    "replicate_experts": 0,
+    "expert_placement": "order",
+    "expert_chunks": 1,
     "sharded": 0,
     "micro_batches": 1,
     "chunks": 1,
@@ -100,11 +106,12 @@ def divide(parameters: Train, model: str, batch: int, ranks: int, gradient_bytes
     """Returns the model divided among groups; `batch` is the number of samples per replica."""
     pipeline = parameters.pipeline_parallel or 1
     micro_batches = parameters.micro_batches or (batch if pipeline > 1 else 1)
-    skew = read_skew(parameters.expert_skew)
+    expert = parameters.expert_parallel or 1
+    weights = read_skew(parameters.expert_skew, model, expert, micro_batches)
     return GroupedTraining(
         model,
         ranks,
-        (parameters.tensor_parallel or 1, pipeline, parameters.expert_parallel or 1),
+        (parameters.tensor_parallel or 1, pipeline, expert),
         batch=batch,
         micro_batches=micro_batches,
         data=parameters.data_parallel,
@@ -114,9 +121,11 @@ def divide(parameters: Train, model: str, batch: int, ranks: int, gradient_bytes
         bytes_per_parameter=gradient_bytes,
         buckets=parameters.buckets,
         overlap=parameters.overlap,
-        zipf=skew.zipf,
-        weights=skew.weights,
+        weights=weights,
         capacity=capacity_millionths(parameters.capacity_factor),
+        expert_copies=parameters.replicate_experts or 0,
+        placement=parameters.expert_placement or "order",
+        expert_chunks=parameters.expert_chunks or 1,
         recompute=parameters.recompute or "none",
         sequence_parallel=bool(parameters.sequence_parallel),
         flash=parameters.attention != "scores",
@@ -311,6 +320,9 @@ def _row(
         if method.alone is None
         else "each collective by its plan",
         dropped=dropped / assigned if assigned else None,
+        replicate_experts=parameters.replicate_experts or 0,
+        expert_placement=parameters.expert_placement or "order",
+        expert_chunks=parameters.expert_chunks or 1,
         bubble=(pipeline - 1) / (chunks * batches + pipeline - 1),
         chunks=chunks,
         sequence_parallel=bool(parameters.sequence_parallel),

@@ -158,6 +158,13 @@ def _group_facts(groups: GroupsRow) -> list[list[str]]:
     if groups.dropped is not None:
         skew = groups.expert_skew or "none, all alike"
         experts = [["expert skew", f"{skew}; {groups.dropped:.1%} of assignments dropped"]]
+    arrangement = [
+        *([f"{groups.replicate_experts} further copies"] if groups.replicate_experts else []),
+        *(["placed by load"] if groups.expert_placement == "load" else []),
+        *([f"tokens in {groups.expert_chunks} chunks"] if groups.expert_chunks > 1 else []),
+    ]
+    if arrangement:
+        experts.append(["experts", ", ".join(arrangement)])
     if groups.reconfigure is not None:
         experts.append(["settings", RECONFIGURE[groups.reconfigure]])
     contention = "simulated"

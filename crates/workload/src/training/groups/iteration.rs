@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::super::TrainingError;
 use super::parts::{StageParts, parts};
 use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining};
+use super::stages::StageLayer;
 use crate::error::TraceError;
 use crate::expand::{Algorithms, ChosenAlgorithm};
 use crate::network::{ReplayOutcome, ReplayRequest, TraceContent, TransportModel, run};
@@ -123,12 +124,26 @@ impl GroupedTraining {
 
     /// Returns the time of all forward passes, as the mean over stages and expert-parallel ranks.
     fn forward(&self) -> Result<Time, TrainingError> {
+        let devices = self.groups.expert as usize;
+        let of_layer = |layer: &StageLayer, phase: usize| -> u128 {
+            let chunks = layer.experts.map_or(1, |_| self.loads.chunks);
+            let first = (phase * devices) % layer.forward.len();
+            let times = layer.forward[first..].iter().take(devices);
+            times.map(|time| u128::from(time.ps())).sum::<u128>() * u128::from(chunks)
+        };
         let layers = self.stages.iter().flat_map(|stage| &stage.layers);
-        let times = layers.flat_map(|layer| &layer.forward);
-        let sum: u128 = times.map(|time| u128::from(time.ps())).sum();
+        let mut of_phase = vec![0u128; self.loads.phases()];
+        for layer in layers {
+            for (phase, sum) in of_phase.iter_mut().enumerate() {
+                *sum += of_layer(layer, phase);
+            }
+        }
+        let micro_batches = 0..self.micro_batches;
+        let sum: u128 = micro_batches
+            .map(|micro_batch| of_phase[self.loads.phase(micro_batch)])
+            .sum();
         let devices = u128::from(self.groups.pipeline) * u128::from(self.groups.expert);
-        let mean = Time::from_ps((sum / devices) as u64);
-        Ok(mean.times(self.micro_batches)?)
+        Ok(Time::from_ps((sum / devices) as u64))
     }
 
     /// Returns the time of the optimizer's step, as the mean over stages.

@@ -68,9 +68,9 @@ pub struct GroupCollective {
     pub ranks: u32,
     /// Size in bytes, as the collective defines it.
     pub bytes: u64,
-    /// Layer and direction of an all_to_all whose pairs exchange different numbers of bytes; `None`
-    /// for other collectives. The layer is an index among the layers with experts. The direction is
-    /// true if tokens return from the experts.
+    /// Exchange number and direction of an all_to_all whose pairs exchange different numbers of
+    /// bytes; `None` for other collectives. The number is that of [`ExpertLoads`]. The direction
+    /// is true if tokens return from the experts.
     pub uneven: Option<(usize, bool)>,
 }
 

@@ -20,9 +20,13 @@ pub struct StageLayer {
     pub dense: Vec<u64>,
     /// Number of parameters that the rank stores of each tensor of experts, indexed by tensor.
     pub expert: Vec<u64>,
-    /// Forward time of a micro-batch, indexed by expert-parallel rank.
+    /// Number of parameters of experts with several copies, of each tensor of experts, indexed by
+    /// tensor. A rank adds the gradients of these experts to those of their other copies.
+    pub copied: Vec<u64>,
+    /// Forward time of a micro-batch or, with experts, of a chunk of it. The times of all
+    /// expert-parallel ranks follow one another for each [phase](ExpertLoads::phase).
     pub forward: Vec<Time>,
-    /// Backward time of a micro-batch, indexed by expert-parallel rank.
+    /// Backward time, as for `forward`.
     pub backward: Vec<Time>,
     /// True if the tensor-parallel ranks sum their outputs.
     pub sums_output: bool,
@@ -64,6 +68,8 @@ pub struct Stage {
     pub dense: Vec<Bucket>,
     /// Buckets of gradients of experts.
     pub expert: Vec<Bucket>,
+    /// Buckets of gradients of experts with several copies.
+    pub copied: Vec<Bucket>,
 }
 
 /// Parameters for dividing a model into stages.
@@ -151,16 +157,36 @@ pub fn optimizer(
     stages.iter().map(step).collect()
 }
 
-/// Returns the number of parameters of a tensor that one rank stores. `parameters` is the number of
-/// parameters of the whole tensor.
-pub fn parameters_on_rank(parameters: u64, division: Division, groups: Groups) -> u64 {
+/// Returns the number of parameters of a tensor of `model` that one rank stores. `parameters` is the
+/// number of parameters of the whole tensor. `copies` is the number of copies of experts besides
+/// one of each expert.
+pub fn parameters_on_rank(
+    model: &Model,
+    parameters: u64,
+    division: Division,
+    groups: Groups,
+    copies: u64,
+) -> u64 {
     match division {
         Division::Whole => parameters,
         Division::Tensor => parameters.div_ceil(u64::from(groups.tensor)),
         Division::Expert => {
-            parameters.div_ceil(u64::from(groups.tensor) * u64::from(groups.expert))
+            let experts = experts(model);
+            let on_rank = (experts + copies).div_ceil(u64::from(groups.expert));
+            experts_part(parameters, on_rank, experts, groups)
         }
     }
+}
+
+/// Returns the number of parameters of `part` of the `experts` experts, on one of the ranks that
+/// divide an expert.
+fn experts_part(parameters: u64, part: u64, experts: u64, groups: Groups) -> u64 {
+    let divisor = u128::from(experts) * u128::from(groups.tensor);
+    (u128::from(parameters) * u128::from(part)).div_ceil(divisor) as u64
+}
+
+fn experts(model: &Model) -> u64 {
+    model.transformer.map_or(1, |shape| shape.experts).max(1)
 }
 
 /// Divides a model into stages.
@@ -184,6 +210,7 @@ pub fn stages(model: &Model, request: &StageRequest<'_>) -> Result<Vec<Stage>, T
                 units: units(model, &layers, &stage_of),
                 dense: grouped(&layers, |layer| &layer.dense, request)?,
                 expert: grouped(&layers, |layer| &layer.expert, request)?,
+                copied: grouped(&layers, |layer| &layer.copied, request)?,
                 layers,
             })
         })
@@ -207,15 +234,26 @@ fn divided(
             let selected = tensors.filter(|tensor| (tensor.division == Division::Expert) == expert);
             selected
                 .map(|tensor| {
-                    parameters_on_rank(tensor.parameters, tensor.division, request.groups)
+                    let copies = request.practice.expert_copies;
+                    let (parameters, division) = (tensor.parameters, tensor.division);
+                    parameters_on_rank(model, parameters, division, request.groups, copies)
                 })
                 .collect()
         };
+        let copied = numbers[number].map_or(0, |layer| request.loads.copied(layer));
+        let of_experts = layer.tensors.iter();
+        let of_experts = of_experts.filter(|tensor| tensor.division == Division::Expert);
         let split = layer.split;
         layers.push(StageLayer {
             layer: number,
             dense: tensors(false),
             expert: tensors(true),
+            copied: of_experts
+                .filter(|_| copied > 0)
+                .map(|tensor| {
+                    experts_part(tensor.parameters, copied, experts(model), request.groups)
+                })
+                .collect(),
             forward: Vec::new(),
             backward: Vec::new(),
             sums_output: split.sums_output,
@@ -231,17 +269,20 @@ fn divided(
             }),
         });
     }
-    for rank in 0..request.groups.expert as usize {
-        time(model, &mut layers, rank, request)?;
+    for phase in 0..request.loads.phases() {
+        for rank in 0..request.groups.expert as usize {
+            time(model, &mut layers, (phase, rank), request)?;
+        }
     }
     Ok(layers)
 }
 
-/// Appends the forward and backward times of the layers on expert-parallel rank `rank`.
+/// Appends the forward and backward times of the layers on an expert-parallel rank, in
+/// micro-batches of a phase.
 fn time(
     model: &Model,
     layers: &mut [StageLayer],
-    rank: usize,
+    (phase, rank): (usize, usize),
     request: &StageRequest<'_>,
 ) -> Result<(), TrainingError> {
     let portion = |layer: &StageLayer| Portion {
@@ -255,7 +296,9 @@ fn time(
         },
         flash: request.practice.flash,
         expert: request.groups.expert.into(),
-        assigned: layer.experts.map_or(0, |number| {
+        expert_copies: request.practice.expert_copies,
+        assigned: layer.experts.map_or(0, |layer| {
+            let number = request.loads.number(phase, layer);
             let received = request.loads.received(number, rank);
             u64::try_from(received).unwrap_or(u64::MAX)
         }),

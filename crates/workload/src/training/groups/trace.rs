@@ -18,7 +18,7 @@ impl GroupedTraining {
         let groups = match carrier {
             Carrier::Replay => self.groups,
             Carrier::Times(_) => {
-                let even = (0..self.loads.layers()).all(|layer| self.loads.is_even(layer));
+                let even = (0..self.loads.exchanges()).all(|number| self.loads.is_even(number));
                 let expert = if even { 1 } else { self.groups.expert };
                 // Ranks of a context-parallel group differ if they have different experts.
                 let context = gcd(self.groups.context.into(), expert.into()) as u32;
@@ -38,8 +38,8 @@ impl GroupedTraining {
             groups,
         };
         let mut communicators = Communicators::default();
-        for layer in 0..self.loads.layers() {
-            if !self.loads.is_even(layer) {
+        for number in 0..self.loads.exchanges() {
+            if !self.loads.is_even(number) {
                 for (source, back) in self.exchanges() {
                     let sizes = (0..self.groups.expert as usize).map(|target| {
                         let pair = if back {
@@ -47,11 +47,11 @@ impl GroupedTraining {
                         } else {
                             (source, target)
                         };
-                        self.loads.between(layer, pair.0, pair.1) * self.exchanged(back)
+                        self.loads.between(number, pair.0, pair.1) * self.exchanged(back)
                     });
                     communicators
                         .sizes
-                        .insert((layer, back, source), written.trace.various.len() as u32);
+                        .insert((number, back, source), written.trace.various.len() as u32);
                     written.trace.various.push(sizes.collect());
                 }
             }

@@ -28,6 +28,7 @@
 
 mod attention;
 mod exchange;
+mod experts;
 
 use std::collections::BTreeMap;
 
@@ -57,8 +58,7 @@ pub(super) struct Communicators {
     /// Members of each communicator, indexed by identifier.
     pub(super) members: BTreeMap<u32, Vec<u32>>,
     /// Index in [`Trace::various`](crate::trace::Trace::various) of the sizes of an exchange of
-    /// tokens. Indexed by (layer with experts, true if tokens return from the experts, source
-    /// rank).
+    /// tokens. Indexed by (exchange number, true if tokens return from the experts, source rank).
     pub(super) sizes: BTreeMap<(usize, bool, usize), u32>,
 }
 
@@ -286,21 +286,20 @@ impl<'a> RankWriter<'a> {
                 self.compute(&mut computing, gathered);
                 self.among_tensor(CollectiveKind::AllGather)?;
             }
-            let time = times[self.groups.share(self.place) as usize % times.len()];
-            let experts = layer.experts;
-            if let Some(experts) = experts {
-                self.compute(&mut computing, gathered);
-                self.exchange(experts, false)?;
-            }
-            match layer.attention {
-                Some(bytes) if self.training.groups.context > 1 => {
+            let phase = self.training.loads.phase(pass.micro_batch);
+            let expert = self.training.groups.expert;
+            let place = phase * expert as usize + (self.groups.share(self.place) % expert) as usize;
+            let time = times[place % times.len()];
+            match (layer.attention, layer.experts) {
+                (_, Some(layer)) => {
+                    self.compute(&mut computing, gathered);
+                    let number = self.training.loads.number(phase, layer);
+                    self.experts(number, time, gathered)?;
+                }
+                (Some(bytes), None) if self.training.groups.context > 1 => {
                     self.attention(bytes, time, pass.backward, &mut computing, gathered)?;
                 }
                 _ => computing = computing.plus(time)?,
-            }
-            if let Some(experts) = experts {
-                self.compute(&mut computing, gathered);
-                self.exchange(experts, true)?;
             }
             if sums {
                 self.compute(&mut computing, gathered);
@@ -359,30 +358,6 @@ impl<'a> RankWriter<'a> {
         self.push_on_device(event, gathered.take(), Role::Computing(time));
     }
 
-    /// Writes an exchange of tokens with the experts of a layer. Tokens are sent to the experts or,
-    /// if `back`, return from the experts. In a backward pass, the gradients of the tokens are
-    /// exchanged.
-    fn exchange(&mut self, layer: usize, back: bool) -> Result<(), TrainingError> {
-        let ranks = self.training.groups.expert;
-        if ranks == 1 {
-            return Ok(());
-        }
-        let is_even = self.training.loads.is_even(layer);
-        let token = self.training.exchanged(back);
-        let pair_bytes = self.training.loads.between(layer, 0, 0) * token;
-        self.blocking(GroupCollective {
-            group: GroupKind::Expert,
-            kind: Some(CollectiveKind::AllToAll),
-            ranks,
-            bytes: if is_even {
-                pair_bytes * u64::from(ranks)
-            } else {
-                0
-            },
-            uneven: (!is_even).then_some((layer, back)),
-        })
-    }
-
     /// Returns whether the backward pass of a micro-batch reduces its gradients.
     fn reduces(&self, pass: Pass) -> bool {
         let every_micro_batch = self.training.sharding >= Sharding::Gradients;
@@ -403,10 +378,14 @@ impl<'a> RankWriter<'a> {
         let stage = self.stage;
         let complete = |bucket: &&Bucket| bucket.layer == layer;
         let dense = stage.dense.iter().filter(complete);
-        let dense = dense.map(|bucket| (GroupKind::Data, bucket.bytes.get()));
+        let dense = dense.map(|bucket| (GroupKind::Data, kind, bucket.bytes.get()));
         let expert = stage.expert.iter().filter(complete);
-        let expert = expert.map(|bucket| (GroupKind::ExpertData, bucket.bytes.get()));
-        for (group, bytes) in dense.chain(expert) {
+        let expert = expert.map(|bucket| (GroupKind::ExpertData, kind, bucket.bytes.get()));
+        // The copies of an expert are on different ranks of the expert-parallel group.
+        let copied = stage.copied.iter().filter(complete);
+        let sums = CollectiveKind::AllReduce;
+        let copied = copied.map(|bucket| (GroupKind::Expert, sums, bucket.bytes.get()));
+        for (group, kind, bytes) in copied.chain(dense).chain(expert) {
             if self.training.overlap {
                 self.compute(computing, gathered);
                 self.among_replicas(group, kind, bytes)?;

@@ -173,9 +173,9 @@ impl RankWriter<'_> {
             Some(CollectiveKind::AllToAll) => Call::AllToAll,
             _ => Call::Local,
         };
-        let sizes = collective.uneven.and_then(|(layer, back)| {
+        let sizes = collective.uneven.and_then(|(number, back)| {
             let source = self.groups.share(self.place) % self.training.groups.expert;
-            let key = (layer, back, source as usize);
+            let key = (number, back, source as usize);
             self.communicators.sizes.get(&key).copied()
         });
         Event {
