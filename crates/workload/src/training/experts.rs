@@ -197,7 +197,7 @@ impl ExpertLoads {
                 layers.map(|(layer, rows)| loads.shared(shape, request, layer, rows, times));
             by_expert.push(layers.collect::<Result<Vec<_>, _>>()?);
         }
-        for layer in 0..loads.layers {
+        let sums = |layer: usize| -> Vec<u128> {
             let sum = |expert: usize| {
                 let phases = loads.phases.iter().map(|&phase| &by_expert[phase][layer]);
                 let sources = phases
@@ -205,9 +205,11 @@ impl ExpertLoads {
                     .map(|source: &Vec<u64>| u128::from(source[expert]));
                 sources.sum()
             };
-            let sums: Vec<u128> = (0..shape.experts as usize).map(sum).collect();
-            loads.hosts.push(hosts(&sums, request));
-        }
+            (0..shape.experts as usize).map(sum).collect()
+        };
+        loads.hosts = (0..loads.layers)
+            .map(|layer| hosts(&sums(layer), request))
+            .collect();
         for table in &by_expert {
             for (layer, sources) in table.iter().enumerate() {
                 let exchange = exchange(sources, &loads.hosts[layer], ranks as usize);

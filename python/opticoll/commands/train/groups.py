@@ -77,6 +77,7 @@ class Grouped:
 UNDIVIDED = {
     "tensor_parallel": 1,
     "context_parallel": 1,
+    "context_exchange": "ring",
     "pipeline_parallel": 1,
     "expert_parallel": 1,
     "replicate_experts": 0,
