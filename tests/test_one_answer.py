@@ -467,6 +467,7 @@ def bare(answer: Any) -> Any:
 
 UNSTATED = {
     "--without": "names what is broken",
+    "--cost": "the links of the fabric",
     "--wavelengths": "numbers of a fabric that may have none",
     "--reconfiguration": "times of a fabric that may have none",
     "--components": "a file",

@@ -23,7 +23,7 @@ from opticoll.cli.options import (
     SizeOption,
     SwitchOption,
 )
-from opticoll.inputs import imported, request
+from opticoll.inputs import imported, message_costs, request
 from opticoll.inputs.fabric_files import parse_fabric
 from opticoll.inputs.plan_cache import plan_once
 from opticoll.inputs.settings import Settings, set_settings
@@ -48,20 +48,28 @@ class PartOptions:
         group=FURTHER,
     )
 
+    cost: str | None = option(
+        "Your own module:function of bytes, source, destination and hops that returns the seconds "
+        "of a message, in place of the links of the fabric (default: the links)",
+        metavar="FUNCTION",
+        group=FURTHER,
+    )
+
     def __post_init__(self) -> None:
         """Moves the options into each fabric's specification; commands only read `fabric`."""
         parts = {"without": "+".join(self.without or ()), "members": self.members or ""}
         fabric, source = vars(self)["fabric"], vars(self).get("source")
         if (
-            any(parts.values())
+            any((*parts.values(), self.cost))
             and fabric is None
             and isinstance(source, str)
             and names_file(source)
         ):
             fabric = imported.read_plan(source, vars(self).get("format"))[0].fabric
-        object.__setattr__(self, "fabric", with_parts(fabric, parts))
+        object.__setattr__(self, "fabric", with_parts(fabric, parts, self.cost))
         object.__setattr__(self, "without", None)
         object.__setattr__(self, "members", None)
+        object.__setattr__(self, "cost", None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,8 +241,8 @@ def names_file(source: str) -> bool:
     return False
 
 
-def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
-    """Returns a fabric, or each fabric of a list, with the given options of parts.
+def with_parts(fabric: Any, parts: Mapping[str, str], cost: str | None = None) -> Any:
+    """Returns a fabric, or each fabric of a list, with the given options of parts and the cost.
 
     Without options, the fabric is returned unchanged.
 
@@ -246,15 +254,17 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
         No fabric is given.
     """
     stated = {name: value for name, value in parts.items() if value}
-    if not stated:
+    if not stated and cost is None:
         return fabric
     if fabric is None:
-        raise errors.UsageError(f"--{next(iter(stated))} goes with --fabric, whose parts it names")
+        name = next(iter(stated), "cost")
+        raise errors.UsageError(f"--{name} goes with --fabric, to which it applies")
     if isinstance(fabric, list):
-        return [with_parts(member, stated) for member in fabric]
+        return [with_parts(member, stated, cost) for member in fabric]
     if isinstance(fabric, Fabric):
         fabric = fabric.spec
-    return parse_fabric(fabric, **stated).spec
+    part = parse_fabric(fabric, **stated)
+    return part.spec if cost is None else message_costs.with_costs(part, cost).spec
 
 
 def key_values(option: str, text: str, example: str) -> dict[str, str]:

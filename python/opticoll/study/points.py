@@ -280,11 +280,11 @@ def _complete(name: str, value: Any) -> str:
     if name in ("algorithm", "algorithms"):
         with suppress(UsageError):
             return ",".join(map(_algorithm, split_algorithms(text)))
-    return _with_content(text)
+    return _algorithm(text) if name == "cost" else _with_content(text)
 
 
 def _algorithm(text: str) -> str:
-    """Appends a digest to an algorithm that is a user's function or the file of a plan."""
+    """Appends a digest to a value that is a user's function or a file, such as that of a plan."""
     if user_function.is_named(text):
         return f"{text} {_module_digest(text.partition(':')[0])}"
     return _with_content(text)
