@@ -202,7 +202,7 @@ impl GroupedTraining {
                     let request = LoadRequest {
                         ranks: groups.expert,
                         tokens,
-                        weights: &weights.map_or_else(even, |table| from_rows(table)),
+                        weights: &weights.map_or_else(even, from_rows),
                         capacity,
                         copies: expert_copies,
                         placement: placement_named(placement)?,
