@@ -67,10 +67,8 @@ def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions
         No instruction can continue, or an instruction accesses data outside of the buffers; the
         message names rank and step.
     """
-    if program.one_sided:
-        return _by_core(program, payload, in_place=in_place, repetitions=repetitions)
     ranks = range(payload.collective.ranks)
-    blocks = [program.thread_blocks_of(rank) for rank in ranks]
+    run = _by_core if program.one_sided else _by_interpreters
     seconds, differences = 0.0, 0
     for part in payload.parts():
         elements = sum(sum(part.sizes(rank)) for rank in ranks)
@@ -78,40 +76,47 @@ def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions
         needed = 3 * elements * part.dtype.itemsize
         take_memory("the buffers of all ranks, and messages between them", needed)
         for _ in range(repetitions):
-            queues: Queues = defaultdict(deque)
-            interpreters = []
-            for rank in ranks:
-                memory = buffers(part, rank, program.scratch(rank), in_place=in_place)
-                messages = _Messages(rank, queues)
-                interpreters.append(Interpreter(blocks[rank], part, memory, messages))
-            start = time.perf_counter()
-            _execute(interpreters)
-            outputs = [
-                part.finish(one.memory[1][: part.sizes(rank)[1]])
-                for rank, one in enumerate(interpreters)
-            ]
-            seconds += (time.perf_counter() - start) / repetitions
-        differences += sum(differing(outputs[rank], part.output(rank)) for rank in ranks)
+            took, outputs = run(program, part, in_place)
+            seconds += took / repetitions
+        found = (part.finish(output) for output in outputs)
+        differences += sum(differing(one, part.output(rank)) for rank, one in enumerate(found))
     return Ended(seconds, differences)
 
 
-def _by_core(program: Program, payload: Payload, *, in_place: bool, repetitions: int) -> Ended:
-    """Executes a program by the compiled core."""
-    ranks = range(payload.collective.ranks)
-    inputs = [payload.input(rank).tobytes() for rank in ranks]
+def _by_core(
+    program: Program, payload: Payload, in_place: bool
+) -> tuple[float, list[NDArray[Any]]]:
+    """Executes a program by the compiled core; returns the seconds and the output of each rank."""
+    inputs = [payload.input(rank).tobytes() for rank in range(payload.collective.ranks)]
     start = time.perf_counter()
-    for _ in range(repetitions):
-        outputs = program.run(
-            inputs,
-            elements=payload.elements,
-            element_type=payload.element_type,
-            operator="sum" if payload.operator == "avg" else payload.operator,
-            in_place=in_place,
-        )
-    seconds = (time.perf_counter() - start) / repetitions
-    found = (payload.finish(np.frombuffer(output, payload.dtype)) for output in outputs)
-    wrong = sum(differing(one, payload.output(rank)) for rank, one in enumerate(found))
-    return Ended(seconds, wrong)
+    outputs = program.run(
+        inputs,
+        elements=payload.elements,
+        element_type=payload.element_type,
+        operator="sum" if payload.operator == "avg" else payload.operator,
+        in_place=in_place,
+    )
+    seconds = time.perf_counter() - start
+    return seconds, [np.frombuffer(output, payload.dtype) for output in outputs]
+
+
+def _by_interpreters(
+    program: Program, payload: Payload, in_place: bool
+) -> tuple[float, list[NDArray[Any]]]:
+    """Executes a program in NumPy; returns the seconds and the output of each rank."""
+    ranks = range(payload.collective.ranks)
+    queues: Queues = defaultdict(deque)
+    interpreters = []
+    for rank in ranks:
+        memory = buffers(payload, rank, program.scratch(rank), in_place=in_place)
+        blocks = program.thread_blocks_of(rank)
+        interpreters.append(Interpreter(blocks, payload, memory, _Messages(rank, queues)))
+    start = time.perf_counter()
+    _execute(interpreters)
+    seconds = time.perf_counter() - start
+    return seconds, [
+        one.memory[1][: payload.sizes(rank)[1]] for rank, one in enumerate(interpreters)
+    ]
 
 
 def _execute(interpreters: list[Interpreter]) -> None:

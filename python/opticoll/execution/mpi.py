@@ -263,9 +263,19 @@ def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:
 def _environment() -> dict[str, str]:
     """Returns the environment of the processes.
 
-    Two variables in this environment keep numerical libraries from starting threads.
+    Two variables in this environment keep numerical libraries from starting threads. Two others
+    keep freed memory in the process: otherwise, the system gives new pages to each large message,
+    and fills the pages with zeros. The thresholds are the largest that glibc accepts.
     """
-    return os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    return (
+        os.environ
+        | threads
+        | {
+            "MALLOC_MMAP_THRESHOLD_": str(2**25),
+            "MALLOC_TRIM_THRESHOLD_": str(2**30),
+        }
+    )
 
 
 def _wait(
@@ -280,10 +290,10 @@ def _wait(
         time.sleep(PERIOD_S)
         watch(progress)
         for rank, (identity, _, block, step, _) in enumerate(progress.tolist()):
-            if identity and not lives(identity) and process.poll() is None:
-                # Ranks that have finished leave at about the same time.
-                if _ends_soon(process):
-                    return None
+            if identity > 0 and not lives(identity) and process.poll() is None:
+                # A rank may have ended since `progress` was read.
+                if progress[rank, 0] < 0 or _ends_soon(process):
+                    continue
                 return died(rank, block, step)
         if total != (now := int(progress[:, :2].sum())):
             total, moved = now, time.monotonic()
@@ -327,7 +337,7 @@ def _end(process: subprocess.Popen[bytes], progress: np.ndarray) -> None:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    for identity in progress[:, 0].tolist():
+    for identity in np.abs(progress[:, 0]).tolist():
         if identity and _is_ours(identity, process):
             try:
                 os.kill(identity, signal.SIGKILL)

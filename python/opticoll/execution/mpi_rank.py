@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from opticoll.execution.elements import TYPES
 from opticoll.execution.interpreter import Interpreter, StuckError, buffers
-from opticoll.execution.payload import Payload, differing, wrong
+from opticoll.execution.payload import Payload, differing
 
 POLL_S = 0.5
 """Seconds between two checks whether the starting process still exists."""
@@ -41,7 +42,7 @@ class Messages:
     def __init__(self, comm: Any) -> None:
         self.comm = comm
         self.sent: list[tuple[Any, str]] = []
-        """MPI request of each sent message, and the error text if no rank receives the message."""
+        """MPI request of each message on its way, and the error text if no rank receives it."""
 
     def receive(self, source: int, channel: int, like: NDArray[Any]) -> NDArray[Any] | None:
         """Returns the next message as an array like `like`, or None if it has not arrived."""
@@ -68,7 +69,6 @@ def carry_out(
     StuckError
         No instruction ends within the time limit.
     """
-    from mpi4py import MPI
 
     def note(block: int, step: int) -> None:
         progress[1:4] = (progress[1] + 1, block, step)
@@ -76,8 +76,8 @@ def carry_out(
     moved, idle = time.monotonic(), 0
     while True:
         moving = interpreter.advance(note)
-        requests = [request for request, _ in messages.sent]
-        if interpreter.ended and MPI.Request.Testall(requests):
+        messages.sent = [one for one in messages.sent if not one[0].Test()]
+        if interpreter.ended and not messages.sent:
             return
         if moving:
             moved, idle = time.monotonic(), 0
@@ -86,9 +86,7 @@ def carry_out(
         if idle > MAX_POLLS:
             time.sleep(0.0005)
             if time.monotonic() - moved > limit_s:
-                waiting = interpreter.waiting()
-                unsent = (problem for request, problem in messages.sent if not request.Test())
-                raise StuckError(waiting or next(unsent))
+                raise StuckError(interpreter.waiting() or messages.sent[0][1])
 
 
 def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray[Any]]:
@@ -145,6 +143,38 @@ def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray
     if own:
         operator.Free()
     return seconds, output
+
+
+def wrong(comm: Any, payload: Payload, output: NDArray[Any], limit_s: float) -> int:
+    """Returns the number of wrong elements in the parts of the payload that this rank checks.
+
+    A rank checks its parts of the outputs of all ranks, so that each input is computed once.
+
+    Raises
+    ------
+    StuckError
+        The output of another rank does not arrive within the time limit.
+    """
+    own_rank, ranks = comm.Get_rank(), comm.Get_size()
+    problem = "does not get the output of another rank"
+    # The arrays must not change until they have arrived.
+    sent = [
+        (part.of(output).ravel(), number % ranks)
+        for number, part in enumerate(payload.parts())
+        if number % ranks != own_rank
+    ]
+    requests = [comm.Isend(own.view(np.uint8), dest=checker) for own, checker in sent]
+    differences = 0
+    for part in islice(payload.parts(), own_rank, None, ranks):
+        for rank in range(ranks):
+            found = part.of(output).ravel()
+            if rank != own_rank:
+                found = np.empty(part.sizes(rank)[1], part.dtype)
+                end(comm.Irecv(found.view(np.uint8), source=rank), limit_s, problem)
+            differences += differing(found, part.output(rank))
+    for request in requests:
+        end(request, limit_s, problem)
+    return differences
 
 
 def end(request: Any, limit_s: float, problem: str) -> None:
@@ -250,7 +280,7 @@ def progress(folder: str, ranks: int) -> NDArray[np.int64]:
     """Returns the progress of all ranks as an array with a row per rank.
 
     The columns are the process, the number of executed instructions, the thread block, the step and
-    the watcher.
+    the watcher. The number of a process that has done all jobs is negative.
 
     The array is mapped to a file, which the starting process reads.
     """
@@ -284,7 +314,7 @@ def run(
     library_seconds, library_output = library(apart, payload, limit_s)
     own_row = (
         seconds,
-        wrong(payload, rank, output),
+        wrong(apart, payload, output, limit_s),
         library_seconds,
         differing(output, library_output),
     )
@@ -323,6 +353,8 @@ def main(folder: str, watcher: int) -> None:
             outcomes.append(run(comm, job, payload, all_progress[rank]))
         if rank == 0:
             Path(folder, "outcome").write_text(json.dumps(outcomes))
+        # This process may take longer to leave than others; it has not died.
+        all_progress[rank, 0] *= -1
     except BaseException as error:
         reason = f"rank {rank}: {error or type(error).__name__}"
         ranks = all_progress.tolist()
@@ -340,7 +372,7 @@ def main(folder: str, watcher: int) -> None:
             reason = f"rank {rank}: thread block {block}, step {step}: {words[0]} {words[-1]}"
             rows = enumerate(ranks)
             for other, (identity, _, block, step, _) in rows:
-                if identity and not lives(identity):
+                if identity > 0 and not lives(identity):
                     reason = died(other, block, step)
         Path(folder, f"{rank}.error").write_text(reason)
         comm.Abort(1)

@@ -107,6 +107,15 @@ class Payload:
         return self._inputs[rank]
 
     def _new_input(self, rank: int) -> NDArray[Any]:
+        """Computes the input of a rank; a whole payload part by part."""
+        if self.whole:
+            return self._elements_of(rank)
+        new = np.empty(self.sizes(rank)[0], self.dtype)
+        for part in self.parts():
+            part.of(new)[:] = part._elements_of(rank).reshape(-1, part.elements)
+        return new
+
+    def _elements_of(self, rank: int) -> NDArray[Any]:
         length, _ = self.sizes(rank)
         kind = TYPES[self.element_type]
         places = self._places_of(length)
@@ -230,11 +239,6 @@ def payload_of(
     size_bytes = parse_size(size) if isinstance(size, str) else size
     width = TYPES[element_type].dtype.itemsize * _counted(collective)
     return Payload(collective, max(1, -(-size_bytes // width)), element_type, operator)
-
-
-def wrong(payload: Payload, rank: int, output: NDArray[Any]) -> int:
-    """Returns the number of elements of a rank's output that are not as the collective defines."""
-    return sum(differing(part.of(output).ravel(), part.output(rank)) for part in payload.parts())
 
 
 def differing(computed: np.ndarray, wanted: np.ndarray) -> int:
