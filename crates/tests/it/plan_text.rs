@@ -105,6 +105,22 @@ fn a_plan_written_by_hand_is_read_and_verified() {
 }
 
 #[test]
+fn repetitions_of_equal_lightpaths_are_limited() {
+    let equal = |repetition: &str, count: u32| {
+        GOOD.replace("x4 chunk+1 rank+1", repetition)
+            .replace("end 12", &format!("end {count}"))
+    };
+    // Four chunks and four ranks: no more than 64 copies differ.
+    for repetition in ["x134217728", "x65536 x2048", "x134217728 chunk+4", "x134217728 rank+1"] {
+        let refused = text::read(&equal(repetition, 134_217_728)).unwrap_err();
+        assert!(refused.to_string().contains("differ"), "{refused}");
+    }
+    let first = GOOD.replacen("x4 chunk+1 rank+1", "x3", 1);
+    let read = text::read(&first.replace("end 12", "end 11")).unwrap();
+    assert_eq!(read.len(), 11);
+}
+
+#[test]
 fn repetitions_nest_from_the_inside_out() {
     let written = GOOD
         .replace("ranks=4,wavelengths=1", "ranks=4,wavelengths=2")

@@ -19,6 +19,10 @@ use opticoll_fabric::fabric::light::{Light, LightField, LightKind, MAX_FIELDS};
 /// Maximum number of repetitions of a statement. 2^27 lightpaths never need more.
 const MAX_REPETITIONS: usize = 32;
 
+/// Maximum number of times that a repetition may repeat the same lightpath. Each time is a
+/// violation, so a verifier needs no more of them to refuse a plan.
+const MAX_EQUAL: u64 = 1 << 16;
+
 /// Names of the shifts of a repetition, without those of fields of light. `rank` shifts both ends.
 const SHIFTED: [&str; 6] = ["chunk", "rank", "source", "destination", "slot", "turn"];
 
@@ -255,7 +259,7 @@ fn read_repetitions(
     (room, limit): (u64, u64),
 ) -> Result<Vec<Repetition>, PlanTextError> {
     let mut repetitions = Vec::new();
-    let mut total = 1u64;
+    let (mut total, mut different) = (1u64, 1u64);
     let mut last = u64::from(slot);
     while let Some(word) = words.optional() {
         let count: u32 = match word.text.strip_prefix('x') {
@@ -280,9 +284,36 @@ fn read_repetitions(
         if let Some(word) = over_slots {
             last = last_slot(plan, last, (count, shift.slot), &word)?;
         }
+        different = different.saturating_mul(different_copies(plan, &shift).min(count.into()));
+        if total > MAX_EQUAL.saturating_mul(different) {
+            return Err(word.wrong(format!(
+                "these repetitions stand for {total} lightpaths, of which at most {different} \
+                 differ; write a shift, such as chunk+1"
+            )));
+        }
         repetitions.push(Repetition { count, shift });
     }
     Ok(repetitions)
+}
+
+/// Returns an upper bound on the number of different lightpaths among copies with this shift.
+fn different_copies(plan: &Plan, shift: &CopyShift) -> u64 {
+    if shift.slot != 0 || shift.light.iter().any(|by| *by != 0) {
+        return u64::MAX;
+    }
+    let collective = &plan.schedule.collective;
+    let (chunks, ranks) = (
+        u64::from(collective.chunks()),
+        u64::from(collective.ranks()),
+    );
+    let periods = [
+        (shift.chunk, chunks),
+        (shift.source, ranks),
+        (shift.destination, ranks),
+        (shift.turn, ranks),
+    ];
+    let different = periods.iter().filter(|(by, _)| *by != 0);
+    different.fold(1, |product, (_, period)| product.saturating_mul(*period))
 }
 
 /// Returns the slot of the last of `count` copies, each `by` slots after the previous copy. The
