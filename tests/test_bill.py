@@ -169,6 +169,19 @@ def test_mistakes_in_a_file_are_named(run: Run, tmp_path: Path, text: str, probl
     assert "line 1" in done.err
 
 
+def test_a_replay_takes_the_static_power_of_its_fabric(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "parts.yaml"
+    path.write_text(PARTS)
+    star = "crossbar:ranks=4,rate=800Gb/s"
+    words = ("replay", "examples/hello.csv", "--fabric", star, "--components", str(path))
+    row = answer(run, *words)
+    # 196 W, as in `test_values_of_a_user_come_first`.
+    assert (row["static_power_w"], row["power_unknown"]) == (196, [])
+    assert row["static_energy_j"] == pytest.approx(196 * row["time_s"], rel=1e-12)
+    formula = answer(run, "replay", "examples/hello.csv")
+    assert formula["static_power_w"] is formula["static_energy_j"] is None
+
+
 @pytest.mark.parametrize(
     ("component", "problem"),
     [

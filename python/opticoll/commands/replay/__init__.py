@@ -23,7 +23,7 @@ from opticoll import _core, exports
 from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
 from opticoll.cli.arguments import algorithms_by_collective, describe_transport, key_values
 from opticoll.cli.option_types import argument, count, option, text
-from opticoll.cli.options import FURTHER, REPLAY
+from opticoll.cli.options import FURTHER, REPLAY, ComponentsOption
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file, text_file
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
@@ -31,6 +31,8 @@ from opticoll.inputs.fabric_files import to_medium
 from opticoll.inputs.settings import Settings, set_settings
 from opticoll.inputs.values import to_bytes
 from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
+from opticoll.outputs.bill import Watts
+from opticoll.outputs.energy import bill_total
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import (
     PICOSECONDS,
@@ -38,6 +40,7 @@ from opticoll.outputs.layout import (
     and_more,
     duration,
     format_rate,
+    human_energy,
     labelled,
     plural,
 )
@@ -54,6 +57,7 @@ from opticoll.outputs.rows import (
     Bytes,
     Count,
     Fraction,
+    Joules,
     Number,
     Picoseconds,
     Positive,
@@ -87,6 +91,8 @@ MAX_RANKS = 64
 """Maximum number of ranks in the text output."""
 
 MAX_TERM = 2**32 - 1
+
+NO_FABRIC = "the fabric is a cost model or a network of bursts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +140,7 @@ class Parameters:
         "Settings of bursts, such as offered_load=0.4,ports=2; messages then request lightpaths "
         "of a burst-switched network (default: none)"
     )
+    components: ComponentsOption = None
     timeline: bool = option(default=False, parse=False)
     per: Literal["call", "rank"] = option("Table by call or rank", default="call")
 
@@ -203,12 +210,8 @@ class ReplayRow(Row, core="replay"):
         "Complete specification of the network: a fabric, or zero, hockney, loggp, lightpath_grid"
         " with options"
     )
-    injection_bandwidth: BitsPerSecond | None = means(
-        INJECTION, absent="the fabric is a cost model or a network of bursts"
-    )
-    fabric_latency_s: Seconds | None = means(
-        FABRIC_LATENCY, absent="the fabric is a cost model or a network of bursts"
-    )
+    injection_bandwidth: BitsPerSecond | None = means(INJECTION, absent=NO_FABRIC)
+    fabric_latency_s: Seconds | None = means(FABRIC_LATENCY, absent=NO_FABRIC)
     simulator: str = means(
         "Simulator of the fabric; if the network is not a fabric, the name of the network"
     )
@@ -238,6 +241,13 @@ class ReplayRow(Row, core="replay"):
     messages: Count = means("Number of messages sent, including messages of collectives")
     bytes: Bytes = means("Number of bytes of these messages")
     events: Count
+    static_power_w: Watts | None = means(
+        "Power of all parts of the fabric, without those in `power_unknown`", absent=NO_FABRIC
+    )
+    static_energy_j: Joules | None = means("`static_power_w` times the time", absent=NO_FABRIC)
+    power_unknown: list[str] | None = means(
+        "Components of the fabric whose power is not known", absent=NO_FABRIC
+    )
     busiest_link: str | None = means(
         "Electrical link with the highest utilisation",
         absent="no electrical link is used",
@@ -320,6 +330,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     shown = {name: str(value) for name, value in settings.items() if name != "simulator"}
     warnings = library_warnings(Fabric(done.network), done.simulator) if measured else []
     watch.notes += [f"warning: {warning}" for warning in warnings]
+    parts = bill_total(Fabric(done.network)) if measured else None
     ranks = [ReplayRankRow.of(rank_row, rank=rank) for rank, rank_row in enumerate(done.ranks)]
     yield ReplayRow.of(
         done,
@@ -337,6 +348,9 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
         injection_bandwidth=Fabric(done.network).injection_bandwidth if measured else None,
         transport=_transport(trace, done, measured=measured),
         fabric_latency_s=latency_s(Fabric(done.network)) if measured else None,
+        static_power_w=None if parts is None else parts.power_w,
+        static_energy_j=None if parts is None else parts.power_w * done.time_ps / PICOSECONDS,
+        power_unknown=None if parts is None else parts.unknown_power,
         cpu_factor=_spell_factors(factor, of_ranks),
         eager=_spell_eager(eager_bytes, none=rendezvous or light),
         overhead_s=overhead_ps / PICOSECONDS,
@@ -498,6 +512,10 @@ def _text(parameters: Parameters, rows: list[ReplayRow]) -> str:
         ["overhead", f"{duration(row.overhead_s)} per message sent or received"],
         ["eager", EAGER.get(row.eager, f"messages of up to {row.eager}")],
     ]
+    if row.static_power_w and row.static_energy_j is not None:
+        without = f", without {', '.join(row.power_unknown)}" if row.power_unknown else ""
+        power = f"the static power of {row.static_power_w:,.6g} W{without}"
+        facts.append(["energy", f"{human_energy(row.static_energy_j)} at {power}"])
     if row.busiest_link is not None:
         share = row.busiest_link_utilisation or 0.0
         facts.append(["busiest link", f"{row.busiest_link}, {share:.2%} of its rate used"])
