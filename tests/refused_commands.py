@@ -164,6 +164,7 @@ run all_gather --ranks 0 => --ranks
 
 # Files to write.
 {EXPORT} => --output is missing
+export all_reduce --fabric torus:dims=2x4 --format open_mpi --output t.json => is made from rows
 {EXPORT} --output plan.doc => must end in .et or .xml or .mscclpp.json or .csv or .goal or .json
 {EXPORT} --output plan.csv --format cvs => did you mean `csv`?
 {EXPORT} --output nowhere/plan.csv => there is no folder

@@ -91,7 +91,11 @@ def format_of(name: str | None, path: Path, formats: Mapping[str, Format] = KNOW
         if path.name.lower().endswith(form.suffixes):
             return form
     endings = dict.fromkeys(ending for form in formats.values() for ending in form.suffixes)
-    raise UsageError(f"--output: `{path}` must end in {' or '.join(endings)}; or give --format")
+    others = ", ".join(form.name for form in formats.values() if not form.suffixes)
+    named = f", such as one of those without an ending of their own: {others}" if others else ""
+    raise UsageError(
+        f"--output: `{path}` must end in {' or '.join(endings)}; or give --format{named}"
+    )
 
 
 def check_protocol(form: Format) -> None:

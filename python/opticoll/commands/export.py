@@ -23,6 +23,7 @@ from opticoll.inputs.demands import size_of
 from opticoll.inputs.fabric_files import to_fabric
 from opticoll.inputs.plan_cache import verify_once
 from opticoll.inputs.settings import set_settings
+from opticoll.names import canonical, known_names
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import plural
 from opticoll.outputs.rows import Bytes, Count, Positive, Row, hidden, means
@@ -139,6 +140,13 @@ def _fabric_row(parameters: Parameters, form: Format) -> ExportedFabricRow:
 
 def _choices_row(parameters: Parameters, form: str) -> ExportedChoicesRow:
     """Returns the row of a selection table, which is made from the rows of a comparison."""
+    collective = canonical(parameters.source, known_names("collectives"))
+    if collective is not None:
+        raise UsageError(
+            f"a table of {DIALECTS[form].library} is made from rows: `opticoll compare "
+            f"{collective} --fabric ... --csv rows.csv` writes them, then `opticoll export "
+            f"rows.csv --format {form} --output ...` makes the table"
+        )
     _refuse(
         parameters, "cannot be given with rows of `compare`: they hold their own", parameters.fabric
     )
@@ -187,7 +195,9 @@ def _write(parameters: Parameters, rows: list[AnyRow], path: Path) -> list[Path]
 
 COMMAND: Command[Parameters, AnyRow] = Command(
     name="export",
-    example="opticoll export all_gather --fabric torus:dims=4x4 --output transfers.csv",
+    example="opticoll compare all_reduce --fabric torus:dims=4x4 --sizes 1KiB,1MiB --csv rows.csv\n"
+    "opticoll export rows.csv --format mpich --output tuned.json\n"
+    "opticoll export all_gather --fabric torus:dims=4x4 --output transfers.csv",
     parameters=Parameters,
     rows=(ExportRow, ExportedFabricRow, ExportedChoicesRow),
     compute=compute,
