@@ -6,6 +6,7 @@ import re
 import pytest
 
 import opticoll
+from opticoll import errors
 from support import Run, answer, compare_mutants, line_mutation
 
 SERVERS = "gpu_servers:model=dgx_h100,boxes=3,"
@@ -77,3 +78,20 @@ def test_the_group_of_a_rail_has_the_plan_of_the_outside(run: Run) -> None:
         *("--size", f"{priced['tensor']['size_bytes']}B"),
     )
     assert priced["tensor"]["time_s"] == server["time_s"]
+
+
+def test_a_ring_among_some_servers_leaves_each_of_them_at_every_rank() -> None:
+    def time(ranks: str, boxes: int, algorithm: str) -> int:
+        fabric = f"dgx_a100:boxes={boxes},library=none,outside=crossbar/rate=12.5GB/s{ranks}"
+        return opticoll.plan("all_reduce", fabric, algorithm, size="64MB").simulate().time_ps
+
+    ring = "ring:channels=all"
+    for ranks in ("0-15", "8-15+24-31"):
+        assert time(f",members={ranks}", 4, ring) == time("", 2, ring)
+    # Two ranks of each server: two channels, each with half of the data.
+    some = ",members=0-1+8-9+16-17+24-25"
+    assert time(some, 4, ring) == time(some, 4, "ring:channels=2") < time(some, 4, "ring")
+    with pytest.raises(errors.AlgorithmError, match="at most 2"):
+        time(some, 4, "ring:channels=3")
+    with pytest.raises(errors.AlgorithmError, match="no groups of ranks"):
+        time(",members=0-2+8", 4, "ring:channels=2")

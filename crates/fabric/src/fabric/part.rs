@@ -543,6 +543,16 @@ impl Network for Part {
         self.whole_network().length(self.links[link as usize])
     }
 
+    /// Returns the number of members in a group of the whole fabric, if it is the same in all groups
+    /// that have members.
+    fn group_size(&self) -> Option<u32> {
+        let whole = self.whole_network().group_size()?;
+        let members = &self.vertices[..self.ranks as usize];
+        let mut groups = members.chunk_by(|one, next| one / whole == next / whole);
+        let size = groups.next()?.len();
+        groups.all(|group| group.len() == size).then_some(size as u32)
+    }
+
     fn same_group(&self, first: u32, second: u32) -> bool {
         let [first, second] = [first, second].map(|rank| self.vertices[rank as usize]);
         self.whole_network().same_group(first, second)
