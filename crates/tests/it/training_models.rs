@@ -274,3 +274,25 @@ fn products_that_were_measured_in_8_bits_take_the_published_time() {
         assert!((rate / measured - 1.0).abs() < 0.045, "{m} {n} {k}: {rate}");
     }
 }
+
+#[test]
+fn experts_sum_gradients_over_their_own_rows() {
+    let model = model(
+        "moe:layers=1,width=256,feed_forward=512,experts=8,top_k=2,heads=2,sequence=1024,\
+         vocabulary=512",
+    );
+    let layer = model.layers.iter().find(|layer| layer.split.experts);
+    let portion = Portion {
+        expert: 2,
+        assigned: 2048,
+        ..Portion::whole(1, model.assignments())
+    };
+    let found = operators(layer.unwrap(), portion);
+    let gate = found.iter().find(|one| one.name == "product").unwrap();
+    // 4 of the 8 experts have 512 rows each: a gradient of 512 x 256 values for each expert.
+    let gradients = gate.backward[1];
+    assert_eq!(gradients.operations(), 4 * (2 * 512 * 512 * 256));
+    // Read once: 2,048 rows of the input and of the gradient of the output; written: 4 gradients.
+    let values = 2048 * (256 + 512) + 4 * 512 * 256;
+    assert_eq!(gradients.bytes(), 2 * values);
+}

@@ -433,11 +433,12 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
                 Cut::Rows => (from.div_ceil(tensor), to),
             };
             let narrow = portion.narrow && input != Narrow::Never;
+            let aligned = ALIGNED / width(narrow);
             let mut m = rows_on_rank(rows, experts, portion);
             if experts {
                 // Assumption: as frameworks may choose how to store the tokens of experts, kernels
                 // pad the tokens to aligned numbers.
-                m = m.next_multiple_of(ALIGNED / width(narrow));
+                m = m.next_multiple_of(aligned);
             }
             let copies = if experts { expert_copies } else { 0 };
             let matrices = (matrices + copies).div_ceil(expert);
@@ -453,7 +454,13 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
                 kernels: 1,
             };
             let mut forward = vec![product(m, n, k)];
-            let mut backward = vec![product(m, k, n), product(n, k, m)];
+            // The gradients of several matrices are sums over the rows of each.
+            let each = match matrices {
+                1 => m,
+                _ => m.div_ceil(matrices).next_multiple_of(aligned),
+            };
+            let gradients = product(n.saturating_mul(matrices), k, each);
+            let mut backward = vec![product(m, k, n), gradients];
             if narrow {
                 backward.push(conversion(n));
                 if input == Narrow::Converted {
