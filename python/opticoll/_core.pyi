@@ -3090,6 +3090,17 @@ def time_bounds(
     to plans without relays.
     """
 
+def unite(
+    plan: Plan,
+    fabric: Fabric,
+    groups: list[list[int]],
+    size_bytes: int,
+    **settings: Unpack[Settings],
+) -> tuple[Plan, int, list[Violation]]:
+    """Unites the plans of groups of ranks that carry out `plan` at the same time, each for its own
+    members. Returns the plan on the whole fabric, its size in bytes, and its violations.
+    """
+
 def write_messages(plan: Plan, path: str | PathLike[str], form: str, size_bytes: int) -> None:
     """Writes the messages of a plan to a file, in the format `goal` or `time_independent`.
 

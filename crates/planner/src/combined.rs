@@ -5,3 +5,4 @@ pub(super) mod per_rail;
 pub(super) mod pipelined;
 pub(super) mod shifts;
 pub(super) mod two_phases;
+pub(super) mod united;

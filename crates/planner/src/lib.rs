@@ -30,6 +30,7 @@ mod selection;
 mod switch;
 
 pub use building::time_reversal::{all_reduce, reduce_scatter};
+pub use combined::united::{UnitedPlan, unite};
 pub use error::PlannerError;
 pub use graph::rank_mapping;
 use opticoll_algorithms::AlgorithmError;
@@ -371,7 +372,7 @@ pub fn plan(
 }
 
 /// Returns the plan that `spec` names for one process group of a program, as [`plan`] does. Groups
-/// with equally many ranks share the plan, so the plan uses the default routes of the fabric only.
+/// that are alike share the plan, so the plan uses the default routes of the fabric only.
 /// The search builds and simulates at most [`PART_WORK`] transfers.
 ///
 /// # Errors

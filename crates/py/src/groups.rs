@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
+use opticoll::planner;
 use opticoll::simulate::Simulator;
-use opticoll::units::Time;
+use opticoll::units::{Bytes, Time};
 use opticoll::workload::network::TransportModel;
 use opticoll::workload::training::device;
 use opticoll::workload::training::experts::{
@@ -24,7 +25,9 @@ use crate::error::{IntoPyErr, OrRaise, TrainingError};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::{Settings, method, named_algorithms};
+use crate::plan::Plan;
 use crate::table::Outcome;
+use crate::violation::Violation;
 
 /// An iteration of training whose model is divided among groups of ranks.
 #[pyclass(frozen, module = "opticoll._core")]
@@ -476,6 +479,26 @@ pub(crate) fn expert_weights(
     Ok(tables
         .map(|layers| layers.into_iter().map(layer).collect())
         .collect())
+}
+
+/// Unites the plans of groups of ranks that carry out `plan` at the same time, each for its own
+/// members. Returns the plan on the whole fabric, its size in bytes, and its violations.
+#[pyfunction]
+#[pyo3(signature = (plan, fabric, groups, size_bytes, **settings: "Unpack[Settings]"))]
+pub(crate) fn unite(
+    py: Python<'_>,
+    plan: &Bound<'_, Plan>,
+    fabric: &Fabric,
+    groups: Vec<Vec<u32>>,
+    size_bytes: u64,
+    settings: Option<Settings>,
+) -> PyResult<(Plan, u64, Vec<Violation>)> {
+    let method = method(settings)?;
+    let (plan, fabric, size) = (plan.get().rows(), &fabric.fabric, Bytes::new(size_bytes));
+    let united = interrupt::attempt(py, || planner::unite(plan, fabric, &groups, size, &method))?;
+    let violations = united.violations.into_iter().map(Violation::from_core);
+    let size = united.size.get();
+    Ok((Plan::from_core(united.plan), size, violations.collect()))
 }
 
 /// Returns whether the simulator of a fabric can time single messages, as programs send them.

@@ -111,7 +111,12 @@ fn repetitions_of_equal_lightpaths_are_limited() {
             .replace("end 12", &format!("end {count}"))
     };
     // Four chunks and four ranks: no more than 64 copies differ.
-    for repetition in ["x134217728", "x65536 x2048", "x134217728 chunk+4", "x134217728 rank+1"] {
+    for repetition in [
+        "x134217728",
+        "x65536 x2048",
+        "x134217728 chunk+4",
+        "x134217728 rank+1",
+    ] {
         let refused = text::read(&equal(repetition, 134_217_728)).unwrap_err();
         assert!(refused.to_string().contains("differ"), "{refused}");
     }

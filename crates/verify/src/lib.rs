@@ -87,6 +87,7 @@ mod counting;
 mod data;
 mod delivery;
 mod form;
+mod groups;
 mod in_network;
 mod intervals;
 mod lightpath_grid;
@@ -107,6 +108,8 @@ mod wss_grid;
 
 use std::fmt;
 
+use form::Admitted;
+pub use groups::verify_groups;
 use opticoll_base::memory;
 use opticoll_fabric::family::wdm_ring::Direction;
 use opticoll_plan::plan::Plan;
@@ -304,31 +307,38 @@ const BYTES_PER_TRANSFER: u64 = 24;
 
 /// Verifies a plan without repetition.
 fn full(plan: &Plan) -> Vec<Violation> {
-    let family = plan.fabric.family();
-    let mut rules = RULES.iter().filter(|_| plan.fabric.has_light());
-    let rules = rules.find(|rules| rules.family == family);
-    let each = rules.map_or(BYTES_PER_TRANSFER, |rules| rules.bytes_per_transfer);
-    memory::check_forecast("verifying this plan", plan.schedule.stored() as u64 * each);
     let mut report = Report::default();
-    let wrong_light = match rules {
-        Some(rules) => (rules.wrong_light)(&plan.fabric),
-        None => report::each(|_| Vec::new()),
-    };
-    if let Some(mut admitted) = form::check(plan, &wrong_light, &mut report) {
-        routes::check(plan, &mut admitted, &mut report);
-        in_network::check(plan, &admitted, &mut report);
-        let order = AdmittedOrder::new(plan, &admitted);
-        match rules {
-            Some(rules) => (rules.check)(plan, &admitted, &order, &mut report),
-            None if plan.fabric.has_light() => report.unchecked(family),
-            None => {}
-        }
-        relays(plan, &mut report);
+    if let Some(admitted) = light(plan, &mut report) {
         let chunks = 0..plan.schedule.collective.chunks();
         data::check(plan, &admitted, chunks, &mut report);
         claims::check(plan, &admitted, 1, &mut report);
     }
     report.finish()
+}
+
+/// Checks the form, light, routes and relays of a plan without repetition. Returns the transfers
+/// whose data can be checked; `None` if the columns of the plan cannot be read.
+fn light(plan: &Plan, report: &mut Report) -> Option<Admitted> {
+    let family = plan.fabric.family();
+    let mut rules = RULES.iter().filter(|_| plan.fabric.has_light());
+    let rules = rules.find(|rules| rules.family == family);
+    let each = rules.map_or(BYTES_PER_TRANSFER, |rules| rules.bytes_per_transfer);
+    memory::check_forecast("verifying this plan", plan.schedule.stored() as u64 * each);
+    let wrong_light = match rules {
+        Some(rules) => (rules.wrong_light)(&plan.fabric),
+        None => report::each(|_| Vec::new()),
+    };
+    let mut admitted = form::check(plan, &wrong_light, report)?;
+    routes::check(plan, &mut admitted, report);
+    in_network::check(plan, &admitted, report);
+    let order = AdmittedOrder::new(plan, &admitted);
+    match rules {
+        Some(rules) => (rules.check)(plan, &admitted, &order, report),
+        None if plan.fabric.has_light() => report.unchecked(family),
+        None => {}
+    }
+    relays(plan, report);
+    Some(admitted)
 }
 
 /// Reports relays on a fabric in which light always leads from rank to rank.

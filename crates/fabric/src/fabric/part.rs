@@ -550,7 +550,9 @@ impl Network for Part {
         let members = &self.vertices[..self.ranks as usize];
         let mut groups = members.chunk_by(|one, next| one / whole == next / whole);
         let size = groups.next()?.len();
-        groups.all(|group| group.len() == size).then_some(size as u32)
+        groups
+            .all(|group| group.len() == size)
+            .then_some(size as u32)
     }
 
     fn same_group(&self, first: u32, second: u32) -> bool {
