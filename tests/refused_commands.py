@@ -392,6 +392,14 @@ train --model mixtral_8x7b --batch 4 --fabric crossbar:ranks=12 --tensor-paralle
 train --model mixtral_8x7b --batch 4 --fabric crossbar:ranks=8 --tensor-parallel 2
     --expert-parallel 8 => 4 replicas of the model; 1, 2, 4 divide them
 {GROUPED} --tensor-parallel 2 --data-parallel 2 => data-parallel 4 fits
+{GROUPED} --context-parallel 3 => tensor-parallel 1 x context-parallel 3 x pipeline-parallel 1
+{GROUPED} --context-parallel 2 --attention scores => needs FlashAttention
+train --model gpt:layers=2,width=64,heads=4,sequence=2047 --batch 4 --fabric crossbar:ranks=8
+    --context-parallel 2 => 2 x context-parallel 4 does not divide the 2047 tokens of a sample
+train --model gpt:layers=2,width=64,heads=4 --batch 4 --fabric crossbar:ranks=8
+    --context-parallel 8 --context-exchange all_to_all => 4 heads of attention; 1, 2, 4 divide them
+{GROUPED} --context-exchange rings => ring | all_to_all
+{GROUPED} --prefetch 2 => prefetch 2 | --sharded 1, 2 or 3
 {GROUPED} --micro-batches 3 => does not divide the batch of 4
 {GROUPED} --sharded 4 => --sharded | 0..3
 {GROUPED} --expert-parallel 2 => has no experts

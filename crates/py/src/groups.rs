@@ -98,9 +98,10 @@ impl GroupedTraining {
     ///
     /// `groups` are the numbers of ranks for tensor, pipeline and expert parallelism. `weights`
     /// are those of `expert_weights`. `capacity` is the capacity factor in millionths. `placement`
-    /// is `order` or `load`. `recompute` is `none`, `selective` or `full`. `chunks` is the number of
-    /// model chunks of a stage. `context` is the number of ranks that divide the tokens of a sample,
-    /// `context_exchange` is `ring` or `all_to_all`.
+    /// is `order` or `load`. `recompute` is `none`, `selective` or `full`. `chunks` is the number
+    /// of model chunks of a stage. `context` is the number of ranks that divide the tokens of a
+    /// sample, `context_exchange` is `ring` or `all_to_all`. `prefetch` is the number of units whose
+    /// parameters are gathered ahead.
     #[new]
     #[pyo3(signature = (
         model, ranks, groups: "tuple[int, int, int]", *, batch, micro_batches = 1, data = None,
@@ -108,7 +109,8 @@ impl GroupedTraining {
         overlap = true, weights: "list[list[list[tuple[int, list[int]]]]] | None" = None,
         capacity = None, expert_copies = 0, placement = "order", expert_chunks = 1,
         recompute = "none", sequence_parallel = false, flash = true, chunks = 1,
-        wide_gradients = false, context = 1, context_exchange = "ring", narrow_dispatch = false
+        wide_gradients = false, context = 1, context_exchange = "ring", narrow_dispatch = false,
+        overlap_tensor = false, overlap_experts = false, prefetch = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn new(
@@ -137,6 +139,9 @@ impl GroupedTraining {
         context: u32,
         context_exchange: &str,
         narrow_dispatch: bool,
+        overlap_tensor: bool,
+        overlap_experts: bool,
+        prefetch: Option<u32>,
     ) -> PyResult<GroupedTraining> {
         let build = || -> Result<GroupedTraining, TrainingProblem> {
             let model = models::parse(model)?;
@@ -177,6 +182,9 @@ impl GroupedTraining {
                     })?,
                 narrow_dispatch,
                 expert_copies,
+                overlap_tensor,
+                overlap_experts,
+                prefetch,
             };
             groups.check_practice(practice, micro_batches, &model)?;
             let rate = match throughput {

@@ -4,6 +4,7 @@
 mod context;
 mod experts;
 mod large;
+mod overlap;
 mod practice;
 
 use std::collections::BTreeMap;

@@ -82,7 +82,8 @@ fn sequence_parallelism_gathers_and_scatters_what_was_reduced() {
     let mut training = divided(&model, groups(4, 1, 1, 1), 2);
     training.practice.sequence_parallel = true;
     // Korthikanti et al., section 4.2.2: each all_reduce of a block becomes a reduce_scatter and an
-    // all_gather of the same values; so do those of the table of words and the output matrix.
+    // all_gather of the same values; so do those of the table of words and the output matrix. The
+    // backward pass gathers the input of each matrix divided by columns once more.
     let bytes = 2 * 2 * 128 * 256;
     let all = training.collectives().unwrap();
     let found: Vec<_> = all
@@ -93,7 +94,11 @@ fn sequence_parallelism_gathers_and_scatters_what_was_reduced() {
     assert_eq!(
         found,
         [
-            (Some(CollectiveKind::AllGather), bytes / 4, count),
+            (
+                Some(CollectiveKind::AllGather),
+                bytes / 4,
+                count + 2 * 3 + 1
+            ),
             (Some(CollectiveKind::ReduceScatter), bytes, count),
         ]
     );

@@ -3,8 +3,8 @@
 //!
 //! Ranks are numbered as in Megatron-LM (Narayanan et al., SC 2021, arXiv:2104.04473). Let T be the
 //! number of ranks in a tensor-parallel group, C the number of ranks in a context-parallel group,
-//! and D the number of replicas of the model. The rank with index t in its tensor-parallel group and
-//! index c in its context-parallel group, in stage p of the pipeline of replica d, has number
+//! and D the number of replicas of the model. The rank with index t in its tensor-parallel group
+//! and index c in its context-parallel group, in stage p of the pipeline of replica d, has number
 //! t + T (c + C (d + D p)). The C D ranks that differ in c and d only store the same part of the
 //! model, and compute different tokens. E consecutive ranks of these form an expert-parallel group.
 //! The groups communicate as follows:

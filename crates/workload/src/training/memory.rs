@@ -185,6 +185,7 @@ impl GroupedMemory<'_> {
             stage,
             self.micro_batches,
             self.practice.chunks,
+            self.practice.overlap_experts,
         );
         let chunks = u128::from(self.practice.chunks);
         match self.practice.recompute {

@@ -51,11 +51,20 @@ pub struct Practice {
     pub narrow_dispatch: bool,
     /// Number of copies of experts in a layer, besides one of each expert.
     pub expert_copies: u64,
+    /// True if exchanges of tensor-parallel ranks run beside the products next to them.
+    pub overlap_tensor: bool,
+    /// True if exchanges with experts run beside the computing of another micro-batch.
+    pub overlap_experts: bool,
+    /// Number of units whose sharded parameters are gathered ahead of the unit that runs. `None`
+    /// stands for 1 if parameters are sharded, and for a gathering after the optimizer's step if
+    /// only its state or gradients are sharded.
+    pub prefetch: Option<u32>,
 }
 
 impl Practice {
     /// No recomputation, no sequence parallelism, FlashAttention, one chunk per stage, gradients of
-    /// 16 bits, a ring among context-parallel ranks, and one copy of each expert.
+    /// 16 bits, a ring among context-parallel ranks, and one copy of each expert. As by default in
+    /// Megatron-LM, exchanges of tensor- and expert-parallel ranks are not overlapped.
     pub const USUAL: Practice = Practice {
         recompute: Recompute::Nothing,
         sequence_parallel: false,
@@ -65,6 +74,9 @@ impl Practice {
         context_exchange: ContextExchange::Ring,
         narrow_dispatch: false,
         expert_copies: 0,
+        overlap_tensor: false,
+        overlap_experts: false,
+        prefetch: None,
     };
 
     /// Returns whether the scores of attention are stored.

@@ -204,6 +204,13 @@ class Train:
         converter=whole(least=0, most=3),
         group=GROUPS,
     )
+    prefetch: int | None = option(
+        "Number of units (blocks) whose sharded parameters are gathered ahead; with --sharded 1 or "
+        "2 during the next forward pass (default: 1 with --sharded 3; else after the optimizer's "
+        "step)",
+        converter=whole(least=0, most=2**12),
+        group=GROUPS,
+    )
     micro_batches: int | None = count(
         "Number of micro-batches per iteration (default: 1; in a pipeline one per sample)",
         2**20,
@@ -216,6 +223,16 @@ class Train:
     )
     sequence_parallel: bool | None = option(
         "Division of the tokens between matrices among the tensor-parallel ranks (default: no)",
+        group=GROUPS,
+    )
+    overlap_tensor: bool | None = option(
+        "Overlap of exchanges of tensor-parallel ranks with the matrix products next to them "
+        "(default: no)",
+        group=GROUPS,
+    )
+    overlap_experts: bool | None = option(
+        "Overlap of exchanges among experts with the computing of another micro-batch "
+        "(default: no)",
         group=GROUPS,
     )
     recompute: Literal["none", "selective", "full"] | None = option(

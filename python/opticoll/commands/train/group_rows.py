@@ -88,10 +88,20 @@ class GroupsRow(Row, core="groups"):
         "Stage of ZeRO: replicas divide nothing (0), the state of the optimizer (1), gradients too "
         "(2), parameters too (3)"
     )
+    prefetch: Count | None = means(
+        "Number of units whose sharded parameters are gathered ahead of the unit that runs",
+        absent="parameters are not sharded, or are gathered after the optimizer's step",
+    )
     micro_batches: Positive = means("Number of micro-batches of an iteration")
     chunks: Positive = means("Number of model chunks of a stage; more than one are interleaved")
     sequence_parallel: bool = means(
         "Whether tensor-parallel ranks divide the tokens between the matrices"
+    )
+    overlap_tensor: bool = means(
+        "Whether exchanges of tensor-parallel ranks run beside the matrix products next to them"
+    )
+    overlap_experts: bool = means(
+        "Whether exchanges among experts run beside the computing of another micro-batch"
     )
     recompute: Literal["none", "selective", "full"] = means(
         "Part of the forward pass that the backward pass computes again"

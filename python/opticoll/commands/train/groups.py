@@ -47,9 +47,12 @@ GROUP_OPTIONS = (
     "expert_placement",
     "expert_chunks",
     "sharded",
+    "prefetch",
     "micro_batches",
     "chunks",
     "sequence_parallel",
+    "overlap_tensor",
+    "overlap_experts",
     "recompute",
     "attention",
     "main_gradients",
@@ -87,6 +90,8 @@ UNDIVIDED = {
     "micro_batches": 1,
     "chunks": 1,
     "sequence_parallel": False,
+    "overlap_tensor": False,
+    "overlap_experts": False,
     "recompute": "none",
     "attention": "flash",
     "main_gradients": "bfloat16",
@@ -135,7 +140,20 @@ def divide(parameters: Train, model: str, batch: int, ranks: int, gradient_bytes
         context=parameters.context_parallel or 1,
         context_exchange=parameters.context_exchange or "ring",
         narrow_dispatch=parameters.dispatch == "fp8",
+        overlap_tensor=bool(parameters.overlap_tensor),
+        overlap_experts=bool(parameters.overlap_experts),
+        prefetch=prefetch_of(parameters),
     )
+
+
+def prefetch_of(parameters: Train) -> int | None:
+    """Returns the number of units gathered ahead; None if no parameters are gathered ahead."""
+    sharded = parameters.sharded or 0
+    if parameters.prefetch is not None and not sharded:
+        raise UsageError(
+            f"prefetch {parameters.prefetch}: only with --sharded 1, 2 or 3 parameters are gathered"
+        )
+    return 1 if sharded == 3 and parameters.prefetch is None else parameters.prefetch
 
 
 def refuse_too_large(
@@ -325,7 +343,10 @@ def _row(
         expert_placement=parameters.expert_placement or "order",
         expert_chunks=parameters.expert_chunks or 1,
         bubble=(pipeline - 1) / (chunks * batches + pipeline - 1),
+        prefetch=prefetch_of(parameters),
         chunks=chunks,
+        overlap_tensor=bool(parameters.overlap_tensor),
+        overlap_experts=bool(parameters.overlap_experts),
         sequence_parallel=bool(parameters.sequence_parallel),
         recompute=parameters.recompute or "none",
         attention=parameters.attention or "flash",

@@ -172,7 +172,7 @@ def _group_facts(groups: GroupsRow) -> list[list[str]]:
         contention = f"none, each group is timed as if alone: {groups.alone}"
     return [
         ["groups", text],
-        ["sharded", SHARDED[groups.sharded]],
+        ["sharded", SHARDED[groups.sharded] + _ahead(groups)],
         ["batches", batches],
         ["layers", _practice(groups)],
         *experts,
@@ -194,7 +194,19 @@ def _practice(groups: GroupsRow) -> str:
         parts.append("gradients summed in float32")
     if groups.dispatch == "fp8":
         parts.append("tokens in fp8 to experts")
+    if groups.overlap_tensor:
+        parts.append("tensor exchanges beside products")
+    if groups.overlap_experts:
+        parts.append("expert exchanges beside another micro-batch")
     return ", ".join(parts)
+
+
+def _ahead(groups: GroupsRow) -> str:
+    """Returns a phrase on the units whose parameters are gathered ahead, unless one as usual."""
+    if groups.prefetch is None or (groups.sharded, groups.prefetch) == (3, 1):
+        return ""
+    when = "" if groups.sharded == 3 else " in the next forward pass"
+    return f"; parameters gathered {plural(groups.prefetch, 'unit')} ahead{when}"
 
 
 def _shares(row: TrainingRow) -> str:

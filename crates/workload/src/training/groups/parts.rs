@@ -2,15 +2,16 @@
 //!
 //! A device computes, or waits for the next of its events to end. The time between the ends of two
 //! consecutive events, without the time of computing, is a wait for the second event, which tells
-//! the cause. Therefore the parts of a rank add up to the time at which the rank finishes. From then
-//! until the end of the iteration, the rank idles in the pipeline bubble. If a device waits for
-//! another stage, the time in which the message is in flight counts as sending, and the remaining
-//! time as bubble. An exchange beside the device is hidden while the device does not wait for it.
+//! the cause. Therefore the parts of a rank add up to the time at which the rank finishes. From
+//! then until the end of the iteration, the rank idles in the pipeline bubble. If a device waits
+//! for another stage, the time in which the message is in flight counts as sending, and the
+//! remaining time as bubble. An exchange is hidden while the device does not wait for it.
 
 use std::collections::BTreeMap;
 
 use super::GroupKind;
 use super::program::{GroupedTrace, Role};
+use crate::program::Call;
 use crate::replay::Timeline;
 use opticoll_base::units::Time;
 
@@ -52,10 +53,8 @@ opticoll_simulate::columns! {
 struct Exchanged {
     /// Time in which the device waits.
     exposed: u128,
-    /// Time of the exchanges beside the device.
-    beside: u128,
-    /// Part of `exposed` that belongs to exchanges beside the device.
-    awaited: u128,
+    /// Time of the exchanges, whether the device waits or not.
+    all: u128,
 }
 
 /// Time of one rank, divided among its causes, or the sum over ranks, in picoseconds.
@@ -140,6 +139,17 @@ fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) ->
     let busy = Busy::new(roles, rank_ends);
     let mut order: Vec<usize> = (0..roles.len()).collect();
     order.sort_by_key(|&event| rank_ends[event]);
+    let lasted = |event: usize| {
+        let before = after[event].iter();
+        let before = before.map(|&earlier| rank_ends[earlier as usize]);
+        let elapsed = rank_ends[event].saturating_sub(before.max().unwrap_or(0));
+        let event = &written.trace.ranks[rank as usize][event];
+        u128::from(match event.call {
+            // A given time, without the wait for another exchange of the stream.
+            Call::Local => elapsed.min(event.compute),
+            _ => elapsed,
+        })
+    };
     let mut sums = Sums::default();
     let mut now = 0;
     for event in order {
@@ -150,31 +160,31 @@ fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) ->
             Role::Computing(work) => {
                 sums.compute += u128::from(work.ps());
                 // The device waited for sharded parameters during the remaining time.
-                sums.of(GroupKind::Data).wait(spent);
+                sums.of(GroupKind::Data).exposed += spent;
             }
-            Role::Waiting(group) => sums.of(group).wait(spent),
-            Role::Blocking(group) => sums.of(group).exposed += spent,
+            Role::Waiting(group) => sums.of(group).exposed += spent,
+            Role::Blocking(group) => {
+                // Beside it, another pass may compute.
+                sums.of(group).all += lasted(event);
+                sums.of(group).exposed += spent;
+            }
             Role::Stage { arrival } => {
                 let departure = departure(written, ends, rank, arrival);
                 let in_flight = waited(now.max(departure));
-                sums.of(GroupKind::Pipeline).wait(in_flight);
+                sums.of(GroupKind::Pipeline).exposed += in_flight;
                 sums.bubble += spent - in_flight;
             }
             Role::Arrival { .. } => {
                 let departure = departure(written, ends, rank, event as u32);
                 let in_flight = u128::from(end.saturating_sub(departure));
-                sums.of(GroupKind::Pipeline).beside += in_flight;
+                sums.of(GroupKind::Pipeline).all += in_flight;
                 continue;
             }
             Role::Beside(group) => {
-                let before = after[event]
-                    .iter()
-                    .map(|&earlier| rank_ends[earlier as usize]);
-                let began = before.max().unwrap_or(0);
-                sums.of(group).beside += u128::from(end.saturating_sub(began));
+                sums.of(group).all += lasted(event);
                 continue;
             }
-            Role::Sending => continue,
+            Role::Nothing => continue,
         }
         now = end;
     }
@@ -197,13 +207,6 @@ fn departure(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, arrival: u32)
     after.map_or(0, |event| ends[peer as usize][event as usize])
 }
 
-impl Exchanged {
-    fn wait(&mut self, time: u128) {
-        self.exposed += time;
-        self.awaited += time;
-    }
-}
-
 impl Sums {
     fn of(&mut self, group: GroupKind) -> &mut Exchanged {
         let group = match group {
@@ -219,8 +222,7 @@ impl Sums {
         for (group, exchanged) in &other.exchanged {
             let sum = self.of(*group);
             sum.exposed += exchanged.exposed;
-            sum.beside += exchanged.beside;
-            sum.awaited += exchanged.awaited;
+            sum.all += exchanged.all;
         }
     }
 
@@ -257,7 +259,7 @@ impl Sums {
         ] {
             let sum = self.exchanged.get(&group).copied().unwrap_or_default();
             exposed.push(mean(sum.exposed));
-            hidden.push(mean(sum.beside.saturating_sub(sum.awaited)));
+            hidden.push(mean(sum.all.saturating_sub(sum.exposed)));
         }
     }
 }

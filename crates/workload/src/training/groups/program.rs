@@ -120,6 +120,6 @@ pub(super) enum Role {
         /// Tag of the message.
         tag: u32,
     },
-    /// The rank sends a message to another stage.
-    Sending,
+    /// The event takes no time of the device: a message is sent, or several events have ended.
+    Nothing,
 }

@@ -1,21 +1,20 @@
 //! Writer of the trace of an iteration: the computation, the messages and the waiting of each rank.
 //!
-//! A rank has a device, which computes, and streams beside the device: one for the exchanges of each
-//! kind of group. An exchange starts after the device's latest event, and the device waits for its
-//! end at once, after some computing, or at the end of the iteration ([`exchange`]). Collectives
-//! among replicas run one after another in the order in which they become ready.
+//! A rank has a device, which computes, and streams beside the device: one for the exchanges of
+//! each kind of group. An exchange starts after the device's latest event, and the device waits for
+//! its end at once, after some computing, or at the end of the iteration ([`exchange`]).
+//! Collectives among replicas run one after another in the order in which they become ready.
 //!
 //! The collectives of an iteration depend on the sharding:
 //!
 //! * nothing: an all_reduce of each bucket of gradients, as soon as the backward pass of the last
 //!   micro-batch has finished the layers of the bucket.
 //! * optimizer: a reduce_scatter of each bucket at the same time as above, and an all_gather of the
-//!   bucket's parameters after all buckets.
+//!   bucket's parameters after all buckets, or during the next forward pass ([`gather`]).
 //! * gradients: a reduce_scatter of each bucket for every micro-batch, because no rank can store
 //!   all gradients; the same all_gather.
 //! * parameters: the same reduce_scatter for every micro-batch. Before the forward or backward pass
-//!   of a unit of layers, an all_gather of the unit's parameters, which starts together with the
-//!   previous unit. No all_gather at the end.
+//!   of a unit of layers, an all_gather of the unit's parameters. No all_gather at the end.
 //!
 //! Rajbhandari et al., arXiv:1910.02054, section 7, count the same volumes. An all_reduce, or a
 //! reduce_scatter with an all_gather, moves 2 values per parameter. With sharded parameters, 3
@@ -29,6 +28,8 @@
 mod attention;
 mod exchange;
 mod experts;
+mod gather;
+mod tensor;
 
 use std::collections::BTreeMap;
 
@@ -36,7 +37,7 @@ use super::super::TrainingError;
 use super::super::buckets::Bucket;
 use super::super::practice::Recompute;
 use super::pipeline::{Pass, one_forward_one_backward};
-use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining, HALF, Role};
+use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining, Role};
 use super::stages::Stage;
 use super::{GroupKind, Groups, RankPlace, Sharding};
 use crate::program::Call;
@@ -88,8 +89,8 @@ pub(super) struct RankWriter<'a> {
     device: Option<u32>,
     /// Index of the event of the latest collective among replicas.
     replicas: Option<u32>,
-    /// Index of the event that gathers the parameters of the next unit.
-    next_gathered: Option<u32>,
+    /// Indices of the events that gathered parameters, in order.
+    gathered: Vec<Option<u32>>,
     sent_after: Vec<((u32, u32, u32), Option<u32>)>,
     /// Number of messages to the next rank of the context-parallel group.
     shifts: u32,
@@ -122,7 +123,7 @@ impl<'a> RankWriter<'a> {
             roles: Vec::new(),
             device: None,
             replicas: None,
-            next_gathered: None,
+            gathered: Vec::new(),
             sent_after: Vec::new(),
             shifts: 0,
             counts: BTreeMap::new(),
@@ -160,88 +161,35 @@ impl<'a> RankWriter<'a> {
     }
 
     pub(super) fn iteration(&mut self) -> Result<(), TrainingError> {
-        let micro_batches = self.training.micro_batches;
-        let chunks = self.training.practice.chunks;
-        let stage = self.place.stage;
-        let passes = one_forward_one_backward(self.groups.pipeline, stage, micro_batches, chunks);
-        let turns = self.gathered_units(&passes);
-        let mut turn = 0;
-        for pass in passes {
-            self.receive(pass)?;
-            for unit in self.pass_units(&pass) {
-                let gathered = self.gather(&turns, turn)?;
-                turn += 1;
-                self.unit(pass, unit, gathered)?;
+        let practice = self.training.practice;
+        let schedule = one_forward_one_backward(
+            self.groups.pipeline,
+            self.place.stage,
+            self.training.micro_batches,
+            practice.chunks,
+            practice.overlap_experts,
+        );
+        let order = gather::Order::new(self, &schedule);
+        for (number, passes) in schedule.into_iter().enumerate() {
+            // Passes that run beside each other share the device, which computes what is ready
+            // first. Each waits for its own exchanges only.
+            let before = self.device;
+            let mut ends = Vec::new();
+            for (pass, units) in passes.iter().zip(order.units(number)) {
+                self.device = before;
+                self.receive(*pass)?;
+                for (unit, turn) in units {
+                    let gathered = self.gather(&order, *turn)?;
+                    self.unit(*pass, *unit, gathered)?;
+                }
+                self.send(*pass)?;
+                ends.push(self.device);
             }
-            self.send(pass)?;
+            if ends.len() > 1 {
+                self.device = Some(self.push(work(Time::ZERO, WAITS), ends, Role::Nothing));
+            }
         }
         self.close_iteration()
-    }
-
-    /// Returns the indices of the units of a pass, in order.
-    fn pass_units(&self, pass: &Pass) -> Vec<usize> {
-        let units = self.stage.units.iter().enumerate();
-        let units = units.filter(|(_, unit)| unit.chunk == pass.chunk);
-        let mut units: Vec<usize> = units.map(|(number, _)| number).collect();
-        if pass.backward {
-            units.reverse();
-        }
-        units
-    }
-
-    /// Returns the indices of the units whose parameters are gathered, in the order of gathering.
-    /// The list is empty if parameters are not sharded.
-    fn gathered_units(&self, passes: &[Pass]) -> Vec<usize> {
-        match self.training.sharding {
-            Sharding::Parameters => {
-                let units = passes.iter().map(|pass| self.pass_units(pass));
-                units.flatten().collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// Gathers the parameters of the first unit before this unit runs, and the parameters of every
-    /// other unit while the previous unit runs. `turns` contains the indices of the units in order.
-    /// `turns[turn]` is the current unit. Returns the index of the event for which the current unit
-    /// waits.
-    fn gather(&mut self, turns: &[usize], turn: usize) -> Result<Option<u32>, TrainingError> {
-        if turns.is_empty() {
-            return Ok(None);
-        }
-        if turn == 0 {
-            self.gather_unit(turns[0])?;
-        }
-        let gathered = match turn {
-            0 => self.replicas,
-            _ => self.next_gathered,
-        };
-        if let Some(&next) = turns.get(turn + 1) {
-            self.gather_unit(next)?;
-            self.next_gathered = self.replicas;
-        }
-        Ok(gathered)
-    }
-
-    fn gather_unit(&mut self, unit: usize) -> Result<(), TrainingError> {
-        let unit = self.stage.units[unit];
-        for (group, parameters) in [
-            (GroupKind::Data, unit.dense),
-            (GroupKind::ExpertData, unit.expert),
-        ] {
-            self.gather_parameters(group, parameters)?;
-        }
-        Ok(())
-    }
-
-    fn gather_parameters(
-        &mut self,
-        group: GroupKind,
-        parameters: u64,
-    ) -> Result<(), TrainingError> {
-        let ranks = u64::from(self.training.groups.size(group));
-        let block = (HALF * parameters).div_ceil(ranks);
-        self.among_replicas(group, CollectiveKind::AllGather, block)
     }
 
     /// Writes the forward or backward pass of a unit of layers, after the event `gathered`.
@@ -278,35 +226,44 @@ impl<'a> RankWriter<'a> {
         let mut computing = Time::ZERO;
         for number in layers {
             let layer = &self.stage.layers[number];
-            let (times, opens, sums) = match pass.backward {
-                false => (&layer.forward, layer.sums_input, layer.sums_output),
-                true => (&layer.backward, layer.sums_output, layer.sums_input),
+            let times = match pass.backward {
+                false => &layer.forward,
+                true => &layer.backward,
             };
-            if opens && self.training.practice.sequence_parallel {
-                self.compute(&mut computing, gathered);
-                self.among_tensor(CollectiveKind::AllGather)?;
-            }
             let phase = self.training.loads.phase(pass.micro_batch);
             let expert = self.training.groups.expert;
             let place = phase * expert as usize + (self.groups.share(self.place) % expert) as usize;
-            let time = times[place % times.len()];
-            match (layer.attention, layer.experts) {
-                (_, Some(layer)) => {
+            let mut time = times[place % times.len()];
+            if layer.experts.is_some() {
+                time = time.times(self.training.loads.chunks)?;
+            }
+            let exchanges = self.tensor_exchanges(layer, time, pass.backward);
+            let middle = time.ps() - exchanges.beside_gather.ps() - exchanges.beside_sum.ps();
+            let middle = Time::from_ps(middle);
+            if let Some(kind) = exchanges.gather {
+                self.compute(&mut computing, gathered);
+                let exchange = self.start(self.among_tensor(kind), None)?;
+                computing = exchanges.beside_gather;
+                self.compute(&mut computing, gathered);
+                self.wait(exchange);
+            }
+            match (layer.experts, layer.attention) {
+                (Some(layer), _) => {
                     self.compute(&mut computing, gathered);
                     let number = self.training.loads.number(phase, layer);
-                    self.experts(number, time, gathered)?;
+                    self.experts(number, middle, gathered)?;
                 }
-                (Some(bytes), None) if self.training.groups.context > 1 => {
-                    self.attention(bytes, time, pass.backward, &mut computing, gathered)?;
+                (None, Some(bytes)) if self.training.groups.context > 1 => {
+                    self.attention(bytes, middle, pass.backward, &mut computing, gathered)?;
                 }
-                _ => computing = computing.plus(time)?,
+                _ => computing = computing.plus(middle)?,
             }
-            if sums {
+            if let Some(kind) = exchanges.sum {
                 self.compute(&mut computing, gathered);
-                self.among_tensor(match self.training.practice.sequence_parallel {
-                    true => CollectiveKind::ReduceScatter,
-                    false => CollectiveKind::AllReduce,
-                })?;
+                let exchange = self.start(self.among_tensor(kind), None)?;
+                computing = exchanges.beside_sum;
+                self.compute(&mut computing, gathered);
+                self.wait(exchange);
             }
             if pass.backward && self.reduces(pass) {
                 self.reduce(number, &mut computing, gathered)?;
@@ -314,24 +271,6 @@ impl<'a> RankWriter<'a> {
         }
         self.compute(&mut computing, gathered);
         Ok(())
-    }
-
-    /// Writes a collective of the tensor-parallel group over the activations of a micro-batch.
-    fn among_tensor(&mut self, kind: CollectiveKind) -> Result<(), TrainingError> {
-        let ranks = self.training.groups.tensor;
-        if ranks == 1 {
-            return Ok(());
-        }
-        self.blocking(GroupCollective {
-            group: GroupKind::Tensor,
-            kind: Some(kind),
-            ranks,
-            bytes: match kind {
-                CollectiveKind::AllGather => self.share_of_tokens(),
-                _ => self.training.activations,
-            },
-            uneven: None,
-        })
     }
 
     /// Returns the bytes of a micro-batch's activations between two layers on one rank.
@@ -477,7 +416,7 @@ impl<'a> RankWriter<'a> {
         let mut before = self.device;
         if let Some(time) = self.time(&collective)? {
             let event = work(time, stream(GroupKind::Pipeline));
-            before = Some(self.push(event, [before], Role::Sending));
+            before = Some(self.push(event, [before], Role::Nothing));
         }
         let rank = self.groups.rank(self.place);
         self.sent_after.push(((rank, peer, tag), self.device));
@@ -489,7 +428,7 @@ impl<'a> RankWriter<'a> {
             processor: stream(GroupKind::Pipeline),
             ..Event::NOTHING
         };
-        self.push(event, [before], Role::Sending);
+        self.push(event, [before], Role::Nothing);
         Ok(())
     }
 
@@ -503,22 +442,7 @@ impl<'a> RankWriter<'a> {
         if step > Time::ZERO {
             self.push_on_device(work(step, DEVICE), self.replicas, Role::Computing(step));
         }
-        if matches!(
-            self.training.sharding,
-            Sharding::Optimizer | Sharding::Gradients
-        ) {
-            let stage = self.stage;
-            let parameters = |bucket: &Bucket| bucket.bytes.get() / self.training.gradient_bytes;
-            let dense = stage.dense.iter().map(parameters);
-            let expert = stage.expert.iter().map(parameters);
-            let dense = dense.map(|count| (GroupKind::Data, count));
-            let gathered: Vec<(GroupKind, u64)> = dense
-                .chain(expert.map(|count| (GroupKind::ExpertData, count)))
-                .collect();
-            for (group, count) in gathered {
-                self.gather_parameters(group, count)?;
-            }
-        }
+        self.gather_at_end()?;
         let last = self.replicas;
         let role = Role::Waiting(GroupKind::Data);
         self.push_on_device(work(Time::ZERO, WAITS), last, role);

@@ -8,8 +8,9 @@
 //!   Backward, their gradients follow them one block later, so there are C messages: keys and
 //!   values, C - 2 times both, and gradients, as in Transformer Engine. If t is the time of
 //!   attention and x the time of a message, the forward pass takes (C - 1) max(t / C, x) + t / C.
-//! * all_to_all: Forward, one all_to_all each of queries, keys and values before attention, and one
-//!   of the output afterwards. Backward, one of the output's gradients before, and three afterwards.
+//! * all_to_all: Forward, one all_to_all each of queries, keys and values before attention, and
+//!   one of the output afterwards. Backward, one of the output's gradients before, and three
+//!   afterwards.
 
 use super::super::super::TrainingError;
 use super::super::super::practice::ContextExchange;

@@ -87,7 +87,12 @@ impl RankWriter<'_> {
         if self.device == exchange.device {
             // Nothing is computed in the meantime, so the exchange is the device's next event.
             for event in exchange.events {
-                self.roles[event as usize] = Role::Blocking(exchange.group);
+                let role = &mut self.roles[event as usize];
+                *role = match *role {
+                    Role::Beside(group) => Role::Blocking(group),
+                    _ if Some(event) == last => Role::Waiting(exchange.group),
+                    other => other,
+                };
             }
             self.device = last;
         } else {
@@ -124,10 +129,10 @@ impl RankWriter<'_> {
             ..message
         };
         self.shifts += 1;
-        let sent = self.push(sent, before, Role::Sending);
+        let sent = self.push(sent, before, Role::Nothing);
         let received = self.push(received, before, Role::Beside(GroupKind::Context));
         let both = [Some(sent), Some(received)];
-        self.push(work(Time::ZERO, WAITS), both, Role::Sending);
+        self.push(work(Time::ZERO, WAITS), both, Role::Nothing);
     }
 
     /// Returns the given time of a collective, or `None` if the collective is sent as messages.

@@ -16,8 +16,8 @@ use opticoll_plan::collective::CollectiveKind;
 
 impl RankWriter<'_> {
     /// Writes a layer with experts, whose tokens are exchanged as exchange `number` of the loads.
-    /// The experts compute for `time` in each chunk, after the event `gathered`, which is reset. In
-    /// a backward pass, the gradients of the tokens are exchanged.
+    /// The experts compute for `time` in equal chunks, after the event `gathered`, which is reset.
+    /// In a backward pass, the gradients of the tokens are exchanged.
     pub(super) fn experts(
         &mut self,
         number: usize,
@@ -26,7 +26,7 @@ impl RankWriter<'_> {
     ) -> Result<(), TrainingError> {
         let chunks = self.training.loads.chunks;
         if self.training.groups.expert == 1 {
-            let mut computing = time.times(chunks)?;
+            let mut computing = time;
             self.compute(&mut computing, gathered);
             return Ok(());
         }
@@ -37,10 +37,11 @@ impl RankWriter<'_> {
             network = Some(exchange.last());
             arrivals.push(exchange);
         }
+        let until = |chunk: u64| u128::from(time.ps()) * u128::from(chunk) / u128::from(chunks);
         let mut last = None;
-        for arrival in arrivals {
+        for (chunk, arrival) in (0..).zip(arrivals) {
             self.wait(arrival);
-            let mut computing = time;
+            let mut computing = Time::from_ps((until(chunk + 1) - until(chunk)) as u64);
             self.compute(&mut computing, gathered);
             let exchange = self.start(self.dispatched(number, true), network)?;
             network = Some(exchange.last());
