@@ -105,6 +105,8 @@ def train(
     samples: int | None = None,
     wavelength: str = "auto",
     tensor_parallel: int | None = None,
+    context_parallel: int | None = None,
+    context_exchange: str | None = None,
     pipeline_parallel: int | None = None,
     data_parallel: int | None = None,
     expert_parallel: int | None = None,
@@ -114,9 +116,12 @@ def train(
     expert_placement: str | None = None,
     expert_chunks: int | None = None,
     sharded: int | None = None,
+    prefetch: int | None = None,
     micro_batches: int | None = None,
     chunks: int | None = None,
     sequence_parallel: bool | None = None,
+    overlap_tensor: bool | None = None,
+    overlap_experts: bool | None = None,
     recompute: str | None = None,
     attention: str | None = None,
     main_gradients: str | None = None,
@@ -160,10 +165,13 @@ def train(
         Length of the training: the number of epochs, and the number of samples per epoch.
     wavelength
         Algorithm that assigns wavelengths, such as `first_fit`.
-    tensor_parallel, pipeline_parallel, data_parallel, expert_parallel
-        Four numbers: ranks that divide each matrix, pipeline stages, replicas of the model, and
-        replicas that divide the experts. If any of these options or of the options below is given,
-        groups of ranks divide the model, and the row has `groups`.
+    tensor_parallel, context_parallel, pipeline_parallel, data_parallel, expert_parallel
+        Five numbers: ranks that divide each matrix, ranks that divide the tokens of a sample,
+        pipeline stages, replicas of the model, and ranks that divide the experts. If any of these
+        options or of the options below is given, groups of ranks divide the model, and the row has
+        `groups`.
+    context_exchange
+        Exchange of context-parallel ranks at attention: `ring` or `all_to_all` (default: `ring`).
     expert_skew, capacity_factor
         `expert_skew` is the distribution of tokens over experts: a rule such as `zipf:exponent=1.2`
         or `hot_rank`, or a .csv file. An expert's capacity is `capacity_factor` times an even share
@@ -175,6 +183,9 @@ def train(
         Number of chunks in which tokens are sent to experts (default: 1).
     sharded
         Stage of ZeRO, 0 to 3, which determines the data that replicas divide among themselves.
+    prefetch
+        Number of units (blocks) whose sharded parameters are gathered ahead; with stage 1 or 2
+        during the next forward pass (default: 1 with stage 3; else after the optimizer's step).
     micro_batches
         Number of micro-batches per iteration (default: 1, or in a pipeline, one per sample).
     chunks
@@ -182,6 +193,9 @@ def train(
         (default: 1).
     sequence_parallel
         Whether tensor-parallel ranks divide the tokens between the matrices (default: False).
+    overlap_tensor, overlap_experts
+        Whether exchanges of tensor-parallel ranks run beside the matrix products next to them, and
+        exchanges among experts beside the computing of another micro-batch (default: False).
     recompute
         Part of the forward pass that the backward pass computes again: `none`, `selective` (scores
         of attention) or `full` (blocks) (default: `none`).

@@ -220,13 +220,13 @@ impl GroupedMemory<'_> {
         let sample = whole.div_ceil(ranks) + (divided + scores).div_ceil(tensor);
         match layer.split.experts {
             true => self.expert_activations(model, number, sample),
-            false => self.of_tokens(sample),
+            false => self.token_bytes(sample),
         }
     }
 
     /// Returns the bytes that a rank stores for its tokens of a micro-batch, if all tokens of a
     /// sample take `sample` bytes.
-    fn of_tokens(&self, sample: u128) -> u128 {
+    fn token_bytes(&self, sample: u128) -> u128 {
         (sample * u128::from(self.samples)).div_ceil(u128::from(self.groups.context))
     }
 
@@ -234,7 +234,7 @@ impl GroupedMemory<'_> {
     /// the most tokens. `layer` counts layers with experts only. `sample` is the number of bytes
     /// per sample if tokens are distributed evenly.
     fn expert_activations(&self, model: &Model, layer: usize, sample: u128) -> u128 {
-        let even = self.of_tokens(sample);
+        let even = self.token_bytes(sample);
         let (Some(loads), Some(shape)) = (self.loads, model.transformer) else {
             return even;
         };

@@ -170,7 +170,9 @@ class Train:
         GROUPS,
     )
     expert_parallel: int | None = count(
-        "Number of replicas that divide the experts (default: 1)", MAX_RANKS, GROUPS
+        "Number of ranks with the same part of the model that divide the experts (default: 1)",
+        MAX_RANKS,
+        GROUPS,
     )
     expert_skew: str | None = option(
         "Skew of tokens among experts: a rule such as zipf:exponent=1.2 or hot_rank, or a "
