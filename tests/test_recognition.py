@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import opticoll
 from opticoll.formats import FORMATS
 from opticoll.formats.recognition import CONTENTS, recognize
 from support import Run
@@ -23,6 +24,11 @@ SAMPLES: dict[str, str | bytes] = {
     "zip": b"PK\x03\x04\x14",
     "hdf5": b"\x89HDF\r\n\x1a\n",
     "pickle": b"\x80\x04\x95",
+    "utf_16": "graph [ ]".encode("utf-16"),
+    "picture": b"\x89PNG\r\n\x1a\n",
+    "elf": b"\x7fELF\x02\x01\x01",
+    "git_lfs": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+    "html": "<!DOCTYPE html><html><body>404</body></html>",
     "goal_binary": (4223).to_bytes(8, "little") + bytes(6),
     "plan": "opticoll plan 1\n",
     "sends": "# all_gather ranks=2\nstep,source,destination,chunk\n",
@@ -65,6 +71,7 @@ SAMPLES: dict[str, str | bytes] = {
     "ns3_topology": "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n",
     "liballprof": "# tracer\nMPI_Init:12.5:-\n",
     "nccl_tests": "# nThread 1 nGpus 8\n",
+    "hostfile": "# two hosts\nnode1 slots=8\nnode2 slots=8\n",
     "slurm": "# cluster\nSwitchName=s0 Nodes=n[0-3]\n",
     "ibnetdiscover": 'vendid=0x2c9\nSwitch\t36 "S-0002c9"\n',
     "chakra": b"\x07\x0a\x050.0.4\x04\x08\x01\x18\x04",
@@ -134,3 +141,29 @@ def test_a_file_of_a_fabric_needs_no_ending(run: Run, tmp_path: Path) -> None:
     finished = run("bound", "all_gather", "--fabric", path)
     assert finished.code == 2
     assert "no fabric that opticoll recognizes; `opticoll list formats`" in finished.err
+
+
+@pytest.mark.parametrize("ending", ["gml", "yaml", "json"])
+def test_a_byte_order_mark_and_ends_of_lines_change_nothing(tmp_path: Path, ending: str) -> None:
+    texts = {
+        "gml": 'graph [\nnode [ id 0 label "a" ]\nnode [ id 1 ]\nedge [ source 0 target 1 ]\n]\n',
+        "yaml": "family: custom\nranks: [a, b]\nlinks: [[a, b]]\n",
+        "json": '{"nodes": [{"id": "a"}, {"id": "b"}],\n"links": [{"source": "a", "target": "b"}]}',
+    }
+    plain, marked = tmp_path / f"plain.{ending}", tmp_path / f"marked.{ending}"
+    plain.write_text(texts[ending])
+    marked.write_bytes(b"\xef\xbb\xbf" + texts[ending].replace("\n", "\r\n").encode())
+    assert opticoll.read_fabric(marked) == opticoll.read_fabric(plain)
+
+
+def test_a_demand_says_what_another_file_is(run: Run, tmp_path: Path) -> None:
+    for name, words in (("numpy", "an array of NumPy"), ("utf_16", "a text in UTF-16")):
+        path = tmp_path / f"{name}.csv"
+        path.write_bytes(bytes(SAMPLES[name]))  # type: ignore[arg-type]
+        shown = run("bound", "all_to_all", "--fabric", "crossbar:ranks=2", "--demand", path)
+        assert f"is {words}, not a CSV file" in shown.err
+
+
+def test_a_text_of_no_kind_is_no_trace(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("one\ntwo\n")
+    assert "no trace that opticoll recognizes" in run("replay", tmp_path / "list.txt").err

@@ -5,13 +5,24 @@ Expected times are computed by hand. On `LINE`, a message of n bytes takes n ns.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import opticoll
-from chakra_files import COMPUTE, header, node
+from chakra_files import (
+    COMPUTE,
+    RECEIVE,
+    SEND,
+    fields,
+    header,
+    messages,
+    node,
+    read_varint,
+    unpacked,
+)
 from opticoll.errors import OpticollError
 from opticoll.formats import trace_file
 from opticoll.formats.chakra_nodes import binary_of
@@ -111,14 +122,14 @@ def allprof(folder: Path, *lines: str, ranks: int = 2) -> Path:
     return folder / "pmpi-trace-rank-0.txt"
 
 
-RECEIVE = "MPI_Irecv:110.5:5:1000:11,8,8:{other}:7:{me}:1000:111.5"
-SEND = "MPI_Isend:121.5:5:1000:11,8,8:{other}:7:{me}:1008:123.5"
+RECEIVED = "MPI_Irecv:110.5:5:1000:11,8,8:{other}:7:{me}:1000:111.5"
+SENT = "MPI_Isend:121.5:5:1000:11,8,8:{other}:7:{me}:1008:123.5"
 END = "MPI_Finalize:400:-"
 
 
 class TestLiballprof:
     def test_messages_take_their_bytes_and_work_fills_the_gaps(self, tmp_path: Path) -> None:
-        path = allprof(tmp_path, RECEIVE, SEND, "MPI_Waitall:125.5:2:1000:0:390", END)
+        path = allprof(tmp_path, RECEIVED, SENT, "MPI_Waitall:125.5:2:1000:0:390", END)
         # 10 us, 10 us, 2 us and 10 us of work; 8,000 bytes end 8 us after they are sent.
         assert time_ns(path) == 20_000 + 8000 + 10_000
         assert time_ns(tmp_path) == time_ns(path)
@@ -132,8 +143,8 @@ class TestLiballprof:
     def test_the_bytes_of_a_request_follow_from_addresses(
         self, tmp_path: Path, step: int, requests: int
     ) -> None:
-        first = RECEIVE.replace(":1000:111.5", f":{requests}:111.5")
-        second = SEND.replace("1008", str(requests + step))
+        first = RECEIVED.replace(":1000:111.5", f":{requests}:111.5")
+        second = SENT.replace("1008", str(requests + step))
         path = allprof(tmp_path, first, second, f"MPI_Waitall:125.5:2:{requests}:0:390", END)
         assert time_ns(path) == 20_000 + 8000 + 10_000
 
@@ -215,6 +226,34 @@ ASTRA = """{"workload_graph": [
 """
 
 
+def printed(trace: bytes) -> str:
+    """Returns a trace as `chakra_jsonizer` prints it."""
+    first, *nodes = messages(trace)
+    _, start = read_varint(first, 0)
+    inside = [dict(fields(value)) for number, value in fields(first[start:]) if number == 2]
+    told: list[dict[str, Any]] = [
+        {"version": "0.0.4", "attr": [valued(one.pop(1).decode(), *one.values()) for one in inside]}
+    ]
+    kinds = {COMPUTE: "COMP_NODE", SEND: "COMM_SEND_NODE", RECEIVE: "COMM_RECV_NODE"}
+    for one in map(unpacked, nodes):
+        told.append(
+            {
+                "id": str(one.pop("id")),
+                "name": one.pop("name", b"").decode(),
+                "type": kinds[one.pop("type")],
+                "dataDeps": [str(other) for other in one.pop("after")],
+                "durationMicros": str(one.pop("micros", 0)),
+                "attr": [valued(key, value) for key, value in one.items()],
+            }
+        )
+    return "".join(json.dumps(one, indent=2) for one in told)
+
+
+def valued(name: str, value: int | bytes) -> dict[str, str]:
+    field = "int64Val" if isinstance(value, int) else "stringVal"
+    return {"name": name, field: str(value) if isinstance(value, int) else value.decode()}
+
+
 class TestChakraAsJson:
     def test_the_binary_form_is_that_of_the_nodes(self) -> None:
         text = '{"Id": 3, "Name": "a", "NodeType": 4, "runtime": 12, "data_deps": [1, 300]}'
@@ -249,6 +288,20 @@ class TestChakraAsJson:
             trace_file.read(path)
         assert words in str(caught.value)
         assert "byte" not in str(caught.value)
+
+    def test_a_collective_as_json_is_proved_like_its_binary_form(
+        self, run: Run, tmp_path: Path
+    ) -> None:
+        plan = opticoll.plan("all_reduce", "torus:dims=2x2", "ring")
+        plan.export(tmp_path / "ours.et", size=1024)
+        for rank in range(4):
+            content = (tmp_path / f"ours.{rank}.et").read_bytes()
+            (tmp_path / f"theirs.{rank}.json").write_text(printed(content))
+        shown = run("verify", tmp_path / "theirs.0.json")
+        assert (shown.code, "all_reduce on 4 ranks" in shown.out) == (0, True)
+        path = tmp_path / "theirs.2.json"
+        path.write_text(path.read_text().replace('"COMM_RECV_NODE"', '"COMP_NODE"', 1))
+        assert run("verify", tmp_path / "theirs.0.json").code == 1
 
     def test_replay_of_the_command_line_recognizes_the_form(self, run: Run, tmp_path: Path) -> None:
         path = tmp_path / "alone.json"

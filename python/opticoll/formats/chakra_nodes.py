@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from opticoll import memory
 from opticoll.errors import ConfigError
+from opticoll.formats.recognition import BYTE_ORDER_MARK
 
 KINDS = (
     *("INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE"),
@@ -113,7 +114,8 @@ def _attribute(field: int, name: str, value: Value) -> bytes:
 
 def is_json(content: bytes) -> bool:
     """Returns whether a content begins like JSON; a binary trace begins with a length."""
-    return content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") and b'"' in content[:256]
+    text = content.removeprefix(BYTE_ORDER_MARK).lstrip()
+    return text[:1] in (b"{", b"[") and b'"' in text[:256]
 
 
 def binary_of(content: bytes) -> bytes:
@@ -127,7 +129,7 @@ def binary_of(content: bytes) -> bytes:
         The values need more memory than the limit.
     """
     try:
-        text = content.decode("utf-8-sig")
+        text = content.removeprefix(BYTE_ORDER_MARK).decode()
     except UnicodeDecodeError as error:
         raise ConfigError(f"this is not JSON: byte {error.start} is not UTF-8") from error
     memory.take_values("reading this JSON", text)

@@ -30,43 +30,6 @@ NAME = re.compile(
 )
 
 
-def is_trace(content: bytes) -> bool:
-    """Returns whether a content begins with a trace's header and a node.
-
-    The node may be cut off.
-    """
-    try:
-        length, at = _number(content, 0)
-        end = at + length
-        while at < end:
-            key, at = _number(content, at)
-            length, at = _number(content, at)
-            if key not in (0x0A, 0x12) or at + length > end:
-                return False
-            at += length
-        if end == len(content):
-            return end > 0
-        _, at = _number(content, end)
-        key, _ = _number(content, at)
-    except IndexError:
-        return False
-    return key in (0x08, 0x12, 0x18)
-
-
-def _number(content: bytes, at: int) -> tuple[int, int]:
-    """Returns the number at position `at`, and the position after the number.
-
-    Each byte contains seven bits of the number, the lowest bits first.
-    """
-    number = 0
-    for place in range(5):
-        byte = content[at + place]
-        number |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:
-            return number, at + place + 1
-    raise IndexError(at)
-
-
 def paths_of(path: str | os.PathLike[str]) -> list[Path]:
     """Returns the files of all ranks, ordered by rank.
 

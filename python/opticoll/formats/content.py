@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from opticoll._core import take_memory
 from opticoll.errors import ConfigError, FileError, OpticollError
+from opticoll.formats.recognition import BYTE_ORDER_MARK, recognize, refusal
 
 MAX_BYTES = 4 * 2**30
 """Maximum number of decompressed bytes; a larger file is probably damaged or hostile."""
@@ -54,26 +55,28 @@ def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes
     return decompressed(_read_bytes(path, limit), path, limit)
 
 
-def read_text(
-    path: str | os.PathLike[str], noun: str, encoding: str = "utf-8", most: int | None = None
-) -> str:
+def read_text(path: str | os.PathLike[str], noun: str, most: int | None = None) -> str:
     """Returns the text of a file; `noun` names the file in errors, such as `plan file`.
+
+    A byte order mark at the beginning, which spreadsheets and editors write, is skipped.
 
     Raises
     ------
     FileError
         The file cannot be read, decompressed, or decoded, or has more bytes than `most`.
     """
+    content = read_content(path, most)
     try:
-        return read_content(path, most).decode(encoding)
+        return content.removeprefix(BYTE_ORDER_MARK).decode()
     except UnicodeDecodeError as error:
+        # A text in another encoding begins with characters that are the same in UTF-8.
+        if error.start <= 1 and (kind := recognize(content)):
+            raise FileError(refusal(path, kind, f"a {noun}")) from error
         raise FileError(f"`{path}` is not a {noun}: byte {error.start} is not UTF-8") from error
 
 
 def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     """Yields the non-empty rows of a CSV file, each with the number of the line on which it ends.
-
-    A byte order mark, which spreadsheets write at the beginning, is skipped.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     ConfigError
         The file is no valid CSV; the message names file and line.
     """
-    text = read_text(path, "CSV file", "utf-8-sig", MAX_TEXT_BYTES)
+    text = read_text(path, "CSV file", MAX_TEXT_BYTES)
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         for row in rows:

@@ -83,7 +83,7 @@ def read_msccl(path: Path) -> Program:
     ProgramError
         The program is malformed; the message names file and line.
     """
-    text = read_text(path, "XML file", "utf-8-sig", MAX_TEXT_BYTES)
+    text = read_text(path, "XML file", MAX_TEXT_BYTES)
     with naming(path, ProgramError):
         return Program.from_msccl(text)
 

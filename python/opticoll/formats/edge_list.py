@@ -34,7 +34,7 @@ def read(path: Path, **beside: object) -> Fabric:
     """
     edges: list[Item] = []
     counts: list[tuple[int, int]] = []
-    text = read_text(path, "edge list", "utf-8-sig", MAX_TEXT_BYTES)
+    text = read_text(path, "edge list", MAX_TEXT_BYTES)
     for number, line in enumerate(text.splitlines(), 1):
         place = (f"line {number}",)
         line, attributes = _attributes(line.partition("#")[0].strip(), place)

@@ -34,7 +34,7 @@ def read(path: Path, **beside: object) -> Fabric:
     FileError
         The file cannot be read.
     """
-    root = parse(read_text(path, "GraphML", most=MAX_TEXT_BYTES))
+    root = parse(read_text(path, "GraphML file", most=MAX_TEXT_BYTES))
     graphs = list(root.named("graph"))
     if root.tag != "graphml" or len(graphs) != 1:
         raise MisplacedError((), "this is not a GraphML file with one graph")

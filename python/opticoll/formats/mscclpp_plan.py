@@ -103,7 +103,7 @@ def read(path: str | os.PathLike[str]) -> Program:
     ProgramError
         The program is malformed, or MSCCL++ cannot execute it; the message names file and line.
     """
-    text = read_text(path, "JSON file", "utf-8-sig", MAX_TEXT_BYTES)
+    text = read_text(path, "JSON file", MAX_TEXT_BYTES)
     with naming(path, ProgramError):
         return Program.from_mscclpp(text)
 

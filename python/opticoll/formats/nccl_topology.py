@@ -79,7 +79,8 @@ def read(
         raise MisplacedError(("boxes",), f"`{boxes}` is not a number from 1 to {MAX_BOXES}")
     root = parse(read_text(path, "XML file", most=MAX_BYTES))
     if root.tag != "system":
-        problem = f"it begins with <{root.tag}>, not <system>, and is not a topology of NCCL"
+        known = "<system> (NCCL), <graphml> or <network> (SNDlib)"
+        problem = f"it begins with <{root.tag}>; a fabric in XML begins with {known}"
         raise MisplacedError((), problem)
     elements = list(root.walk())
     if boxes * len(elements) > MAX_ELEMENTS:

@@ -21,6 +21,10 @@ _EXAMINED = 2**18
 """Number of bytes at each end of a content that are searched; 0.1 s for all signatures."""
 
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Bytes with which some editors begin a text in UTF-8."""
+
+
 class Content(NamedTuple):
     """Kind of file: its name, a noun phrase, its signature, and how opticoll can use it."""
 
@@ -34,6 +38,7 @@ class Content(NamedTuple):
 
 def recognize(content: bytes) -> Content | None:
     """Returns the kind of a file by its content; None if no signature fits."""
+    content = content.removeprefix(BYTE_ORDER_MARK)
     if len(content) > 2 * _EXAMINED:
         content = content[:_EXAMINED] + content[-_EXAMINED:]
     return next((kind for kind in CONTENTS if kind.shows(content)), None)
@@ -57,23 +62,19 @@ def _has(*patterns: str) -> Callable[[bytes], bool]:
 def _xml(*tags: str) -> Callable[[bytes], bool]:
     """Returns a function that finds XML with elements of all `tags`."""
     has = _has(*(rf"<(?:\w+:)?{tag}[\s/>]" for tag in tags))
-    return lambda content: content.lstrip(_SPACE)[:1] == b"<" and has(content)
+    return lambda content: content.lstrip()[:1] == b"<" and has(content)
 
 
 def _json(*keys: str) -> Callable[[bytes], bool]:
     """Returns a function that finds a JSON object or list with all `keys`."""
     has = _has(*(rf'"(?:{key})"\s*:' for key in keys))
-    return lambda content: content.lstrip(_SPACE)[:1] in (b"{", b"[") and has(content)
+    return lambda content: content.lstrip()[:1] in (b"{", b"[") and has(content)
 
 
 def _starts(pattern: str) -> Callable[[bytes], bool]:
     """Returns a function that matches a pattern at the first line that is no comment (`#`)."""
     compiled = re.compile(rf"\s*(?:#[^\n]*\n\s*)*(?:{pattern})".encode())
     return lambda content: compiled.match(content) is not None
-
-
-_SPACE = b"\xef\xbb\xbf \t\r\n"
-"""White space, and the byte order mark that may begin a text."""
 
 
 def _is_goal(content: bytes) -> bool:
@@ -92,9 +93,40 @@ def _is_list_of_files(content: bytes) -> bool:
 
 
 def _is_chakra(content: bytes) -> bool:
-    from opticoll.formats.chakra_traces import is_trace
+    """Returns whether a content begins with a trace's header and a node.
 
-    return is_trace(content)
+    The node may be cut off.
+    """
+    try:
+        length, at = _number(content, 0)
+        end = at + length
+        while at < end:
+            key, at = _number(content, at)
+            length, at = _number(content, at)
+            if key not in (0x0A, 0x12) or at + length > end:
+                return False
+            at += length
+        if end == len(content):
+            return end > 0
+        _, at = _number(content, end)
+        key, _ = _number(content, at)
+    except IndexError:
+        return False
+    return key in (0x08, 0x12, 0x18)
+
+
+def _number(content: bytes, at: int) -> tuple[int, int]:
+    """Returns the number at position `at`, and the position after the number.
+
+    Each byte contains seven bits of the number, the lowest bits first.
+    """
+    number = 0
+    for place in range(5):
+        byte = content[at + place]
+        number |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return number, at + place + 1
+    raise IndexError(at)
 
 
 _YAML = r"\b{}[\"']?\s*:"
@@ -133,6 +165,24 @@ CONTENTS = (
         "a pickle of Python",
         _begins(b"\x80\x04", b"\x80\x05"),
         "opticoll never loads pickles, because they can run any code; save the content as text",
+    ),
+    Content(
+        *("utf_16", "a text in UTF-16", _begins(b"\xff\xfe", b"\xfe\xff")),
+        "save it as UTF-8, such as by iconv -f UTF-16 -t UTF-8",
+    ),
+    Content(
+        *("picture", "a picture or document", _begins(b"\x89PNG", b"%PDF-", b"\xff\xd8\xff")),
+        "opticoll reads the data from which it was made",
+    ),
+    Content("elf", "a program or library", _begins(b"\x7fELF"), "opticoll does not load it"),
+    Content(
+        *("git_lfs", "a pointer of Git LFS in place of a file"),
+        _begins(b"version https://git-lfs.github.com/"),
+        "`git lfs pull` fetches the file",
+    ),
+    Content(
+        *("html", "a page in HTML", _starts(r"(?i:<!doctype html|<html[\s>])")),
+        "a download may have failed, or have led to a page about the file",
     ),
     Content(
         *("goal_binary", "GOAL in binary form", _begins((4223).to_bytes(8, "little"))),
@@ -293,6 +343,10 @@ CONTENTS = (
         *("nccl_tests", "the output of nccl-tests or OSU's benchmarks"),
         _has(r"^#.*(?:\bout-of-place\b|\bOSU MPI\b|\bnThread \d)"),
         "`opticoll calibrate` fits the costs of a machine to it",
+    ),
+    Content(
+        *("hostfile", "a host file of MPI", _has(r"^[\w.-]+[ \t]+(?:max_)?slots[ \t]*=[ \t]*\d")),
+        "it names hosts and no links",
     ),
     Content(
         *("slurm", "a topology of Slurm", _has(r"^SwitchName=")),

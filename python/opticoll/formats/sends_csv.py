@@ -44,7 +44,7 @@ def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Sched
     OpticollError
         The collective is invalid, or a transfer does not belong to the collective.
     """
-    text = read_text(path, "CSV file", "utf-8-sig", MAX_TEXT_BYTES)
+    text = read_text(path, "CSV file", MAX_TEXT_BYTES)
     memory.take_values(f"reading `{path}`", text)
     lines = text.splitlines()
     collective = _collective(lines, path)

@@ -29,6 +29,9 @@ from opticoll.formats.content import decompressed, naming, read_content
 DEFAULT_OPERATIONS = 1_000_000_000
 """Default number of floating-point operations per second, for traces that count operations."""
 
+BEGINNING = 4096
+"""Number of bytes at the beginning of an event table within which the names of columns end."""
+
 BYTES_PER_LINE = 200
 """Bytes of memory for the event of a line of text."""
 
@@ -72,6 +75,10 @@ def read(
         events = BYTES_PER_LINE * content.count(b"\n")
         take_memory(f"reading `{path}`", len(content) + events)
         chosen = chosen or formats.recognized_format(content, path, "a trace", "trace")
+        if chosen is None and content.strip() and b"," not in content[:BEGINNING]:
+            raise TraceError(
+                "this is no trace that opticoll recognizes; see `opticoll list formats`"
+            )
         chosen = chosen or by_name["table"]
         if not chosen.name.startswith("time_independent"):
             _refuse_rate(path, operations_per_second)

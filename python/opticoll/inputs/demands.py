@@ -127,7 +127,7 @@ def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
     CollectiveError
         All amounts are zero.
     """
-    text = read_text(path, "CSV file", "utf-8-sig", MAX_FILE_BYTES)
+    text = read_text(path, "CSV file", MAX_FILE_BYTES)
     memory.take_values(f"reading `{path}`", text)
     lines = list(_cells(text))
     if lines and [cell.lower() for cell in lines[0][1]] == HEADING:

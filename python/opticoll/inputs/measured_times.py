@@ -92,7 +92,7 @@ def read(
         The file cannot be read, has none of the three forms, or does not state the number of
         ranks or the collective; the message names file and line.
     """
-    text = read_text(path, "file of measured times", "utf-8-sig", MAX_TEXT_BYTES)
+    text = read_text(path, "file of measured times", MAX_TEXT_BYTES)
     memory.take_values(f"reading `{path}`", text)
     lines = text.splitlines()
     if any(re.match(r"#\s*OSU\b", line) for line in lines):

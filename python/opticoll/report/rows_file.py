@@ -47,7 +47,7 @@ def read(path: Path) -> Rows:
     if path.suffix.lower() == ".parquet":
         rows = _parquet(path)
     else:
-        text = read_text(path, "text", "utf-8-sig")
+        text = read_text(path, "text")
         memory.take_values(f"reading `{path}`", text)
         rows = _csv(text) if path.suffix.lower() == ".csv" else _json(path, text)
     if not rows or not all(isinstance(row, dict) and row for row in rows):
