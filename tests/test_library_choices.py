@@ -8,7 +8,10 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +198,50 @@ def test_the_plug_in_of_nccl_marks_the_algorithm_and_leaves_the_channels(
         marked = [(own, at) for own in range(7) for at in range(3) if costs[own][at] == 0]
         # NCCL takes its own number of channels if a plug-in returns 0.
         assert (marked, channels.value) == ([(chosen, 2)], 0)
+
+
+ONECCL = os.environ.get("OPTICOLL_ONECCL")
+"""Folder of the wheels `oneccl-cpu` and `oneccl-cpu-devel`, with `include` and `lib`."""
+
+
+@pytest.mark.skipif(not ONECCL, reason="OPTICOLL_ONECCL names no folder of oneCCL's wheels")
+def test_oneccl_selects_what_its_variables_name(run: Run, tmp_path: Path) -> None:
+    made: list[Case] = [
+        ("ALLREDUCE", "recursive_doubling", 1024, "all_reduce"),
+        ("ALLREDUCE", "ring", 4096, "all_reduce"),
+        ("ALLGATHERV", "direct:order=at_once", 1024, "all_gather"),
+        ("ALLGATHERV", "ring", 4096, "all_gather"),
+    ]
+    table = write_table(run, tmp_path, "oneccl", made, 4)
+    words = shlex.split(table.read_text(), comments=True)
+    variables = dict(word.split("=", 1) for word in words if word != "export")
+    root, job = Path(ONECCL or ""), tmp_path / "job"
+    source = Path(__file__).parent / "data/oneccl_job.cpp"
+    options = ["-std=c++17", f"-I{root / 'include'}", f"-L{root / 'lib'}"]
+    unresolved = "-Wl,--unresolved-symbols=ignore-in-shared-libs"
+    subprocess.run(
+        ["c++", *options, source, "-o", job, "-lccl", unresolved], check=True, timeout=300
+    )
+    # MPICH's wheel has the library libfabric, by which oneCCL sends messages.
+    libraries = f"{root / 'lib'}{os.pathsep}{Path(sys.prefix) / 'lib/mpich'}"
+    settings = {"CCL_ATL_TRANSPORT": "ofi", "FI_PROVIDER": "tcp", "CCL_LOG_LEVEL": "debug"}
+    mpiexec = Path(sys.executable).with_name("mpiexec")
+    finished = subprocess.run(
+        [mpiexec, "-n", "4", job, tmp_path / "kvs", "1024", "2048", "2052", "4096"],
+        env={**os.environ, **variables, **settings, "LD_LIBRARY_PATH": libraries},
+        timeout=300,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = finished.stdout + finished.stderr
+    assert finished.returncode == 0, said[-2000:]
+    chosen = set(re.findall(r"selected algo: coll (\w+), count ([1-9]\d*), algo (\w+)", said))
+    # Elements of 4 bytes. Ranges end at 2048 B, the geometric mean of the sizes.
+    small, large = ("256", "512"), ("513", "1024")
+    assert chosen == {
+        *(("allreduce", count, "recursive_doubling") for count in small),
+        *(("allreduce", count, "ring") for count in large),
+        *(("allgatherv", count, "naive") for count in small),
+        *(("allgatherv", count, "ring") for count in large),
+    }
