@@ -398,7 +398,7 @@ train --model gpt:layers=2,width=64,heads=4,sequence=2047 --batch 4 --fabric cro
     --context-parallel 2 => 2 x context-parallel 4 does not divide the 2047 tokens of a sample
 train --model gpt:layers=2,width=64,heads=4 --batch 4 --fabric crossbar:ranks=8
     --context-parallel 8 --context-exchange all_to_all => 4 heads of attention; 1, 2, 4 divide them
-{GROUPED} --context-exchange rings => ring | all_to_all
+{GROUPED} --context-exchange rings => there is no `rings`; did you mean `ring`
 {GROUPED} --prefetch 2 => prefetch 2 | --sharded 1, 2 or 3
 {GROUPED} --micro-batches 3 => does not divide the batch of 4
 {GROUPED} --sharded 4 => --sharded | 0..3
