@@ -129,6 +129,7 @@ class FittingGroups(TypedDict):
     """Ranks per group, and a sharding, with which a model fits a device."""
 
     tensor: int
+    context: int
     pipeline: int
     expert: int
     sharded: int
