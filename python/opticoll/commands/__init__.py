@@ -17,7 +17,7 @@ GROUPS = {
         "simulate": "Time a plan: in total, by step, link or rank.",
         "show": "Show a slot of a plan as text, or a plan as a figure.",
         "import": "Prove a foreign schedule, and keep it as a plan file.",
-        "export": "Write a plan in a foreign format, such as MSCCL XML.",
+        "export": "Write a plan for MSCCL++, or a table for NCCL or MPI.",
         "run": "Execute a plan with real bytes, in one process or by MPI.",
     },
     "Programs and shared networks": {
