@@ -800,6 +800,7 @@ class GroupedTraining:
         overlap_tensor: bool = False,
         overlap_experts: bool = False,
         prefetch: int | None = None,
+        fused_loss: bool = False,
     ) -> GroupedTraining:
         """Divides a model among groups of ranks. Raises TrainingError if the numbers contradict each
         other.
@@ -840,9 +841,9 @@ class GroupedTraining:
         `collective` is None for a message between stages. `layer` is the layer of an uneven
         exchange, `micro_batch` its first micro-batch, and `back` is True if its tokens return.
         """
-    def memory_of_device(self) -> tuple[int, int, int, int]:
+    def memory_of_device(self) -> tuple[int, int, int, int, int]:
         """Returns the bytes on a device of the pipeline stage that needs the most memory, for weights,
-        gradients, optimizer and activations.
+        gradients, optimizer, activations and working memory.
         """
     @property
     def micro_batches(self) -> int:
@@ -2432,9 +2433,9 @@ class TrainingModel:
     @property
     def label(self) -> str:
         """The name of the model in figures, such as `ResNet50`."""
-    def memory(self, batch: int) -> tuple[int, int, int, int]:
+    def memory(self, batch: int) -> tuple[int, int, int, int, int]:
         """Returns the memory that training needs on a device, in bytes: weights, gradients, optimizer
-        state and activations.
+        state, activations and working memory.
 
         Parameters
         ----------
@@ -2450,7 +2451,7 @@ class TrainingModel:
         --------
         >>> import opticoll
         >>> opticoll.TrainingModel("resnet50").memory(32)
-        (51114064, 51114064, 306684384, 1422653952)
+        (51114064, 51114064, 306684384, 1422653952, 0)
         """
     @property
     def name(self) -> str:

@@ -110,7 +110,7 @@ impl GroupedTraining {
         capacity = None, expert_copies = 0, placement = "order", expert_chunks = 1,
         recompute = "none", sequence_parallel = false, flash = true, chunks = 1,
         wide_gradients = false, context = 1, context_exchange = "ring", narrow_dispatch = false,
-        overlap_tensor = false, overlap_experts = false, prefetch = None
+        overlap_tensor = false, overlap_experts = false, prefetch = None, fused_loss = false
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn new(
@@ -142,6 +142,7 @@ impl GroupedTraining {
         overlap_tensor: bool,
         overlap_experts: bool,
         prefetch: Option<u32>,
+        fused_loss: bool,
     ) -> PyResult<GroupedTraining> {
         let build = || -> Result<GroupedTraining, TrainingProblem> {
             let model = models::parse(model)?;
@@ -185,6 +186,7 @@ impl GroupedTraining {
                 overlap_tensor,
                 overlap_experts,
                 prefetch,
+                fused_loss,
             };
             groups.check_practice(practice, micro_batches, &model)?;
             let rate = match throughput {
@@ -291,11 +293,17 @@ impl GroupedTraining {
     }
 
     /// Returns the bytes on a device of the pipeline stage that needs the most memory, for weights,
-    /// gradients, optimizer and activations.
-    fn memory_of_device(&self) -> (u128, u128, u128, u128) {
+    /// gradients, optimizer, activations and working memory.
+    fn memory_of_device(&self) -> (u128, u128, u128, u128, u128) {
         let memory = self.memory().forecast(&self.model);
         let states = (memory.weights, memory.gradients, memory.optimizer);
-        (states.0, states.1, states.2, memory.activations)
+        (
+            states.0,
+            states.1,
+            states.2,
+            memory.activations,
+            memory.working,
+        )
     }
 
     /// Returns the groups and sharding that take at most `device_bytes` with the fewest changes, or

@@ -59,7 +59,7 @@ impl TrainingModel {
     }
 
     /// Returns the memory that training needs on a device, in bytes: weights, gradients, optimizer
-    /// state and activations.
+    /// state, activations and working memory.
     ///
     /// Parameters
     /// ----------
@@ -75,11 +75,17 @@ impl TrainingModel {
     /// --------
     /// >>> import opticoll
     /// >>> opticoll.TrainingModel("resnet50").memory(32)
-    /// (51114064, 51114064, 306684384, 1422653952)
-    fn memory(&self, batch: u64) -> (u128, u128, u128, u128) {
+    /// (51114064, 51114064, 306684384, 1422653952, 0)
+    fn memory(&self, batch: u64) -> (u128, u128, u128, u128, u128) {
         let forecast = memory::forecast(&self.model, batch);
         let states = (forecast.weights, forecast.gradients, forecast.optimizer);
-        (states.0, states.1, states.2, forecast.activations)
+        (
+            states.0,
+            states.1,
+            states.2,
+            forecast.activations,
+            forecast.working,
+        )
     }
 
     /// Returns the operators of all layers on one rank of a group, with their times.

@@ -2,6 +2,7 @@
 //! papers.
 
 mod context;
+mod device_memory;
 mod experts;
 mod large;
 mod overlap;

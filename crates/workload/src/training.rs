@@ -150,10 +150,27 @@ pub struct Layer {
     /// Bytes of a sample's scores of attention, which FlashAttention does not store. Ranks divide
     /// them.
     pub scores: u64,
+    /// Memory of a sample beside all activations.
+    pub working: Working,
     /// Parts of the computation, per sample.
     pub parts: Vec<Part>,
     /// Division of the layer among groups of ranks.
     pub split: LayerSplit,
+}
+
+/// Bytes of a sample that a layer needs beside all stored activations, before the backward pass
+/// frees any of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Working {
+    /// Bytes on each rank; with sequence parallelism, the ranks divide them.
+    pub tokens: u64,
+    /// Bytes that tensor-parallel ranks divide.
+    pub values: u64,
+    /// Bytes on each rank, needed with sequence parallelism only: gathered values of all tokens,
+    /// and sums before a reduce_scatter.
+    pub gathered: u64,
+    /// Number of logits, which tensor-parallel ranks divide.
+    pub logits: u64,
 }
 
 /// Division of a layer among the ranks of a tensor-parallel group, and the sums over these ranks

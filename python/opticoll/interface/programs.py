@@ -124,6 +124,7 @@ def train(
     overlap_experts: bool | None = None,
     recompute: str | None = None,
     attention: str | None = None,
+    loss: str | None = None,
     main_gradients: str | None = None,
     dispatch: str | None = None,
     collectives: Mapping[str, str] | None = None,
@@ -201,6 +202,8 @@ def train(
         of attention) or `full` (blocks) (default: `none`).
     attention
         Kernels of attention: `flash`, or `scores`, which are stored (default: `flash`).
+    loss
+        Kernels of the loss: `float32`, with copies of the logits, or `fused` (default: `float32`).
     main_gradients
         Number format in which a device sums up gradients: `bfloat16` or `float32` (default:
         `bfloat16`).

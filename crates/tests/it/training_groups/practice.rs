@@ -25,6 +25,7 @@ fn activations_with_sequence_parallelism_are_those_of_figure_1() {
                 sequence_parallel: true,
                 flash: false,
                 chunks,
+                fused_loss: false,
                 wide_gradients: true,
                 ..Practice::USUAL
             },

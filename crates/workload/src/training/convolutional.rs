@@ -10,7 +10,7 @@
 //! convolution, normalization and matrix, 2 bytes per value; activations are applied in place.
 
 use super::operators::{self, Among, Cut, Narrow, Part};
-use super::{Division, Layer, LayerSplit, Tensor};
+use super::{Division, Layer, LayerSplit, Tensor, Working};
 
 /// Square image between two layers: number of channels, and side in pixels.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +87,7 @@ impl ImageLayers {
             backward: if first { forward } else { 2 * forward },
             activations: 2 * outputs,
             scores: 0,
+            working: Working::default(),
             parts: Vec::new(),
             split: LayerSplit::default(),
         });

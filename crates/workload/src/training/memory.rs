@@ -3,9 +3,24 @@
 //! Training in mixed precision with Adam takes 16 bytes per parameter: 2 for the weight and 2 for
 //! the gradient in 16 bits, and 12 for the optimizer's 32-bit weight, momentum and variance
 //! (Rajbhandari et al., ZeRO, arXiv:1910.02054, section 3.1). The forward pass of each sample
-//! stores the [activations](super::Layer::activations) of the layers for the backward pass. The
-//! formulas do not include buffers of a framework and fragmentation. Recomputation, which saves
-//! memory, is stated by a [`Practice`].
+//! stores the [activations](super::Layer::activations) of the layers for the backward pass.
+//! Recomputation, which saves memory, is stated by a [`Practice`].
+//!
+//! **Working memory.** A device needs the most memory when the forward pass of a micro-batch ends,
+//! because the backward pass frees activations. At this time it also needs the [`Working`] memory
+//! of a layer: logits and gradients of activations, such as 2 s f bytes for the gradients of s
+//! tokens in a feed-forward part of width f. The layer with the most working memory counts. Further
+//! working memory is
+//!
+//! * the last message to or from another stage, 2 s h bytes, which the schedule of Megatron-LM
+//!   keeps until the next message (`core/pipeline_parallel/schedules.py`);
+//! * if gradients are summed up in 32 bits: 16-bit gradients of the matrices. Transformer Engine
+//!   keeps one for each shape of matrix (`get_dummy_wgrad` in `pytorch/module/base.py`), so all
+//!   blocks share the gradients of a block.
+//!
+//! Logits have 16 bits, and a copy in 32 bits that their gradients replace (Megatron-LM,
+//! `core/tensor_parallel/cross_entropy.py`). A fused loss has no copy. The formulas include neither
+//! fragmentation nor memory outside the tensors, such as buffers of NCCL and the context of CUDA.
 //!
 //! **Groups of ranks.** A rank stores the parameters of its stage. T tensor-parallel ranks divide
 //! the matrices, and E expert-parallel ranks also divide the experts. Each of D ranks with the same
@@ -27,18 +42,23 @@
 //! # Ok::<(), opticoll_workload::training::TrainingError>(())
 //! ```
 
+use std::collections::BTreeMap;
+
 use super::experts::ExpertLoads;
 use super::groups::pipeline::held;
 use super::groups::stages::{parameters_on_rank, stage_of};
 use super::groups::{Groups, Sharding};
-use super::practice::{Practice, Recompute};
-use super::{Division, Layer, Model};
+use super::operators::Part;
+use super::practice::{ContextExchange, Practice, Recompute};
+use super::{Division, Layer, Model, Working};
 
 const WEIGHT: u128 = 2;
 const GRADIENT: u128 = 2;
 const WIDE_GRADIENT: u128 = 4;
 /// Bytes per parameter for Adam's 32-bit weight, momentum and variance.
 const OPTIMIZER: u128 = 12;
+/// Bytes of a logit in 16 bits, and of its copy in 32 bits.
+const WIDE_LOGIT: u128 = 2 + 4;
 
 /// Maximum number of tensor-parallel ranks to suggest: the devices of a usual server.
 const MAX_TENSOR: u32 = 8;
@@ -54,10 +74,14 @@ pub struct Memory {
     pub optimizer: u128,
     /// Bytes of activations, which the forward pass stores for the backward pass.
     pub activations: u128,
+    /// Bytes of values that exist for a part of the iteration only, such as logits and gradients of
+    /// activations.
+    pub working: u128,
 }
 
 impl Memory {
-    /// Returns the memory of `parameters` parameters, without activations.
+    /// Returns the memory of `parameters` parameters, without activations
+    /// and working memory.
     pub fn for_parameters(parameters: u64) -> Memory {
         let parameters = u128::from(parameters);
         Memory {
@@ -65,6 +89,7 @@ impl Memory {
             gradients: GRADIENT * parameters,
             optimizer: OPTIMIZER * parameters,
             activations: 0,
+            working: 0,
         }
     }
 
@@ -75,22 +100,29 @@ impl Memory {
 
     /// Returns the total number of bytes.
     pub fn total(&self) -> u128 {
-        self.states() + self.activations
+        self.states() + self.activations + self.working
     }
 }
 
 /// Returns the memory of a device that stores the whole model and trains on `batch` samples, with
 /// FlashAttention and without recomputation.
 pub fn forecast(model: &Model, batch: u64) -> Memory {
-    let sample: u128 = model
-        .layers
-        .iter()
-        .map(|layer| u128::from(layer.activations))
-        .sum();
-    Memory {
-        activations: sample * u128::from(batch),
-        ..Memory::for_parameters(model.parameters())
-    }
+    let [tensor, context, pipeline, expert, data] = [1; 5];
+    let alone = GroupedMemory {
+        groups: Groups {
+            tensor,
+            context,
+            pipeline,
+            expert,
+            data,
+        },
+        sharding: Sharding::Nothing,
+        samples: batch,
+        micro_batches: 1,
+        practice: Practice::USUAL,
+        loads: None,
+    };
+    alone.forecast(model)
 }
 
 /// Parameters of a memory forecast with groups of ranks, except the model.
@@ -160,6 +192,7 @@ impl GroupedMemory<'_> {
             }
         }
         memory.activations = self.stored(model, stage, &layers);
+        memory.working = self.working(model, &layers);
         memory
     }
 
@@ -209,31 +242,112 @@ impl GroupedMemory<'_> {
     /// Returns the bytes of activations of a layer on a rank, for a micro-batch. `number` is the
     /// number of layers with experts before the layer.
     fn layer_activations(&self, model: &Model, layer: &Layer, number: usize) -> u128 {
-        let tensor = u128::from(self.groups.tensor);
         let scores = match self.practice.stores_scores() {
             true => u128::from(layer.scores),
             false => 0,
         };
         let divided = u128::from(layer.split.divided_activations);
         let whole = u128::from(layer.activations) - divided;
+        let exchanged = match self.practice.context_exchange {
+            ContextExchange::AllToAll if self.groups.context > 1 => output_of_attention(layer),
+            _ => 0,
+        };
+        self.on_rank(model, layer, number, [whole, divided + scores + exchanged])
+    }
+
+    /// Returns the bytes of working memory on a rank of a stage with these layers.
+    fn working(&self, model: &Model, layers: &[(&Layer, usize)]) -> u128 {
+        let largest = layers.iter().map(|&(layer, number)| {
+            let Working {
+                tokens,
+                values,
+                gathered,
+                logits,
+            } = layer.working;
+            let logit = match self.practice.fused_loss {
+                true => WEIGHT,
+                false => WIDE_LOGIT,
+            };
+            let divided = u128::from(values) + logit * u128::from(logits);
+            let parts = [tokens.into(), divided];
+            let gathered = match self.practice.sequence_ranks(self.groups.tensor) {
+                1 => 0,
+                _ => self.token_bytes(gathered.into()),
+            };
+            self.on_rank(model, layer, number, parts) + gathered
+        });
+        let message = match self.groups.pipeline {
+            1 => 0,
+            _ => self.block_input(model),
+        };
+        largest.max().unwrap_or(0) + message + self.gradients_of_matrices(model, layers)
+    }
+
+    /// Returns the bytes of the 16-bit gradients of matrices: one for each shape, and several if a
+    /// block has several matrices of as many parameters, which may be parts of a larger matrix.
+    fn gradients_of_matrices(&self, model: &Model, layers: &[(&Layer, usize)]) -> u128 {
+        if !self.practice.wide_gradients {
+            return 0;
+        }
+        // Each expert has matrices of its own, as if a rank stored one expert.
+        let experts = model.transformer.map_or(1, |shape| shape.experts.max(1));
+        let groups = Groups {
+            expert: experts as u32,
+            ..self.groups
+        };
+        let mut most: BTreeMap<u64, usize> = BTreeMap::new();
+        for block in layers.chunk_by(|(a, _), (b, _)| a.split.block == b.split.block) {
+            let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+            // A lookup in an embedding has no operations, and no gradient of this kind.
+            for (layer, _) in block.iter().filter(|(layer, _)| layer.forward > 0) {
+                for tensor in &layer.tensors {
+                    let super::Tensor {
+                        parameters,
+                        division,
+                        ..
+                    } = *tensor;
+                    if division != Division::Whole {
+                        let parameters = parameters_on_rank(model, parameters, division, groups, 0);
+                        *counts.entry(parameters).or_default() += 1;
+                    }
+                }
+            }
+            for (parameters, count) in counts {
+                let known = most.entry(parameters).or_default();
+                *known = count.max(*known);
+            }
+        }
+        let bytes = |(parameters, count)| GRADIENT * u128::from(parameters) * count as u128;
+        most.into_iter().map(bytes).sum()
+    }
+
+    /// Returns the bytes on a rank for a micro-batch, given bytes of a layer per sample: those that
+    /// ranks divide only with sequence parallelism, and those that tensor-parallel ranks divide.
+    fn on_rank(
+        &self,
+        model: &Model,
+        layer: &Layer,
+        number: usize,
+        [tokens, divided]: [u128; 2],
+    ) -> u128 {
         let ranks = u128::from(self.practice.sequence_ranks(self.groups.tensor));
-        let sample = whole.div_ceil(ranks) + (divided + scores).div_ceil(tensor);
+        let sample = tokens.div_ceil(ranks) + divided.div_ceil(u128::from(self.groups.tensor));
         match layer.split.experts {
-            true => self.expert_activations(model, number, sample),
+            true => self.expert_bytes(model, number, sample),
             false => self.token_bytes(sample),
         }
     }
 
-    /// Returns the bytes that a rank stores for its tokens of a micro-batch, if all tokens of a
-    /// sample take `sample` bytes.
+    /// Returns the bytes on a rank for its tokens of a micro-batch, if all tokens of a sample take
+    /// `sample` bytes.
     fn token_bytes(&self, sample: u128) -> u128 {
         (sample * u128::from(self.samples)).div_ceil(u128::from(self.groups.context))
     }
 
-    /// Returns the bytes of activations in a layer with experts, on the expert-parallel rank with
-    /// the most tokens. `layer` counts layers with experts only. `sample` is the number of bytes
-    /// per sample if tokens are distributed evenly.
-    fn expert_activations(&self, model: &Model, layer: usize, sample: u128) -> u128 {
+    /// Returns the bytes of a layer with experts, on the expert-parallel rank with the most tokens.
+    /// `layer` counts layers with experts only. `sample` is the number of bytes per sample if
+    /// tokens are distributed evenly.
+    fn expert_bytes(&self, model: &Model, layer: usize, sample: u128) -> u128 {
         let even = self.token_bytes(sample);
         let (Some(loads), Some(shape)) = (self.loads, model.transformer) else {
             return even;
@@ -300,4 +414,20 @@ impl GroupedMemory<'_> {
             self.micro_batches,
         ]
     }
+}
+
+/// Returns the bytes per sample of the output of attention. If ranks exchange heads for tokens,
+/// Transformer Engine saves the output before the exchange as well
+/// (`pytorch/attention/dot_product_attention/context_parallel.py`).
+fn output_of_attention(layer: &Layer) -> u128 {
+    let outputs = layer.parts.iter().map(|part| match *part {
+        Part::Attention {
+            tokens,
+            heads,
+            value,
+            ..
+        } => WEIGHT * u128::from(tokens) * u128::from(heads) * u128::from(value),
+        _ => 0,
+    });
+    outputs.sum()
 }

@@ -52,6 +52,12 @@ const SCORE_BYTES: [u64; 2] = [9, 11];
 /// vocabulary (4) and its result.
 const LOSS_BYTES: [u64; 2] = [20, 18];
 
+/// Bytes per logit of a fused cross-entropy, which has no copies in 32 bits: one kernel reads the
+/// logits for the sums, and another one replaces them by their gradients (2 + 4); the backward pass
+/// multiplies these by the gradient of the loss (4). Source: Transformer Engine,
+/// `common/triton/cross_entropy.py`.
+const FUSED_LOSS_BYTES: [u64; 2] = [6, 4];
+
 /// Bytes that Adam moves per parameter: it reads the gradient and reads and writes three 32-bit
 /// states (4 + 24), and writes the 16-bit weight (2).
 const OPTIMIZER_BYTES: u64 = 30;
@@ -150,6 +156,11 @@ pub enum Part {
         kernels: [u32; 2],
         /// Division among tensor-parallel ranks.
         among: Among,
+    },
+    /// Cross-entropy.
+    Loss {
+        /// Logits of a sample.
+        logits: u64,
     },
     /// Conversion of 32-bit weights to 16 bits, and of 16-bit gradients to 32 bits.
     Conversion {
@@ -310,6 +321,8 @@ pub struct Portion {
     pub blocks: u64,
     /// True if attention does not store its scores.
     pub flash: bool,
+    /// True if the loss has no 32-bit copies of the logits.
+    pub fused_loss: bool,
     /// Ranks that divide the experts.
     pub expert: u64,
     /// Copies of experts on these ranks, besides one of each expert.
@@ -331,6 +344,7 @@ impl Portion {
             context: 1,
             blocks: 1,
             flash: true,
+            fused_loss: false,
             expert: 1,
             expert_copies: 0,
             assigned: samples.saturating_mul(assignments),
@@ -361,11 +375,8 @@ pub(super) fn passes(name: &'static str, values: u64, passes: [u64; 2], among: A
 
 /// Returns the loss of `tokens` tokens over `vocabulary` words.
 pub(super) fn loss(tokens: u64, vocabulary: u64) -> Part {
-    Part::Values {
-        name: "loss",
-        bytes: LOSS_BYTES.map(|bytes| bytes * tokens * vocabulary),
-        kernels: [3, 2],
-        among: Among::Values,
+    Part::Loss {
+        logits: tokens * vocabulary,
     }
 }
 
@@ -540,6 +551,18 @@ fn operator(part: &Part, experts: bool, portion: Portion) -> Operator {
                 kernels: kernels[pass],
             };
             (name, vec![work(0)], vec![work(1)])
+        }
+        Part::Loss { logits } => {
+            let (bytes, kernels) = match portion.fused_loss {
+                true => (FUSED_LOSS_BYTES, [2, 1]),
+                false => (LOSS_BYTES, [3, 2]),
+            };
+            let logits = samples.saturating_mul(logits).div_ceil(tensor);
+            let work = |pass: usize| Work::Values {
+                bytes: logits.saturating_mul(bytes[pass]),
+                kernels: kernels[pass],
+            };
+            ("loss", vec![work(0)], vec![work(1)])
         }
         Part::Conversion { weights } => {
             let work = Work::Values {

@@ -1,6 +1,6 @@
 //! Practices of computing and storing layers: recomputation, sequence parallelism, kernels of
-//! attention, interleaved stages, context parallelism, and the width of gradients that are summed
-//! up.
+//! attention and the loss, interleaved stages, context parallelism, and the width of gradients that
+//! are summed up.
 
 opticoll_base::named_enum! {
     /// Part of the forward pass that the backward pass computes again instead of storing its values
@@ -42,6 +42,8 @@ pub struct Practice {
     /// v: number of model chunks of each stage of the pipeline. With more than one, stages are
     /// interleaved (Narayanan et al., arXiv:2104.04473, section 2.2).
     pub chunks: u32,
+    /// True if the loss has no 32-bit copies of the logits, and a fused kernel computes it.
+    pub fused_loss: bool,
     /// True if gradients are summed up and stored in 32 bits.
     pub wide_gradients: bool,
     /// Exchange of context parallelism.
@@ -62,14 +64,16 @@ pub struct Practice {
 }
 
 impl Practice {
-    /// No recomputation, no sequence parallelism, FlashAttention, one chunk per stage, gradients of
-    /// 16 bits, a ring among context-parallel ranks, and one copy of each expert. As by default in
-    /// Megatron-LM, exchanges of tensor- and expert-parallel ranks are not overlapped.
+    /// No recomputation, no sequence parallelism, FlashAttention, one chunk per stage, a loss in 32
+    /// bits, gradients of 16 bits, a ring among context-parallel ranks, and one copy of each expert.
+    /// As by default in Megatron-LM, exchanges of tensor- and expert-parallel ranks are not
+    /// overlapped.
     pub const USUAL: Practice = Practice {
         recompute: Recompute::Nothing,
         sequence_parallel: false,
         flash: true,
         chunks: 1,
+        fused_loss: false,
         wide_gradients: false,
         context_exchange: ContextExchange::Ring,
         narrow_dispatch: false,

@@ -15,13 +15,14 @@
 //! output, which is the input of the activation, 2 s f; the input of the second matrix 2 s f and a
 //! mask s h. With f = 4 h, the sum is s h (34 + 5 a s / h), equations 1 and 2 of that paper. Heads
 //! that share keys and values save a part of these bytes, and the output of a gate is stored as
-//! well. Embeddings and the layers after the last block are not counted. If several ranks divide a
+//! well. Models without dropout store no masks. Embeddings and the layers after the last block are
+//! not counted among the activations. If several ranks divide a
 //! block, each rank stores 10 s b h of these bytes for b samples (the inputs of normalizations and
 //! matrices, and two masks). The ranks divide the remaining s b h (24 + 5 a s / h) bytes among
 //! themselves (equation 2).
 
 use super::operators::{self, Among, Cut, Narrow, Part};
-use super::{Division, Layer, LayerSplit, Tensor};
+use super::{Division, Layer, LayerSplit, Tensor, Working};
 
 /// Shape of a transformer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,6 +160,7 @@ impl TokenLayers {
             backward: 2 * forward,
             activations: 0,
             scores: 0,
+            working: Working::default(),
             parts: Vec::new(),
             split: LayerSplit {
                 block: self.block,
@@ -241,6 +243,22 @@ impl TokenLayers {
         }
     }
 
+    /// Adds the memory of gradients to the last layer of a feed-forward part of width `width`.
+    /// Before the backward pass frees the `inside` values per token that the first matrices have
+    /// computed, it needs their gradients, and the gradient of the output of the block; with
+    /// sequence parallelism, also the latter of all tokens.
+    fn feed_forward_gradients(&mut self, width: u64, inside: u64) {
+        let sequence = self.sequence;
+        if let Some(layer) = self.layers.last_mut() {
+            layer.working = Working {
+                tokens: 2 * width * sequence,
+                values: 2 * inside * sequence,
+                gathered: 2 * width * sequence,
+                logits: 0,
+            };
+        }
+    }
+
     /// Appends a `from` x `to` matrix with `to` biases.
     fn linear(&mut self, name: &str, from: u64, to: u64, by: MatrixSplit) {
         self.push(name, &[("weight", from * to), ("bias", to)], from * to);
@@ -303,7 +321,23 @@ impl TokenLayers {
     /// Adds the product by the output matrix, and the loss, to the last layer.
     fn output(&mut self, width: u64, vocabulary: u64) {
         self.product(width, vocabulary, MatrixSplit::Columns, false);
+        self.loss(width, vocabulary);
+    }
+
+    /// Adds the loss to the last layer. Its memory includes the inputs of the last normalization
+    /// and of the output matrix, and the gradient of the latter. With sequence parallelism, a rank
+    /// also needs the latter two of all tokens.
+    fn loss(&mut self, width: u64, vocabulary: u64) {
         self.part(operators::loss(self.sequence, vocabulary));
+        let sequence = self.sequence;
+        if let Some(layer) = self.layers.last_mut() {
+            layer.working = Working {
+                tokens: 6 * width * sequence,
+                values: 0,
+                gathered: 4 * width * sequence,
+                logits: vocabulary * sequence,
+            };
+        }
     }
 
     /// Appends the two matrices of a feed-forward part.
@@ -315,6 +349,7 @@ impl TokenLayers {
         self.linear(&name("contract"), inside, width, MatrixSplit::Rows);
         self.residual(width);
         self.store(width, 2 * inside);
+        self.feed_forward_gradients(width, inside);
     }
 
     /// Appends a gated feed-forward part (Touvron et al. 2023).
@@ -328,7 +363,8 @@ impl TokenLayers {
         self.store(0, 2 * inside);
         self.matrix(&name("contract"), inside, width, MatrixSplit::Rows);
         self.residual(width);
-        self.store(width, 2 * inside);
+        self.store(0, 2 * inside);
+        self.feed_forward_gradients(width, 2 * inside);
     }
 
     /// Appends a router, the experts through which all tokens pass, and the experts that the router
@@ -371,6 +407,7 @@ impl TokenLayers {
         // multiply the output); between them the gate, the gated values, and their product.
         let [whole, divided] = [4 * width, 6 * inside].map(|bytes| bytes * shape.top_k);
         self.store(whole, divided);
+        self.feed_forward_gradients(shape.top_k * width, 2 * shape.top_k * inside);
         if let Some(layer) = self.layers.last_mut() {
             layer.split.divided = true;
             layer.split.sums_output = true;
@@ -462,7 +499,7 @@ impl TokenLayers {
         self.passes("rotary", values, [2, 2], Among::Values);
         self.matrix(&name("projection"), outputs, width, MatrixSplit::Rows);
         self.residual(width);
-        self.store(width, 2 * outputs);
+        self.store(0, 2 * outputs);
     }
 }
 
@@ -587,6 +624,6 @@ pub(super) fn gated(shape: TransformerShape) -> Vec<Layer> {
     network.block = None;
     network.root_mean_square("norm", width);
     network.matrix("output", width, shape.vocabulary, MatrixSplit::Columns);
-    network.part(operators::loss(shape.sequence, shape.vocabulary));
+    network.loss(width, shape.vocabulary);
     network.layers
 }

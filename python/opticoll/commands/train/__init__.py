@@ -246,6 +246,10 @@ class Train:
         "Kernels of attention: flash, or scores, which are stored (default: flash)",
         group=GROUPS,
     )
+    loss: Literal["float32", "fused"] | None = option(
+        "Kernels of the loss: float32 (copies of the logits), or fused (default: float32)",
+        group=GROUPS,
+    )
     main_gradients: Literal["bfloat16", "float32"] | None = option(
         "Number format in which a device sums up gradients (default: bfloat16)",
         group=GROUPS,
@@ -511,7 +515,7 @@ def _warnings(parameters: Train, named: Model, batch: int, ranks: int) -> list[s
     if memory.fits is not False:
         return []
     have, need = memory.device_bytes or 0, memory.total_bytes
-    states = need - (memory.activations_bytes or 0)
+    states = need - (memory.activations_bytes or 0) - (memory.working_bytes or 0)
     cure = "divide the model among devices"  # a profile does not say how to divide it
     if parameters.profile is None:
         wide = GRADIENTS[parameters.gradients]

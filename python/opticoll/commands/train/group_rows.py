@@ -107,6 +107,9 @@ class GroupsRow(Row, core="groups"):
         "Part of the forward pass that the backward pass computes again"
     )
     attention: Literal["flash", "scores"] = means("Kernels of attention; scores are stored")
+    loss: Literal["float32", "fused"] = means(
+        "Kernels of the loss: with copies of the logits in float32, or fused"
+    )
     main_gradients: Literal["bfloat16", "float32"] = means(
         "Number format in which a device sums up gradients"
     )

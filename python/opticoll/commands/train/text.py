@@ -62,8 +62,9 @@ def _memory(row: TrainingRow) -> str:
     states = f"weights {memory.weights_bytes / 1e9:,.1f}"
     states += f", gradients {memory.gradients_bytes / 1e9:,.1f}"
     states += f", optimizer {memory.optimizer_bytes / 1e9:,.1f}"
-    activations = memory.activations_bytes
+    activations, working = memory.activations_bytes, memory.working_bytes
     activations_text = "" if activations is None else f", activations {activations / 1e9:,.1f}"
+    activations_text += f", working {working / 1e9:,.1f}" if working else ""
     least = "at least " if activations is None else ""
     total = f"{least}{gigabytes} in mixed precision"
     if memory.device_bytes is None:
@@ -190,6 +191,8 @@ def _practice(groups: GroupsRow) -> str:
     if groups.context_exchange is not None:
         exchange = {"ring": "keys and values in a ring", "all_to_all": "all_to_all of heads"}
         parts.append(f"context parallelism by {exchange[groups.context_exchange]}")
+    if groups.loss == "fused":
+        parts.append("fused loss")
     if groups.main_gradients == "float32":
         parts.append("gradients summed in float32")
     if groups.dispatch == "fp8":

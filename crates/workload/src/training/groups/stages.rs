@@ -295,6 +295,7 @@ fn time(
             ContextExchange::AllToAll => 1,
         },
         flash: request.practice.flash,
+        fused_loss: request.practice.fused_loss,
         expert: request.groups.expert.into(),
         expert_copies: request.practice.expert_copies,
         assigned: layer.experts.map_or(0, |layer| {
