@@ -141,11 +141,11 @@ fn latent_vectors_are_stored() {
     );
     // Bytes per token, in the order of the layers: inputs of the normalization and of the first
     // products; of each latent vector, the inputs of its normalization and of its product; queries
-    // and keys of 96 and values of 64 for each head; the input and the mask of the projection; the
+    // and keys of 96 and values of 64 for each head; the input of the projection; the
     // feed-forward part of Llama 2.
     let latents = 2 * 2 * (256 + 128);
-    let attention = 2 * heads * (96 + 96 + 64) + 2 * heads * 64 + width;
-    let feed_forward = 2 * width + 2 * width + 3 * 2 * inside + width;
+    let attention = 2 * heads * (96 + 96 + 64) + 2 * heads * 64;
+    let feed_forward = 2 * width + 2 * width + 3 * 2 * inside;
     let block = 2 * width + 2 * width + latents + attention + feed_forward;
     let forecast = memory::forecast(&model, 3);
     assert_eq!(forecast.activations, 3 * 2 * tokens * block);
