@@ -13,10 +13,11 @@ use opticoll::workload::training::experts::{
     ExpertLoads, ExpertWeights, LoadRequest, Placement, SourceWeights, skews,
 };
 use opticoll::workload::training::groups::iteration::IterationError;
-use opticoll::workload::training::groups::program::{self, GroupCollective, HALF};
+use opticoll::workload::training::groups::program::{self, GroupCollective};
 use opticoll::workload::training::groups::stages::{StageRequest, optimizer, stages};
 use opticoll::workload::training::groups::{Groups, Sharding};
 use opticoll::workload::training::memory::GroupedMemory;
+use opticoll::workload::training::operators::VALUE;
 use opticoll::workload::training::practice::{ContextExchange, Practice, Recompute};
 use opticoll::workload::training::{Model, TrainingError as TrainingProblem, models};
 use pyo3::prelude::*;
@@ -235,7 +236,7 @@ impl GroupedTraining {
                 practice,
             };
             let stages = stages(&model, &request)?;
-            let token = form.map_or(0, |shape| HALF * shape.width);
+            let token = form.map_or(0, |shape| VALUE * shape.width);
             Ok(GroupedTraining {
                 training: program::GroupedTraining {
                     groups,

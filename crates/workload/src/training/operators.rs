@@ -21,8 +21,8 @@
 
 use super::Layer;
 
-/// Bytes of a value.
-const VALUE: u64 = 2;
+/// Bytes of a 16-bit value: a parameter or an activation.
+pub const VALUE: u64 = 2;
 /// Bytes that the conversion of a value to 8 bits reads and writes: it writes the value twice,
 /// because an 8-bit product sums along the rows of both inputs, forward and backward (Transformer
 /// Engine, documentation of FP8 on Hopper).

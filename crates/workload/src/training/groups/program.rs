@@ -7,15 +7,13 @@
 use std::collections::BTreeMap;
 
 use super::super::experts::ExpertLoads;
+use super::super::operators::VALUE;
 use super::super::practice::Practice;
 use super::stages::Stage;
 use super::{GroupKind, Groups, Sharding};
 use crate::trace::Trace;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
-
-/// Number of bytes of a 16-bit parameter or activation.
-pub const HALF: u64 = 2;
 
 /// Parameters of an iteration with groups of ranks.
 #[derive(Debug, Clone)]
@@ -49,7 +47,7 @@ impl GroupedTraining {
     /// Returns the bytes of a token on the way to experts or, if `back`, from experts. In 8 bits, a
     /// token has a 32-bit scale for every 128 values (DeepSeek-V3, arXiv:2412.19437, section 3.3.2).
     pub fn exchanged(&self, back: bool) -> u64 {
-        let values = self.token / HALF;
+        let values = self.token / VALUE;
         match self.practice.narrow_dispatch && !back {
             true => values + 4 * values.div_ceil(128),
             false => self.token,

@@ -3,11 +3,10 @@
 use super::super::buckets::{self, Bucket, Buckets};
 use super::super::device::{self, ComputeRate};
 use super::super::experts::ExpertLoads;
-use super::super::operators::Portion;
+use super::super::operators::{Portion, VALUE};
 use super::super::practice::{ContextExchange, Practice, Recompute};
 use super::super::{Division, Layer, Model, TimedLayer, TrainingError};
 use super::Groups;
-use super::program::HALF;
 use opticoll_base::units::{Bytes, Time};
 
 /// Part of a layer on one rank.
@@ -262,7 +261,7 @@ fn divided(
             attention: layer.parts.iter().find_map(|part| {
                 let ranks = u64::from(request.groups.tensor) * u64::from(request.groups.context);
                 let bytes = |values: u64| {
-                    let all = values.saturating_mul(HALF * request.samples);
+                    let all = values.saturating_mul(VALUE * request.samples);
                     all.div_ceil(ranks)
                 };
                 part.attended().map(|values| values.map(bytes))

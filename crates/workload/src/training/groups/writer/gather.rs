@@ -9,8 +9,8 @@
 
 use super::super::super::TrainingError;
 use super::super::super::buckets::Bucket;
+use super::super::super::operators::VALUE;
 use super::super::pipeline::Pass;
-use super::super::program::HALF;
 use super::super::{GroupKind, Sharding};
 use super::RankWriter;
 use opticoll_plan::collective::CollectiveKind;
@@ -135,7 +135,7 @@ impl RankWriter<'_> {
         parameters: u64,
     ) -> Result<(), TrainingError> {
         let ranks = u64::from(self.training.groups.size(group));
-        let block = (HALF * parameters).div_ceil(ranks);
+        let block = (VALUE * parameters).div_ceil(ranks);
         self.among_replicas(group, CollectiveKind::AllGather, block)
     }
 }
