@@ -115,7 +115,14 @@ def test_an_example_of_the_class_shows_the_property(name: str) -> None:
 STUB = ast.parse((Path(opticoll.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
 NOT_IN_THE_CORE = {
     *("Settings", "Record", "OptionEntry", "Drawing", "OptionValue", "FieldRecord"),
-    *("CollectiveCost", "FittingGroups", "GroupCollectiveRecord", "LossBudget", "PassedLoss"),
+    *(
+        "CollectiveCost",
+        "ExpertLayer",
+        "FittingGroups",
+        "GroupCollectiveRecord",
+        "LossBudget",
+        "PassedLoss",
+    ),
 }
 """Typed dictionaries."""
 

@@ -784,7 +784,7 @@ class GroupedTraining:
         bytes_per_parameter: int = 4,
         buckets: str = "ddp",
         overlap: bool = True,
-        weights: list[list[list[tuple[int, list[int]]]]] | None = None,
+        weights: tuple[list[list[list[tuple[int, list[int]]]]], list[int]] | None = None,
         capacity: int | None = None,
         expert_copies: int = 0,
         placement: str = "order",
@@ -2686,10 +2686,11 @@ def expected_traffic(
 
 def expert_weights(
     model: str, skew: str, ranks: int, micro_batches: int = 1
-) -> list[list[list[tuple[int, list[int]]]]]:
-    """Returns the weights of experts that a rule such as `zipf:exponent=1.2,seed=0` describes, by
-    micro-batch, layer and source: the source's tokens, in millionths of the tokens of a
-    micro-batch, and the weight of each expert. Raises TrainingError for an unknown rule.
+) -> tuple[list[list[list[tuple[int, list[int]]]]], list[int]]:
+    """Returns the weights of experts that a rule such as `zipf:exponent=1.2,seed=0` describes: tables,
+    and the number of the table of each micro-batch. Tables have, by layer and source, the source's
+    tokens in millionths of the tokens of a micro-batch, and the weight of each expert. Raises
+    TrainingError for an unknown rule.
     """
 
 def fields_of(result: str) -> list[FieldRecord]:

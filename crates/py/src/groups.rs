@@ -107,7 +107,8 @@ impl GroupedTraining {
     #[pyo3(signature = (
         model, ranks, groups: "tuple[int, int, int]", *, batch, micro_batches = 1, data = None,
         sharded = 0, device = None, throughput = None, bytes_per_parameter = 4, buckets = "ddp",
-        overlap = true, weights: "list[list[list[tuple[int, list[int]]]]] | None" = None,
+        overlap = true,
+        weights: "tuple[list[list[list[tuple[int, list[int]]]]], list[int]] | None" = None,
         capacity = None, expert_copies = 0, placement = "order", expert_chunks = 1,
         recompute = "none", sequence_parallel = false, flash = true, chunks = 1,
         wide_gradients = false, context = 1, context_exchange = "ring", narrow_dispatch = false,
@@ -437,19 +438,18 @@ impl GroupedTraining {
     }
 }
 
-/// Weights by micro-batch, layer, source and expert. A source also has its number of tokens, in
-/// millionths of the tokens of a micro-batch.
-type Weights = Vec<Vec<Vec<(u64, Vec<u64>)>>>;
+/// Tables of weights by layer, source and expert, and the table of each micro-batch. A source also
+/// has its number of tokens, in millionths of the tokens of a micro-batch.
+type Weights = (Vec<Vec<Vec<(u64, Vec<u64>)>>>, Vec<usize>);
 
-fn from_rows(table: Weights) -> ExpertWeights {
+fn from_rows((tables, order): Weights) -> ExpertWeights {
     let row = |(tokens, weights)| SourceWeights { tokens, weights };
     let layer = |rows: Vec<(u64, Vec<u64>)>| rows.into_iter().map(row).collect();
-    let tables = table.into_iter();
-    ExpertWeights(
-        tables
-            .map(|layers| layers.into_iter().map(layer).collect())
-            .collect(),
-    )
+    let table = |layers: Vec<Vec<(u64, Vec<u64>)>>| layers.into_iter().map(layer).collect();
+    ExpertWeights {
+        tables: tables.into_iter().map(table).collect(),
+        order,
+    }
 }
 
 fn placement_named(name: &str) -> Result<Placement, TrainingProblem> {
@@ -468,13 +468,14 @@ fn first_micro_batch(loads: &ExpertLoads, number: usize) -> u64 {
     micro_batch
 }
 
-/// Returns the weights of experts that a rule such as `zipf:exponent=1.2,seed=0` describes, by
-/// micro-batch, layer and source: the source's tokens, in millionths of the tokens of a
-/// micro-batch, and the weight of each expert. Raises TrainingError for an unknown rule.
+/// Returns the weights of experts that a rule such as `zipf:exponent=1.2,seed=0` describes: tables,
+/// and the number of the table of each micro-batch. Tables have, by layer and source, the source's
+/// tokens in millionths of the tokens of a micro-batch, and the weight of each expert. Raises
+/// TrainingError for an unknown rule.
 #[pyfunction]
 #[pyo3(signature = (
     model, skew, ranks, micro_batches = 1
-) -> "list[list[list[tuple[int, list[int]]]]]")]
+) -> "tuple[list[list[list[tuple[int, list[int]]]]], list[int]]")]
 pub(crate) fn expert_weights(
     model: &str,
     skew: &str,
@@ -490,12 +491,11 @@ pub(crate) fn expert_weights(
         })?;
         skews::generate(&spec, shape, ranks, micro_batches)
     };
+    let ExpertWeights { tables, order } = generate().or_raise()?;
     let row = |row: SourceWeights| (row.tokens, row.weights);
     let layer = |rows: Vec<SourceWeights>| rows.into_iter().map(row).collect();
-    let tables = generate().or_raise()?.0.into_iter();
-    Ok(tables
-        .map(|layers| layers.into_iter().map(layer).collect())
-        .collect())
+    let table = |layers: Vec<Vec<SourceWeights>>| layers.into_iter().map(layer).collect();
+    Ok((tables.into_iter().map(table).collect(), order))
 }
 
 /// Unites the plans of groups of ranks that carry out `plan` at the same time, each for its own

@@ -22,6 +22,7 @@ GROUPS = {
     },
     "Programs and shared networks": {
         "train": "Time an iteration of training.",
+        "experts": "Plan and time a layer of experts with its exchanges.",
         "profile": "Time the operators of a model on a device.",
         "goodput": "Simulate failures and checkpoints of a run of training.",
         "replay": "Replay the trace of an MPI program over a network.",

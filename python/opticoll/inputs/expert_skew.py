@@ -25,8 +25,9 @@ from opticoll.errors import ConfigError, UsageError
 from opticoll.formats.atomic import write_file
 from opticoll.formats.content import csv_rows
 
-Weights: TypeAlias = list[list[list[tuple[int, list[int]]]]]
-"""Tokens in millionths, and the weight of each expert, by micro-batch, layer and source."""
+ExpertWeights: TypeAlias = tuple[list[list[list[tuple[int, list[int]]]]], list[int]]
+"""Tables, and the number of the table of each micro-batch. A table has, by layer and source, the
+tokens in millionths and the weight of each expert."""
 
 MAX_WEIGHT = 2**32
 
@@ -37,7 +38,7 @@ KEYS = ("micro_batch", "layer", "source", "tokens")
 T = TypeVar("T")
 
 
-def read_skew(text: str | None, model: str, ranks: int, micro_batches: int) -> Weights | None:
+def read_skew(text: str | None, model: str, ranks: int, micro_batches: int) -> ExpertWeights | None:
     """Returns the weights that the text of an option names, for a model on expert-parallel ranks.
 
     Returns None if all experts are alike.
@@ -54,7 +55,7 @@ def read_skew(text: str | None, model: str, ranks: int, micro_batches: int) -> W
     return expert_weights(model, text, ranks, micro_batches)
 
 
-def _table(path: Path) -> Weights:
+def _table(path: Path) -> ExpertWeights:
     """Reads a table of weights."""
     rows = csv_rows(path)
     _, heading = next(rows, (1, []))
@@ -81,10 +82,13 @@ def _table(path: Path) -> Weights:
         sources[source] = (tokens, [_number(place, name, cell) for name, cell in experts])
     if not tables:
         raise ConfigError(f"{path}: there are no layers")
-    return [
+    in_order = [
         [_in_order(path, sources, "source") for sources in _in_order(path, layers, "layer")]
         for layers in _in_order(path, tables, "micro_batch")
     ]
+    # Micro-batches with equal weights share a table.
+    distinct = [table for number, table in enumerate(in_order) if in_order.index(table) == number]
+    return distinct, [distinct.index(table) for table in in_order]
 
 
 def _in_order(path: Path, numbered: dict[int, T], name: str) -> list[T]:
@@ -110,12 +114,13 @@ def _share(place: str, cell: str) -> int:
     return millionths
 
 
-def write_table(path: Path, weights: Weights) -> None:
+def write_table(path: Path, weights: ExpertWeights) -> None:
     """Writes weights as a table that `read_skew` reads."""
-    experts = len(weights[0][0][0][1])
+    tables, order = weights
+    experts = len(tables[0][0][0][1])
     lines = [",".join([*KEYS, *(f"expert{number}" for number in range(experts))])]
-    for micro_batch, layers in enumerate(weights):
-        for layer, sources in enumerate(layers):
+    for micro_batch, table in enumerate(order):
+        for layer, sources in enumerate(tables[table]):
             for source, (tokens, row) in enumerate(sources):
                 share = Decimal(tokens) / MILLION
                 lines.append(",".join(map(str, [micro_batch, layer, source, share, *row])))

@@ -30,11 +30,15 @@ pub struct SourceWeights {
     pub weights: Vec<u64>,
 }
 
-/// Weights of experts, indexed by micro-batch, layer with experts and source. A layer has one row
-/// per expert-parallel source rank, or a single row for all source ranks. The weights of the
-/// micro-batches repeat.
+/// Weights of experts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExpertWeights(pub Vec<Vec<Vec<SourceWeights>>>);
+pub struct ExpertWeights {
+    /// Tables of weights, indexed by table, layer with experts and source. A layer has one row per
+    /// expert-parallel source rank, or a single row for all source ranks.
+    pub tables: Vec<Vec<Vec<SourceWeights>>>,
+    /// Index of the table of each micro-batch. The list repeats.
+    pub order: Vec<usize>,
+}
 
 opticoll_base::named_enum! {
     /// Rule that assigns experts to ranks.
@@ -77,7 +81,8 @@ struct Exchange {
 }
 
 /// Number of assignments of a micro-batch to the experts of each rank, for each layer with experts.
-/// Micro-batches with equal weights share an **exchange number** for each layer.
+/// Micro-batches with the same table of weights, their **phase**, share an **exchange number** for
+/// each layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpertLoads {
     layers: usize,
@@ -103,7 +108,10 @@ impl ExpertWeights {
             tokens: MILLION,
             weights: vec![1; shape.experts as usize],
         };
-        ExpertWeights(vec![vec![vec![row]; shape.expert_layers() as usize]])
+        ExpertWeights {
+            tables: vec![vec![vec![row]; shape.expert_layers() as usize]],
+            order: vec![0],
+        }
     }
 
     /// Checks that the table has the layers and experts of the model, and one source or `ranks`
@@ -112,7 +120,10 @@ impl ExpertWeights {
         let refuse =
             |problem: String| Err(TrainingError::Groups(format!("expert-skew: {problem}")));
         let (layers, experts) = (shape.expert_layers(), shape.experts);
-        for table in &self.0 {
+        if self.order.iter().any(|&table| table >= self.tables.len()) {
+            return refuse("a micro-batch has no table".into());
+        }
+        for table in &self.tables {
             if table.len() as u64 != layers {
                 let table_layers = table.len();
                 return refuse(format!(
@@ -178,19 +189,11 @@ impl ExpertLoads {
         let mut loads = ExpertLoads {
             layers: shape.expert_layers() as usize,
             chunks,
+            phases: request.weights.order.clone(),
             ..ExpertLoads::none()
         };
-        // Micro-batches with equal weights are computed once.
-        let mut distinct: Vec<&Vec<Vec<SourceWeights>>> = Vec::new();
-        for table in &request.weights.0 {
-            let equal = distinct.iter().position(|earlier| *earlier == table);
-            loads.phases.push(equal.unwrap_or(distinct.len()));
-            if equal.is_none() {
-                distinct.push(table);
-            }
-        }
-        let mut by_expert = Vec::with_capacity(distinct.len());
-        for (phase, table) in distinct.iter().enumerate() {
+        let mut by_expert = Vec::new();
+        for (phase, table) in request.weights.tables.iter().enumerate() {
             let times = loads.phases.iter().filter(|one| **one == phase).count() as u128;
             let layers = table.iter().enumerate();
             let layers =
@@ -385,7 +388,7 @@ fn exchange(sources: &[Vec<u64>], hosts: &[Vec<usize>], ranks: usize) -> Exchang
     let mut between = vec![vec![0; ranks]; sources.len()];
     for (expert, (hosts, shares)) in hosts.iter().zip(&shares).enumerate() {
         let loads: Vec<u64> = sources.iter().map(|loads| loads[expert]).collect();
-        for (targets, parts) in between.iter_mut().zip(in_proportion(&loads, shares)) {
+        for (targets, parts) in between.iter_mut().zip(proportional(&loads, shares)) {
             for (rank, part) in hosts.iter().zip(parts) {
                 targets[*rank] += part;
             }
@@ -400,7 +403,7 @@ fn exchange(sources: &[Vec<u64>], hosts: &[Vec<usize>], ranks: usize) -> Exchang
 
 /// Divides each of the numbers `loads` in proportion to `shares`, which have the same sum. The
 /// parts of the first loads together are in proportion, too, except for rounding.
-fn in_proportion(loads: &[u64], shares: &[u128]) -> Vec<Vec<u64>> {
+fn proportional(loads: &[u64], shares: &[u128]) -> Vec<Vec<u64>> {
     let sum = shares.iter().sum::<u128>().max(1);
     let mut given = vec![0u128; shares.len()];
     let mut before = 0u128;

@@ -30,20 +30,21 @@ pub struct SkewRule {
     pub summary: &'static str,
     /// Options of the rule.
     pub options: &'static [OptionRecord],
-    /// Function that returns the weights of a layer in a micro-batch: a row for each source, or a
-    /// single row for all sources.
+    /// Function that returns the weights of a layer: a row for each source, or a single row for all
+    /// sources.
     rows: fn(&Place, &Spec) -> Result<Vec<SourceWeights>, SpecError>,
-    /// Function that returns the number of micro-batches after which the weights repeat.
-    period: fn(&Place, &Spec) -> Result<u64, SpecError>,
+    /// Function that returns the variant of a micro-batch, if micro-batches differ.
+    variant: Option<fn(&Place, &Spec, u64) -> Result<u64, SpecError>>,
 }
 
-/// Layer and micro-batch whose weights are computed, and the sizes of the model.
+/// Layer whose weights are computed, and the sizes of the model.
 struct Place {
     experts: u64,
     top_k: u64,
     ranks: u64,
     layer: u64,
-    micro_batch: u64,
+    /// Number that distinguishes micro-batches with different weights.
+    variant: u64,
 }
 
 const SEED: OptionRecord = OptionRecord::new("seed", "seed of the random order")
@@ -58,7 +59,6 @@ const SHARE: OptionRecord = OptionRecord::new(
 )
 .range("0 to 1")
 .default("0.75");
-const ONE: fn(&Place, &Spec) -> Result<u64, SpecError> = |_, _| Ok(1);
 
 /// All rules.
 pub const SKEWS: &[SkewRule] = &[
@@ -67,7 +67,7 @@ pub const SKEWS: &[SkewRule] = &[
         summary: "Equal weights (W0)",
         options: &[],
         rows: |place, _| Ok(every_source(vec![1; place.experts as usize])),
-        period: ONE,
+        variant: None,
     },
     SkewRule {
         name: "zipf",
@@ -80,7 +80,7 @@ pub const SKEWS: &[SkewRule] = &[
             SEED,
         ],
         rows: zipf,
-        period: ONE,
+        variant: None,
     },
     SkewRule {
         name: "hot_experts",
@@ -96,7 +96,7 @@ pub const SKEWS: &[SkewRule] = &[
                 750_000,
             )
         },
-        period: ONE,
+        variant: None,
     },
     SkewRule {
         name: "hot_rank",
@@ -114,7 +114,7 @@ pub const SKEWS: &[SkewRule] = &[
             let first = rank * place.experts / place.ranks;
             hot(place, spec, first..first + count(place, spec)?, 750_000)
         },
-        period: ONE,
+        variant: None,
     },
     SkewRule {
         name: "spread",
@@ -129,7 +129,7 @@ pub const SKEWS: &[SkewRule] = &[
                 750_000,
             )
         },
-        period: ONE,
+        variant: None,
     },
     SkewRule {
         name: "ragged",
@@ -142,7 +142,7 @@ pub const SKEWS: &[SkewRule] = &[
                 .default("0.5"),
         ],
         rows: ragged,
-        period: ONE,
+        variant: None,
     },
     SkewRule {
         name: "zero_rank",
@@ -158,7 +158,7 @@ pub const SKEWS: &[SkewRule] = &[
             let weight = |expert| u64::from(expert >= idle.min(most));
             Ok(every_source((0..place.experts).map(weight).collect()))
         },
-        period: ONE,
+        variant: None,
     },
     SkewRule {
         name: "rotating",
@@ -176,16 +176,11 @@ pub const SKEWS: &[SkewRule] = &[
         ],
         rows: |place, spec| {
             let count = count(place, spec)?;
-            let first = place.micro_batch / every(spec)? * count % place.experts;
-            hot(place, spec, first..first + count, 750_000)
+            hot(place, spec, place.variant..place.variant + count, 750_000)
         },
-        period: |place, spec| {
-            let (mut divisor, mut rest) = (place.experts, count(place, spec)?);
-            while rest > 0 {
-                (divisor, rest) = (rest, divisor % rest);
-            }
-            Ok(place.experts / divisor * every(spec)?)
-        },
+        variant: Some(|place, spec, micro_batch| {
+            Ok(micro_batch / every(spec)? * count(place, spec)? % place.experts)
+        }),
     },
     SkewRule {
         name: "burst",
@@ -198,12 +193,11 @@ pub const SKEWS: &[SkewRule] = &[
             COUNT,
             SHARE.default("0.5"),
         ],
-        rows: |place, spec| {
-            let bursts = (place.micro_batch + 1) % period(spec)? == 0;
-            let count = if bursts { count(place, spec)? } else { 0 };
-            hot(place, spec, 0..count, 500_000)
-        },
-        period: |_, spec| period(spec),
+        rows: |place, spec| hot(place, spec, 0..place.variant * count(place, spec)?, 500_000),
+        variant: Some(|_, spec, micro_batch| {
+            let period: u64 = spec.count("period", 1, MAX_STEPS)?.unwrap_or(4).into();
+            Ok(u64::from((micro_batch + 1) % period == 0))
+        }),
     },
 ];
 
@@ -215,7 +209,7 @@ const MAX_WEIGHT: f64 = 4_294_967_296.0;
 const MAX_STEPS: u32 = 1 << 20;
 
 /// Returns the weights that the specification `spec` describes, for the layers with experts of a
-/// model on `ranks` expert-parallel ranks. The weights repeat after the returned micro-batches.
+/// model on `ranks` expert-parallel ranks, in `micro_batches` micro-batches.
 ///
 /// # Errors
 /// Fails for an unknown name or option, and for a value out of range.
@@ -237,18 +231,35 @@ pub fn generate(
         top_k: shape.top_k,
         ranks: u64::from(ranks.max(1)),
         layer: 0,
-        micro_batch: 0,
+        variant: 0,
     };
-    let mut table = Vec::new();
-    for micro_batch in 0..micro_batches.clamp(1, (rule.period)(&place, spec)?) {
-        let mut layers = Vec::new();
-        for layer in 0..shape.layers {
-            (place.layer, place.micro_batch) = (layer, micro_batch);
-            layers.push((rule.rows)(&place, spec)?);
+    let mut weights = ExpertWeights {
+        tables: Vec::new(),
+        order: Vec::new(),
+    };
+    let mut variants = Vec::new();
+    let differing = if rule.variant.is_some() {
+        micro_batches
+    } else {
+        1
+    };
+    for micro_batch in 0..differing.max(1) {
+        if let Some(variant) = rule.variant {
+            place.variant = variant(&place, spec, micro_batch)?;
         }
-        table.push(layers);
+        let known = variants.iter().position(|one| *one == place.variant);
+        weights.order.push(known.unwrap_or(variants.len()));
+        if known.is_none() {
+            variants.push(place.variant);
+            let of_layer = |layer: u64| {
+                place.layer = layer;
+                (rule.rows)(&place, spec)
+            };
+            let table: Result<_, _> = (0..shape.expert_layers()).map(of_layer).collect();
+            weights.tables.push(table?);
+        }
     }
-    Ok(ExpertWeights(table))
+    Ok(weights)
 }
 
 fn every_source(weights: Vec<u64>) -> Vec<SourceWeights> {
@@ -314,10 +325,6 @@ fn seed(spec: &Spec) -> Result<u64, SpecError> {
 
 fn every(spec: &Spec) -> Result<u64, SpecError> {
     Ok(spec.count("every", 1, MAX_STEPS)?.unwrap_or(3).into())
-}
-
-fn period(spec: &Spec) -> Result<u64, SpecError> {
-    Ok(spec.count("period", 1, MAX_STEPS)?.unwrap_or(4).into())
 }
 
 /// Parses an option from 0 to 1 as millionths.

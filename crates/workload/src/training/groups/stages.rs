@@ -156,9 +156,9 @@ pub fn optimizer(
     stages.iter().map(step).collect()
 }
 
-/// Returns the number of parameters of a tensor of `model` that one rank stores. `parameters` is the
-/// number of parameters of the whole tensor. `copies` is the number of copies of experts besides
-/// one of each expert.
+/// Returns the number of parameters of a tensor of `model` that one rank stores. `parameters` is
+/// the number of parameters of the whole tensor. `copies` is the number of copies of experts
+/// besides one of each expert.
 pub fn parameters_on_rank(
     model: &Model,
     parameters: u64,
