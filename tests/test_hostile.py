@@ -72,7 +72,7 @@ YAML: Cases = {
     "another version": (f"%YAML 9.1\n---\n{ON_RING}", "not valid YAML"),
     "nothing": ("", "expected fields"),
     "nothing but a word": ("word", "expected fields"),
-    "bytes that are no text": (b"\xff\xfe", "byte 0 is not UTF-8"),
+    "bytes that are no text": (b"\xff\xff", "byte 0 is not UTF-8"),
     "an escape in a value": (ON_RING + r'policy: "\e[2K"' + "\n", "line 3 | \\u001b"),
     "a word of a megabyte": (f"{ON_RING}policy: {'x' * 10**6}\n", "line 3 | xx... "),
     "more bytes than are read": (b"#" * (8 * 2**20 + 1), "too large"),
