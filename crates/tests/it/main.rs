@@ -49,6 +49,7 @@ mod topologies;
 mod training;
 mod training_groups;
 mod training_models;
+mod united;
 mod units;
 mod verify;
 mod wavelengths;
