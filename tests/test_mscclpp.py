@@ -239,6 +239,45 @@ def test_parts_of_different_chunks_race() -> None:
     assert "race" in second
 
 
+def by_two_blocks(reads: str) -> str:
+    """Returns a sum of two ranks: one thread block adds, and both thread blocks read the packets.
+
+    Each rank puts its input as packets into scratch 0 of the other. Thread block 0 adds them to the
+    chunk and stores packets of the sum in scratch 1. Each thread block writes a half of the chunk
+    from the packets of `reads`.
+    """
+    half = {"src_buff": [{"type": "s", "index": int(reads), "size": 1}], "name": "upkt"}
+    half["dst_buff"] = [{"type": "i", "index": 0, "size": 1}]
+    added = {
+        "name": "recpkt",
+        "src_buff": [{"type": kind, "index": 0, "size": 1} for kind in "is"],
+        "dst_buff": [{"type": "i", "index": 0, "size": 1}, {"type": "s", "index": 1, "size": 1}],
+    }
+    head = {"protocol": "LL", "collective": "allreduce", "inplace": True}
+    data = json.loads(plan([], [], **head, use_double_scratch_buffer=True))
+    for gpu in data["gpus"]:
+        gpu["output_chunks"] = 1
+        (first,) = gpu["threadblocks"]
+        sent = {**moved("ppkt", 0, 0, 1), "channel_type": "memory"}
+        first["ops"] = [sent, NOP, added, {**half, "tbg_info": {"tb_id": 1, "tbg_size": 2}}]
+        other = {"id": 1, "channels": [], "remote_buffer_refs": []}
+        other["ops"] = [{**half, "tbg_info": {"tb_id": 0, "tbg_size": 2}}]
+        gpu["threadblocks"].append(other)
+    return json.dumps(data, indent=1)
+
+
+def test_who_has_a_packet_is_past_what_its_writer_did_before() -> None:
+    """The threads of the second half are others than those that added this half."""
+    text = by_two_blocks("1")
+    assert wrong(text, MSCCLPP, in_place=True) == (set(), set())
+    assert carried_out(Program.from_mscclpp(text), in_place=True)
+    # Packets of the other rank say nothing of the threads that add.
+    text = by_two_blocks("0")
+    assert wrong(text, MSCCLPP, in_place=True) == ({"refused"}, {"refused"})
+    with pytest.raises(ProgramError, match="a `nop` is missing"):
+        Program.from_mscclpp(text)
+
+
 def fitting(collective: opticoll.Plan, size: int) -> str:
     """Returns the plan as text for a size, or for the next size that fits."""
     program = Program.from_plan(collective)
@@ -410,6 +449,10 @@ def test_commands_write_verify_simulate_and_import(run: Run, tmp_path: Path) -> 
     assert "verified in place: yes" in finished.out.replace("YES", "yes")
     assert run("simulate", path, "--fabric", "dgx_a100", "--size", "1MiB").code == 0
     assert run("run", path, "--size", "1MiB").code == 0
+    assert json.loads(path.read_text())["protocol"] == "Simple"
+    forced = ("--output", tmp_path / "forced.mscclpp.json", "--protocol", "ll")
+    assert run("export", "all_gather", *fabric, *forced).code == 0
+    assert json.loads((tmp_path / "forced.mscclpp.json").read_text())["protocol"] == "LL"
     assert run("import", path, "--output", tmp_path / "back.plan").code == 0
     loader = path.with_suffix(".py").read_text()
     compile(loader, "loader", "exec")

@@ -77,6 +77,10 @@ class Touch(NamedTuple):
     by_proxy: bool
     by_packet: bool
     """The k-th thread accesses the k-th part of the size of a packet."""
+    begin: int = 0
+    """Where the part of the first thread begins."""
+    packets: int | None = None
+    """First piece of own scratch to which the operation writes packets, each after the access."""
 
 
 def value(table: Any, key: str, kind: type, otherwise: Any = None) -> Any:
@@ -532,11 +536,19 @@ class BlockReader:
 
     def combine(self, sources: list[Place], targets: list[Place], by_proxy: bool) -> None:
         """Adds items that write the sum of the sources to each target."""
-        far = any(place.rank != self.gpu.rank for place in sources[1:])
+        rank = self.gpu.rank
+        far = any(place.rank != rank for place in sources[1:])
         expect(not (by_proxy and far), "a port reads no remote buffer")
         by_packet = not by_proxy and any(place.packets for place in (*sources, *targets))
+        own = [
+            [place for place in places if by_packet and place.packets and place.rank == rank]
+            for places in (sources, targets)
+        ]
+        for place in own[0]:
+            self.read_packets(place)
+        written = own[1][0].first if own[1] else None
         touches = [
-            self.touch(place, writes, by_proxy)._replace(by_packet=by_packet)
+            self.touch(place, writes, by_proxy)._replace(by_packet=by_packet, packets=written)
             for places, writes in ((sources, False), (targets, True))
             for place in places
             if not place.packets
@@ -547,7 +559,7 @@ class BlockReader:
                 apart = touch.end <= other.first or other.end <= touch.first
                 same = (touch.rank, touch.buffer) == (other.rank, other.buffer)
                 reads = not touch.writes and not other.writes
-                threads = touch.by_packet and other.by_packet and touch.first == other.first
+                threads = touch.by_packet and other.by_packet and touch.begin == other.begin
                 expect(apart or not same or reads or threads, "dependent operations without a nop")
         self.touched += touches
         if len(sources) == 1:
@@ -576,7 +588,33 @@ class BlockReader:
             part |= {"gather": "i", "scatter": "o"} if root else {}
             first += own if part.get(kind) == buffer else 0
             buffer = "m"
-        return Touch(place.rank, buffer, first, first + place.count, writes, by_proxy, False)
+        return Touch(place.rank, buffer, first, first + place.count, writes, by_proxy, False, first)
+
+    def read_packets(self, place: Place) -> None:
+        """Notes that threads have packets, and are past what their writers did before."""
+        touched: list[Touch] = []
+        for touch in self.touched:
+            if touch.packets is None:
+                touched.append(touch)
+                continue
+            shift = touch.begin - touch.packets
+            start, end = place.first + shift, place.first + place.count + shift
+            inside = max(start, touch.first), min(end, touch.end)
+            if inside[0] >= inside[1]:
+                touched.append(touch)
+                continue
+            parts = (
+                touch._replace(end=inside[0]),
+                touch._replace(first=inside[1]),
+                touch._replace(
+                    first=inside[0],
+                    end=inside[1],
+                    begin=start,
+                    packets=touch.packets if start == touch.begin else None,
+                ),
+            )
+            touched += [part for part in parts if part.first < part.end]
+        self.touched = touched
 
     def add(self, act: str, source: Place, target: Place) -> None:
         item = self.append(Item(act, source, target))

@@ -479,6 +479,8 @@ impl<'s, 'a> Emitter<'s, 'a> {
                 writes,
                 by_port: operation.channel_type == Some(PORT),
                 as_packets,
+                begin: first,
+                packets: None,
             }
         });
         let accesses: Vec<Access> = accesses.collect();

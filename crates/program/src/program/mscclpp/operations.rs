@@ -398,6 +398,9 @@ impl<'a> BlockReader<'a> {
             accesses.collect::<Vec<_>>()
         };
         let all = [plain(sources, false), plain(destinations, true)].concat();
+        let is_own = |place: &&Place| place.packets && place.rank == self.rank;
+        let written = destinations.iter().find(is_own).filter(|_| as_packets);
+        let written = written.map(|place| place.start as i64);
         let new: Vec<Access> = all
             .into_iter()
             .map(|(place, writes)| {
@@ -411,9 +414,15 @@ impl<'a> BlockReader<'a> {
                     writes,
                     by_port,
                     as_packets,
+                    begin: first,
+                    packets: written,
                 }
             })
             .collect();
+        for place in sources.iter().filter(is_own).filter(|_| as_packets) {
+            let start = place.start as i64;
+            self.threads.read_packets(start, start + place.count as i64);
+        }
         if let Some(line) = self.threads.access(new) {
             return Err(without_nop(operation, line));
         }

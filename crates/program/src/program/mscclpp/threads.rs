@@ -13,8 +13,12 @@ pub(super) struct Access {
     pub(super) writes: bool,
     /// True if a proxy accesses the memory in the order of the operations, not a thread.
     pub(super) by_port: bool,
-    /// True if the k-th thread accesses the k-th piece of the size of a packet.
+    /// True if the k-th thread accesses the k-th piece of the size of a packet, from `begin`.
     pub(super) as_packets: bool,
+    pub(super) begin: i64,
+    /// First chunk of scratch of the own rank to which the same operation writes packets: the k-th
+    /// thread writes the k-th packet after its access.
+    pub(super) packets: Option<i64>,
 }
 
 /// State of the threads of a thread block since they waited for one another.
@@ -34,12 +38,44 @@ impl Threads {
         self.waited = Some(line);
     }
 
+    /// Notes that the k-th thread has the k-th of the packets `start..end` of scratch. It is then
+    /// past what the thread that wrote this packet did before.
+    pub(super) fn read_packets(&mut self, start: i64, end: i64) {
+        let mut accesses = Vec::new();
+        for access in self.accesses.drain(..) {
+            let (memory, first, last) = access.memory;
+            let shift = access.begin - access.packets.unwrap_or(0);
+            let from = (start + shift).clamp(first, last);
+            let to = (end + shift).clamp(first, last);
+            if access.packets.is_none() || from >= to {
+                accesses.push(access);
+                continue;
+            }
+            for (from, to, begin) in [
+                (first, from, access.begin),
+                (from, to, start + shift),
+                (to, last, access.begin),
+            ] {
+                let is_kept = begin == access.begin;
+                if from < to {
+                    accesses.push(Access {
+                        memory: (memory, from, to),
+                        begin,
+                        packets: access.packets.filter(|_| is_kept),
+                        ..access.clone()
+                    });
+                }
+            }
+        }
+        self.accesses = accesses;
+    }
+
     /// Adds accesses of an operation. Returns a line that all threads must be past before.
     pub(super) fn access(&mut self, new: Vec<Access>) -> Option<u32> {
         let conflicts = |one: &Access, other: &Access| {
             (one.rank, one.memory.0) == (other.rank, other.memory.0)
                 && (one.writes || other.writes)
-                && !(one.as_packets && other.as_packets && one.memory.1 == other.memory.1)
+                && !(one.as_packets && other.as_packets && one.begin == other.begin)
                 && one.memory.1 < other.memory.2
                 && other.memory.1 < one.memory.2
         };
