@@ -34,8 +34,10 @@ pub struct SkewRule {
     /// sources.
     rows: fn(&Place, &Spec) -> Result<Vec<SourceWeights>, SpecError>,
     /// Function that returns the variant of a micro-batch, if micro-batches differ.
-    variant: Option<fn(&Place, &Spec, u64) -> Result<u64, SpecError>>,
+    variant: Option<Variant>,
 }
+
+type Variant = fn(&Place, &Spec, u64) -> Result<u64, SpecError>;
 
 /// Layer whose weights are computed, and the sizes of the model.
 struct Place {
