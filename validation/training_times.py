@@ -1,6 +1,6 @@
 """Iterations of training that others measured, and the times and memory that `train` predicts.
 
-    python validation/training_times.py            # prints all rows
+    python validation/training_times.py            # prints all rows, `training_page.py` draws them
 
 The tables and their sources are in `validation/training`. Each collective is timed as if its group
 were alone on the fabric, with the costs of NCCL that are fitted to other measurements. No constant
@@ -55,46 +55,63 @@ class Row:
     predicted_gib: float | None = None
 
     @property
+    def times(self) -> tuple[float, float]:
+        """Measured and predicted time."""
+        return self.measured_s, self.predicted_s
+
+    @property
     def error(self) -> float:
         """Predicted over measured time, minus 1."""
         return self.predicted_s / self.measured_s - 1
 
 
+ACTIVATIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"recompute": "selective", "sequence_parallel": True},
+)
+"""Practices of Figure 1 of Korthikanti et al."""
+
+
+def megatron(name: str, practice: dict[str, Any]) -> Any:
+    """Returns a predicted iteration of a model of `KORTHIKANTI` on DGX A100 with Megatron-LM."""
+    width, layers, heads, stages, chunks, gpus, batch, samples = next(
+        row[1:9] for row in KORTHIKANTI if row[0] == name
+    )
+    return opticoll.train(
+        f"gpt:layers={layers},width={width},heads={heads},vocabulary=51200",
+        f"dgx_a100:boxes={gpus // 8}",
+        batch=batch,
+        device="a100",
+        device_memory="4TB",
+        tensor_parallel=8,
+        pipeline_parallel=stages,
+        chunks=chunks,
+        micro_batches=batch // samples,
+        attention="scores",
+        main_gradients="float32",
+        contention="none",
+        **practice,
+    )
+
+
 def korthikanti() -> Iterator[Row]:
     """Yields the eight iterations on DGX A100 with Megatron-LM."""
-    for name, width, layers, heads, stages, chunks, gpus, batch, samples, *measured in KORTHIKANTI:
-        practices: tuple[dict[str, Any], ...] = (
-            {"recompute": "full"},
-            {"recompute": "selective", "sequence_parallel": True},
-        )
-        for practice, seconds in zip(practices, measured, strict=True):
-            row = opticoll.train(
-                f"gpt:layers={layers},width={width},heads={heads},vocabulary=51200",
-                f"dgx_a100:boxes={gpus // 8}",
-                batch=batch,
-                device="a100",
-                device_memory="4TB",
-                tensor_parallel=8,
-                pipeline_parallel=stages,
-                chunks=chunks,
-                micro_batches=batch // samples,
-                attention="scores",
-                main_gradients="float32",
-                contention="none",
-                **practice,
-            )
+    practices = ({"recompute": "full"}, ACTIVATIONS[1])
+    for name, *_, full, selective in KORTHIKANTI:
+        for practice, seconds in zip(practices, (full, selective), strict=True):
+            row = megatron(name, practice)
             yield Row(f"{name} {practice['recompute']}", seconds, row.iteration_s)
 
 
-def a100(name: str, every: int = 1) -> Iterator[Row]:
+def a100(name: str, every: int = 1, device: str = DEEPSPEED_HOST) -> Iterator[Row]:
     """Yields the iterations of a table of vTrain, `single` or `multi`."""
     with (TABLES / f"a100_{name}.csv").open() as file:
         table = list(csv.DictReader(file))[::every]
     for cells in table:
-        yield _deepspeed({key: int(float(cell)) for key, cell in cells.items()}, cells)
+        yield _deepspeed({key: int(float(cell)) for key, cell in cells.items()}, cells, device)
 
 
-def _deepspeed(row: dict[str, int], cells: dict[str, str]) -> Row:
+def _deepspeed(row: dict[str, int], cells: dict[str, str], device: str) -> Row:
     tensor, stages = row["tensor_parallel"], row["pipeline_parallel"]
     replicas = row["data_parallel"]
     ranks, batch = tensor * stages * replicas, row["global_batch"] // replicas
@@ -106,7 +123,7 @@ def _deepspeed(row: dict[str, int], cells: dict[str, str]) -> Row:
         f"vocabulary=51200,context={row['sequence']}",
         fabric,
         batch=batch,
-        device=DEEPSPEED_HOST,
+        device=device,
         device_memory="4TB",
         tensor_parallel=tensor,
         pipeline_parallel=stages,
@@ -118,8 +135,7 @@ def _deepspeed(row: dict[str, int], cells: dict[str, str]) -> Row:
         gradients="float16",
         buckets="all",
         overlap=False,
-        # A ring across servers has one lane of each; `auto` takes the rails.
-        collectives=RING if tensor <= 8 else None,
+        collectives=RING,
     )
     case = (
         f"{cells.get('parameters_billion', cells['width'])} "
@@ -128,38 +144,57 @@ def _deepspeed(row: dict[str, int], cells: dict[str, str]) -> Row:
     return Row(case, float(cells["iteration_ms"]) / 1e3, result.iteration_s)
 
 
-LLAMA = {
-    "llama3-70b": "width=8192,heads=64,feed_forward=28672",
-    "llama3-405b": "width=16384,heads=128,feed_forward=53248",
+LATENT = "heads=128,head=128,latent=512,latent_query=1536,rotary=64"
+
+B200_MODELS = {
+    "llama3-70b": "llama:width=8192,heads=64,feed_forward=28672,key_value=1024,vocabulary=128256",
+    "llama3-405b": "llama:width=16384,heads=128,feed_forward=53248,key_value=2048,"
+    "vocabulary=128256",
+    "deepseekv2": f"moe:width=5120,experts=160,top_k=6,shared=2,dense=1,{LATENT},"
+    "feed_forward=1536,dense_feed_forward=12288,vocabulary=102400",
+    "deepseekv3": f"moe:width=7168,experts=256,top_k=8,shared=1,dense=1,{LATENT},"
+    "feed_forward=2048,dense_feed_forward=18432,vocabulary=129280",
 }
+"""Models of SimuMax's runs, as `run_pretrain_llama3.sh` and `run_pretrain_deepseekv2.sh` there
+state them: 405B has 16 heads of keys and values, and DeepSeek-V3 one block without experts."""
+
+B200_PRACTICE: dict[str, Any] = {
+    "sharded": 1,
+    "main_gradients": "float32",
+    "loss": "fused",
+    "contention": "none",
+}
+"""Options of Megatron-LM in these runs: distributed optimizer, gradients accumulated in 32 bits,
+fused loss of Transformer Engine."""
 
 
-def b200() -> Iterator[Row]:
-    """Yields the iterations of Llama 3 on 8 B200 without context parallelism."""
+def b200(device: str = "b200") -> Iterator[Row]:
+    """Yields the iterations of Llama 3 and DeepSeek on 8 B200."""
     with (TABLES / "b200.csv").open() as file:
         table = list(csv.DictReader(file))
     for row in table:
-        if row["model"] not in LLAMA or row["context_parallel"] != "1":
-            continue
         tensor, stages = int(row["tensor_parallel"]), int(row["pipeline_parallel"])
+        context, experts = int(row["context_parallel"]), int(row["expert_parallel"])
         batch = int(row["micro_batches"])
         result = opticoll.train(
-            f"llama:layers={row['layers']},{LLAMA[row['model']]},key_value=1024,"
-            f"vocabulary=128256,sequence={row['sequence']}",
+            f"{B200_MODELS[row['model']]},layers={row['layers']},sequence={row['sequence']}",
             "dgx_b200",
             batch=batch,
-            device="b200",
+            device=device,
             tensor_parallel=tensor,
             pipeline_parallel=stages,
+            context_parallel=context,
+            context_exchange="all_to_all" if context > 1 else None,
+            expert_parallel=experts,
             micro_batches=batch,
-            sharded=1,
             sequence_parallel=tensor > 1,
-            main_gradients="float32",
-            contention="none",
+            device_memory="4TB",
             collectives=RING,
+            **B200_PRACTICE,
         )
         yield Row(
-            f"{row['model']} T={tensor} P={stages} M={batch}",
+            f"{row['model']} T={tensor} C={context} P={stages} E={experts} "
+            f"s={row['sequence']} M={batch}",
             float(row["iteration_ms"]) / 1e3,
             result.iteration_s,
             float(row["allocated_gib"]),
@@ -173,14 +208,11 @@ def summary(rows: list[Row]) -> tuple[float, float]:
     return statistics.fmean(errors), max(errors)
 
 
-def rank_correlation(rows: list[Row]) -> float:
-    """Returns Spearman's correlation of predicted and measured times."""
-    places = [
-        sorted(range(len(rows)), key=[row.predicted_s for row in rows].__getitem__),
-        sorted(range(len(rows)), key=[row.measured_s for row in rows].__getitem__),
-    ]
+def rank_correlation(points: list[tuple[float, float]]) -> float:
+    """Returns Spearman's correlation of measured and predicted values."""
     ranks = []
-    for order in places:
+    for values in zip(*points, strict=True):
+        order = sorted(range(len(values)), key=values.__getitem__)
         of_row = [0] * len(order)
         for rank, row in enumerate(order):
             of_row[row] = rank
@@ -203,13 +235,13 @@ def main() -> None:
             if row.predicted_gib is not None and row.measured_gib is not None:
                 memory = f"  {row.measured_gib:.2f} GiB, predicted {row.predicted_gib:.2f}"
             print(
-                f"{row.case:32} {row.measured_s:8.3f} s, predicted {row.predicted_s:8.3f} "
+                f"{row.case:42} {row.measured_s:8.3f} s, predicted {row.predicted_s:8.3f} "
                 f"{row.error:+.1%}{memory}"
             )
         mean, worst = summary(rows)
         print(
             f"{name}: {len(rows)} rows, mean error {mean:.1%}, worst {worst:.1%}, rank "
-            f"correlation {rank_correlation(rows):.3f}\n"
+            f"correlation {rank_correlation([row.times for row in rows]):.3f}\n"
         )
 
 
