@@ -18,12 +18,13 @@
 //! Messages of the program never match messages of a collective or of another communicator.
 
 mod agree;
+mod alike;
 mod choice;
 mod held_paths;
 mod parts;
 mod planned;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
@@ -31,6 +32,7 @@ use super::error::{Place, TraceError};
 use super::program::{Call, FOLLOWS, NONE, Node, NodeKind, Program, ProgramBuilder};
 use super::trace::{Event, Trace};
 use agree::{Entered, agree, has_few_sizes};
+use alike::AlikeGroups;
 pub use choice::ChosenAlgorithm;
 use held_paths::{HeldPaths, PredictedPaths};
 
@@ -109,9 +111,8 @@ pub struct Setup {
 /// Network on which collectives run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CollectiveTarget<'a> {
-    /// Fabric of the network, if any. `auto` plans on the part of the fabric that the communicator
-    /// occupies. Other algorithms are built for the fabric if a communicator has all ranks of the
-    /// fabric, and for a ring otherwise.
+    /// Fabric of the network, if any. Planners and algorithms plan on the part of the fabric that
+    /// the communicator occupies. Without a fabric, algorithms are built for a ring.
     pub fabric: Option<&'a Fabric>,
     /// Setup of the lightpaths that messages need; `None` if messages need no setup.
     pub setup: Option<Setup>,
@@ -129,7 +130,12 @@ pub struct Expanded {
     pub program: Program,
     /// Chosen algorithms without duplicates, in the order of first use.
     pub chosen: Vec<ChosenAlgorithm>,
+    /// Algorithms of each communicator, as indices in `chosen`.
+    pub ran: Ran,
 }
+
+/// Pairs of a communicator and the index of an algorithm that it used.
+pub type Ran = BTreeSet<(u32, usize)>;
 
 /// Expands calls into a program of messages.
 pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceError> {
@@ -160,8 +166,10 @@ pub fn expand_on(
         target,
         collectives,
         schedules: FxHashMap::default(),
+        alike: AlikeGroups::default(),
         planned: PlannedCollectives::default(),
         chosen: Vec::new(),
+        ran: Ran::new(),
         tags: FxHashMap::default(),
         builder: ProgramBuilder::new(),
         held: None,
@@ -186,6 +194,7 @@ pub fn expand_on(
     Ok(Expanded {
         program: expansion.builder.finish()?,
         chosen: expansion.chosen,
+        ran: expansion.ran,
     })
 }
 
@@ -209,18 +218,21 @@ fn kind(call: Call) -> Option<CollectiveKind> {
 const FIRST_RESERVED_TAG: u32 = 1 << 31;
 
 /// Key of a schedule: collective, number of ranks, root, size for which the schedule is planned,
-/// and true if the members are all ranks of the fabric.
-type ScheduleKey = (CollectiveKind, u32, u32, Option<Bytes>, bool);
+/// and class of the group ([`AlikeGroups`]).
+type ScheduleKey = (CollectiveKind, u32, u32, Option<Bytes>, u32);
 
 struct Expansion<'a> {
     trace: &'a Trace,
     algorithms: &'a Algorithms,
     target: CollectiveTarget<'a>,
     collectives: Entered,
-    schedules: FxHashMap<ScheduleKey, MemberSchedule>,
+    /// Schedule of each key, and the index of its algorithm in `chosen`.
+    schedules: FxHashMap<ScheduleKey, (MemberSchedule, usize)>,
+    alike: AlikeGroups,
     is_exact: bool,
     planned: PlannedCollectives,
     chosen: Vec<ChosenAlgorithm>,
+    ran: Ran,
     tags: FxHashMap<(u32, Option<u32>), u32>,
     builder: ProgramBuilder,
     /// Lightpaths that the current rank keeps, if the policy keeps lightpaths.
@@ -444,7 +456,8 @@ impl Expansion<'_> {
         let members = &members[..];
         let key = self.prepare(place, event, members, entered)?;
         // The schedule is removed while nodes are pushed, and is inserted again afterwards.
-        let parts = self.schedules.remove(&key).expect("just prepared");
+        let (parts, chosen) = self.schedules.remove(&key).expect("just prepared");
+        self.ran.insert((event.communicator, chosen));
         let member_parts = &parts.members[number as usize];
         let ports = self.target.setup.map(|paths| paths.ports);
         let mut group = 0..0;
@@ -510,7 +523,7 @@ impl Expansion<'_> {
             std::mem::swap(before, &mut step_nodes);
             self.end_use(enter, before)?;
         }
-        self.schedules.insert(key, parts);
+        self.schedules.insert(key, (parts, chosen));
         Ok(())
     }
 
@@ -618,13 +631,9 @@ impl Expansion<'_> {
         };
         let size = self.planned_size(spec, kind, size);
         let has_all = |fabric: &Fabric| fabric.ranks() == ranks;
-        let key = (
-            kind,
-            ranks,
-            root,
-            size,
-            self.target.fabric.is_some_and(has_all),
-        );
+        let has_all = self.target.fabric.is_some_and(has_all);
+        let class = self.alike.class(self.target.fabric, members);
+        let key = (kind, ranks, root, size, class);
         if self.schedules.contains_key(&key) {
             return Ok(key);
         }
@@ -636,16 +645,23 @@ impl Expansion<'_> {
             self.target,
             (collective, members),
             size,
-            key.4,
+            has_all,
             place,
         )?;
-        // Collectives that differ only in their roots have the same entry.
-        if !self.chosen.contains(&chosen) {
-            self.chosen.push(chosen);
-        }
+        let chosen = self.number_of(chosen);
         let ports = self.target.setup.map_or(u32::MAX, |paths| paths.ports);
-        self.schedules
-            .insert(key, member_schedule(&plan.schedule, plan.routes, ports));
+        let schedule = member_schedule(&plan.schedule, plan.routes, ports);
+        self.schedules.insert(key, (schedule, chosen));
         Ok(key)
+    }
+
+    /// Returns the index of an algorithm in the list of chosen algorithms. Collectives that differ
+    /// only in their roots have the same entry.
+    fn number_of(&mut self, chosen: ChosenAlgorithm) -> usize {
+        let known = self.chosen.iter().position(|known| *known == chosen);
+        known.unwrap_or_else(|| {
+            self.chosen.push(chosen);
+            self.chosen.len() - 1
+        })
     }
 }

@@ -35,7 +35,7 @@ use super::bursts::OverBursts;
 use super::cost::{Hockney, LogGp, Zero};
 use super::error::TraceError;
 use super::expand::{
-    Algorithms, ChosenAlgorithm, CollectiveTarget, Expanded, Setup, expand_on, expand_plan,
+    Algorithms, ChosenAlgorithm, CollectiveTarget, Expanded, Ran, Setup, expand_on, expand_plan,
 };
 use super::program::Program;
 use super::replay::{Eager, EndCosts, ReplaySettings, Replayed, replay};
@@ -253,6 +253,14 @@ pub fn run(
     source: &TraceContent,
     request: &ReplayRequest<'_>,
 ) -> Result<ReplayOutcome, TraceError> {
+    run_and_list(source, request).map(|(outcome, _)| outcome)
+}
+
+/// Replays a trace as [`run`] does. Also returns the algorithms of each communicator.
+pub(crate) fn run_and_list(
+    source: &TraceContent,
+    request: &ReplayRequest<'_>,
+) -> Result<(ReplayOutcome, Ran), TraceError> {
     let trace = source.ranks();
     match request.network.fabric().map(|fabric| fabric.ranks()) {
         Some(fabric) if trace > fabric => return Err(TraceError::Ranks { trace, fabric }),
@@ -281,13 +289,14 @@ pub fn run(
         TraceContent::Calls(trace) => {
             let expanded = expand_on(trace, request.algorithms, target)?;
             let outcome = replay_program(&expanded.program, request)?;
-            Ok(ReplayOutcome {
+            let outcome = ReplayOutcome {
                 collectives: expanded.chosen,
                 ..outcome
-            })
+            };
+            Ok((outcome, expanded.ran))
         }
         TraceContent::Messages(_) if target.setup.is_some() => Err(no_calls()),
-        TraceContent::Messages(program) => replay_program(program, request),
+        TraceContent::Messages(program) => Ok((replay_program(program, request)?, Ran::new())),
     }
 }
 
@@ -308,7 +317,9 @@ pub fn carry_out(
     request: &ReplayRequest<'_>,
 ) -> Result<ReplayOutcome, TraceError> {
     let method = with_overhead(request);
-    let Expanded { program, chosen } = expand_plan(plan, size, &method)?;
+    let Expanded {
+        program, chosen, ..
+    } = expand_plan(plan, size, &method)?;
     let simulator = Simulator::selected(&plan.fabric, &method).name;
     let replayed = replay(
         &program,

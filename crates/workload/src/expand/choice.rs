@@ -2,13 +2,14 @@
 //! the planner selects.
 //!
 //! The planner works on the part of the fabric that the members of a communicator occupy
-//! ([`Fabric::part`]), with the simulator settings of the replay. Communicators of equal size share
-//! one plan, which is made for the first of these communicators. If the replay simulates no fabric
-//! (as with a cost model, a lightpath grid or a burst-switched network), the planner works on a
-//! fabric with similar message times ([`CollectiveTarget::resembles`]). This fabric has as many
-//! ranks as the communicator. Switches of the fabric only forward, because a program of messages
-//! has one sender and one receiver for each message. Plans are made for the size of the collective,
-//! or for the next power of two in programs with many sizes.
+//! ([`Fabric::part`]), with the simulator settings of the replay. A named algorithm builds its
+//! schedule for this part. Communicators that are alike (`alike.rs`) share one plan, which is made
+//! for the first of these communicators. If the replay simulates no fabric (as with a cost model, a
+//! lightpath grid or a burst-switched network), the planner works on a fabric with similar message
+//! times ([`CollectiveTarget::resembles`]). This fabric has as many ranks as the communicator.
+//! Switches of the fabric only forward, because a program of messages has one sender and one
+//! receiver for each message. Plans are made for the size of the collective, or for the next power
+//! of two in programs with many sizes.
 
 use super::{Algorithms, CollectiveTarget};
 use crate::error::{Place, TraceError};
@@ -71,14 +72,16 @@ pub(super) fn plan(
         }
         (None, None) => None,
     };
-    let whole_fabric = target.fabric.filter(|fabric| fabric.ranks() == ranks);
-    let crossbar = parse_fabric(format!("crossbar:ranks={ranks}"))?;
-    let without_light = |schedule, algorithm| {
-        Plan::without_light(whole_fabric.unwrap_or(&crossbar), schedule, algorithm)
+    let part = on.as_ref().map(|(part, _)| part.clone());
+    let part = part.filter(|_| target.fabric.is_some());
+    let carrier = match &part {
+        Some(part) => part.clone(),
+        None => parse_fabric(format!("crossbar:ranks={ranks}"))?,
     };
+    let without_light = |schedule, algorithm| Plan::without_light(&carrier, schedule, algorithm);
     let named = |spec: &Spec| {
-        let ring = ring()?;
-        opticoll_algorithms::build_ranges(spec, collective, whole_fabric.unwrap_or(&ring))
+        let built_for = part.clone().map_or_else(ring, Ok)?;
+        opticoll_algorithms::build_ranges(spec, collective, &built_for)
             .map(|schedule| without_light(schedule, spec.to_string()))
             .map_err(|error| TraceError::at(place, error))
     };
@@ -89,7 +92,7 @@ pub(super) fn plan(
             named(&Algorithms::default().chosen[kind.name()])?
         }
         Some(planner) => {
-            let fits = on.filter(|(fabric, _)| planner.applies(fabric));
+            let fits = on.filter(|(fabric, _)| part.is_some() || planner.applies(fabric));
             let (fabric, method) = match fits {
                 Some(fits) => fits,
                 None => (ring()?, TimingModel::default()),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{ChosenAlgorithm, CollectiveTarget, Expanded, Expansion, choice, kind};
+use super::{ChosenAlgorithm, CollectiveTarget, Expanded, Expansion, Ran, choice, kind};
 use crate::error::{Place, TraceError};
 use crate::program::{Call, Node, NodeKind, ProgramBuilder};
 use crate::trace::Event;
@@ -281,9 +281,8 @@ impl Expansion<'_> {
             algorithm: spec.to_string(),
             chosen: cost.algorithm.clone(),
         };
-        if !self.chosen.contains(&chosen) {
-            self.chosen.push(chosen);
-        }
+        let chosen = self.number_of(chosen);
+        self.ran.insert((event.communicator, chosen));
         let planned = cost.planned(&group.ranks, group.span);
         let index = self.builder.add_collective(planned, cost.messages);
         let sent = cost.sent[part_rank];
@@ -349,5 +348,6 @@ pub(crate) fn expand_plan(
             algorithm: cost.algorithm.clone(),
             chosen: cost.algorithm,
         }],
+        ran: Ran::new(),
     })
 }

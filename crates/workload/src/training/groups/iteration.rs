@@ -1,17 +1,18 @@
 //! Execution of an iteration of training: over a network, or with a given time for each collective.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::TrainingError;
 use super::parts::{StageParts, parts};
 use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining};
 use super::stages::StageLayer;
+use super::{GroupKind, Groups};
 use crate::error::TraceError;
-use crate::expand::{Algorithms, ChosenAlgorithm};
-use crate::network::{ReplayOutcome, ReplayRequest, TraceContent, TransportModel, run};
+use crate::expand::{Algorithms, ChosenAlgorithm, Ran};
+use crate::network::{ReplayOutcome, ReplayRequest, TraceContent, TransportModel, run_and_list};
 use crate::replay::ReplaySettings;
 use opticoll_base::memory;
-use opticoll_base::units::Time;
+use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::family::message_cost::MessageCost;
 use opticoll_simulate::TimingModel;
 
@@ -38,7 +39,23 @@ opticoll_simulate::totals! {
         /// Time of each stage, divided among its causes; the last row is the mean over all ranks.
         pub stages: StageParts,
         /// Algorithms that the collectives used in the network.
-        pub chosen: Vec<ChosenAlgorithm>,
+        pub chosen: Vec<GroupAlgorithm>,
+    }
+}
+
+opticoll_simulate::rows! {
+    /// A row per kind of group, collective and size.
+    #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+    pub struct GroupAlgorithm {
+        /// Kind of the groups.
+        pub group: &'static str,
+        /// Name of the collective.
+        pub collective: &'static str,
+        /// Size for which the algorithm was chosen; empty if the choice does not depend on the
+        /// size.
+        pub size: Option<Bytes>,
+        /// Algorithm of the plan.
+        pub chosen: String,
     }
 }
 
@@ -108,7 +125,7 @@ impl GroupedTraining {
             algorithms,
             settings,
         };
-        let outcome = replayed(&mut written, &request)?;
+        let (outcome, ran) = replayed(&mut written, &request)?;
         let replayed = outcome.replayed;
         Ok(GroupedIteration {
             time: replayed.time,
@@ -118,7 +135,7 @@ impl GroupedTraining {
             messages: replayed.messages,
             bytes: replayed.bytes,
             stages: parts(&written, &replayed.timeline, replayed.time),
-            chosen: outcome.collectives,
+            chosen: algorithms_of_groups(&written, &outcome.collectives, &ran),
         })
     }
 
@@ -173,11 +190,39 @@ impl GroupedTraining {
 fn replayed(
     written: &mut GroupedTrace,
     request: &ReplayRequest<'_>,
-) -> Result<ReplayOutcome, TraceError> {
+) -> Result<(ReplayOutcome, Ran), TraceError> {
     let content = TraceContent::Calls(std::mem::take(&mut written.trace));
-    let outcome = run(&content, request);
+    let outcome = run_and_list(&content, request);
     if let TraceContent::Calls(trace) = content {
         written.trace = trace;
     }
     outcome
+}
+
+/// Returns the algorithms of the groups of each kind.
+fn algorithms_of_groups(
+    written: &GroupedTrace,
+    chosen: &[ChosenAlgorithm],
+    ran: &Ran,
+) -> Vec<GroupAlgorithm> {
+    let row = |&(communicator, index): &(u32, usize)| {
+        let members = &written.trace.communicators[&communicator];
+        let algorithm = &chosen[index];
+        kinds(written.groups, members).map(move |kind| GroupAlgorithm {
+            group: kind.name(),
+            collective: algorithm.collective,
+            size: algorithm.size,
+            chosen: algorithm.chosen.clone(),
+        })
+    };
+    let rows: BTreeSet<GroupAlgorithm> = ran.iter().flat_map(row).collect();
+    rows.into_iter().collect()
+}
+
+/// Returns the kinds of groups that have these members.
+fn kinds(groups: Groups, members: &[u32]) -> impl Iterator<Item = GroupKind> {
+    let place = groups.place(members[0]);
+    GroupKind::ALL
+        .into_iter()
+        .filter(move |&kind| groups.members(kind, place) == members)
 }
